@@ -1,0 +1,175 @@
+/**
+ * Lint rules. Beyond the usual ones they hold the architecture: which folder of src/ may import which, no
+ * mutable module state, no process.exit() outside bin/, no I/O in metrics/ and pacer/, and small files and
+ * functions. test/unit/lint-rules.test.js proves that each of these is reported.
+ */
+import js from '@eslint/js';
+import globals from 'globals';
+import importX from 'eslint-plugin-import-x';
+import n from 'eslint-plugin-n';
+import tseslint from 'typescript-eslint';
+
+/** The five plug-in folders: they share what lies below them and never import each other. */
+const PLUG_INS = ['inclusion', 'output', 'probe', 'transport', 'workload'];
+const LEAVES = ['clock.js', 'errors.js'];
+const BELOW_PLUG_INS = ['chain', 'metrics', 'pacer', 'files.js', ...LEAVES];
+const BELOW_REPORT = [...PLUG_INS, ...BELOW_PLUG_INS];
+const BELOW_RUN = ['report', ...BELOW_REPORT];
+const BELOW_STUDY = ['run', ...BELOW_RUN];
+
+/**
+ * What each part may import from src/, besides itself. Imports point down only; what is not listed is
+ * forbidden. Types imported in JSDoc comments are not imports and are not checked.
+ * @type {Record<string, string[]>}
+ */
+const MAY_IMPORT = {
+  bin: ['cli', ...LEAVES],
+  'src/cli': ['study', 'run', 'report', 'chain', 'output', 'files.js', ...LEAVES],
+  'src/study': BELOW_STUDY,
+  'src/run': BELOW_RUN,
+  'src/report': BELOW_REPORT,
+  ...Object.fromEntries(PLUG_INS.map((folder) => [`src/${folder}`, BELOW_PLUG_INS])),
+  'src/chain': LEAVES,
+  'src/metrics': LEAVES,
+  'src/pacer': LEAVES,
+  'src/files.js': ['errors.js'],
+  'src/clock.js': [],
+  'src/errors.js': [],
+};
+
+const ZONES = [
+  ...Object.entries(MAY_IMPORT).map(([target, allowed]) => ({
+    target: `./${target}`,
+    from: './src',
+    except: [...allowed, ...(target.startsWith('src/') ? [target.slice('src/'.length)] : [])].map(
+      (name) => `./${name}`,
+    ),
+    message: `From src/, ${target} may import only: ${allowed.join(', ') || 'nothing'}.`,
+  })),
+  {
+    target: './src',
+    from: ['./bin', './scripts', './test'],
+    message: 'src/ never imports from bin/, scripts/ or test/.',
+  },
+  { target: './bin', from: ['./scripts', './test'], message: 'bin/ never imports from scripts/ or test/.' },
+];
+
+/** The node: modules that cannot touch a file, a socket, a process or a thread. */
+const PURE_BUILTINS = [
+  'assert',
+  'async_hooks',
+  'buffer',
+  'crypto',
+  'events',
+  'path',
+  'perf_hooks',
+  'timers',
+  'url',
+  'util',
+];
+const NO_IO = 'metrics/ and pacer/ do no I/O: pass in what they need.';
+
+const MODULE_STATE = ['Program > VariableDeclaration', 'Program > ExportNamedDeclaration > VariableDeclaration'].map(
+  (declaration) => ({
+    selector: `${declaration}:matches([kind="let"], [kind="var"])`,
+    message: 'No mutable module state: keep it in an object that the caller creates.',
+  }),
+);
+
+export default [
+  { ignores: ['contracts/', 'coverage/', 'docs/'] },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  {
+    files: ['**/*.js'],
+    plugins: { 'import-x': importX, n },
+    languageOptions: { ecmaVersion: 2023, sourceType: 'module', globals: globals.nodeBuiltin },
+    settings: { 'import-x/resolver-next': [importX.createNodeResolver()] },
+    rules: {
+      'no-control-regex': 'off', // stripping control characters from a node's text is this program's business
+      'no-unused-vars': ['error', { argsIgnorePattern: '^_', caughtErrorsIgnorePattern: '^_' }],
+      'no-var': 'error',
+      'prefer-const': 'error',
+      'require-await': 'off',
+      'n/prefer-node-protocol': 'error',
+      // An import that does not resolve would slip past the import direction below.
+      'import-x/no-unresolved': 'error',
+      'import-x/no-restricted-paths': ['error', { basePath: import.meta.dirname, zones: ZONES }],
+    },
+  },
+  {
+    // Rules that need types: these folders are the ones in tsconfig.json.
+    files: ['{bin,src,scripts,test}/**/*.js'],
+    plugins: { '@typescript-eslint': tseslint.plugin },
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/await-thenable': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    // scripts/ are programs of their own, as bin/ is.
+    files: ['{src,test}/**/*.js'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'exit', message: 'Only bin/ ends the process: throw, or set process.exitCode.' },
+      ],
+      'no-restricted-imports': [
+        'error',
+        { name: 'node:process', importNames: ['exit'], message: 'Only bin/ ends the process.' },
+      ],
+    },
+  },
+  {
+    files: ['src/**/*.js'],
+    rules: {
+      'no-console': 'error',
+      'no-restricted-syntax': ['error', ...MODULE_STATE],
+      'max-lines': ['error', { max: 250, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
+    },
+  },
+  { files: ['src/{cli,output}/**/*.js'], rules: { 'no-console': 'off' } },
+  {
+    files: ['src/{metrics,pacer}/**/*.js'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [{ name: 'undici', message: NO_IO }],
+          patterns: [{ regex: `^node:(?!(?:${PURE_BUILTINS.join('|')})(?:/|$))`, message: NO_IO }],
+        },
+      ],
+      'no-restricted-globals': ['error', ...['fetch', 'WebSocket'].map((name) => ({ name, message: NO_IO }))],
+      'no-restricted-syntax': ['error', ...MODULE_STATE, { selector: 'ImportExpression', message: NO_IO }],
+    },
+  },
+  {
+    files: ['test/**/*.js'],
+    rules: {
+      // node:test waits for the tests of a file by itself.
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['describe', 'it', 'suite', 'test'] },
+          ],
+        },
+      ],
+      // The line above lets t.test() pass too, but a test does not wait for its subtests.
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ExpressionStatement > CallExpression[callee.object.name="t"][callee.property.name="test"]',
+          message: 'Await t.test(): a subtest that outlives its test is cancelled.',
+        },
+      ],
+    },
+  },
+];

@@ -1,0 +1,72 @@
+/**
+ * Runs test suites with node's own test runner, under the node that runs this script:
+ *
+ *     node scripts/test.js [suite...] [option of node --test...]
+ *
+ * A suite is a folder of test/. Without one: every suite but those that build a real node first. The files
+ * are listed here, because `node --test` expands no patterns before Node 21.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
+const OTHER_SUITES = ['geth', 'avalanche'];
+/** End-to-end tests start a chain and a load generator each: more at once would measure each other. */
+const CONCURRENCY = 2;
+
+/**
+ * @param {string} suite
+ * @returns {string[]} its test files, relative to the checkout
+ */
+function testFiles(suite) {
+  const folder = join('test', suite);
+  if (!existsSync(join(ROOT, folder))) return [];
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+/**
+ * @param {string[]} args suites, and options for node (which start with --)
+ * @returns {string[]} the arguments of node
+ */
+function nodeArguments(args) {
+  const options = args.filter((arg) => arg.startsWith('--'));
+  const suites = args.filter((arg) => !arg.startsWith('--'));
+  const known = [...DEFAULT_SUITES, ...OTHER_SUITES];
+  const unknown = suites.filter((suite) => !known.includes(suite));
+  if (unknown.length > 0) throw new Error(`no suite ${unknown.join(', ')}: there are ${known.join(', ')}`);
+  const chosen = suites.length > 0 ? suites : DEFAULT_SUITES;
+  const files = chosen.flatMap(testFiles);
+  // A suite that was asked for and is empty is a mistake; without any file node would look for some itself.
+  const empty = chosen.filter((suite) => testFiles(suite).length === 0);
+  if (files.length === 0 || (suites.length > 0 && empty.length > 0)) throw new Error(`no tests in ${empty.join(', ')}`);
+  // The same report from every version of node: one for people on a terminal, TAP in a pipe or a file.
+  const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`;
+  const defaults = options.some((option) => option.startsWith('--test-reporter')) ? [] : [reporter];
+  return ['--test', `--test-concurrency=${CONCURRENCY}`, ...defaults, ...options, ...files];
+}
+
+/** @param {string[]} args */
+function run(args) {
+  const child = spawn(process.execPath, nodeArguments(args), { cwd: ROOT, stdio: 'inherit' });
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    // A terminal sends Ctrl-C to both; this script only has to outlive the tests.
+    process.on(signal, () => signal !== 'SIGINT' && child.kill(signal));
+  }
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 128 + constants.signals[signal ?? 'SIGTERM'];
+  });
+}
+
+try {
+  run(process.argv.slice(2));
+} catch (error) {
+  console.error(`scripts/test.js: ${/** @type {Error} */ (error).message}`);
+  process.exitCode = 64;
+}

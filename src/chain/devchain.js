@@ -1,0 +1,169 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { UnavailableError, oneLine } from '../errors.js';
+import { toHex } from './rpc.js';
+
+/**
+ * The embedded development chain: the anvil binary that npm ships, on a free loopback port, under a keeper.
+ *
+ * @typedef {object} DevChain
+ * @property {URL} url
+ * @property {number} pid of the keeper, which is also the id of the chain's process group
+ * @property {Promise<string>} ended settles with a reason when the chain ends, asked to or not
+ * @property {() => Promise<void>} stop
+ */
+
+const KEEPER = fileURLToPath(new URL('keeper.js', import.meta.url));
+
+/**
+ * A block every 100 ms makes anvil as fast as automine does, and unlike automine it does not write a state
+ * for each transaction to disk. The gas limit is far above the load, so the base fee never rises. Bodies of
+ * blocks older than about three minutes are dropped, to bound memory.
+ */
+const ANVIL_FLAGS = [
+  ...['--quiet', '--host', '127.0.0.1', '--accounts', '1'],
+  ...['--block-time', '0.1', '--gas-limit', '1000000000', '--transaction-block-keeper', '2000'],
+];
+
+/** What each wallet of the slice gets on an embedded chain: enough for any run. */
+export const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
+
+const START_TIMEOUT_MS = 20_000;
+const START_TRIES = 3;
+
+/** @returns {string} the path of the anvil binary for this platform */
+function anvilBinary() {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  const name = `@foundry-rs/anvil-${process.platform}-${arch}`;
+  try {
+    const wrapper = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json');
+    const folder = dirname(createRequire(wrapper).resolve(`${name}/package.json`));
+    return join(folder, 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil');
+  } catch {
+    throw new UnavailableError(
+      `there is no embedded chain for ${process.platform}-${process.arch} (${name} is not installed): give an endpoint with --rpc`,
+    );
+  }
+}
+
+/** @returns {Promise<number>} a loopback port that was free a moment ago */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * @param {import('../clock.js').Clock} clock
+ * @param {{port?: number}} [options] a fixed port instead of any free one
+ * @returns {Promise<DevChain>}
+ * @throws {UnavailableError}
+ */
+export async function startDevChain(clock, { port } = {}) {
+  const binary = anvilBinary();
+  let lastWords = '';
+  // Between choosing a free port and listening on it somebody else may take it, hence the tries.
+  for (let tries = 0; tries < (port === undefined ? START_TRIES : 1); tries += 1) {
+    const chain = launch(binary, port ?? (await freePort()));
+    const outcome = await Promise.race([answers(chain.url, clock), chain.ended]);
+    if (outcome === true) return chain;
+    await chain.stop();
+    lastWords = outcome === false ? `it did not answer within ${START_TIMEOUT_MS / 1000} s` : outcome;
+  }
+  throw new UnavailableError(`the embedded chain did not start: ${lastWords}`);
+}
+
+/** @param {string} binary @param {number} port @returns {DevChain} */
+function launch(binary, port) {
+  const folder = join(tmpdir(), `stress-chain-${randomBytes(6).toString('hex')}`);
+  const keeper = spawn(process.execPath, [KEEPER, folder, binary, ...ANVIL_FLAGS, '--port', String(port)], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+    env: keeperEnvironment(),
+  });
+  let stderr = '';
+  keeper.stderr?.on('data', (chunk) => {
+    stderr = (stderr + chunk).slice(-2000);
+  });
+  keeper.stdin?.on('error', () => {}); // a keeper that is gone already closes the pipe under us
+  const pid = keeper.pid ?? -1;
+
+  /** Ends what is left of the group, should the keeper itself have been killed. */
+  const sweep = () => {
+    try {
+      if (pid > 0) process.kill(-pid, 'SIGKILL');
+    } catch {
+      // nobody is left, as it should be
+    }
+  };
+  /** @type {Promise<string>} */
+  const ended = new Promise((resolve) => {
+    keeper.once('error', (error) => resolve(oneLine(error.message)));
+    keeper.once('exit', (code, signal) => {
+      sweep();
+      resolve(oneLine(stderr) || `it ended with ${signal ?? `code ${code}`}`);
+    });
+  });
+  return {
+    url: new URL(`http://127.0.0.1:${port}`),
+    pid,
+    ended,
+    stop: async () => {
+      keeper.stdin?.end();
+      const timer = setTimeout(sweep, 5000);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The chain needs none of our environment, and our secrets least of all. */
+function keeperEnvironment() {
+  const { PATH, NODE_V8_COVERAGE, SystemRoot } = process.env;
+  return { PATH, NODE_V8_COVERAGE, SystemRoot };
+}
+
+/** @param {URL} url @param {import('../clock.js').Clock} clock @returns {Promise<boolean>} false after a time-out */
+async function answers(url, clock) {
+  const deadlineUs = clock.nowUs() + START_TIMEOUT_MS * 1000;
+  while (clock.nowUs() < deadlineUs) {
+    if (await canConnect(Number(url.port))) return true;
+    await clock.sleep(25);
+  }
+  return false;
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function canConnect(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/**
+ * Gives wallets of an embedded chain their balance, without a transaction.
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {string[]} addresses
+ */
+export async function fundOnDevChain(rpc, addresses) {
+  const balance = toHex(DEV_BALANCE_WEI);
+  await rpc.batch(
+    addresses.map((address) => ({ method: 'anvil_setBalance', params: [address, balance] })),
+    'setup',
+  );
+}

@@ -1,0 +1,84 @@
+import { RpcError } from '../errors.js';
+import { toBigInt } from './rpc.js';
+
+/**
+ * What a transaction offers for its gas. The fee follows the base fee of blocks that were fetched anyway, so
+ * following costs no call of its own.
+ *
+ * @typedef {object} Fees
+ * @property {'eip1559' | 'legacy'} mode
+ * @property {() => import('./transaction.js').Fee} current
+ * @property {() => bigint} worstPriceWei the most that one gas can cost at the current offer
+ * @property {(baseFeeWei: bigint | null) => void} observe takes the base fee of a newer block
+ *
+ * @typedef {object} FeeOptions
+ * @property {boolean} legacy legacy transactions although blocks have a base fee
+ * @property {bigint | null} gasPriceWei a fixed gas price, which implies legacy
+ * @property {bigint | null} maxFeeWei upper bound of what is offered per gas
+ */
+
+/**
+ * The offer is this many times the base fee. A block can raise the base fee by an eighth (EIP-1559), so five
+ * times lasts for 13 full blocks of waiting; what is not needed is not paid.
+ */
+const DYNAMIC_HEADROOM = 5n;
+
+/** A legacy transaction pays all it offers, hence the smaller margin: 5 full blocks. */
+const LEGACY_HEADROOM = 2n;
+
+/**
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {bigint | null} baseFeeWei of the latest block, null where blocks have none
+ * @param {FeeOptions} options
+ * @returns {Promise<Fees>}
+ */
+export async function readFees(rpc, baseFeeWei, options) {
+  if (options.gasPriceWei !== null) return createFees({ baseFeeWei: null, tipWei: options.gasPriceWei, ...options });
+  if (baseFeeWei === null) {
+    const gasPriceWei = toBigInt(await rpc.call('eth_gasPrice', [], 'setup'));
+    return createFees({ baseFeeWei, tipWei: gasPriceWei, ...options });
+  }
+  return createFees({ baseFeeWei, tipWei: await readTip(rpc), ...options });
+}
+
+/** @param {import('./rpc.js').Rpc} rpc */
+async function readTip(rpc) {
+  try {
+    const tip = toBigInt(await rpc.call('eth_maxPriorityFeePerGas', [], 'setup'));
+    return tip > 0n ? tip : 1n;
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return 1_000_000_000n;
+  }
+}
+
+/**
+ * @param {{baseFeeWei: bigint | null, tipWei: bigint, legacy: boolean, maxFeeWei: bigint | null}} options where
+ *   blocks have no base fee, tipWei is the whole gas price
+ * @returns {Fees}
+ */
+export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
+  const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
+  const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
+  let baseFee = baseFeeWei ?? 0n;
+  let fee = offer();
+
+  /** @returns {import('./transaction.js').Fee} */
+  function offer() {
+    const wanted = baseFee * headroom + tipWei;
+    const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
+    if (mode === 'legacy') return { gasPriceWei: price };
+    return { maxFeePerGasWei: price, maxPriorityFeePerGasWei: tipWei < price ? tipWei : price };
+  }
+
+  return {
+    mode,
+    current: () => fee,
+    worstPriceWei: () => fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n,
+    observe: (newBaseFee) => {
+      if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
+      baseFee = newBaseFee;
+      fee = offer();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Keeps one embedded chain: `node keeper.js FOLDER BINARY ARGUMENT...`. It ends the chain and removes its
+ * folder when standard input closes, which happens however its parent ends, kill -9 included. It runs in a
+ * process group of its own, so that a terminal's Ctrl-C does not reach the chain before the drain is over.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+
+const [folder, binary, ...args] = process.argv.slice(2);
+mkdirSync(folder, { recursive: true, mode: 0o700 });
+const chain = spawn(binary, args, {
+  stdio: ['ignore', 'ignore', 'inherit'],
+  env: { ...process.env, HOME: folder, TMPDIR: folder },
+  cwd: folder,
+});
+
+function end() {
+  chain.kill('SIGKILL');
+}
+
+/** @param {number} exitCode */
+function leave(exitCode) {
+  rmSync(folder, { recursive: true, force: true });
+  process.exitCode = exitCode;
+  process.stdin.destroy();
+}
+
+chain.on('error', () => leave(127));
+chain.on('exit', (code) => leave(code ?? 0));
+process.stdin.on('end', end).on('error', end).resume();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);

@@ -1,0 +1,177 @@
+import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
+
+/**
+ * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
+ *
+ * @typedef {'setup' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit'} Purpose
+ *
+ * @typedef {object} Request
+ * @property {string} method
+ * @property {unknown[]} params
+ *
+ * @typedef {object} Rpc
+ * @property {string} display the endpoint's URL without its secrets
+ * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => void) => Promise<any>} call
+ *   the `result` member. Rejects with RpcError, ProtocolError or TransportError.
+ * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch results in the order of the
+ *   requests, in batches where the node takes them, one by one where it does not. Rejects with the first error.
+ * @property {() => Record<string, number>} callCounts calls made so far, by purpose
+ */
+
+/** How many requests go into one batch, and how many calls run at once where batches are refused. */
+const BATCH_SIZE = 100;
+
+/**
+ * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
+ * @param {URL} url
+ */
+export function displayUrl(url) {
+  const path = url.pathname
+    .split('/')
+    .map((part) => (part.length >= 20 ? '***' : part))
+    .join('/');
+  return `${url.protocol}//${url.username || url.password ? '***@' : ''}${url.host}${path === '/' ? '' : path}${url.search ? '?***' : ''}`;
+}
+
+/**
+ * @param {{post: (body: string, onSent?: () => void) => Promise<{status: number, text: string}>}} transport
+ * @param {string} display the endpoint as error messages show it, see displayUrl
+ * @returns {Rpc}
+ */
+export function createRpc(transport, display) {
+  let lastId = 0;
+  let batchesWork = true;
+  /** @type {Record<string, number>} */
+  const counts = {};
+
+  /** @param {string} body @param {(() => void) | undefined} onSent */
+  async function post(body, onSent) {
+    try {
+      return await transport.post(body, onSent);
+    } catch (error) {
+      if (error instanceof TransportError) error.message = `${display}: ${error.message}`;
+      throw error;
+    }
+  }
+
+  /** @type {Rpc['call']} */
+  async function call(method, params, purpose, onSent) {
+    counts[purpose] = (counts[purpose] ?? 0) + 1;
+    const id = ++lastId;
+    const reply = await post(encode(id, method, params), onSent);
+    return resultOf(parse(reply, display), id, method, display);
+  }
+
+  /** @param {Request[]} requests @param {Purpose} purpose */
+  async function oneBatch(requests, purpose) {
+    counts[purpose] = (counts[purpose] ?? 0) + requests.length;
+    const firstId = lastId + 1;
+    lastId += requests.length;
+    const body = `[${requests.map(({ method, params }, i) => encode(firstId + i, method, params)).join(',')}]`;
+    const answers = parse(await post(body, undefined), display);
+    if (!Array.isArray(answers)) throw new ProtocolError(`${display} does not take JSON-RPC batches`);
+    const byId = new Map(answers.map((answer) => [answer?.id, answer]));
+    return requests.map(({ method }, i) => resultOf(byId.get(firstId + i), firstId + i, method, display));
+  }
+
+  /** @type {Rpc['batch']} */
+  async function batch(requests, purpose) {
+    const results = [];
+    for (let at = 0; at < requests.length; at += BATCH_SIZE) {
+      const part = requests.slice(at, at + BATCH_SIZE);
+      if (batchesWork && part.length > 1) {
+        try {
+          results.push(...(await oneBatch(part, purpose)));
+          continue;
+        } catch (error) {
+          // A node that refuses batches says so in many ways. Asked one by one, it names the real fault if there is one.
+          if (!(error instanceof ProtocolError)) throw error;
+          batchesWork = false;
+        }
+      }
+      results.push(...(await Promise.all(part.map(({ method, params }) => call(method, params, purpose)))));
+    }
+    return results;
+  }
+
+  return { display, call, batch, callCounts: () => ({ ...counts }) };
+}
+
+/** @param {number} id @param {string} method @param {unknown[]} params */
+function encode(id, method, params) {
+  return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${JSON.stringify(params)}}`;
+}
+
+/**
+ * @param {{status: number, text: string}} reply
+ * @param {string} display
+ * @returns {any}
+ */
+function parse({ status, text }, display) {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (status === 401 || status === 403) throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
+    if (status === 404) throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`);
+    if (status !== 200) throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`);
+    const start = oneLine(text, 40);
+    throw new ProtocolError(
+      `${display} does not speak JSON-RPC: it answered ${start === '' ? 'an empty body' : `"${start}"`}`,
+      cause,
+    );
+  }
+}
+
+/**
+ * @param {any} answer
+ * @param {number} id
+ * @param {string} method
+ * @param {string} display
+ */
+function resultOf(answer, id, method, display) {
+  if (answer === null || typeof answer !== 'object') throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
+  const { error } = answer;
+  if (error !== undefined && error !== null) {
+    throw new RpcError(method, Number(error.code ?? 0), oneLine(error.message ?? JSON.stringify(error)), error.data);
+  }
+  if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
+  if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
+  return answer.result;
+}
+
+/**
+ * Why a node would not take a transaction, as a stable word. Nodes only agree on prose here, so the words of
+ * geth, its descendants and anvil are looked for.
+ * @param {RpcError} error
+ */
+export function submitFailure({ rpcMessage }) {
+  const text = rpcMessage.toLowerCase();
+  if (text.includes('already known') || text.includes('already imported')) return 'already_known';
+  if (text.includes('nonce too low')) return 'nonce_too_low';
+  if (text.includes('nonce too high')) return 'nonce_too_high';
+  if (text.includes('replacement transaction underpriced')) return 'nonce_in_use';
+  if (text.includes('insufficient funds')) return 'insufficient_funds';
+  if (text.includes('underpriced') || text.includes('less than block base fee') || text.includes('fee too low')) return 'underpriced';
+  if (text.includes('pool') && (text.includes('full') || text.includes('limit'))) return 'pool_full';
+  return 'rejected';
+}
+
+/** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
+export function toNumber(quantity) {
+  const value = typeof quantity === 'string' && /^0x[0-9a-f]+$/i.test(quantity) ? Number(quantity) : NaN;
+  if (!Number.isSafeInteger(value)) throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+  return value;
+}
+
+/** @param {unknown} quantity @returns {bigint} */
+export function toBigInt(quantity) {
+  if (typeof quantity !== 'string' || !/^0x[0-9a-f]*$/i.test(quantity)) {
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+  }
+  return quantity === '0x' ? 0n : BigInt(quantity);
+}
+
+/** @param {number | bigint} value @returns {string} */
+export function toHex(value) {
+  return `0x${value.toString(16)}`;
+}

@@ -1,0 +1,164 @@
+import { InterruptedError, RpcError, UnavailableError } from '../errors.js';
+import { submitFailure, toHex, toNumber } from './rpc.js';
+
+/**
+ * Transactions of the set-up: sent many at once, waited for together. The load has a path of its own.
+ *
+ * @typedef {object} Sender
+ * @property {import('./rpc.js').Rpc} rpc
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('./signer.js').Signer} signer
+ * @property {import('./fees.js').Fees} fees
+ * @property {number} chainId
+ * @property {number} timeoutMs longest wait for one transaction
+ * @property {AbortSignal} signal
+ *
+ * @typedef {object} Order one transaction of one wallet, with the wallet's next nonce
+ * @property {import('./wallets.js').Wallet} wallet
+ * @property {string | null} to
+ * @property {string} data
+ * @property {bigint} value
+ * @property {bigint} gasLimit
+ *
+ * @typedef {object} Receipt
+ * @property {string} transactionHash
+ * @property {string} status 0x1, or 0x0 when the transaction was reverted
+ * @property {string} blockNumber
+ * @property {string | null} contractAddress
+ */
+
+/** How many transactions of the set-up are on their way at once. */
+const WAVE = 500;
+
+/** A wallet's nonce was used by a transaction that we did not send, or one of ours is stuck there. */
+export class NonceTakenError extends UnavailableError {
+  /** @param {import('./wallets.js').Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
+  constructor(wallet, nonce, hash, why) {
+    super(`wallet ${wallet.index} (${wallet.address}): the node does not take nonce ${nonce}: ${why}`);
+    this.wallet = wallet;
+    this.nonce = nonce;
+    this.hash = hash;
+  }
+}
+
+/**
+ * @param {Sender} sender
+ * @param {Order[]} orders
+ * @param {(done: number) => void} [onProgress]
+ * @returns {Promise<Receipt[]>} in the order of the orders
+ */
+export async function sendAll(sender, orders, onProgress) {
+  /** @type {Receipt[]} */
+  const receipts = [];
+  for (let at = 0; at < orders.length; at += WAVE) {
+    const wave = orders.slice(at, at + WAVE);
+    const hashes = await Promise.all(wave.map((order) => send(sender, order)));
+    receipts.push(...(await waitForReceipts(sender, hashes, (done) => onProgress?.(at + done))));
+  }
+  return receipts;
+}
+
+/** @param {Sender} sender @param {Order} order @returns {Promise<string>} the hash */
+async function send({ rpc, signer, fees, chainId }, { wallet, to, data, value, gasLimit }) {
+  const nonce = wallet.nonce;
+  wallet.nonce += 1;
+  const { raw, hash } = wallet.sign({ chainId, nonce, gasLimit, to, value, data, fee: fees.current() }, signer);
+  try {
+    await rpc.call('eth_sendRawTransaction', [raw], 'setup');
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    const failure = submitFailure(error);
+    if (failure === 'nonce_too_low' || failure === 'nonce_in_use') {
+      throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
+    }
+    if (failure !== 'already_known') throw error;
+  }
+  return hash;
+}
+
+/** @param {Sender} sender @param {string[]} hashes @param {(done: number) => void} onProgress @returns {Promise<Receipt[]>} */
+async function waitForReceipts({ rpc, clock, signal, timeoutMs }, hashes, onProgress) {
+  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
+  /** @type {Map<string, Receipt>} */
+  const receipts = new Map();
+  let pauseMs = 20;
+  while (receipts.size < hashes.length) {
+    if (signal.aborted) throw new InterruptedError('interrupted during set-up');
+    const open = hashes.filter((hash) => !receipts.has(hash));
+    const answers = await receiptsOf(rpc, open);
+    for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, receipt);
+    onProgress(receipts.size);
+    if (receipts.size === hashes.length) break;
+    if (clock.nowUs() > deadlineUs) {
+      const missing = hashes.length - receipts.size;
+      throw new UnavailableError(
+        `${missing} of ${hashes.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${open[0]}): does the chain make blocks?`,
+      );
+    }
+    await clock.sleep(pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 1.5, 500);
+  }
+  return hashes.map((hash) => /** @type {Receipt} */ (receipts.get(hash)));
+}
+
+/** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {import('./rpc.js').Rpc} rpc @param {string[]} hashes */
+async function receiptsOf(rpc, hashes) {
+  const requests = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
+  try {
+    return await rpc.batch(requests, 'setup');
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return Promise.all(
+      hashes.map((hash) =>
+        rpc.call('eth_getTransactionReceipt', [hash], 'setup').catch((/** @type {unknown} */ failure) => {
+          if (failure instanceof RpcError) return null;
+          throw failure;
+        }),
+      ),
+    );
+  }
+}
+
+/**
+ * Gas for a set-up transaction or a workload's call, with a margin of a tenth.
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {{from: string, to?: string, data: string, value?: string}} transaction
+ */
+export async function estimateGas(rpc, transaction) {
+  const gas = toNumber(await rpc.call('eth_estimateGas', [transaction], 'setup'));
+  return BigInt(Math.ceil(gas * 1.1));
+}
+
+/**
+ * The mined transaction with this sender and nonce, found by bisection over the sender's nonce, because nodes
+ * do not index transactions that way. Null when there is none, or the node no longer has the states to tell.
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {string} address
+ * @param {number} nonce
+ * @param {number} fromBlock a block before the transaction
+ * @returns {Promise<{hash: string, blockNumber: number} | null>}
+ */
+export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
+  let low = fromBlock;
+  let high = toNumber(await rpc.call('eth_blockNumber', [], 'resolve'));
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((await nonceAt(rpc, address, middle)) > nonce) high = middle;
+    else low = middle + 1;
+  }
+  const block = await rpc.call('eth_getBlockByNumber', [toHex(low), true], 'resolve');
+  const found = block?.transactions?.find(
+    (/** @type {any} */ tx) => tx.from?.toLowerCase() === address.toLowerCase() && toNumber(tx.nonce) === nonce,
+  );
+  return found === undefined ? null : { hash: found.hash, blockNumber: low };
+}
+
+/** A state that is no longer there is an old one, so it counts as before. @param {import('./rpc.js').Rpc} rpc @param {string} address @param {number} block */
+async function nonceAt(rpc, address, block) {
+  try {
+    return toNumber(await rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));
+  } catch (error) {
+    if (error instanceof RpcError) return -1;
+    throw error;
+  }
+}

@@ -1,0 +1,161 @@
+import { readFileSync } from 'node:fs';
+import { HDNodeWallet, Mnemonic, computeAddress } from 'ethers';
+import { InputError, UsageError, oneLine } from '../errors.js';
+import { signTransaction } from './transaction.js';
+
+/** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
+export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
+
+/** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
+export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
+
+/** The order of the secp256k1 group (SEC 2, section 2.4.1): a private key is from 1 to this less one. */
+const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+/** A key, its address and its next nonce. The key cannot be read from outside, so it cannot be logged by mistake. */
+export class Wallet {
+  /** @type {Buffer} */
+  #privateKey;
+
+  /**
+   * @param {number} index
+   * @param {string} privateKey
+   * @param {string} [address] when it is known already, because computing it costs a curve multiplication
+   */
+  constructor(index, privateKey, address) {
+    this.index = index;
+    this.address = address ?? computeAddress(privateKey);
+    this.#privateKey = Buffer.from(privateKey.slice(2), 'hex');
+    /** The nonce of the next transaction. */
+    this.nonce = 0;
+  }
+
+  /**
+   * @param {import('./transaction.js').Transaction} transaction
+   * @param {import('./signer.js').Signer} signer
+   */
+  sign(transaction, signer) {
+    return signTransaction(transaction, this.#privateKey, signer);
+  }
+}
+
+/**
+ * Where wallets come from.
+ *
+ * @typedef {object} KeySource
+ * @property {string} name how messages call it
+ * @property {number} size how many wallets it has
+ * @property {(index: number) => Wallet} wallet
+ */
+
+/**
+ * @param {string} phrase
+ * @param {string} [path]
+ * @returns {KeySource}
+ * @throws {UsageError} never with the phrase in its message
+ */
+export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
+  const words = phrase.trim().split(/\s+/);
+  if (![12, 15, 18, 21, 24].includes(words.length)) {
+    throw new UsageError(`the mnemonic has ${words.length} words: 12, 15, 18, 21 or 24 are possible`);
+  }
+  if (!Mnemonic.isValidMnemonic(words.join(' '))) {
+    throw new UsageError('the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match');
+  }
+  const parent = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(words.join(' ')), path);
+  return {
+    name: 'the mnemonic',
+    size: 2 ** 31,
+    wallet: (index) => {
+      const child = parent.deriveChild(index);
+      return new Wallet(index, child.privateKey, child.address);
+    },
+  };
+}
+
+/**
+ * A JSON array of keys or of objects with privateKey, or one key a line ('#' starts a comment line).
+ * @param {string} file
+ * @returns {KeySource}
+ * @throws {InputError} names the entry, never shows it
+ */
+export function keyFileSource(file) {
+  let text;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new InputError(`cannot read the key file ${file}: ${reason(error)}`);
+  }
+  const keys = parseKeys(text, file);
+  return { name: file, size: keys.length, wallet: (index) => new Wallet(index, keys[index]) };
+}
+
+/** @param {string} text @param {string} file @returns {string[]} */
+function parseKeys(text, file) {
+  const entries = text.trimStart().startsWith('[')
+    ? jsonEntries(text, file)
+    : text.split(/\r?\n/).flatMap((line, i) => {
+        const value = line.trim();
+        return value === '' || value.startsWith('#') ? [] : [{ value, where: `line ${i + 1}` }];
+      });
+  if (entries.length === 0) throw new InputError(`${file} holds no key`);
+  /** @type {Map<string, string>} */
+  const seen = new Map();
+  return entries.map(({ value, where }) => {
+    const key = normalizeKey(value);
+    if (key === null) throw new InputError(`${file}, ${where}: not a private key (64 hexadecimal digits, 0x before them or not)`);
+    const earlier = seen.get(key);
+    if (earlier !== undefined) throw new InputError(`${file}, ${where}: the same key as ${earlier}`);
+    seen.set(key, where);
+    return key;
+  });
+}
+
+/** @param {string} text @param {string} file @returns {Array<{value: unknown, where: string}>} */
+function jsonEntries(text, file) {
+  let array;
+  try {
+    array = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text around the fault, which may be a key.
+    throw new InputError(`${file} starts like a JSON array but is not valid JSON`);
+  }
+  return array.map((/** @type {any} */ entry, /** @type {number} */ i) => ({
+    value: typeof entry === 'string' ? entry.trim() : entry?.privateKey,
+    where: `entry ${i + 1}`,
+  }));
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string | null} 0x and 64 digits, or null when it is no key
+ */
+export function normalizeKey(value) {
+  const match = typeof value === 'string' ? /^(?:0x)?([0-9a-f]{64})$/i.exec(value) : null;
+  if (match === null) return null;
+  const key = `0x${match[1].toLowerCase()}`;
+  const number = BigInt(key);
+  return number > 0n && number < SECP256K1_ORDER ? key : null;
+}
+
+/**
+ * A single wallet from a key, or from a file that holds one: the funder.
+ * @param {string} value
+ * @returns {Wallet}
+ */
+export function funderWallet(value) {
+  const key = normalizeKey(value.trim());
+  if (key !== null) return new Wallet(0, key);
+  if (/^(0x)?[0-9a-f]{40,}$/i.test(value.trim())) throw new UsageError('--fund-from is not a private key (64 hexadecimal digits)');
+  const source = keyFileSource(value);
+  if (source.size !== 1) throw new InputError(`${oneLine(value)} holds ${source.size} keys: the funder is one`);
+  return source.wallet(0);
+}
+
+/** @param {unknown} error */
+function reason(error) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+  /** @type {Record<string, string>} */
+  const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
+  return words[code ?? ''] ?? oneLine(message);
+}

@@ -1,0 +1,193 @@
+import { readFileSync } from 'node:fs';
+import leven from 'leven';
+import yargs from 'yargs';
+import { InputError, UsageError, oneLine } from '../errors.js';
+import { displayUrl } from '../chain/rpc.js';
+import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
+
+/**
+ * Command line, environment and --config file become one frozen Config; flags win over the environment, the
+ * environment over the file.
+ *
+ * @typedef {import('./options.js').Command} Command
+ * @typedef {import('../run/run.js').Config} Config
+ *
+ * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
+ */
+
+/** Options that are no part of Config. */
+const GENERAL = Object.freeze({ config: 'FILE', help: '', version: '' });
+
+/**
+ * @param {string[]} argv
+ * @param {NodeJS.ProcessEnv} env
+ * @param {string} version
+ * @returns {Promise<Invocation>}
+ * @throws {UsageError | InputError}
+ */
+export async function readInvocation(argv, env, version) {
+  const parsed = /** @type {Record<string, unknown> & {_: string[]}} */ (await parser(OPTIONS, argv).parse());
+  const command = commandOf(parsed._);
+  if (parsed.help === true) return { kind: 'text', text: await parser(optionsOf(command), [], command).getHelp() };
+  if (parsed.version === true) return { kind: 'text', text: version };
+  checkNames(parsed, command);
+
+  const fromFile = typeof parsed.config === 'string' ? readConfigFile(parsed.config, command) : {};
+  /** @type {Record<string, unknown>} */
+  const config = Object.fromEntries(OPTIONS.map(({ key }) => [key, null]));
+  /** @type {Record<string, unknown>} */
+  const redacted = { command };
+  /** @type {string[]} */
+  const warnings = [];
+  for (const option of optionsOf(command)) {
+    const found = find(option, parsed, env, fromFile);
+    const value = found === null ? null : parseValue(option, found);
+    config[option.key] = value;
+    redacted[option.key] = redact(option, value);
+    if (option.isSecret && found?.where === 'flag' && !isFile(option, found.text)) {
+      warnings.push(`--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`);
+    }
+  }
+  const complete = /** @type {Config} */ (/** @type {unknown} */ ({ ...config, redacted: Object.freeze(redacted) }));
+  checkTogether(command, complete, env);
+  return { kind: 'command', command, config: Object.freeze(complete), warnings };
+}
+
+/** A funder's key may be in a file, whose name is no secret. @param {import('./options.js').Option} option @param {string} text */
+function isFile(option, text) {
+  return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text);
+}
+
+/**
+ * yargs splits the command line and writes the help. What it does with numbers, empty values and values given
+ * twice is not strict enough, so every value reaches us as text.
+ * @param {readonly import('./options.js').Option[]} options
+ * @param {string[]} argv
+ * @param {Command} [command] for the help
+ */
+function parser(options, argv, command = 'run') {
+  const y = yargs(argv)
+    .scriptName('stress')
+    .exitProcess(false)
+    .fail(false)
+    .help(false)
+    .version(false)
+    .wrap(100)
+    .parserConfiguration({ 'parse-numbers': false, 'parse-positional-numbers': false, 'dot-notation': false, 'camel-case-expansion': false, 'boolean-negation': false });
+  if (command === 'run') {
+    y.usage('$0 -t N [-o N] [-d TIME] [--rpc URL]\n\nLoad generator for EVM JSON-RPC chains whose numbers can be audited on the chain.');
+    for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
+  } else {
+    y.usage(`$0 ${command} -t N [-o N]\n\n${COMMANDS[command]}`);
+  }
+  for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
+    y.option(name, { alias, type: isFlag ? 'boolean' : 'string', describe, defaultDescription: isFlag ? undefined : (defaultText ?? fallback), requiresArg: false });
+  }
+  return y
+    .option('config', { type: 'string', describe: 'take options from a JSON file; flags and environment win' })
+    .option('help', { alias: 'h', type: 'boolean', describe: 'show this' })
+    .option('version', { type: 'boolean', describe: 'show the version' })
+    .epilogue('Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).\nA duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.');
+}
+
+/** @param {string[]} positional @returns {Command} */
+function commandOf(positional) {
+  if (positional.length === 0) return 'run';
+  const [word, ...rest] = positional.map(String);
+  if (!Object.hasOwn(COMMANDS, word) || word === 'run') {
+    throw new UsageError(`unknown command ${JSON.stringify(oneLine(word, 40))}${didYouMean(word, Object.keys(COMMANDS).filter((name) => name !== 'run'))}; see stress --help`);
+  }
+  if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(oneLine(rest[0], 40))}`);
+  return /** @type {Command} */ (word);
+}
+
+/** @param {Record<string, unknown>} parsed @param {Command} command */
+function checkNames(parsed, command) {
+  const options = optionsOf(command);
+  const known = new Set([...options.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])), ...Object.keys(GENERAL), 'h', '_', '$0']);
+  for (const name of Object.keys(parsed)) {
+    if (known.has(name) || parsed[name] === undefined) continue;
+    const dashed = name.length === 1 ? `-${name}` : `--${name}`;
+    const elsewhere = OPTIONS.find((option) => option.name === name || option.alias === name);
+    if (elsewhere !== undefined) throw new UsageError(`${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`);
+    throw new UsageError(`unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...Object.keys(GENERAL)])}; see stress --help`);
+  }
+}
+
+/** @param {string} word @param {string[]} names */
+function didYouMean(word, names) {
+  const [best] = names.map((name) => ({ name, distance: leven(word, name) })).sort((a, b) => a.distance - b.distance);
+  return best !== undefined && best.distance <= Math.max(2, best.name.length / 3) ? `: did you mean ${COMMANDS[/** @type {Command} */ (best.name)] ? '' : '--'}${best.name}?` : '';
+}
+
+/**
+ * @param {import('./options.js').Option} option
+ * @param {Record<string, unknown>} parsed
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Record<string, unknown>} fromFile
+ * @returns {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string} | null}
+ */
+function find(option, parsed, env, fromFile) {
+  const flagValue = parsed[option.name];
+  const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
+  if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
+  if (flagValue !== undefined) {
+    if (flagValue === '') throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
+    return { text: String(flagValue), where: 'flag', label };
+  }
+  const name = envName(option);
+  const envValue = env[name];
+  if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: name };
+  if (fromFile[option.name] !== undefined) return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
+  return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
+}
+
+/** @param {import('./options.js').Option} option @param {{text: string, label: string}} found */
+function parseValue(option, { text, label }) {
+  try {
+    return option.parse(text);
+  } catch (error) {
+    throw new UsageError(`${label} ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/** @param {import('./options.js').Option} option @param {unknown} value */
+function redact(option, value) {
+  if (value === null) return null;
+  if (option.isSecret) return '[redacted]';
+  if (value instanceof URL) return displayUrl(value);
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** @param {string} file @param {Command} command @returns {Record<string, unknown>} */
+function readConfigFile(file, command) {
+  let json;
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    throw new InputError(`cannot use the config file ${file}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`);
+  }
+  if (json === null || typeof json !== 'object' || Array.isArray(json)) throw new InputError(`the config file ${file} is not a JSON object of options`);
+  const names = optionsOf(command).map(({ name }) => name);
+  for (const [name, value] of Object.entries(json)) {
+    if (!names.includes(name)) throw new InputError(`${file}: unknown option ${JSON.stringify(oneLine(name, 60))}${didYouMean(name, names)}`);
+    if (!['string', 'number', 'boolean'].includes(typeof value)) throw new InputError(`${file}: ${JSON.stringify(name)} must be a string, a number or a boolean`);
+  }
+  return json;
+}
+
+/** What no option can say alone. @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
+function checkTogether(command, config, env) {
+  if (config.threads === null) throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
+  if (config.offset + config.threads > 2 ** 31) throw new UsageError(`-o ${config.offset} and -t ${config.threads} go beyond wallet ${2 ** 31 - 1}, the last one there can be`);
+  if (config.keys !== null && config.mnemonic !== null) throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
+  if (config.gasPriceWei !== null && config.maxFeeWei !== null) throw new UsageError('--gas-price and --max-fee exclude each other');
+  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId) throw new UsageError('--allow-chain and --chain-id name different chains');
+  if ((command === 'fund' || command === 'reclaim') && config.rpc === null) throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
+  if (command === 'fund' && config.fundFrom === null) throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
+  if (command === 'reclaim' && config.to === null && config.fundFrom === null) throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
+  if (command === 'run' && config.durationMs === null && /^(true|1)$/i.test(env.CI ?? '')) {
+    throw new UsageError('CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s');
+  }
+}

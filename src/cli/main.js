@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { createClock } from '../clock.js';
+import { EXIT, StressError, oneLine } from '../errors.js';
+import { createLog } from '../output/log.js';
+import { createProgress } from '../output/progress.js';
+import { Stop } from '../run/stop.js';
+import { commands } from './commands.js';
+import { readInvocation } from './config.js';
+import { connectSignals } from './signals.js';
+
+/**
+ * The whole program, but for setting the exit code.
+ * @param {string[]} argv without node and script
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<number>} the exit code
+ */
+export async function main(argv, env) {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  try {
+    const invocation = await readInvocation(argv, env, version);
+    if (invocation.kind === 'text') {
+      process.stdout.write(`${invocation.text}\n`);
+      return EXIT.ok;
+    }
+    const { command, config, warnings } = invocation;
+    const log = createLog(config);
+    for (const warning of warnings) log.warn(warning);
+    const stop = new Stop();
+    const disconnect = connectSignals(stop);
+    const progress = createProgress(process.stderr, config.quiet);
+    try {
+      return await commands[command](config, { clock: createClock(), log, stop, version, onProgress: progress.update });
+    } finally {
+      progress.stop();
+      disconnect();
+    }
+  } catch (error) {
+    return complain(error, env);
+  }
+}
+
+/** One clear line, never a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */
+function complain(error, env) {
+  const { message, stack } = /** @type {Error} */ (error);
+  const isOurs = error instanceof StressError;
+  process.stderr.write(`stress: ${oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500)}\n`);
+  if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') process.stderr.write(`${stack}\n`);
+  return isOurs ? error.exitCode : EXIT.internal;
+}

@@ -1,0 +1,82 @@
+import { DEFAULT_HD_PATH } from '../chain/wallets.js';
+import { detectors } from '../inclusion/index.js';
+import { transports } from '../transport/index.js';
+import { workloads } from '../workload/index.js';
+import { address, amount, anyText, duration, endpoint, flag, hdPath, oneOf, wholeNumber } from './values.js';
+
+/**
+ * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
+ *
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim'} Command
+ *
+ * @typedef {object} Option
+ * @property {string} name on the command line; STRESS_NAME in the environment
+ * @property {string} key in Config
+ * @property {string} [alias]
+ * @property {string} [env] where the environment knows it by another name
+ * @property {boolean} [isFlag]
+ * @property {boolean} [isSecret] never shown, and warned about on the command line, where `ps` shows it
+ * @property {(text: string) => unknown} parse
+ * @property {string} [fallback] the default, as text
+ * @property {string} [defaultText] the default in words, where it is none or has to be explained
+ * @property {string} argument what --help calls the value
+ * @property {string} describe
+ * @property {readonly Command[]} commands
+ */
+
+const ALL = Object.freeze(/** @type {const} */ (['run', 'node', 'fund', 'reclaim']));
+const REMOTE = Object.freeze(/** @type {const} */ (['run', 'fund', 'reclaim']));
+const RUN = Object.freeze(/** @type {const} */ (['run']));
+
+/** @type {Record<Command, string>} */
+export const COMMANDS = {
+  run: 'load an endpoint, or an embedded development chain when no --rpc is given',
+  node: 'run the embedded development chain alone, so that several instances can share it',
+  fund: 'top up the wallets of a slice from one funder (--fund-from)',
+  reclaim: 'send what is left in the wallets of a slice back to the funder (--fund-from) or to --to',
+};
+
+/** @type {readonly Option[]} */
+export const OPTIONS = Object.freeze([
+  { name: 'threads', alias: 't', key: 'threads', argument: 'N', parse: wholeNumber(1, 100_000), describe: 'how many wallets, each with one contract and one increment in flight', commands: ALL },
+  { name: 'offset', alias: 'o', key: 'offset', argument: 'N', parse: wholeNumber(0, 2 ** 31 - 1), fallback: '0', describe: 'index of the first wallet; give instances disjoint slices', commands: ALL },
+  { name: 'rpc', key: 'rpc', argument: 'URL', parse: endpoint, defaultText: 'an embedded chain', describe: 'JSON-RPC endpoint, http:// or https://', commands: REMOTE },
+  { name: 'chain-id', key: 'chainId', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), describe: 'refuse any other chain; required unless the chain is local or a known development chain', commands: REMOTE },
+  { name: 'allow-chain', key: 'allowChain', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), describe: 'allow this public mainnet', commands: REMOTE },
+  { name: 'duration', alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), defaultText: 'until interrupted', describe: 'how long to load, such as 30s, 5m, 1h', commands: RUN },
+  { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', describe: 'time between reports', commands: RUN },
+  { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', describe: 'longest wait for what is in flight at the end, and for pending transactions in the audit', commands: RUN },
+  { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '60s', describe: 'longest wait for one transaction', commands: REMOTE },
+  { name: 'keys', key: 'keys', argument: 'FILE', parse: anyText, describe: 'private keys: a JSON array of strings or of objects with privateKey, or one key a line', commands: REMOTE },
+  { name: 'mnemonic', key: 'mnemonic', argument: 'WORDS', parse: anyText, isSecret: true, defaultText: 'the well-known test mnemonic, on local development chains only', describe: 'BIP-39 mnemonic; better given in STRESS_MNEMONIC', commands: REMOTE },
+  { name: 'hd-path', key: 'hdPath', argument: 'PATH', parse: hdPath, fallback: DEFAULT_HD_PATH, describe: "derivation path; the wallet's index is appended", commands: REMOTE },
+  { name: 'fund-from', key: 'fundFrom', env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, isSecret: true, describe: 'file with the key that pays what wallets lack; or the key itself, better given in STRESS_FUNDER_KEY', commands: REMOTE },
+  { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), defaultText: 'an estimate from the duration and the fees', describe: 'what each wallet must have before the run, in ether', commands: Object.freeze(/** @type {const} */ (['run', 'fund'])) },
+  { name: 'to', key: 'to', argument: 'ADDRESS', parse: address, defaultText: "the funder's address", describe: 'where reclaimed funds go', commands: Object.freeze(/** @type {const} */ (['reclaim'])) },
+  { name: 'workload', key: 'workload', argument: 'NAME', parse: oneOf(Object.keys(workloads)), fallback: 'counter', describe: 'what one operation is', commands: RUN },
+  { name: 'contracts', key: 'contracts', argument: 'FILE', parse: anyText, describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain', commands: RUN },
+  { name: 'inclusion', key: 'inclusion', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', describe: 'how a transaction is found in a block', commands: RUN },
+  { name: 'transport', key: 'transport', argument: 'NAME', parse: oneOf(Object.keys(transports)), fallback: 'undici', describe: 'how requests travel', commands: RUN },
+  { name: 'connections', key: 'connections', argument: 'N', parse: wholeNumber(1, 10_000), fallback: '32', describe: 'most keep-alive connections to the endpoint', commands: REMOTE },
+  { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10s', describe: 'longest wait for one answer of the endpoint', commands: REMOTE },
+  { name: 'legacy', key: 'legacy', argument: '', isFlag: true, parse: flag, fallback: 'false', describe: 'legacy transactions even where blocks have a base fee', commands: REMOTE },
+  { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: amount('gwei'), describe: 'fixed gas price in gwei; implies --legacy', commands: REMOTE },
+  { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), describe: 'never offer more than this for a gas, in gwei', commands: REMOTE },
+  { name: 'out', key: 'out', argument: 'FILE', parse: anyText, describe: "write the run file (JSON) there; '-' for standard output", commands: RUN },
+  { name: 'verbose', alias: 'v', key: 'verbose', argument: '', isFlag: true, parse: flag, fallback: 'false', describe: 'a line for each verified increment: wallet index, contract address, count', commands: RUN },
+  { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', describe: 'the definition of each figure after the summary', commands: RUN },
+  { name: 'port', key: 'port', argument: 'N', parse: wholeNumber(1, 65_535), defaultText: '8545, or any free one if it is taken', describe: 'port of the chain, on loopback', commands: Object.freeze(/** @type {const} */ (['node'])) },
+  { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', describe: 'print nothing but errors', commands: ALL },
+  { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', describe: 'what is logged on standard error', commands: ALL },
+  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: anyText, describe: 'log there as well, as JSON', commands: ALL },
+]);
+
+/** @param {Command} command */
+export function optionsOf(command) {
+  return OPTIONS.filter(({ commands }) => commands.includes(command));
+}
+
+/** The name of an option in the environment. @param {Option} option */
+export function envName({ name, env }) {
+  return env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`;
+}

@@ -1,0 +1,100 @@
+import { isAddress, parseUnits } from 'ethers';
+
+/**
+ * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
+ * name: "-t must be a whole number".
+ */
+
+/** @param {number} min @param {number} max */
+export function wholeNumber(min, max) {
+  return (/** @type {string} */ text) => {
+    if (!/^[+-]?\d+$/.test(text)) throw new Error(`must be a whole number, not ${quote(text)}`);
+    const value = Number(text);
+    if (value < min) throw new Error(`must be at least ${min}, not ${quote(text)}`);
+    if (value > max) throw new Error(`must be at most ${max}, not ${quote(text)}`);
+    return value;
+  };
+}
+
+/** @type {Record<string, number>} */
+const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** The longest a Node.js timer can wait, in milliseconds: about 24 days. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** @param {number} minMs */
+export function duration(minMs) {
+  return (/** @type {string} */ text) => {
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+    if (match === null) throw new Error(`must be a duration with its unit such as 250ms, 30s, 5m or 1h, not ${quote(text)}`);
+    const value = Number(match[1]) * UNIT_MS[match[2]];
+    if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
+    if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
+    return value;
+  };
+}
+
+/** An amount of coin with its unit. @param {'ether' | 'gwei'} defaultUnit */
+export function amount(defaultUnit) {
+  return (/** @type {string} */ text) => {
+    const match = /^(\d+(?:\.\d+)?)(ether|gwei|wei)?$/.exec(text);
+    if (match === null) throw new Error(`must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`);
+    try {
+      return parseUnits(match[1], match[2] ?? defaultUnit);
+    } catch {
+      throw new Error(`has more decimals than its unit, ${match[2] ?? defaultUnit}, has: ${quote(text)}`);
+    }
+  };
+}
+
+/** @param {string} text */
+export function endpoint(text) {
+  let url;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new Error(`must be a URL such as http://127.0.0.1:8545, not ${quote(text.includes('@') ? '***' : text)}`);
+  }
+  if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new Error('must be http:// or https://: WebSocket endpoints are not supported yet');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Error(`must start with http:// or https://, not ${quote(url.protocol)}`);
+  return url;
+}
+
+/** @param {readonly string[]} names */
+export function oneOf(names) {
+  return (/** @type {string} */ text) => {
+    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
+    return text;
+  };
+}
+
+/** @param {string} text */
+export function hdPath(text) {
+  if (!/^m(\/\d+'?)*$/.test(text)) throw new Error(`must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`);
+  if (text.split('/').slice(1).some((part) => Number.parseInt(part, 10) >= 2 ** 31)) throw new Error('has an index of 2147483648 or more');
+  return text;
+}
+
+/** @param {string} text */
+export function address(text) {
+  if (!isAddress(text)) throw new Error(`must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`);
+  return text;
+}
+
+/** @param {string} text */
+export function anyText(text) {
+  if (text.trim() === '') throw new Error('must not be empty');
+  return text;
+}
+
+/** @param {string} text */
+export function flag(text) {
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw new Error(`must be true or false, not ${quote(text)}`);
+}
+
+/** @param {string} text */
+function quote(text) {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text);
+}

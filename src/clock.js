@@ -1,0 +1,34 @@
+/**
+ * The one clock of a run. It is injected everywhere, so that tests can turn it by hand.
+ *
+ * @typedef {object} Clock
+ * @property {() => number} nowUs monotonic time in whole microseconds, from an arbitrary origin
+ * @property {() => number} wallMs time of day in milliseconds since the Unix epoch
+ * @property {(ms: number, signal?: AbortSignal) => Promise<void>} sleep ends after `ms`, or when the signal aborts
+ * @property {(callback: () => void, ms: number) => () => void} after calls back once after `ms`; the result cancels it
+ */
+
+/** @returns {Clock} */
+export function createClock() {
+  /** @type {Clock['after']} */
+  const after = (callback, ms) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  };
+  return {
+    nowUs: () => Math.round(performance.now() * 1000),
+    wallMs: () => Date.now(),
+    after,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const end = () => {
+          cancel();
+          signal?.removeEventListener('abort', end);
+          resolve();
+        };
+        const cancel = after(end, ms);
+        signal?.addEventListener('abort', end, { once: true });
+      }),
+  };
+}

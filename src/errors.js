@@ -1,0 +1,159 @@
+/**
+ * Every error this program raises on purpose, each with a stable `code` and the exit code it ends the
+ * process with. A message is one line: what is wrong, and what to do about it. It never carries a key.
+ */
+
+/** Exit codes. Where sysexits(3) has a name for the case, the number is its number. */
+export const EXIT = Object.freeze({
+  ok: 0,
+  nothingVerified: 1,
+  usage: 64,
+  badInput: 65,
+  unavailable: 69,
+  internal: 70,
+  cannotWrite: 73,
+  notExact: 76,
+  refused: 77,
+  hangup: 129,
+  interrupted: 130,
+  terminated: 143,
+});
+
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+
+/**
+ * Text that came from outside, made safe for one line of a terminal: no control or escape characters,
+ * bounded in length.
+ * @param {unknown} text
+ * @param {number} [limit] longest result, in characters
+ */
+export function oneLine(text, limit = 300) {
+  const line = String(text).replace(CONTROL_CHARACTERS, ' ').trim();
+  return line.length > limit ? `${line.slice(0, limit)}...` : line;
+}
+
+/** The base class: `code` is for programs, `exitCode` for the shell, `message` for people. */
+export class StressError extends Error {
+  /**
+   * @param {string} message
+   * @param {string} code
+   * @param {number} exitCode
+   * @param {unknown} [cause]
+   */
+  constructor(message, code, exitCode, cause) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.exitCode = exitCode;
+  }
+}
+
+/** A flag, an environment variable or a combination of them makes no sense. */
+export class UsageError extends StressError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message, 'usage', EXIT.usage);
+  }
+}
+
+/** A file that was given to us cannot be read or understood. */
+export class InputError extends StressError {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, 'bad_input', EXIT.badInput, cause);
+  }
+}
+
+/** A place we were told to write to cannot be written. */
+export class OutputError extends StressError {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, 'cannot_write', EXIT.cannotWrite, cause);
+  }
+}
+
+/** The endpoint, or what a run needs on it (funds, settled wallets), is not there. */
+export class UnavailableError extends StressError {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, 'unavailable', EXIT.unavailable, cause);
+  }
+}
+
+/** A law of our own was broken, conservation for instance: a bug of ours. */
+export class InternalError extends StressError {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, 'internal', EXIT.internal, cause);
+  }
+}
+
+/** Somebody else sends from the wallets of this slice, proven by a mined transaction. */
+export class ForeignSenderError extends StressError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message, 'foreign_sender', EXIT.notExact);
+  }
+}
+
+/** Going on could harm something that we were not clearly pointed at. */
+export class RefusedError extends StressError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message, 'refused', EXIT.refused);
+  }
+}
+
+/** The user asked for an end while something was still being set up. */
+export class InterruptedError extends StressError {
+  /** @param {string} message @param {number} [exitCode] */
+  constructor(message, exitCode = EXIT.interrupted) {
+    super(message, 'interrupted', exitCode);
+  }
+}
+
+/** No answer came back: refused, reset, timed out. Whether the node has the request is unknown. */
+export class TransportError extends StressError {
+  /**
+   * @param {string} message
+   * @param {string} reason short and stable, for instance `timeout` or `econnreset`
+   * @param {unknown} [cause]
+   */
+  constructor(message, reason, cause) {
+    super(message, `transport_${reason}`, EXIT.unavailable, cause);
+  }
+}
+
+/** An answer came back that is not JSON-RPC 2.0, or not the answer to what was asked. */
+export class ProtocolError extends StressError {
+  /** @param {string} message @param {unknown} [cause] */
+  constructor(message, cause) {
+    super(message, 'protocol', EXIT.unavailable, cause);
+  }
+}
+
+/** The node answered with a JSON-RPC error object. */
+export class RpcError extends StressError {
+  /**
+   * @param {string} method
+   * @param {number} rpcCode the `code` member of the error object
+   * @param {string} rpcMessage the `message` member, made safe for a terminal
+   * @param {unknown} [data] the `data` member
+   */
+  constructor(method, rpcCode, rpcMessage, data) {
+    super(`${method}: ${rpcMessage} (${rpcCode})`, 'rpc_error', EXIT.unavailable);
+    this.method = method;
+    this.rpcCode = rpcCode;
+    this.rpcMessage = rpcMessage;
+    this.data = data;
+  }
+}
+
+/**
+ * The exit code that wins when several apply: our bug, then the audit, then an interrupt.
+ * @param {number[]} codes
+ */
+export function worstExit(codes) {
+  const order = [EXIT.internal, EXIT.notExact, EXIT.interrupted, EXIT.terminated, EXIT.hangup];
+  return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== EXIT.ok) ?? EXIT.ok;
+}

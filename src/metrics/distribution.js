@@ -1,0 +1,135 @@
+import * as hdr from 'hdr-histogram-js';
+
+/**
+ * The distribution of a duration: an HDR histogram (three significant digits) beside the exact count, sum, sum
+ * of squares, minimum and maximum, which a histogram alone would round. Distributions merge exactly.
+ *
+ * @typedef {object} DistributionJson
+ * @property {number} count
+ * @property {number} sumUs
+ * @property {string} sumOfSquaresUs2 a decimal integer, in microseconds squared
+ * @property {number | null} minUs null when nothing was recorded, as are all figures below
+ * @property {number | null} maxUs
+ * @property {number | null} meanUs
+ * @property {number | null} stddevUs of the population
+ * @property {number | null} p50Us
+ * @property {number | null} p75Us
+ * @property {number | null} p90Us
+ * @property {number | null} p95Us
+ * @property {number | null} p99Us
+ * @property {number | null} p999Us
+ * @property {string} hdr the histogram, compressed and in base64 (HdrHistogram V2 encoding), in microseconds
+ */
+
+/** Above this, in microseconds, a square no longer fits into an integer that a double holds exactly. */
+const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
+
+export class Distribution {
+  count = 0;
+  sumUs = 0;
+  minUs = Infinity;
+  maxUs = -Infinity;
+  #squaresLow = 0;
+  #squaresHigh = 0n;
+  #histogram = emptyHistogram();
+
+  /** @param {number} valueUs a whole number of microseconds, not negative */
+  record(valueUs) {
+    this.count += 1;
+    this.sumUs += valueUs;
+    if (valueUs < this.minUs) this.minUs = valueUs;
+    if (valueUs > this.maxUs) this.maxUs = valueUs;
+    this.#addSquare(valueUs);
+    this.#histogram.recordValue(valueUs);
+  }
+
+  /** @param {Distribution} other */
+  merge(other) {
+    this.count += other.count;
+    this.sumUs += other.sumUs;
+    this.minUs = Math.min(this.minUs, other.minUs);
+    this.maxUs = Math.max(this.maxUs, other.maxUs);
+    this.#squaresHigh += other.sumOfSquaresUs2;
+    this.#histogram.add(other.#histogram);
+  }
+
+  /** @returns {bigint} */
+  get sumOfSquaresUs2() {
+    return this.#squaresHigh + BigInt(this.#squaresLow);
+  }
+
+  /** @returns {number | null} */
+  get meanUs() {
+    return this.count === 0 ? null : this.sumUs / this.count;
+  }
+
+  /**
+   * @param {number} percentile from 0 to 100
+   * @returns {number | null} in microseconds, rounded as the histogram rounds, never beyond what was recorded
+   */
+  percentileUs(percentile) {
+    if (this.count === 0) return null;
+    const value = this.#histogram.getValueAtPercentile(percentile);
+    return Math.min(Math.max(value, this.minUs), this.maxUs);
+  }
+
+  /** @returns {DistributionJson} */
+  toJSON() {
+    const empty = this.count === 0;
+    return {
+      count: this.count,
+      sumUs: this.sumUs,
+      sumOfSquaresUs2: String(this.sumOfSquaresUs2),
+      minUs: empty ? null : this.minUs,
+      maxUs: empty ? null : this.maxUs,
+      meanUs: this.meanUs,
+      stddevUs: empty ? null : this.#stddevUs(),
+      p50Us: this.percentileUs(50),
+      p75Us: this.percentileUs(75),
+      p90Us: this.percentileUs(90),
+      p95Us: this.percentileUs(95),
+      p99Us: this.percentileUs(99),
+      p999Us: this.percentileUs(99.9),
+      hdr: hdr.encodeIntoCompressedBase64(this.#histogram),
+    };
+  }
+
+  /**
+   * @param {DistributionJson} json
+   * @returns {Distribution}
+   */
+  static fromJSON(json) {
+    const distribution = new Distribution();
+    distribution.count = json.count;
+    distribution.sumUs = json.sumUs;
+    distribution.minUs = json.minUs ?? Infinity;
+    distribution.maxUs = json.maxUs ?? -Infinity;
+    distribution.#squaresHigh = BigInt(json.sumOfSquaresUs2);
+    distribution.#histogram.add(hdr.decodeFromCompressedBase64(json.hdr, 32, false));
+    return distribution;
+  }
+
+  /** Kept in a double while that is exact, because a BigInt for each sample would cost more than the histogram. @param {number} valueUs */
+  #addSquare(valueUs) {
+    if (valueUs > EXACT_SQUARE_LIMIT_US) {
+      this.#squaresHigh += BigInt(valueUs) ** 2n;
+      return;
+    }
+    this.#squaresLow += valueUs * valueUs;
+    if (this.#squaresLow > Number.MAX_SAFE_INTEGER / 2) {
+      this.#squaresHigh += BigInt(this.#squaresLow);
+      this.#squaresLow = 0;
+    }
+  }
+
+  /** Computed in integers, so that it does not lose digits to cancellation. */
+  #stddevUs() {
+    const count = BigInt(this.count);
+    const sum = BigInt(this.sumUs);
+    return Math.sqrt(Number(count * this.sumOfSquaresUs2 - sum * sum)) / this.count;
+  }
+}
+
+function emptyHistogram() {
+  return hdr.build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
+}

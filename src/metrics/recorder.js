@@ -1,0 +1,157 @@
+import { InternalError } from '../errors.js';
+import { Distribution } from './distribution.js';
+import { STAGES, stagesUs, totalUs } from './sample.js';
+
+/**
+ * Counts and distributions of a run: whole run, window, current interval. It takes samples and nothing else.
+ *
+ * @typedef {import('./sample.js').Sample} Sample
+ *
+ * @typedef {object} Counts
+ * @property {number} scheduled operations that the pacer asked for
+ * @property {number} dropped scheduled, but no wallet was idle
+ * @property {number} started
+ * @property {number} verified
+ * @property {number} failed
+ * @property {number} timedOut
+ * @property {number} abandoned
+ *
+ * @typedef {object} WindowCounts operations by where their instants lie: inside the window or not
+ * @property {number} started
+ * @property {number} accepted
+ * @property {number} included
+ * @property {number} verified
+ * @property {number} failed
+ * @property {number} timedOut
+ */
+
+const OUTCOME_COUNT = Object.freeze(
+  /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
+);
+
+/** @returns {Counts} */
+function zeroCounts() {
+  return { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+}
+
+export class Recorder {
+  counts = zeroCounts();
+  /** @type {Record<string, number>} failures of the whole run, by code */
+  failures = {};
+  /** @type {WindowCounts} */
+  windowCounts = { started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
+  total = new Distribution();
+  timedOut = new Distribution();
+  stages = { queued: new Distribution(), submit: new Distribution(), inclusion: new Distribution(), readBack: new Distribution() };
+
+  /**
+   * @param {number[]} walletIndexes of the slice, by position
+   * @param {number} startUs start of the window on the run's clock
+   */
+  constructor(walletIndexes, startUs) {
+    this.walletIndexes = walletIndexes;
+    this.startUs = startUs;
+    this.endUs = Infinity;
+    this.startedBy = new Float64Array(walletIndexes.length);
+    this.endedBy = new Float64Array(walletIndexes.length);
+    this.verifiedBy = new Float64Array(walletIndexes.length);
+    this.interval = newInterval(startUs);
+  }
+
+  /** @param {number} position @param {number} nowUs */
+  start(position, nowUs) {
+    this.counts.scheduled += 1;
+    this.counts.started += 1;
+    this.interval.counts.scheduled += 1;
+    this.interval.counts.started += 1;
+    this.startedBy[position] += 1;
+    if (this.#inside(nowUs)) this.windowCounts.started += 1;
+  }
+
+  /** @param {Sample} sample */
+  add(sample) {
+    const key = OUTCOME_COUNT[sample.outcome];
+    this.counts[key] += 1;
+    this.interval.counts[key] += 1;
+    this.endedBy[sample.position] += 1;
+    if (sample.code !== null) {
+      this.failures[sample.code] = (this.failures[sample.code] ?? 0) + 1;
+      this.interval.failures[sample.code] = (this.interval.failures[sample.code] ?? 0) + 1;
+    }
+    this.#addToWindow(sample);
+    if (sample.outcome === 'verified') {
+      this.verifiedBy[sample.position] += 1;
+      this.interval.latency.record(totalUs(sample));
+    }
+  }
+
+  /** @param {Sample} sample */
+  #addToWindow(sample) {
+    const { windowCounts } = this;
+    if (sample.acceptedAtUs !== null && this.#inside(sample.acceptedAtUs)) windowCounts.accepted += 1;
+    if (sample.includedAtUs !== null && this.#inside(sample.includedAtUs)) windowCounts.included += 1;
+    if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned') windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
+    if (!this.#inside(sample.intendedAtUs)) return;
+    if (sample.outcome === 'timed_out') {
+      this.total.record(totalUs(sample));
+      this.timedOut.record(totalUs(sample));
+    } else if (sample.outcome === 'verified') {
+      const total = totalUs(sample);
+      const stages = stagesUs(sample);
+      const sum = stages.queuedUs + stages.submitUs + stages.inclusionUs + stages.readBackUs;
+      if (sum !== total) throw new InternalError(`the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} add up to ${sum} us, not ${total}`);
+      this.total.record(total);
+      for (const stage of STAGES) this.stages[stage].record(stages[`${stage}Us`]);
+    }
+  }
+
+  /** @param {number} atUs */
+  #inside(atUs) {
+    return atUs >= this.startUs && atUs <= this.endUs;
+  }
+
+  /** From here on nothing is inside the window any more. @param {number} nowUs */
+  closeWindow(nowUs) {
+    this.endUs = Math.min(this.endUs, nowUs);
+  }
+
+  /** Ends the current interval, starts the next. @param {number} nowUs */
+  rotate(nowUs) {
+    const { interval } = this;
+    interval.endUs = nowUs;
+    this.interval = newInterval(nowUs);
+    return interval;
+  }
+
+  /**
+   * scheduled = dropped + started; started = verified + failed + timed out + abandoned + in flight. The number
+   * in flight is counted from the live iterations, in all and for each wallet.
+   * @param {Map<number, number>} inFlightBy live iterations by position
+   * @throws {InternalError} names the wallets
+   */
+  assertConservation(inFlightBy) {
+    const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = this.counts;
+    const inFlight = [...inFlightBy.values()].reduce((sum, count) => sum + count, 0);
+    const broken = this.walletIndexes.filter((_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0));
+    const ended = verified + failed + timedOut + abandoned;
+    if (scheduled === dropped + started && started === ended + inFlight && broken.length === 0) return;
+    throw new InternalError(
+      `conservation is broken for wallet ${broken.slice(0, 5).join(', ') || '(none alone)'}: scheduled ${scheduled} = dropped ${dropped} + started ${started}; ` +
+        `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
+    );
+  }
+}
+
+/** @param {number} startUs */
+function newInterval(startUs) {
+  return {
+    startUs,
+    endUs: startUs,
+    counts: zeroCounts(),
+    latency: new Distribution(),
+    /** @type {Record<string, number>} */
+    failures: {},
+  };
+}
+
+/** @typedef {ReturnType<typeof newInterval>} Interval */

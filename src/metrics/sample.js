@@ -1,0 +1,50 @@
+/**
+ * What became of one iteration. A sample is made once, frozen, and never changed.
+ *
+ * @typedef {'verified' | 'failed' | 'timed_out' | 'abandoned'} Outcome
+ *
+ * @typedef {object} Sample
+ * @property {number} position of the wallet in the slice, from 0
+ * @property {number} walletIndex
+ * @property {number} nonce
+ * @property {string | null} hash null when nothing was signed
+ * @property {Outcome} outcome
+ * @property {string | null} code why it failed, null unless it did
+ * @property {number} intendedAtUs when it was due, on the run's clock
+ * @property {number | null} sentAtUs when the transaction was written to the socket
+ * @property {number | null} acceptedAtUs when the node's hash was read
+ * @property {number | null} includedAtUs when its block was seen, not before it was accepted
+ * @property {number} endedAtUs when the effect was read back, or when it was given up
+ * @property {number | null} blockNumber
+ * @property {string | null} effect what was read back, for instance the count
+ * @property {string | null} target what was acted on, for instance the contract
+ *
+ * @typedef {object} Stages durations that add up to the total, in microseconds
+ * @property {number} queuedUs from due to sent
+ * @property {number} submitUs from sent to accepted
+ * @property {number} inclusionUs from accepted to seen in a block
+ * @property {number} readBackUs from seen in a block to read back
+ */
+
+export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
+
+/** @param {Sample} sample */
+export function totalUs(sample) {
+  return sample.endedAtUs - sample.intendedAtUs;
+}
+
+/**
+ * @param {Sample} sample a verified one, whose instants are all set
+ * @returns {Stages}
+ */
+export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }) {
+  const sent = sentAtUs ?? intendedAtUs;
+  const accepted = acceptedAtUs ?? sent;
+  const included = includedAtUs ?? accepted;
+  return {
+    queuedUs: sent - intendedAtUs,
+    submitUs: accepted - sent,
+    inclusionUs: included - accepted,
+    readBackUs: endedAtUs - included,
+  };
+}

@@ -1,0 +1,34 @@
+import { pino } from 'pino';
+import pretty from 'pino-pretty';
+import { OutputError } from '../errors.js';
+
+/** Wherever these names appear in something that is logged, the value is not shown. */
+const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password'];
+
+/**
+ * Logs: for people on standard error, as JSON in a file.
+ * @param {{logLevel: string, logFile: string | null, quiet: boolean}} options
+ * @returns {import('pino').Logger}
+ */
+export function createLog({ logLevel, logFile, quiet }) {
+  const screen = pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
+  /** @type {import('pino').StreamEntry[]} */
+  const streams = [{ level: quiet ? 'error' : /** @type {import('pino').Level} */ (logLevel), stream: screen }];
+  if (logFile !== null) {
+    try {
+      streams.push({ level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel), stream: pino.destination({ dest: logFile, sync: true, append: true }) });
+    } catch (error) {
+      throw new OutputError(`cannot write the log file ${logFile}: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+  return pino(
+    {
+      level: 'trace',
+      redact: { paths: [...SECRET_NAMES, ...SECRET_NAMES.map((name) => `*.${name}`)], censor: '[redacted]' },
+    },
+    pino.multistream(streams),
+  );
+}
+
+/** A file tells more than the screen unless told otherwise: it does not get in the way. @type {Record<string, string>} */
+const FILE_LEVELS = { warn: 'info' };

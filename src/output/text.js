@@ -1,0 +1,69 @@
+import { count, byCode, figure, ms, seconds } from './format.js';
+import { summaryText } from './summary.js';
+
+/**
+ * What a person reads: a line per interval under a header that returns now and then, and the summary.
+ * @param {import('./index.js').OutputOptions} options
+ * @returns {import('./index.js').Output}
+ */
+export function createTextOutput({ stream, verbose, explain }) {
+  let rows = 0;
+  /** @param {string} text */
+  const line = (text) => void stream.write(`${text}\n`);
+  return {
+    notice: line,
+    sample: (sample) => {
+      if (verbose && sample.outcome === 'verified') line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
+    },
+    interval: (row, totals) => {
+      if (row.phase === 'drain') return;
+      if (rows % HEADER_EVERY === 0) line(cells(COLUMNS.map(([title]) => title)));
+      rows += 1;
+      const { latency } = row;
+      const { failed, timedOut } = row.counts;
+      const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
+      const figures = [
+        seconds(row.endMs),
+        count(totals.attempts),
+        count(totals.verified),
+        figure(row.tps),
+        figure(totals.runTps),
+        ms(latency.meanUs),
+        ms(latency.minUs),
+        ms(latency.maxUs),
+        ms(latency.p50Us),
+        ms(latency.p99Us),
+        count(row.inFlight),
+        count(failed + timedOut),
+      ];
+      line(`${cells(figures)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}`);
+    },
+    finish: (run) => line(summaryText(run, explain)),
+  };
+}
+
+/** The header is repeated so often that it is always on the screen. */
+const HEADER_EVERY = 20;
+
+/** Title and width of each column; latencies are in milliseconds, of the operations verified in the interval. */
+const COLUMNS = Object.freeze(
+  /** @type {const} */ ([
+    ['elapsed', 9],
+    ['attempts', 10],
+    ['verified', 10],
+    ['TPS', 8],
+    ['run TPS', 8],
+    ['avg ms', 8],
+    ['min ms', 8],
+    ['max ms', 8],
+    ['p50 ms', 8],
+    ['p99 ms', 8],
+    ['in flight', 10],
+    ['failed', 7],
+  ]),
+);
+
+/** @param {readonly string[]} texts */
+function cells(texts) {
+  return texts.map((text, i) => text.padStart(COLUMNS[i][1])).join(' ');
+}

@@ -1,0 +1,7 @@
+/**
+ * Closed loop: an operation is due as soon as a wallet is idle, so the number of wallets is the load.
+ * @returns {import('./index.js').Pacer}
+ */
+export function closed() {
+  return () => 0;
+}

@@ -1,0 +1,195 @@
+import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { submitFailure, toNumber } from '../chain/rpc.js';
+
+/**
+ * One increment from start to outcome, top to bottom: sign, send, included, read back, one frozen sample. No
+ * exception leaves this file.
+ *
+ * @typedef {import('../metrics/sample.js').Sample} Sample
+ *
+ * @typedef {object} Tools what an iteration works with, the same for all of a run
+ * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('../chain/signer.js').Signer} signer
+ * @property {import('../chain/fees.js').Fees} fees
+ * @property {import('../workload/index.js').Workload} workload
+ * @property {import('../inclusion/index.js').InclusionDetector} inclusion
+ * @property {number} chainId
+ * @property {number} txTimeoutMs
+ */
+
+/** First pause before the effect is asked for again, in milliseconds; it doubles up to the second figure. */
+const READ_BACK_PAUSE_MS = [5, 250];
+
+/** An operation ended early: its time was up, or the drain was over. */
+class Cancelled extends Error {
+  /** @param {'timed_out' | 'abandoned'} outcome */
+  constructor(outcome) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+/** The operation did what it should not: reverted, wrong count, refused. */
+class Failed extends Error {
+  /** @param {string} code */
+  constructor(code) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** One (wallet, nonce) with every hash ever sent for it. */
+export class Operation {
+  /** @type {string[]} */
+  hashes = [];
+  /** @type {number | null} */
+  sentAtUs = null;
+  /** @type {number | null} */
+  acceptedAtUs = null;
+  /** @type {import('../inclusion/index.js').Inclusion | null} */
+  inclusion = null;
+  /** @type {string | null} */
+  effect = null;
+  /** @type {string | null} */
+  target = null;
+  cancelled = false;
+  /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
+  bug = null;
+
+  /**
+   * @param {import('./account.js').Account} account
+   * @param {number} intendedAtUs
+   */
+  constructor(account, intendedAtUs) {
+    this.account = account;
+    this.nonce = account.wallet.nonce;
+    this.intendedAtUs = intendedAtUs;
+    /** @type {Promise<never>} */
+    this.end = new Promise((_, reject) => {
+      this.cancel = (/** @type {'timed_out' | 'abandoned'} */ outcome) => {
+        this.cancelled = true;
+        reject(new Cancelled(outcome));
+      };
+    });
+  }
+}
+
+/**
+ * @param {Tools} tools
+ * @param {Operation} operation
+ * @returns {Promise<Sample>}
+ */
+export async function iterate(tools, operation) {
+  const { clock, inclusion, txTimeoutMs } = tools;
+  const stopTimer = clock.after(() => operation.cancel('timed_out'), txTimeoutMs);
+  try {
+    await Promise.race([steps(tools, operation), operation.end]);
+    return sample(operation, 'verified', null, clock.nowUs());
+  } catch (error) {
+    if (error instanceof Cancelled) return sample(operation, error.outcome, null, clock.nowUs());
+    const code = failureCode(error);
+    if (code === 'internal') operation.bug = /** @type {Error} */ (error);
+    return sample(operation, 'failed', code, clock.nowUs());
+  } finally {
+    stopTimer();
+    for (const hash of operation.hashes) inclusion.unwatch(hash);
+  }
+}
+
+/** @param {Tools} tools @param {Operation} operation */
+async function steps(tools, operation) {
+  const { rpc, clock, signer, fees, workload, inclusion, chainId } = tools;
+  const { wallet, position } = operation.account;
+
+  const call = workload.next(position);
+  const { raw, hash } = wallet.sign({ chainId, nonce: operation.nonce, ...call, fee: fees.current() }, signer);
+  operation.hashes.push(hash);
+
+  // Watched before it is sent: a block may hold it before the node's answer is read.
+  const included = new Promise((/** @type {(found: import('../inclusion/index.js').Inclusion) => void} */ resolve) => {
+    inclusion.watch(hash, resolve);
+  });
+  const answer = await submit(rpc, raw, () => (operation.sentAtUs = clock.nowUs()));
+  if (answer !== null && answer !== hash) throw new Failed('hash_mismatch');
+  operation.acceptedAtUs = clock.nowUs();
+
+  const found = await included;
+  operation.inclusion = { ...found, seenAtUs: Math.max(found.seenAtUs, operation.acceptedAtUs) };
+
+  await readBack(tools, operation, found);
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} raw @param {() => void} onSent @returns {Promise<string | null>} null: it had it already */
+async function submit(rpc, raw, onSent) {
+  try {
+    return await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent);
+  } catch (error) {
+    if (error instanceof RpcError && submitFailure(error) === 'already_known') return null;
+    throw error;
+  }
+}
+
+/**
+ * Fetches the effect until the node serves the block that holds the operation. A reverted transaction has no
+ * effect to wait for, so the first time it is not there yet the receipt is asked.
+ * @param {Tools} tools
+ * @param {Operation} operation
+ * @param {import('../inclusion/index.js').Inclusion} found
+ */
+async function readBack({ rpc, clock, workload }, operation, found) {
+  const { position, executed } = operation.account;
+  let [pauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
+  for (let attempt = 0; !operation.cancelled; attempt += 1) {
+    const verdict = await workload.verify(position, executed + 1, found, attempt);
+    operation.effect = verdict.effect;
+    operation.target = verdict.target;
+    if (verdict.state === 'ok') return;
+    if (verdict.state === 'wrong') throw new Failed('wrong_count');
+    if (attempt === 1 && (await isReverted(rpc, operation.hashes[0]))) throw new Failed('reverted');
+    operation.account.readBackRetries += 1;
+    await clock.sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+  }
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} hash */
+async function isReverted(rpc, hash) {
+  const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback');
+  return receipt !== null && toNumber(receipt.status) === 0;
+}
+
+/** @param {unknown} error */
+function failureCode(error) {
+  if (error instanceof Failed) return error.code;
+  if (error instanceof RpcError) return error.method === 'eth_sendRawTransaction' ? submitFailure(error) : 'rpc_error';
+  if (error instanceof TransportError || error instanceof ProtocolError) return error.code;
+  return error instanceof StressError ? error.code : 'internal';
+}
+
+/**
+ * @param {Operation} operation
+ * @param {import('../metrics/sample.js').Outcome} outcome
+ * @param {string | null} code
+ * @param {number} endedAtUs
+ * @returns {Sample}
+ */
+function sample(operation, outcome, code, endedAtUs) {
+  const { account, nonce, hashes, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = operation;
+  return Object.freeze({
+    position: account.position,
+    walletIndex: account.wallet.index,
+    nonce,
+    hash: hashes[0] ?? null,
+    outcome,
+    code,
+    intendedAtUs,
+    sentAtUs,
+    acceptedAtUs,
+    includedAtUs: inclusion?.seenAtUs ?? null,
+    endedAtUs,
+    blockNumber: inclusion?.number ?? null,
+    effect,
+    target,
+  });
+}

@@ -1,0 +1,116 @@
+import { Pool } from 'undici';
+import { TransportError } from '../errors.js';
+
+/** A JSON-RPC answer above this size is a fault of the endpoint, not something to hold in memory. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/**
+ * HTTP/1.1 over an undici keep-alive pool. It uses dispatch() and not request(), because that tells when a
+ * request is written to its socket, and because it spares a stream for each response.
+ *
+ * @param {import('./index.js').TransportOptions} options
+ * @returns {import('./index.js').Transport}
+ */
+export function createUndiciTransport({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES }) {
+  const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
+  const pool = new Pool(url.origin, {
+    connections,
+    pipelining: 1,
+    keepAliveTimeout: 60_000,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: { timeout: timeoutMs },
+  });
+  pool.on('connect', () => {
+    stats.connectionsOpened += 1;
+  });
+  const path = url.pathname + url.search;
+  /** @type {Record<string, string>} */
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  if (url.username || url.password) {
+    const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  }
+
+  return {
+    post: (body, onSent) =>
+      new Promise((resolve, reject) => {
+        stats.requests += 1;
+        pool.dispatch(
+          { method: 'POST', path, headers, body },
+          new ReplyHandler(stats, maxBodyBytes, resolve, reject, onSent),
+        );
+      }),
+    stats: () => ({ ...stats }),
+    close: () => pool.destroy(),
+  };
+}
+
+/** Collects one response. @implements {import('undici').Dispatcher.DispatchHandler} */
+class ReplyHandler {
+  status = 0;
+  bytes = 0;
+  /** @type {Buffer[]} */
+  chunks = [];
+
+  /**
+   * @param {{bytesReceived: number}} stats
+   * @param {number} maxBodyBytes
+   * @param {(reply: import('./index.js').Reply) => void} resolve
+   * @param {(error: TransportError) => void} reject
+   * @param {(() => void) | undefined} onSent
+   */
+  constructor(stats, maxBodyBytes, resolve, reject, onSent) {
+    this.stats = stats;
+    this.maxBodyBytes = maxBodyBytes;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.onSent = onSent;
+  }
+
+  onRequestStart() {
+    this.onSent?.();
+  }
+
+  /** @param {unknown} _controller @param {number} status */
+  onResponseStart(_controller, status) {
+    this.status = status;
+  }
+
+  /** @param {import('undici').Dispatcher.DispatchController} controller @param {Buffer} chunk */
+  onResponseData(controller, chunk) {
+    this.bytes += chunk.length;
+    this.stats.bytesReceived += chunk.length;
+    if (this.bytes > this.maxBodyBytes) {
+      controller.abort(new TransportError(`the answer is larger than ${this.maxBodyBytes} bytes`, 'body_too_large'));
+    } else {
+      this.chunks.push(chunk);
+    }
+  }
+
+  onResponseEnd() {
+    const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
+    this.resolve({ status: this.status, text });
+  }
+
+  /** @param {unknown} _controller @param {Error} error */
+  onResponseError(_controller, error) {
+    this.reject(asTransportError(error));
+  }
+}
+
+/**
+ * @param {Error & {code?: string}} error
+ * @returns {TransportError}
+ */
+function asTransportError(error) {
+  if (error instanceof TransportError) return error;
+  const code = error.code ?? error.name;
+  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return new TransportError('no answer in time', 'timeout', error);
+  if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
+    return new TransportError('connection lost', 'reset', error);
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
+  return new TransportError(error.message || code, code.toLowerCase(), error);
+}

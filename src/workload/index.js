@@ -1,0 +1,54 @@
+import { createCounterWorkload } from './counter.js';
+
+/**
+ * A workload says what one operation is: how wallets are prepared, which transaction comes next, how its effect
+ * is checked, and how the whole run is audited. Wallets are named by their position in the slice, from 0.
+ *
+ * @typedef {object} Call one transaction, before nonce and fee
+ * @property {string} to
+ * @property {string} data
+ * @property {bigint} value in wei
+ * @property {bigint} gasLimit
+ *
+ * @typedef {object} Verdict what was read back
+ * @property {'ok' | 'behind' | 'wrong'} state behind: not there yet, ask again
+ * @property {string | null} effect for instance the count
+ * @property {string | null} target for instance the address of the contract
+ *
+ * @typedef {object} AuditReading of one wallet, as the chain has it at one block
+ * @property {bigint} start effects before the first operation of this run
+ * @property {bigint} now effects at the block that was asked for
+ * @property {string | null} target
+ *
+ * @typedef {object} Chain
+ * @property {number} chainId
+ * @property {string} genesisHash
+ *
+ * @typedef {object} Preparation
+ * @property {import('../chain/wallets.js').Wallet[]} wallets
+ * @property {import('../chain/send.js').Sender} sender
+ * @property {Chain} chain
+ * @property {(label: string, done: number, all: number) => void} onProgress
+ *
+ * @typedef {object} Gas what the funding check reckons with
+ * @property {bigint} perWallet to prepare one wallet
+ * @property {bigint} perOperation at most
+ *
+ * @typedef {object} Workload
+ * @property {Gas} gas
+ * @property {(preparation: Preparation) => Promise<void>} prepare
+ * @property {(position: number) => Call} next
+ * @property {(position: number, ordinal: number, inclusion: {number: number}, attempt: number) => Promise<Verdict>} verify
+ *   checks the effect of the wallet's operation number `ordinal` (from 1, those that the chain executed) as of the
+ *   block that included it; `attempt` counts from 0
+ * @property {(blockHash: string, blockNumber: number) => Promise<AuditReading[]>} audit by position
+ *
+ * @typedef {object} WorkloadOptions
+ * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {string | null} contractsFile
+ */
+
+/** @type {Record<string, (options: WorkloadOptions) => Workload>} */
+export const workloads = {
+  counter: createCounterWorkload,
+};
