@@ -24,7 +24,7 @@ const BELOW_STUDY = ['run', ...BELOW_RUN];
  */
 const MAY_IMPORT = {
   bin: ['cli', ...LEAVES],
-  'src/cli': ['study', 'run', 'report', 'chain', 'output', 'files.js', ...LEAVES],
+  'src/cli': ['study', ...BELOW_STUDY],
   'src/study': BELOW_STUDY,
   'src/run': BELOW_RUN,
   'src/report': BELOW_REPORT,

@@ -18,7 +18,9 @@ export function compile() {
   const names = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));
   const input = {
     language: 'Solidity',
-    sources: Object.fromEntries(names.map((name) => [name, { content: readFileSync(new URL(name, CONTRACTS), 'utf8') }])),
+    sources: Object.fromEntries(
+      names.map((name) => [name, { content: readFileSync(new URL(name, CONTRACTS), 'utf8') }]),
+    ),
     settings: {
       evmVersion: 'london',
       optimizer: { enabled: true, runs: 200 },

@@ -39,6 +39,13 @@ export function checkWritable(file) {
 function cannotWrite(file, error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
   /** @type {Record<string, string>} */
-  const words = { ENOENT: 'its folder does not exist', ENOTDIR: 'its folder is a file', EACCES: 'permission denied', EPERM: 'permission denied', ENOSPC: 'the disk is full', EROFS: 'the file system is read-only' };
+  const words = {
+    ENOENT: 'its folder does not exist',
+    ENOTDIR: 'its folder is a file',
+    EACCES: 'permission denied',
+    EPERM: 'permission denied',
+    ENOSPC: 'the disk is full',
+    EROFS: 'the file system is read-only',
+  };
   return new OutputError(`cannot write ${file}: ${words[code ?? ''] ?? oneLine(message)}`, error);
 }

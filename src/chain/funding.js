@@ -59,7 +59,10 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
       );
     }
     await clock.sleep(200, signal);
-    const now = await readStates(rpc, open.map((i) => wallets[i]));
+    const now = await readStates(
+      rpc,
+      open.map((i) => wallets[i]),
+    );
     now.forEach((state, k) => (states[open[k]] = state));
     const foreign = open.filter((i) => states[i].latest > pendingAtFirst[i]);
     if (foreign.length > 0) {
@@ -89,7 +92,9 @@ export function shortfalls(wallets, states, needWei) {
 /** @param {Array<{wallet: Wallet, missingWei: bigint}>} missing @param {bigint} needWei @returns {UnavailableError} */
 export function fundsMissing(missing, needWei) {
   const total = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
-  const first = missing.slice(0, 3).map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
+  const first = missing
+    .slice(0, 3)
+    .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
   return new UnavailableError(
     `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${ether(needWei)} this run may need, ${ether(total)} in all: ` +
       `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; fund them with --fund-from or 'stress fund', or set the need with --fund-amount`,
@@ -107,7 +112,8 @@ export function fundsMissing(missing, needWei) {
 export async function topUp(sender, funder, missing, onProgress) {
   const [{ balanceWei }] = await settleWallets(sender, [funder]);
   const parts = [];
-  for (let at = 0; at < missing.length; at += WALLETS_PER_PAYMENT) parts.push(missing.slice(at, at + WALLETS_PER_PAYMENT));
+  for (let at = 0; at < missing.length; at += WALLETS_PER_PAYMENT)
+    parts.push(missing.slice(at, at + WALLETS_PER_PAYMENT));
   if (parts.length === 0) return { transactions: 0, paidWei: 0n };
   const paidWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   if (balanceWei < paidWei) throw funderTooPoor(funder, balanceWei, paidWei);
@@ -129,7 +135,8 @@ export async function topUp(sender, funder, missing, onProgress) {
     (done) => onProgress?.(Math.min(done * WALLETS_PER_PAYMENT, missing.length)),
   );
   const failed = receipts.find(({ status }) => toNumber(status) !== 1);
-  if (failed !== undefined) throw new UnavailableError(`the payment ${failed.transactionHash} was reverted: no wallet in it was funded`);
+  if (failed !== undefined)
+    throw new UnavailableError(`the payment ${failed.transactionHash} was reverted: no wallet in it was funded`);
   return { transactions: orders.length, paidWei };
 }
 
@@ -145,7 +152,8 @@ export async function reclaim(sender, wallets, to, onProgress) {
   const states = await settleWallets(sender, wallets);
   // The price paid is fixed by making the tip as large as the whole offer, so that nothing is left over.
   const price = sender.fees.worstPriceWei();
-  const fee = sender.fees.mode === 'legacy' ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
+  const fee =
+    sender.fees.mode === 'legacy' ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
   const costWei = TRANSFER_GAS * price;
   const orders = wallets.flatMap((wallet, i) =>
     states[i].balanceWei > costWei
@@ -158,7 +166,9 @@ export async function reclaim(sender, wallets, to, onProgress) {
 
 /** @param {Array<{wallet: Wallet, missingWei: bigint}>} part */
 function disperseData(part) {
-  const { bytecode } = JSON.parse(readFileSync(new URL('../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'));
+  const { bytecode } = JSON.parse(
+    readFileSync(new URL('../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'),
+  );
   const args = AbiCoder.defaultAbiCoder().encode(
     ['address[]', 'uint256[]'],
     [part.map(({ wallet }) => wallet.address), part.map(({ missingWei }) => missingWei)],
@@ -168,7 +178,9 @@ function disperseData(part) {
 
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
 function funderTooPoor(funder, balanceWei, costWei) {
-  return new UnavailableError(`the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`);
+  return new UnavailableError(
+    `the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`,
+  );
 }
 
 /** @param {bigint} wei */

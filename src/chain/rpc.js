@@ -111,7 +111,8 @@ function parse({ status, text }, display) {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    if (status === 401 || status === 403) throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
+    if (status === 401 || status === 403)
+      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
     if (status === 404) throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`);
     if (status !== 200) throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`);
     const start = oneLine(text, 40);
@@ -129,7 +130,8 @@ function parse({ status, text }, display) {
  * @param {string} display
  */
 function resultOf(answer, id, method, display) {
-  if (answer === null || typeof answer !== 'object') throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
+  if (answer === null || typeof answer !== 'object')
+    throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
     throw new RpcError(method, Number(error.code ?? 0), oneLine(error.message ?? JSON.stringify(error)), error.data);
@@ -151,7 +153,8 @@ export function submitFailure({ rpcMessage }) {
   if (text.includes('nonce too high')) return 'nonce_too_high';
   if (text.includes('replacement transaction underpriced')) return 'nonce_in_use';
   if (text.includes('insufficient funds')) return 'insufficient_funds';
-  if (text.includes('underpriced') || text.includes('less than block base fee') || text.includes('fee too low')) return 'underpriced';
+  if (text.includes('underpriced') || text.includes('less than block base fee') || text.includes('fee too low'))
+    return 'underpriced';
   if (text.includes('pool') && (text.includes('full') || text.includes('limit'))) return 'pool_full';
   return 'rejected';
 }
@@ -159,7 +162,8 @@ export function submitFailure({ rpcMessage }) {
 /** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
 export function toNumber(quantity) {
   const value = typeof quantity === 'string' && /^0x[0-9a-f]+$/i.test(quantity) ? Number(quantity) : NaN;
-  if (!Number.isSafeInteger(value)) throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+  if (!Number.isSafeInteger(value))
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
   return value;
 }
 

@@ -61,7 +61,8 @@ function rlpList(payload) {
  * @returns {SignedTransaction}
  */
 export function signTransaction({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey, signer) {
-  const call = rlpInteger(gasLimit) + rlpString(to === null ? '' : to.slice(2)) + rlpInteger(value) + rlpString(data.slice(2));
+  const call =
+    rlpInteger(gasLimit) + rlpString(to === null ? '' : to.slice(2)) + rlpInteger(value) + rlpString(data.slice(2));
   if (fee.gasPriceWei !== undefined) {
     const fields = rlpInteger(nonce) + rlpInteger(fee.gasPriceWei) + call;
     const { r, s, yParity } = signer.sign(keccak(rlpList(`${fields + rlpInteger(chainId)}8080`)), privateKey);

@@ -60,7 +60,9 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
     throw new UsageError(`the mnemonic has ${words.length} words: 12, 15, 18, 21 or 24 are possible`);
   }
   if (!Mnemonic.isValidMnemonic(words.join(' '))) {
-    throw new UsageError('the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match');
+    throw new UsageError(
+      'the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match',
+    );
   }
   const parent = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(words.join(' ')), path);
   return {
@@ -103,7 +105,8 @@ function parseKeys(text, file) {
   const seen = new Map();
   return entries.map(({ value, where }) => {
     const key = normalizeKey(value);
-    if (key === null) throw new InputError(`${file}, ${where}: not a private key (64 hexadecimal digits, 0x before them or not)`);
+    if (key === null)
+      throw new InputError(`${file}, ${where}: not a private key (64 hexadecimal digits, 0x before them or not)`);
     const earlier = seen.get(key);
     if (earlier !== undefined) throw new InputError(`${file}, ${where}: the same key as ${earlier}`);
     seen.set(key, where);
@@ -146,7 +149,8 @@ export function normalizeKey(value) {
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
   if (key !== null) return new Wallet(0, key);
-  if (/^(0x)?[0-9a-f]{40,}$/i.test(value.trim())) throw new UsageError('--fund-from is not a private key (64 hexadecimal digits)');
+  if (/^(0x)?[0-9a-f]{40,}$/i.test(value.trim()))
+    throw new UsageError('--fund-from is not a private key (64 hexadecimal digits)');
   const source = keyFileSource(value);
   if (source.size !== 1) throw new InputError(`${oneLine(value)} holds ${source.size} keys: the funder is one`);
   return source.wallet(0);

@@ -26,20 +26,32 @@ export const commands = {
     for (const file of [config.out, config.contracts]) if (file !== null && file !== '-') checkWritable(file);
     const stream = config.out === '-' ? process.stderr : process.stdout;
     const options = { stream, verbose: config.verbose, explain: config.explain, out: config.out };
-    const wanted = [...(config.quiet ? [] : [outputs.text(options)]), ...(config.out === null ? [] : [outputs.json(options)])];
+    const wanted = [
+      ...(config.quiet ? [] : [outputs.text(options)]),
+      ...(config.out === null ? [] : [outputs.json(options)]),
+    ];
     return run(config, { ...surroundings, outputs: wanted });
   },
 
   node: async (config, { clock, stop, onProgress }) => {
     const chain = await startNode(config, clock);
     try {
-      const transport = openTransport({ ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000 }, chain.url);
+      const transport = openTransport(
+        { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000 },
+        chain.url,
+      );
       const { source } = chooseKeys({ ...config, hdPath: DEFAULT_HD_PATH }, chain.url, 31337);
       const wallets = await deriveWallets(source, config, stop.drain, onProgress);
-      await fundOnDevChain(createRpc(transport, displayUrl(chain.url)), wallets.map(({ address }) => address));
+      await fundOnDevChain(
+        createRpc(transport, displayUrl(chain.url)),
+        wallets.map(({ address }) => address),
+      );
       await transport.close();
       const url = displayUrl(chain.url);
-      say(config, `${url} (chain 31337): wallets ${config.offset}..${config.offset + config.threads - 1} of the well-known test mnemonic are funded; use it with: stress --rpc ${url} -t N -o N. Ctrl-C ends it`);
+      say(
+        config,
+        `${url} (chain 31337): wallets ${config.offset}..${config.offset + config.threads - 1} of the well-known test mnemonic are funded; use it with: stress --rpc ${url} -t N -o N. Ctrl-C ends it`,
+      );
       await Promise.race([new Promise((resolve) => stop.drain.addEventListener('abort', resolve)), chain.ended]);
       if (!stop.drain.aborted) throw new UnavailableError(`the chain ended: ${await chain.ended}`);
       return worstExit(stop.exitCodes);
@@ -50,12 +62,19 @@ export const commands = {
 
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, sender, onProgress }) => {
-      const needWei = walletNeedWei(config, workloads.counter({ rpc: sender.rpc, contractsFile: null }).gas, sender.fees);
+      const needWei = walletNeedWei(
+        config,
+        workloads.counter({ rpc: sender.rpc, contractsFile: null }).gas,
+        sender.fees,
+      );
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const { transactions, paidWei } = await topUp(sender, funderWallet(config.fundFrom ?? ''), missing, (done) =>
         onProgress('funding wallets', done, missing.length),
       );
-      say(config, `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}: ${ether(paidWei)} in ${transactions} transactions`);
+      say(
+        config,
+        `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}: ${ether(paidWei)} in ${transactions} transactions`,
+      );
     }),
 
   reclaim: (config, surroundings) =>
@@ -94,7 +113,15 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
     const { source } = chooseKeys(config, url, chain.chainId);
     const wallets = await deriveWallets(source, config, stop.drain, onProgress);
     const fees = await chooseFees(rpc, chain, config);
-    const sender = { rpc, clock, signer: createSigner(), fees, chainId: chain.chainId, timeoutMs: config.txTimeoutMs, signal: stop.drain };
+    const sender = {
+      rpc,
+      clock,
+      signer: createSigner(),
+      fees,
+      chainId: chain.chainId,
+      timeoutMs: config.txTimeoutMs,
+      signal: stop.drain,
+    };
     await action({ wallets, sender, onProgress });
     return worstExit(stop.exitCodes);
   } finally {

@@ -45,7 +45,9 @@ export async function readInvocation(argv, env, version) {
     config[option.key] = value;
     redacted[option.key] = redact(option, value);
     if (option.isSecret && found?.where === 'flag' && !isFile(option, found.text)) {
-      warnings.push(`--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`);
+      warnings.push(
+        `--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`,
+      );
     }
   }
   const complete = /** @type {Config} */ (/** @type {unknown} */ ({ ...config, redacted: Object.freeze(redacted) }));
@@ -73,21 +75,37 @@ function parser(options, argv, command = 'run') {
     .help(false)
     .version(false)
     .wrap(100)
-    .parserConfiguration({ 'parse-numbers': false, 'parse-positional-numbers': false, 'dot-notation': false, 'camel-case-expansion': false, 'boolean-negation': false });
+    .parserConfiguration({
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+      'dot-notation': false,
+      'camel-case-expansion': false,
+      'boolean-negation': false,
+    });
   if (command === 'run') {
-    y.usage('$0 -t N [-o N] [-d TIME] [--rpc URL]\n\nLoad generator for EVM JSON-RPC chains whose numbers can be audited on the chain.');
+    y.usage(
+      '$0 -t N [-o N] [-d TIME] [--rpc URL]\n\nLoad generator for EVM JSON-RPC chains whose numbers can be audited on the chain.',
+    );
     for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
   } else {
     y.usage(`$0 ${command} -t N [-o N]\n\n${COMMANDS[command]}`);
   }
   for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
-    y.option(name, { alias, type: isFlag ? 'boolean' : 'string', describe, defaultDescription: isFlag ? undefined : (defaultText ?? fallback), requiresArg: false });
+    y.option(name, {
+      alias,
+      type: isFlag ? 'boolean' : 'string',
+      describe,
+      defaultDescription: isFlag ? undefined : (defaultText ?? fallback),
+      requiresArg: false,
+    });
   }
   return y
     .option('config', { type: 'string', describe: 'take options from a JSON file; flags and environment win' })
     .option('help', { alias: 'h', type: 'boolean', describe: 'show this' })
     .option('version', { type: 'boolean', describe: 'show the version' })
-    .epilogue('Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).\nA duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.');
+    .epilogue(
+      'Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).\nA duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.',
+    );
 }
 
 /** @param {string[]} positional @returns {Command} */
@@ -95,7 +113,12 @@ function commandOf(positional) {
   if (positional.length === 0) return 'run';
   const [word, ...rest] = positional.map(String);
   if (!Object.hasOwn(COMMANDS, word) || word === 'run') {
-    throw new UsageError(`unknown command ${JSON.stringify(oneLine(word, 40))}${didYouMean(word, Object.keys(COMMANDS).filter((name) => name !== 'run'))}; see stress --help`);
+    throw new UsageError(
+      `unknown command ${JSON.stringify(oneLine(word, 40))}${didYouMean(
+        word,
+        Object.keys(COMMANDS).filter((name) => name !== 'run'),
+      )}; see stress --help`,
+    );
   }
   if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(oneLine(rest[0], 40))}`);
   return /** @type {Command} */ (word);
@@ -104,20 +127,33 @@ function commandOf(positional) {
 /** @param {Record<string, unknown>} parsed @param {Command} command */
 function checkNames(parsed, command) {
   const options = optionsOf(command);
-  const known = new Set([...options.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])), ...Object.keys(GENERAL), 'h', '_', '$0']);
+  const known = new Set([
+    ...options.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])),
+    ...Object.keys(GENERAL),
+    'h',
+    '_',
+    '$0',
+  ]);
   for (const name of Object.keys(parsed)) {
     if (known.has(name) || parsed[name] === undefined) continue;
     const dashed = name.length === 1 ? `-${name}` : `--${name}`;
     const elsewhere = OPTIONS.find((option) => option.name === name || option.alias === name);
-    if (elsewhere !== undefined) throw new UsageError(`${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`);
-    throw new UsageError(`unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...Object.keys(GENERAL)])}; see stress --help`);
+    if (elsewhere !== undefined)
+      throw new UsageError(
+        `${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`,
+      );
+    throw new UsageError(
+      `unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...Object.keys(GENERAL)])}; see stress --help`,
+    );
   }
 }
 
 /** @param {string} word @param {string[]} names */
 function didYouMean(word, names) {
   const [best] = names.map((name) => ({ name, distance: leven(word, name) })).sort((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.max(2, best.name.length / 3) ? `: did you mean ${COMMANDS[/** @type {Command} */ (best.name)] ? '' : '--'}${best.name}?` : '';
+  return best !== undefined && best.distance <= Math.max(2, best.name.length / 3)
+    ? `: did you mean ${COMMANDS[/** @type {Command} */ (best.name)] ? '' : '--'}${best.name}?`
+    : '';
 }
 
 /**
@@ -132,13 +168,15 @@ function find(option, parsed, env, fromFile) {
   const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
   if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
   if (flagValue !== undefined) {
-    if (flagValue === '') throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
+    if (flagValue === '')
+      throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
     return { text: String(flagValue), where: 'flag', label };
   }
   const name = envName(option);
   const envValue = env[name];
   if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: name };
-  if (fromFile[option.name] !== undefined) return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
+  if (fromFile[option.name] !== undefined)
+    return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
@@ -166,28 +204,45 @@ function readConfigFile(file, command) {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    throw new InputError(`cannot use the config file ${file}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`);
+    throw new InputError(
+      `cannot use the config file ${file}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`,
+    );
   }
-  if (json === null || typeof json !== 'object' || Array.isArray(json)) throw new InputError(`the config file ${file} is not a JSON object of options`);
+  if (json === null || typeof json !== 'object' || Array.isArray(json))
+    throw new InputError(`the config file ${file} is not a JSON object of options`);
   const names = optionsOf(command).map(({ name }) => name);
   for (const [name, value] of Object.entries(json)) {
-    if (!names.includes(name)) throw new InputError(`${file}: unknown option ${JSON.stringify(oneLine(name, 60))}${didYouMean(name, names)}`);
-    if (!['string', 'number', 'boolean'].includes(typeof value)) throw new InputError(`${file}: ${JSON.stringify(name)} must be a string, a number or a boolean`);
+    if (!names.includes(name))
+      throw new InputError(`${file}: unknown option ${JSON.stringify(oneLine(name, 60))}${didYouMean(name, names)}`);
+    if (!['string', 'number', 'boolean'].includes(typeof value))
+      throw new InputError(`${file}: ${JSON.stringify(name)} must be a string, a number or a boolean`);
   }
   return json;
 }
 
 /** What no option can say alone. @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
 function checkTogether(command, config, env) {
-  if (config.threads === null) throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
-  if (config.offset + config.threads > 2 ** 31) throw new UsageError(`-o ${config.offset} and -t ${config.threads} go beyond wallet ${2 ** 31 - 1}, the last one there can be`);
-  if (config.keys !== null && config.mnemonic !== null) throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
-  if (config.gasPriceWei !== null && config.maxFeeWei !== null) throw new UsageError('--gas-price and --max-fee exclude each other');
-  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId) throw new UsageError('--allow-chain and --chain-id name different chains');
-  if ((command === 'fund' || command === 'reclaim') && config.rpc === null) throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
-  if (command === 'fund' && config.fundFrom === null) throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
-  if (command === 'reclaim' && config.to === null && config.fundFrom === null) throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
+  if (config.threads === null)
+    throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
+  if (config.offset + config.threads > 2 ** 31)
+    throw new UsageError(
+      `-o ${config.offset} and -t ${config.threads} go beyond wallet ${2 ** 31 - 1}, the last one there can be`,
+    );
+  if (config.keys !== null && config.mnemonic !== null)
+    throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
+  if (config.gasPriceWei !== null && config.maxFeeWei !== null)
+    throw new UsageError('--gas-price and --max-fee exclude each other');
+  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
+    throw new UsageError('--allow-chain and --chain-id name different chains');
+  if ((command === 'fund' || command === 'reclaim') && config.rpc === null)
+    throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
+  if (command === 'fund' && config.fundFrom === null)
+    throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
+  if (command === 'reclaim' && config.to === null && config.fundFrom === null)
+    throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
   if (command === 'run' && config.durationMs === null && /^(true|1)$/i.test(env.CI ?? '')) {
-    throw new UsageError('CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s');
+    throw new UsageError(
+      'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',
+    );
   }
 }

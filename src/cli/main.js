@@ -43,7 +43,9 @@ export async function main(argv, env) {
 function complain(error, env) {
   const { message, stack } = /** @type {Error} */ (error);
   const isOurs = error instanceof StressError;
-  process.stderr.write(`stress: ${oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500)}\n`);
+  process.stderr.write(
+    `stress: ${oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500)}\n`,
+  );
   if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') process.stderr.write(`${stack}\n`);
   return isOurs ? error.exitCode : EXIT.internal;
 }

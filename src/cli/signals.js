@@ -24,7 +24,12 @@ export function connectSignals(stop) {
   on(process, 'SIGTERM', signal('terminated', EXIT.terminated));
   on(process, 'SIGHUP', signal('hangup', EXIT.hangup));
   /** @param {Error} error */
-  const bug = (error) => stop.request('internal', EXIT.internal, new InternalError(`unexpected: ${error.message}. This is a bug of stress`, error));
+  const bug = (error) =>
+    stop.request(
+      'internal',
+      EXIT.internal,
+      new InternalError(`unexpected: ${error.message}. This is a bug of stress`, error),
+    );
   on(process, 'uncaughtException', bug);
   on(process, 'unhandledRejection', bug);
   // A reader that has gone away (stress | head), or a closed terminal, ends the run in good order.

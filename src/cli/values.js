@@ -26,7 +26,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 export function duration(minMs) {
   return (/** @type {string} */ text) => {
     const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
-    if (match === null) throw new Error(`must be a duration with its unit such as 250ms, 30s, 5m or 1h, not ${quote(text)}`);
+    if (match === null)
+      throw new Error(`must be a duration with its unit such as 250ms, 30s, 5m or 1h, not ${quote(text)}`);
     const value = Number(match[1]) * UNIT_MS[match[2]];
     if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
     if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
@@ -38,7 +39,10 @@ export function duration(minMs) {
 export function amount(defaultUnit) {
   return (/** @type {string} */ text) => {
     const match = /^(\d+(?:\.\d+)?)(ether|gwei|wei)?$/.exec(text);
-    if (match === null) throw new Error(`must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`);
+    if (match === null)
+      throw new Error(
+        `must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`,
+      );
     try {
       return parseUnits(match[1], match[2] ?? defaultUnit);
     } catch {
@@ -55,8 +59,10 @@ export function endpoint(text) {
   } catch {
     throw new Error(`must be a URL such as http://127.0.0.1:8545, not ${quote(text.includes('@') ? '***' : text)}`);
   }
-  if (url.protocol === 'ws:' || url.protocol === 'wss:') throw new Error('must be http:// or https://: WebSocket endpoints are not supported yet');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Error(`must start with http:// or https://, not ${quote(url.protocol)}`);
+  if (url.protocol === 'ws:' || url.protocol === 'wss:')
+    throw new Error('must be http:// or https://: WebSocket endpoints are not supported yet');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new Error(`must start with http:// or https://, not ${quote(url.protocol)}`);
   return url;
 }
 
@@ -70,14 +76,26 @@ export function oneOf(names) {
 
 /** @param {string} text */
 export function hdPath(text) {
-  if (!/^m(\/\d+'?)*$/.test(text)) throw new Error(`must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`);
-  if (text.split('/').slice(1).some((part) => Number.parseInt(part, 10) >= 2 ** 31)) throw new Error('has an index of 2147483648 or more');
+  if (!/^m(\/\d+'?)*$/.test(text))
+    throw new Error(
+      `must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`,
+    );
+  if (
+    text
+      .split('/')
+      .slice(1)
+      .some((part) => Number.parseInt(part, 10) >= 2 ** 31)
+  )
+    throw new Error('has an index of 2147483648 or more');
   return text;
 }
 
 /** @param {string} text */
 export function address(text) {
-  if (!isAddress(text)) throw new Error(`must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`);
+  if (!isAddress(text))
+    throw new Error(
+      `must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`,
+    );
   return text;
 }
 

@@ -35,11 +35,13 @@ export function createReceiptsInclusion({ rpc, clock, head, onBlock }) {
 
   /** @param {string} hash @param {Map<number, number>} oursByBlock */
   async function ask(hash, oursByBlock) {
-    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'inclusion').catch((/** @type {unknown} */ error) => {
-      // Some nodes answer with an error, not null, while a transaction is in no accepted block.
-      if (error instanceof RpcError) return null;
-      throw error;
-    });
+    const receipt = await rpc
+      .call('eth_getTransactionReceipt', [hash], 'inclusion')
+      .catch((/** @type {unknown} */ error) => {
+        // Some nodes answer with an error, not null, while a transaction is in no accepted block.
+        if (error instanceof RpcError) return null;
+        throw error;
+      });
     const callback = watched.get(hash);
     if (receipt === null || callback === undefined) return;
     watched.delete(hash);

@@ -59,7 +59,12 @@ function mergeRows(a, b) {
     tps: a.tps === null ? null : counts.verified / ((b.endMs - a.startMs) / 1000),
     latency: latency.toJSON(),
     blocks: mergeBlocks(a.blocks, b.blocks),
-    probes: { self: { cpuUs: a.probes.self.cpuUs + b.probes.self.cpuUs, rssBytes: Math.max(a.probes.self.rssBytes, b.probes.self.rssBytes) } },
+    probes: {
+      self: {
+        cpuUs: a.probes.self.cpuUs + b.probes.self.cpuUs,
+        rssBytes: Math.max(a.probes.self.rssBytes, b.probes.self.rssBytes),
+      },
+    },
   };
 }
 

@@ -42,7 +42,12 @@ export class Recorder {
   windowCounts = { started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
   total = new Distribution();
   timedOut = new Distribution();
-  stages = { queued: new Distribution(), submit: new Distribution(), inclusion: new Distribution(), readBack: new Distribution() };
+  stages = {
+    queued: new Distribution(),
+    submit: new Distribution(),
+    inclusion: new Distribution(),
+    readBack: new Distribution(),
+  };
 
   /**
    * @param {number[]} walletIndexes of the slice, by position
@@ -90,7 +95,8 @@ export class Recorder {
     const { windowCounts } = this;
     if (sample.acceptedAtUs !== null && this.#inside(sample.acceptedAtUs)) windowCounts.accepted += 1;
     if (sample.includedAtUs !== null && this.#inside(sample.includedAtUs)) windowCounts.included += 1;
-    if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned') windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
+    if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned')
+      windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
     if (!this.#inside(sample.intendedAtUs)) return;
     if (sample.outcome === 'timed_out') {
       this.total.record(totalUs(sample));
@@ -99,7 +105,10 @@ export class Recorder {
       const total = totalUs(sample);
       const stages = stagesUs(sample);
       const sum = stages.queuedUs + stages.submitUs + stages.inclusionUs + stages.readBackUs;
-      if (sum !== total) throw new InternalError(`the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} add up to ${sum} us, not ${total}`);
+      if (sum !== total)
+        throw new InternalError(
+          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} add up to ${sum} us, not ${total}`,
+        );
       this.total.record(total);
       for (const stage of STAGES) this.stages[stage].record(stages[`${stage}Us`]);
     }
@@ -132,7 +141,9 @@ export class Recorder {
   assertConservation(inFlightBy) {
     const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = this.counts;
     const inFlight = [...inFlightBy.values()].reduce((sum, count) => sum + count, 0);
-    const broken = this.walletIndexes.filter((_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0));
+    const broken = this.walletIndexes.filter(
+      (_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0),
+    );
     const ended = verified + failed + timedOut + abandoned;
     if (scheduled === dropped + started && started === ended + inFlight && broken.length === 0) return;
     throw new InternalError(

@@ -30,6 +30,7 @@ export function buildRunFile(parts) {
   const { windowCounts } = recorder;
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
+  /** @type {Record<string, string>} */
   const unmeasured = {
     ...parts.unmeasured,
     '/verdict': 'what limited the run is not judged by this version',
@@ -46,7 +47,11 @@ export function buildRunFile(parts) {
     config: parts.config,
     environment: parts.environment,
     definitions: DEFINITIONS,
-    window: { startedAt: new Date(parts.windowStartedAtMs).toISOString(), durationMs: durationUs / 1000, counts: { ...windowCounts } },
+    window: {
+      startedAt: new Date(parts.windowStartedAtMs).toISOString(),
+      durationMs: durationUs / 1000,
+      counts: { ...windowCounts },
+    },
     counts: { ...recorder.counts },
     failures: { ...recorder.failures },
     rates: {

@@ -11,12 +11,21 @@ const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorizati
  * @returns {import('pino').Logger}
  */
 export function createLog({ logLevel, logFile, quiet }) {
-  const screen = pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
+  const screen = pretty({
+    destination: 2,
+    sync: true,
+    colorize: process.stderr.isTTY,
+    ignore: 'pid,hostname,time',
+    singleLine: true,
+  });
   /** @type {import('pino').StreamEntry[]} */
   const streams = [{ level: quiet ? 'error' : /** @type {import('pino').Level} */ (logLevel), stream: screen }];
   if (logFile !== null) {
     try {
-      streams.push({ level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel), stream: pino.destination({ dest: logFile, sync: true, append: true }) });
+      streams.push({
+        level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel),
+        stream: pino.destination({ dest: logFile, sync: true, append: true }),
+      });
     } catch (error) {
       throw new OutputError(`cannot write the log file ${logFile}: ${/** @type {Error} */ (error).message}`);
     }

@@ -21,7 +21,13 @@ export function createProgress(stream, quiet) {
       if (label !== current) {
         stop();
         current = label;
-        bar = new SingleBar({ format: '{label} [{bar}] {value}/{total}', stream, clearOnComplete: true, hideCursor: true, fps: 10 });
+        bar = new SingleBar({
+          format: '{label} [{bar}] {value}/{total}',
+          stream,
+          clearOnComplete: true,
+          hideCursor: true,
+          fps: 10,
+        });
         bar.start(all, done, { label });
       }
       bar?.update(done);

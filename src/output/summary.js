@@ -7,7 +7,13 @@ import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
  * @param {boolean} explain
  */
 export function summaryText(run, explain) {
-  const parts = ['', `Summary: ${ENDS[run.end] ?? run.end}, window ${seconds(run.window.durationMs)}`, overview(run), latencyTable(run), auditText(run)];
+  const parts = [
+    '',
+    `Summary: ${ENDS[run.end] ?? run.end}, window ${seconds(run.window.durationMs)}`,
+    overview(run),
+    latencyTable(run),
+    auditText(run),
+  ];
   if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
   return parts.join('\n');
 }
@@ -27,7 +33,16 @@ const ENDS = {
 };
 
 const BORDERLESS = Object.freeze({
-  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+  ...{
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+  },
   ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
 });
 const STYLE = Object.freeze({ 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true });
@@ -38,13 +53,21 @@ function overview(run) {
   const table = new Table({ chars: BORDERLESS, style: { ...STYLE } });
   /** @type {Array<[string, string, string]>} */
   const rows = [
-    ['  TPS', figure(rates.verifiedPerSecond), `verified per second of the window (${count(window.counts.verified)} in it)`],
+    [
+      '  TPS',
+      figure(rates.verifiedPerSecond),
+      `verified per second of the window (${count(window.counts.verified)} in it)`,
+    ],
     ['  attempts', count(counts.started), ''],
     ['  verified', count(counts.verified), ''],
     ['  failed', count(counts.failed), byCode(run.failures)],
     ['  timed out', count(counts.timedOut), ''],
     ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
-    ['  generator', figure(generator.cpuUsPerVerified), `us of CPU per verified operation; peak memory ${megabytes(generator.peakRssBytes)}`],
+    [
+      '  generator',
+      figure(generator.cpuUsPerVerified),
+      `us of CPU per verified operation; peak memory ${megabytes(generator.peakRssBytes)}`,
+    ],
   ];
   rows.forEach(([name, value, note]) => table.push([name, { content: value, hAlign: 'right' }, note]));
   return trimLines(table.toString());
@@ -65,7 +88,9 @@ function latencyTable({ latency }) {
     ['    inclusion', latency.stages.inclusion],
     ['    read-back', latency.stages.readBack],
   ];
-  for (const [name, d] of /** @type {Array<[string, import('../metrics/distribution.js').DistributionJson]>} */ (rows)) {
+  for (const [name, d] of /** @type {Array<[string, import('../metrics/distribution.js').DistributionJson]>} */ (
+    rows
+  )) {
     table.push([name, ...[d.meanUs, d.minUs, d.p50Us, d.p90Us, d.p99Us, d.p999Us, d.maxUs].map(ms)]);
   }
   return trimLines(table.toString());
@@ -88,10 +113,16 @@ function auditText(run) {
         (m) =>
           `    wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}; pending ${m.pendingNonce - m.nonce}`,
       ),
-    ...audit.foreign.slice(0, SHOWN).map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
-    ...audit.resolutions.filter(({ fate }) => fate === 'pending' || fate === 'replaced').slice(0, SHOWN).map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
+    ...audit.foreign
+      .slice(0, SHOWN)
+      .map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
+    ...audit.resolutions
+      .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
+      .slice(0, SHOWN)
+      .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
   ];
-  if (audit.mismatchCount > SHOWN) lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
+  if (audit.mismatchCount > SHOWN)
+    lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
   return lines.join('\n');
 }
 

@@ -127,7 +127,9 @@ async function waitUntilNothingPends({ rpc, clock, accounts, timeoutMs, signal }
 /** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {import('./driver.js').Driver} driver @param {import('./account.js').Account[]} accounts @param {Mismatch[]} mismatches */
 async function searchForForeign(driver, accounts, mismatches) {
   const proven = new Set(driver.foreign.map(({ walletIndex }) => walletIndex));
-  const suspects = mismatches.filter(({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex));
+  const suspects = mismatches.filter(
+    ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
+  );
   const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
   for (const { walletIndex, nonce } of suspects.slice(0, SEARCHED)) {
     const account = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));

@@ -137,7 +137,8 @@ export class Driver {
       account.failuresInRow = 0;
       this.#rearm(account.position);
     } else {
-      if (operation.bug !== null) this.options.onStop('internal', new InternalError(operation.bug.message, operation.bug));
+      if (operation.bug !== null)
+        this.options.onStop('internal', new InternalError(operation.bug.message, operation.bug));
       account.failuresInRow += 1;
       this.unresolved.set(account.position, { operation, sample });
       this.#repair(operation, sample).catch((error) => this.options.onStop('internal', error));

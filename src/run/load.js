@@ -41,7 +41,16 @@ export async function load({ config, rpc, clock, log, outputs, stop, accounts, w
   const self = probes.self();
   const recorder = new Recorder(sliceIndexes(config), clock.nowUs());
   const driver = new Driver({
-    tools: { rpc, clock, signer: sender.signer, fees: sender.fees, workload, inclusion: detector, chainId: sender.chainId, txTimeoutMs: config.txTimeoutMs },
+    tools: {
+      rpc,
+      clock,
+      signer: sender.signer,
+      fees: sender.fees,
+      workload,
+      inclusion: detector,
+      chainId: sender.chainId,
+      txTimeoutMs: config.txTimeoutMs,
+    },
     accounts,
     recorder,
     pacer: pacers.closed(),
@@ -61,12 +70,17 @@ export async function load({ config, rpc, clock, log, outputs, stop, accounts, w
     blocks = noBlocks();
     intervals.add(row);
     const elapsedS = (nowUs - recorder.startUs) / 1e6;
-    const totals = { attempts: recorder.counts.started, verified: recorder.counts.verified, runTps: phase === 'load' ? recorder.counts.verified / elapsedS : null };
+    const totals = {
+      attempts: recorder.counts.started,
+      verified: recorder.counts.verified,
+      runTps: phase === 'load' ? recorder.counts.verified / elapsedS : null,
+    };
     for (const output of outputs) output.interval(row, totals);
     recorder.assertConservation(inFlightByPosition(driver));
   };
 
-  const cancelDuration = config.durationMs === null ? () => {} : clock.after(() => stop.request('duration'), config.durationMs);
+  const cancelDuration =
+    config.durationMs === null ? () => {} : clock.after(() => stop.request('duration'), config.durationMs);
   driver.start();
   await guarded(stop, async () => {
     for (let k = 1; !stop.drain.aborted; k += 1) {
@@ -78,7 +92,13 @@ export async function load({ config, rpc, clock, log, outputs, stop, accounts, w
       report('load', clock.nowUs());
       const { silentMs, lastError } = detector.stats();
       if (silentMs > config.txTimeoutMs) {
-        stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(`the endpoint has not answered for ${Math.round(silentMs / 1000)} s: ${lastError?.message ?? ''}`));
+        stop.request(
+          'endpoint_lost',
+          EXIT.unavailable,
+          new UnavailableError(
+            `the endpoint has not answered for ${Math.round(silentMs / 1000)} s: ${lastError?.message ?? ''}`,
+          ),
+        );
       }
     }
   });
@@ -106,7 +126,11 @@ export async function load({ config, rpc, clock, log, outputs, stop, accounts, w
 const LONG_MS = 2 ** 31 - 1;
 
 /** Exit codes of the reasons for which the driver ends a run. */
-const STOP_EXIT = Object.freeze({ foreign_sender: EXIT.notExact, no_wallets: EXIT.unavailable, internal: EXIT.internal });
+const STOP_EXIT = Object.freeze({
+  foreign_sender: EXIT.notExact,
+  no_wallets: EXIT.unavailable,
+  internal: EXIT.internal,
+});
 
 /** A law of ours that breaks ends the run, but not without its drain and its summary. @param {import('./stop.js').Stop} stop @param {() => void | Promise<void>} action */
 async function guarded(stop, action) {

@@ -80,7 +80,12 @@ export async function run(config, surroundings) {
     transport = openTransport(config, url);
     stop.now.addEventListener('abort', () => void transport?.close());
     devChain?.ended.then(
-      (words) => stop.request('chain_ended', EXIT.unavailable, new StressError(`the embedded chain ended: ${words}`, 'chain_ended', EXIT.unavailable)),
+      (words) =>
+        stop.request(
+          'chain_ended',
+          EXIT.unavailable,
+          new StressError(`the embedded chain ended: ${words}`, 'chain_ended', EXIT.unavailable),
+        ),
       () => {},
     );
     return await runOn({ config, url, transport, embedded: devChain !== null, ...surroundings });
@@ -112,7 +117,18 @@ async function runOn(context) {
   if (stop.drain.aborted) throw new InterruptedError('interrupted during set-up', worstExit(stop.exitCodes));
 
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const loaded = await load({ config, rpc, clock, log, outputs, stop, accounts, workload, sender, inclusion: inclusionName(config) });
+  const loaded = await load({
+    config,
+    rpc,
+    clock,
+    log,
+    outputs,
+    stop,
+    accounts,
+    workload,
+    sender,
+    inclusion: inclusionName(config),
+  });
   const { recorder, driver } = loaded;
 
   /** @type {Record<string, string>} */
@@ -121,7 +137,16 @@ async function runOn(context) {
   if (stop.now.aborted) unmeasured['/audit'] = 'ended at once, on request';
   else {
     try {
-      report = await audit({ rpc, clock, workload, accounts, recorder, driver, timeoutMs: config.drainTimeoutMs, signal: stop.now });
+      report = await audit({
+        rpc,
+        clock,
+        workload,
+        accounts,
+        recorder,
+        driver,
+        timeoutMs: config.drainTimeoutMs,
+        signal: stop.now,
+      });
     } catch (error) {
       if (!(error instanceof StressError)) throw error;
       unmeasured['/audit'] = stop.now.aborted ? 'ended at once, on request' : error.message;
@@ -142,7 +167,15 @@ async function runOn(context) {
     end: stop.reason ?? 'unknown',
     exitCode,
     config: config.redacted,
-    environment: describeEnvironment({ version, chain, rpc, sender, config, inclusion: inclusionName(config), embedded: context.embedded }),
+    environment: describeEnvironment({
+      version,
+      chain,
+      rpc,
+      sender,
+      config,
+      inclusion: inclusionName(config),
+      embedded: context.embedded,
+    }),
     recorder,
     intervals: loaded.intervals,
     windowStartedAtMs: loaded.windowStartedAtMs,
@@ -177,11 +210,21 @@ async function setUp({ config, url, embedded, clock, outputs, onProgress, stop, 
   const { source, isDevMnemonic } = chooseKeys(config, url, chain.chainId);
   const wallets = await deriveWallets(source, config, stop.drain, onProgress);
   const last = config.offset + config.threads - 1;
-  notice(`${chain.clientVersion ?? 'a node'} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${isDevMnemonic ? 'the well-known test mnemonic' : source.name}`);
+  notice(
+    `${chain.clientVersion ?? 'a node'} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${isDevMnemonic ? 'the well-known test mnemonic' : source.name}`,
+  );
 
   const fees = await chooseFees(rpc, chain, config);
   const { chainId } = chain;
-  const sender = { rpc, clock, signer: createSigner(), fees, chainId, timeoutMs: config.txTimeoutMs, signal: stop.drain };
+  const sender = {
+    rpc,
+    clock,
+    signer: createSigner(),
+    fees,
+    chainId,
+    timeoutMs: config.txTimeoutMs,
+    signal: stop.drain,
+  };
   const workload = workloads[config.workload]({ rpc, contractsFile: config.contracts });
   try {
     const needWei = walletNeedWei(config, workload.gas, fees);

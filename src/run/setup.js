@@ -49,7 +49,8 @@ export async function readChain(rpc, url, config) {
     genesisHash: genesis?.hash ?? '',
     clientVersion: clientVersion === null ? null : String(clientVersion),
     head: toNumber(latest.number),
-    baseFeeWei: latest.baseFeePerGas === undefined || latest.baseFeePerGas === null ? null : BigInt(latest.baseFeePerGas),
+    baseFeeWei:
+      latest.baseFeePerGas === undefined || latest.baseFeePerGas === null ? null : BigInt(latest.baseFeePerGas),
     blockGasLimit: toNumber(latest.gasLimit),
   };
 }
@@ -81,7 +82,9 @@ export function chooseKeys(config, url, chainId) {
 export async function deriveWallets(source, slice, signal, onProgress) {
   const { offset, threads } = slice;
   if (offset + threads > source.size) {
-    throw new UsageError(`wallets ${offset}..${offset + threads - 1} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`);
+    throw new UsageError(
+      `wallets ${offset}..${offset + threads - 1} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`,
+    );
   }
   /** @type {Wallet[]} */
   const wallets = [];
@@ -120,7 +123,11 @@ export function walletNeedWei(config, gas, fees) {
  * @returns {Promise<{funded: number, paidWei: bigint, transactions: number}>} what was paid by the funder
  */
 export async function prepareFunds({ config, sender, wallets, needWei, embedded, onProgress }) {
-  if (embedded) await fundOnDevChain(sender.rpc, wallets.map(({ address }) => address));
+  if (embedded)
+    await fundOnDevChain(
+      sender.rpc,
+      wallets.map(({ address }) => address),
+    );
   const states = await settleWallets(sender, wallets);
   const missing = shortfalls(wallets, states, needWei);
   if (missing.length === 0) return { funded: 0, paidWei: 0n, transactions: 0 };
@@ -128,7 +135,9 @@ export async function prepareFunds({ config, sender, wallets, needWei, embedded,
   const funder = funderWallet(config.fundFrom);
   const own = wallets.find(({ address }) => address === funder.address);
   if (own !== undefined) {
-    throw new UsageError(`the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`);
+    throw new UsageError(
+      `the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`,
+    );
   }
   const paid = await topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
   return { funded: missing.length, ...paid };

@@ -46,7 +46,7 @@ export function createUndiciTransport({ url, connections, timeoutMs, maxBodyByte
   };
 }
 
-/** Collects one response. @implements {import('undici').Dispatcher.DispatchHandler} */
+/** Collects one response: a dispatch handler of undici. */
 class ReplyHandler {
   status = 0;
   bytes = 0;
@@ -106,7 +106,8 @@ class ReplyHandler {
 function asTransportError(error) {
   if (error instanceof TransportError) return error;
   const code = error.code ?? error.name;
-  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return new TransportError('no answer in time', 'timeout', error);
+  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT'))
+    return new TransportError('no answer in time', 'timeout', error);
   if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
     return new TransportError('connection lost', 'reset', error);

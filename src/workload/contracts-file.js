@@ -26,10 +26,13 @@ function read(file) {
     throw new InputError(`${file} is not valid JSON: give --contracts a file that stress wrote, or a new name`);
   }
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
-    throw new InputError(`${file} is no contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`);
+    throw new InputError(
+      `${file} is no contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
+    );
   }
   const bad = Object.entries(json.contracts).find((pair) => !pair.every((address) => isAddress(address)));
-  if (bad !== undefined) throw new InputError(`${file}: the entry for ${oneLine(bad[0], 50)} is not a pair of addresses`);
+  if (bad !== undefined)
+    throw new InputError(`${file}: the entry for ${oneLine(bad[0], 50)} is not a pair of addresses`);
   return json;
 }
 
@@ -52,6 +55,9 @@ export function readContracts(file, { genesisHash }) {
  * @param {string[]} addresses by position
  */
 export function writeContracts(file, { chainId, genesisHash }, known, wallets, addresses) {
-  const contracts = { ...Object.fromEntries(known), ...Object.fromEntries(wallets.map(({ address }, i) => [address, addresses[i]])) };
+  const contracts = {
+    ...Object.fromEntries(known),
+    ...Object.fromEntries(wallets.map(({ address }, i) => [address, addresses[i]])),
+  };
   writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, chainId, genesisHash, contracts }, null, 2)}\n`);
 }

@@ -84,7 +84,9 @@ export function createCounterWorkload({ rpc, contractsFile }) {
     const receipts = await sendAll(sender, orders, onProgress);
     const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
     if (failed !== -1) {
-      throw new UnavailableError(`the deployment for wallet ${wallets[failed].index} was reverted (transaction ${receipts[failed].transactionHash})`);
+      throw new UnavailableError(
+        `the deployment for wallet ${wallets[failed].index} was reverted (transaction ${receipts[failed].transactionHash})`,
+      );
     }
     return new Map(wallets.map((wallet, i) => [wallet, getCreateAddress({ from: wallet.address, nonce: nonces[i] })]));
   }
@@ -134,5 +136,11 @@ export function createCounterWorkload({ rpc, contractsFile }) {
     return counters.map(({ address, start }, i) => ({ start: BigInt(start), now: BigInt(counts[i]), target: address }));
   }
 
-  return { gas: { perWallet: 250_000n, perOperation: 50_000n }, prepare, next: (position) => counters[position].call, verify, audit };
+  return {
+    gas: { perWallet: 250_000n, perOperation: 50_000n },
+    prepare,
+    next: (position) => counters[position].call,
+    verify,
+    audit,
+  };
 }

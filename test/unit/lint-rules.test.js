@@ -22,7 +22,7 @@ const PLUG_INS = ['src/inclusion', 'src/output', 'src/probe', 'src/transport', '
  */
 const ALLOWED = {
   bin: ['src/cli', ...LEAVES],
-  'src/cli': ['src/study', 'src/run', 'src/report', 'src/chain', 'src/output', 'src/files.js', ...LEAVES],
+  'src/cli': ['src/study', 'src/run', 'src/report', ...PLUG_INS, ...BASE],
   'src/study': ['src/run', 'src/report', ...PLUG_INS, ...BASE],
   'src/run': ['src/report', ...PLUG_INS, ...BASE],
   'src/report': [...PLUG_INS, ...BASE],
