@@ -1,13 +1,14 @@
 import { checkWritable } from '../files.js';
 import { startDevChain, fundOnDevChain } from '../chain/devchain.js';
-import { ether, reclaim, settleWallets, shortfalls, topUp } from '../chain/funding.js';
+import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH, funderWallet } from '../chain/wallets.js';
 import { UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
-import { openTransport, run } from '../run/run.js';
-import { chooseFees, chooseKeys, deriveWallets, readChain, walletNeedWei } from '../run/setup.js';
+import { chooseFees, chooseKeys, deriveWallets, openTransport, readChain } from '../run/connect.js';
+import { run } from '../run/run.js';
+import { fundFrom, walletNeedWei } from '../run/setup.js';
 import { workloads } from '../workload/index.js';
 
 /**
@@ -40,7 +41,7 @@ export const commands = {
         { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000 },
         chain.url,
       );
-      const { source } = chooseKeys({ ...config, hdPath: DEFAULT_HD_PATH }, chain.url, 31337);
+      const source = chooseKeys({ ...config, hdPath: DEFAULT_HD_PATH }, chain.url, 31337);
       const wallets = await deriveWallets(source, config, stop.drain, onProgress);
       await fundOnDevChain(
         createRpc(transport, displayUrl(chain.url)),
@@ -68,9 +69,7 @@ export const commands = {
         sender.fees,
       );
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-      const { transactions, paidWei } = await topUp(sender, funderWallet(config.fundFrom ?? ''), missing, (done) =>
-        onProgress('funding wallets', done, missing.length),
-      );
+      const { transactions, paidWei } = await fundFrom(config.fundFrom ?? '', sender, wallets, missing, onProgress);
       say(
         config,
         `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}: ${ether(paidWei)} in ${transactions} transactions`,
@@ -110,7 +109,7 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
   try {
     const rpc = createRpc(transport, displayUrl(url));
     const chain = await readChain(rpc, url, config);
-    const { source } = chooseKeys(config, url, chain.chainId);
+    const source = chooseKeys(config, url, chain.chainId);
     const wallets = await deriveWallets(source, config, stop.drain, onProgress);
     const fees = await chooseFees(rpc, chain, config);
     const sender = {

@@ -1,5 +1,6 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
+import { fateOf } from './fate.js';
 
 /**
  * One increment from start to outcome, top to bottom: sign, send, included, read back, one frozen sample. No
@@ -20,6 +21,9 @@ import { submitFailure, toNumber } from '../chain/rpc.js';
 
 /** First pause before the effect is asked for again, in milliseconds; it doubles up to the second figure. */
 const READ_BACK_PAUSE_MS = [5, 250];
+
+/** Longest wait for the answer whether a transaction was lost, in milliseconds. */
+const LOST_CHECK_MS = 1000;
 
 /** An operation ended early: its time was up, or the drain was over. */
 class Cancelled extends Error {
@@ -87,7 +91,12 @@ export async function iterate(tools, operation) {
     await Promise.race([steps(tools, operation), operation.end]);
     return sample(operation, 'verified', null, clock.nowUs());
   } catch (error) {
-    if (error instanceof Cancelled) return sample(operation, error.outcome, null, clock.nowUs());
+    if (error instanceof Cancelled) {
+      const isLost = error.outcome === 'timed_out' && (await isUnknown(tools, operation));
+      return isLost
+        ? sample(operation, 'failed', 'lost', clock.nowUs())
+        : sample(operation, error.outcome, null, clock.nowUs());
+    }
     const code = failureCode(error);
     if (code === 'internal') operation.bug = /** @type {Error} */ (error);
     return sample(operation, 'failed', code, clock.nowUs());
@@ -139,7 +148,8 @@ async function submit(rpc, raw, onSent) {
  */
 async function readBack({ rpc, clock, workload }, operation, found) {
   const { position, executed } = operation.account;
-  let [pauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
+  const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
+  let pauseMs = firstPauseMs;
   for (let attempt = 0; !operation.cancelled; attempt += 1) {
     const verdict = await workload.verify(position, executed + 1, found, attempt);
     operation.effect = verdict.effect;
@@ -157,6 +167,19 @@ async function readBack({ rpc, clock, workload }, operation, found) {
 async function isReverted(rpc, hash) {
   const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback');
   return receipt !== null && toNumber(receipt.status) === 0;
+}
+
+/**
+ * Time is up: does the node still know the transaction that it had accepted? Where it does not answer soon, it
+ * is taken to.
+ * @param {Tools} tools
+ * @param {Operation} operation
+ */
+async function isUnknown({ rpc, clock }, operation) {
+  if (operation.acceptedAtUs === null || operation.inclusion !== null) return false;
+  const fate = fateOf(rpc, operation, 'resolve').catch(() => 'pending');
+  const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
+  return (await Promise.race([fate, soon])) === 'never_sent';
 }
 
 /** @param {unknown} error */

@@ -1,11 +1,9 @@
 import { EXIT, UnavailableError } from '../errors.js';
 import { detectors } from '../inclusion/index.js';
-import { addBlock, noBlocks } from '../metrics/blocks.js';
-import { IntervalLog } from '../metrics/intervals.js';
 import { Recorder } from '../metrics/recorder.js';
 import { pacers } from '../pacer/index.js';
-import { probes } from '../probe/index.js';
 import { Driver } from './driver.js';
+import { Reporter } from './reporter.js';
 import { sliceIndexes } from './slice.js';
 
 /**
@@ -13,117 +11,16 @@ import { sliceIndexes } from './slice.js';
  *
  * @typedef {object} LoadOptions
  * @property {import('./run.js').Config} config
- * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
- * @property {import('pino').Logger} log
  * @property {import('../output/index.js').Output[]} outputs
  * @property {import('./stop.js').Stop} stop
  * @property {import('./account.js').Account[]} accounts
  * @property {import('../workload/index.js').Workload} workload
  * @property {import('../chain/send.js').Sender} sender
- * @property {{name: string}} inclusion
+ * @property {string} inclusion name of the detector
+ *
+ * @typedef {Awaited<ReturnType<typeof load>>} Loaded
  */
-
-/** @param {LoadOptions} options */
-export async function load({ config, rpc, clock, log, outputs, stop, accounts, workload, sender, inclusion }) {
-  const startBlock = Number(await rpc.call('eth_blockNumber', [], 'setup'));
-  let blocks = noBlocks();
-  const detector = detectors[inclusion.name]({
-    rpc,
-    clock,
-    head: startBlock,
-    onBlock: (block) => {
-      sender.fees.observe(block.baseFeeWei);
-      addBlock(blocks, block);
-    },
-  });
-  const windowStartedAtMs = clock.wallMs();
-  const self = probes.self();
-  const recorder = new Recorder(sliceIndexes(config), clock.nowUs());
-  const driver = new Driver({
-    tools: {
-      rpc,
-      clock,
-      signer: sender.signer,
-      fees: sender.fees,
-      workload,
-      inclusion: detector,
-      chainId: sender.chainId,
-      txTimeoutMs: config.txTimeoutMs,
-    },
-    accounts,
-    recorder,
-    pacer: pacers.closed(),
-    startBlock,
-    onSample: (sample) => outputs.forEach((output) => output.sample(sample)),
-    onStop: (reason, error) => stop.request(reason, STOP_EXIT[reason], error),
-  });
-
-  const intervals = new IntervalLog();
-  let cpuUs = 0;
-  /** @param {'load' | 'drain'} phase @param {number} nowUs */
-  const report = (phase, nowUs) => {
-    const interval = recorder.rotate(nowUs);
-    const reading = self.sample();
-    if (phase === 'load') cpuUs += reading.cpuUs;
-    const row = describeInterval(phase, interval, recorder.startUs, driver.live.size, blocks, reading);
-    blocks = noBlocks();
-    intervals.add(row);
-    const elapsedS = (nowUs - recorder.startUs) / 1e6;
-    const totals = {
-      attempts: recorder.counts.started,
-      verified: recorder.counts.verified,
-      runTps: phase === 'load' ? recorder.counts.verified / elapsedS : null,
-    };
-    for (const output of outputs) output.interval(row, totals);
-    recorder.assertConservation(inFlightByPosition(driver));
-  };
-
-  const cancelDuration =
-    config.durationMs === null ? () => {} : clock.after(() => stop.request('duration'), config.durationMs);
-  driver.start();
-  await guarded(stop, async () => {
-    for (let k = 1; !stop.drain.aborted; k += 1) {
-      const dueUs = recorder.startUs + k * config.intervalMs * 1000;
-      // The last interval ends when the load does: a report a moment before would split it.
-      const isLast = config.durationMs !== null && k * config.intervalMs >= config.durationMs;
-      await clock.sleep(isLast ? LONG_MS : Math.max(0, (dueUs - clock.nowUs()) / 1000), stop.drain);
-      if (stop.drain.aborted) break;
-      report('load', clock.nowUs());
-      const { silentMs, lastError } = detector.stats();
-      if (silentMs > config.txTimeoutMs) {
-        stop.request(
-          'endpoint_lost',
-          EXIT.unavailable,
-          new UnavailableError(
-            `the endpoint has not answered for ${Math.round(silentMs / 1000)} s: ${lastError?.message ?? ''}`,
-          ),
-        );
-      }
-    }
-  });
-  cancelDuration();
-  driver.stop();
-  const endUs = clock.nowUs();
-  recorder.closeWindow(endUs);
-  await guarded(stop, () => report('load', endUs));
-  log.debug({ inFlight: driver.live.size }, 'draining');
-  await driver.drain(config.drainTimeoutMs, stop.now);
-  await guarded(stop, () => report('drain', clock.nowUs()));
-
-  const generator = () => ({
-    cpuUs,
-    peakRssBytes: process.resourceUsage().maxRSS * 1024,
-    readBackRetries: accounts.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
-    retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
-    inclusionResolutionMs: detector.stats().resolutionMs,
-    failedPolls: detector.stats().failedPolls,
-  });
-  return { recorder, driver, intervals: intervals.rows, windowStartedAtMs, generator, stop: () => detector.stop() };
-}
-
-/** As good as for ever: the end of the duration interrupts it. */
-const LONG_MS = 2 ** 31 - 1;
 
 /** Exit codes of the reasons for which the driver ends a run. */
 const STOP_EXIT = Object.freeze({
@@ -132,41 +29,81 @@ const STOP_EXIT = Object.freeze({
   internal: EXIT.internal,
 });
 
-/** A law of ours that breaks ends the run, but not without its drain and its summary. @param {import('./stop.js').Stop} stop @param {() => void | Promise<void>} action */
+/** As good as for ever: the end of the duration interrupts it. */
+const LONG_MS = 2 ** 31 - 1;
+
+/** @param {LoadOptions} options */
+export async function load({ config, clock, outputs, stop, accounts, workload, sender, inclusion }) {
+  const { rpc, signer, fees, chainId } = sender;
+  const startBlock = Number(await rpc.call('eth_blockNumber', [], 'setup'));
+  const windowStartedAtMs = clock.wallMs();
+  const recorder = new Recorder(sliceIndexes(config), clock.nowUs());
+  const detector = detectors[inclusion]({
+    ...{ rpc, clock, head: startBlock },
+    onBlock: (block) => {
+      fees.observe(block.baseFeeWei);
+      reporter.addBlock(block);
+    },
+  });
+  const driver = new Driver({
+    tools: { rpc, clock, signer, fees, workload, inclusion: detector, chainId, txTimeoutMs: config.txTimeoutMs },
+    ...{ accounts, recorder, startBlock, pacer: pacers.closed() },
+    onSample: (sample) => outputs.forEach((output) => output.sample(sample)),
+    onStop: (reason, error) => stop.request(reason, STOP_EXIT[reason], error),
+  });
+  const reporter = new Reporter(recorder, driver.live, outputs);
+
+  driver.start();
+  await reportUntilStopped({ config, clock, stop, recorder, reporter, detector });
+  driver.stop();
+  const endUs = clock.nowUs();
+  recorder.closeWindow(endUs);
+  await guarded(stop, () => reporter.report('load', endUs));
+  await driver.drain(config.drainTimeoutMs, stop.now);
+  await guarded(stop, () => reporter.report('drain', clock.nowUs()));
+
+  const generator = () => ({
+    cpuUs: reporter.cpuUs,
+    peakRssBytes: process.resourceUsage().maxRSS * 1024,
+    readBackRetries: accounts.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
+    retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
+    inclusionResolutionMs: detector.stats().resolutionMs,
+    failedPolls: detector.stats().failedPolls,
+  });
+  return { recorder, driver, intervals: reporter.rows, windowStartedAtMs, generator, stop: () => detector.stop() };
+}
+
+/**
+ * @param {Pick<LoadOptions, 'config' | 'clock' | 'stop'> & {recorder: Recorder, reporter: Reporter, detector: import('../inclusion/index.js').InclusionDetector}} options
+ */
+async function reportUntilStopped({ config, clock, stop, recorder, reporter, detector }) {
+  const { durationMs, intervalMs, txTimeoutMs } = config;
+  const cancel = durationMs === null ? () => {} : clock.after(() => stop.request('duration'), durationMs);
+  for (let k = 1; ; k += 1) {
+    const dueUs = recorder.startUs + k * intervalMs * 1000;
+    // The last interval ends when the load does: a report a moment before would split it.
+    const isLast = durationMs !== null && k * intervalMs >= durationMs;
+    await clock.sleep(isLast ? LONG_MS : Math.max(0, (dueUs - clock.nowUs()) / 1000), stop.drain);
+    if (stop.drain.aborted) break;
+    await guarded(stop, () => reporter.report('load', clock.nowUs()));
+    const { silentMs, lastError } = detector.stats();
+    if (silentMs > txTimeoutMs) {
+      const words = `the endpoint has not answered for ${Math.round(silentMs / 1000)} s: ${lastError?.message ?? ''}`;
+      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(words));
+    }
+  }
+  cancel();
+}
+
+/**
+ * A law of ours that breaks ends the run, but not without its drain and its summary.
+ * @param {import('./stop.js').Stop} stop
+ * @param {() => void | Promise<void>} action
+ */
 async function guarded(stop, action) {
   try {
     await action();
   } catch (error) {
     stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
   }
-}
-
-/** @param {Driver} driver @returns {Map<number, number>} */
-function inFlightByPosition(driver) {
-  return new Map([...driver.live.keys()].map((position) => [position, 1]));
-}
-
-/**
- * @param {'load' | 'drain'} phase
- * @param {import('../metrics/recorder.js').Interval} interval
- * @param {number} loadStartUs
- * @param {number} inFlight
- * @param {import('../metrics/blocks.js').BlockTotals} blocks
- * @param {import('../probe/self.js').SelfReading} self
- * @returns {import('../metrics/intervals.js').IntervalRow}
- */
-function describeInterval(phase, interval, loadStartUs, inFlight, blocks, self) {
-  const seconds = (interval.endUs - interval.startUs) / 1e6;
-  return {
-    phase,
-    startMs: (interval.startUs - loadStartUs) / 1000,
-    endMs: (interval.endUs - loadStartUs) / 1000,
-    counts: interval.counts,
-    failures: interval.failures,
-    inFlight,
-    tps: phase === 'load' && seconds > 0 ? interval.counts.verified / seconds : null,
-    latency: interval.latency.toJSON(),
-    blocks,
-    probes: { self },
-  };
 }

@@ -8,6 +8,13 @@ import { readContracts, writeContracts } from './contracts-file.js';
 /**
  * One Counter per wallet, and one increment of it per operation. The count is the effect: it is read back after
  * each operation, and read again by the audit.
+ *
+ * @typedef {import('../chain/wallets.js').Wallet} Wallet
+ *
+ * @typedef {object} Counter
+ * @property {string} address
+ * @property {number} start count before the first operation of this run
+ * @property {import('./index.js').Call} call the increment
  */
 
 const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
@@ -21,98 +28,64 @@ const COUNT = '0x06661abd';
  * @returns {import('./index.js').Workload}
  */
 export function createCounterWorkload({ rpc, contractsFile }) {
-  const artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
-  /** @type {Array<{address: string, start: number, call: import('./index.js').Call}>} */
-  let counters = [];
+  return new CounterWorkload(rpc, contractsFile);
+}
+
+class CounterWorkload {
+  /** A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare. */
+  gas = { perWallet: 250_000n, perOperation: 50_000n };
+  #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
+  /** By position. @type {Counter[]} */
+  #counters = [];
+  #rpc;
+  #contractsFile;
+
+  /** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} contractsFile */
+  constructor(rpc, contractsFile) {
+    this.#rpc = rpc;
+    this.#contractsFile = contractsFile;
+  }
 
   /** @param {import('./index.js').Preparation} preparation */
-  async function prepare({ wallets, sender, chain, onProgress }) {
-    const known = contractsFile === null ? new Map() : readContracts(contractsFile, chain);
-    const addresses = await stillThere(wallets, known);
-    const missing = wallets.filter((_, i) => addresses[i] === null);
-    if (missing.length > 0) {
-      const deployed = await deploy(missing, sender, (done) => onProgress('deploying counters', done, missing.length));
-      for (let i = 0; i < wallets.length; i += 1) addresses[i] ??= deployed.get(wallets[i]) ?? null;
-    }
-    const all = /** @type {string[]} */ (addresses);
-    if (contractsFile !== null) writeContracts(contractsFile, chain, known, wallets, all);
+  async prepare({ wallets, sender, chain, onProgress }) {
+    const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
+    const found = await this.#stillThere(wallets, known);
+    const missing = wallets.filter((_, i) => found[i] === null);
+    const deployed = await this.#deploy(missing, sender, (done) =>
+      onProgress('deploying counters', done, missing.length),
+    );
+    const addresses = wallets.map((wallet, i) => found[i] ?? /** @type {string} */ (deployed.get(wallet)));
+    if (this.#contractsFile !== null) writeContracts(this.#contractsFile, chain, known, wallets, addresses);
 
-    const counts = await readCounts(all, 'latest', 'setup');
+    const counts = await this.#readCounts(addresses, 'latest', 'setup');
     // The first increment of a counter costs most, so the lowest count gives the estimate that suits them all.
     const lowest = counts.indexOf(Math.min(...counts));
-    const gasLimit = await estimateGas(rpc, { from: wallets[lowest].address, to: all[lowest], data: INCREMENT });
-    counters = all.map((address, i) => ({
+    const gasLimit = await estimateGas(this.#rpc, {
+      from: wallets[lowest].address,
+      to: addresses[lowest],
+      data: INCREMENT,
+    });
+    this.#counters = addresses.map((address, i) => ({
       address,
       start: counts[i],
       call: { to: address, data: INCREMENT, value: 0n, gasLimit },
     }));
   }
 
-  /** @param {import('../chain/wallets.js').Wallet[]} wallets @param {Map<string, string>} known @returns {Promise<Array<string | null>>} */
-  async function stillThere(wallets, known) {
-    const addresses = wallets.map(({ address }) => known.get(address) ?? null);
-    const asked = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
-    const codes = await rpc.batch(
-      asked.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] })),
-      'setup',
-    );
-    asked.forEach((i, k) => {
-      if (codes[k].toLowerCase() !== runtimeCode(wallets[i].address)) addresses[i] = null;
-    });
-    return addresses;
-  }
-
-  /** What the chain holds as the code of a Counter that this wallet owns: the owner is an immutable inside it. @param {string} owner */
-  function runtimeCode(owner) {
-    const word = owner.slice(2).toLowerCase().padStart(64, '0');
-    let code = artifact.deployedBytecode.slice(2);
-    for (const { start, length } of artifact.immutables) {
-      code = code.slice(0, start * 2) + word + code.slice((start + length) * 2);
-    }
-    return `0x${code}`;
-  }
-
-  /**
-   * @param {import('../chain/wallets.js').Wallet[]} wallets
-   * @param {import('../chain/send.js').Sender} sender
-   * @param {(done: number) => void} onProgress
-   */
-  async function deploy(wallets, sender, onProgress) {
-    const gasLimit = await estimateGas(rpc, { from: wallets[0].address, data: artifact.bytecode });
-    const nonces = wallets.map(({ nonce }) => nonce);
-    const orders = wallets.map((wallet) => ({ wallet, to: null, data: artifact.bytecode, value: 0n, gasLimit }));
-    const receipts = await sendAll(sender, orders, onProgress);
-    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
-    if (failed !== -1) {
-      throw new UnavailableError(
-        `the deployment for wallet ${wallets[failed].index} was reverted (transaction ${receipts[failed].transactionHash})`,
-      );
-    }
-    return new Map(wallets.map((wallet, i) => [wallet, getCreateAddress({ from: wallet.address, nonce: nonces[i] })]));
-  }
-
-  /**
-   * @param {string[]} addresses
-   * @param {string | {blockHash: string}} block
-   * @param {import('../chain/rpc.js').Purpose} purpose
-   */
-  async function readCounts(addresses, block, purpose) {
-    const answers = await rpc.batch(
-      addresses.map((to) => ({ method: 'eth_call', params: [{ to, data: COUNT }, block] })),
-      purpose,
-    );
-    return answers.map((answer) => Number(toBigInt(answer)));
+  /** @param {number} position */
+  next(position) {
+    return this.#counters[position].call;
   }
 
   /** @type {import('./index.js').Workload['verify']} */
-  async function verify(position, ordinal, inclusion, attempt) {
-    const { address, start } = counters[position];
+  async verify(position, ordinal, inclusion, attempt) {
+    const { address, start } = this.#counters[position];
     // Only the owner can increment, and it has nothing else under way, so where the node no longer has (or not
     // yet has) the state of that block, the latest state says the same.
     const block = attempt === 0 ? toHex(inclusion.number) : 'latest';
     let answer;
     try {
-      answer = await rpc.call('eth_call', [{ to: address, data: COUNT }, block], 'readback');
+      answer = await this.#rpc.call('eth_call', [{ to: address, data: COUNT }, block], 'readback');
     } catch (error) {
       if (error instanceof RpcError) return { state: 'behind', effect: null, target: address };
       throw error;
@@ -124,23 +97,83 @@ export function createCounterWorkload({ rpc, contractsFile }) {
   }
 
   /** @type {import('./index.js').Workload['audit']} */
-  async function audit(blockHash, blockNumber) {
-    const addresses = counters.map(({ address }) => address);
+  async audit(blockHash, blockNumber) {
+    const addresses = this.#counters.map(({ address }) => address);
     let counts;
     try {
-      counts = await readCounts(addresses, { blockHash }, 'audit');
+      counts = await this.#readCounts(addresses, { blockHash }, 'audit');
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
-      counts = await readCounts(addresses, toHex(blockNumber), 'audit'); // a node without EIP-1898
+      counts = await this.#readCounts(addresses, toHex(blockNumber), 'audit'); // a node without EIP-1898
     }
-    return counters.map(({ address, start }, i) => ({ start: BigInt(start), now: BigInt(counts[i]), target: address }));
+    return this.#counters.map(({ address, start }, i) => ({
+      start: BigInt(start),
+      now: BigInt(counts[i]),
+      target: address,
+    }));
   }
 
-  return {
-    gas: { perWallet: 250_000n, perOperation: 50_000n },
-    prepare,
-    next: (position) => counters[position].call,
-    verify,
-    audit,
-  };
+  /**
+   * @param {Wallet[]} wallets
+   * @param {Map<string, string>} known
+   * @returns {Promise<Array<string | null>>} the contract of each wallet that is still on the chain, by position
+   */
+  async #stillThere(wallets, known) {
+    const addresses = wallets.map(({ address }) => known.get(address) ?? null);
+    const asked = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
+    const codes = await this.#rpc.batch(
+      asked.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] })),
+      'setup',
+    );
+    asked.forEach((i, k) => {
+      if (codes[k].toLowerCase() !== this.#runtimeCode(wallets[i].address)) addresses[i] = null;
+    });
+    return addresses;
+  }
+
+  /** The code of a Counter that this wallet owns: the owner is an immutable inside it. @param {string} owner */
+  #runtimeCode(owner) {
+    const word = owner.slice(2).toLowerCase().padStart(64, '0');
+    let code = this.#artifact.deployedBytecode.slice(2);
+    for (const { start, length } of this.#artifact.immutables) {
+      code = code.slice(0, start * 2) + word + code.slice((start + length) * 2);
+    }
+    return `0x${code}`;
+  }
+
+  /**
+   * @param {Wallet[]} wallets
+   * @param {import('../chain/send.js').Sender} sender
+   * @param {(done: number) => void} onProgress
+   * @returns {Promise<Map<Wallet, string>>} addresses
+   */
+  async #deploy(wallets, sender, onProgress) {
+    if (wallets.length === 0) return new Map();
+    const { bytecode } = this.#artifact;
+    const gasLimit = await estimateGas(this.#rpc, { from: wallets[0].address, data: bytecode });
+    const nonces = wallets.map(({ nonce }) => nonce);
+    const orders = wallets.map((wallet) => ({ wallet, to: null, data: bytecode, value: 0n, gasLimit }));
+    const receipts = await sendAll(sender, orders, onProgress);
+    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
+    if (failed !== -1) {
+      const { transactionHash } = receipts[failed];
+      throw new UnavailableError(
+        `the deployment for wallet ${wallets[failed].index} was reverted (transaction ${transactionHash})`,
+      );
+    }
+    return new Map(wallets.map((wallet, i) => [wallet, getCreateAddress({ from: wallet.address, nonce: nonces[i] })]));
+  }
+
+  /**
+   * @param {string[]} addresses
+   * @param {string | {blockHash: string}} block
+   * @param {import('../chain/rpc.js').Purpose} purpose
+   */
+  async #readCounts(addresses, block, purpose) {
+    const answers = await this.#rpc.batch(
+      addresses.map((to) => ({ method: 'eth_call', params: [{ to, data: COUNT }, block] })),
+      purpose,
+    );
+    return answers.map((answer) => Number(toBigInt(answer)));
+  }
 }
