@@ -31,7 +31,7 @@ import { createReceiptsInclusion } from './receipts.js';
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
  * @property {number} head number of the latest block when the load starts
- * @property {(block: Block) => void} onBlock called for each new block, in order
+ * @property {(block: Block) => void} onBlock called for each new block, in order, before anybody is told of a transaction in it
  */
 
 /** @type {Record<string, (options: InclusionOptions) => InclusionDetector>} */

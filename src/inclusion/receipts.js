@@ -16,25 +16,31 @@ export function createReceiptsInclusion({ rpc, clock, head, onBlock }) {
   /** @type {Map<string, (inclusion: import('./index.js').Inclusion) => void>} */
   const watched = new Map();
   let reported = head;
+  /** Receipts found, by block, until the block is reported. @type {Map<number, number>} */
+  const oursByBlock = new Map();
+  /** What is told once the blocks are reported. @type {Array<() => void>} */
+  let found = [];
 
   /** @param {number} from @param {number} to */
   async function onHeads(from, to) {
-    /** @type {Map<number, number>} */
-    const oursByBlock = new Map();
     const hashes = [...watched.keys()];
     for (let at = 0; at < hashes.length; at += ASK_AT_ONCE) {
       const part = hashes.slice(at, at + ASK_AT_ONCE);
-      await Promise.all(part.map((hash) => ask(hash, oursByBlock)));
+      await Promise.all(part.map(ask));
     }
     for (let number = Math.max(from, reported + 1); number <= to; number += 1) {
       const block = await fetchBlock(rpc, number);
       onBlock(describeBlock(block, clock.nowUs(), oursByBlock.get(number) ?? 0));
+      oursByBlock.delete(number);
       reported = number;
     }
+    const callbacks = found;
+    found = [];
+    for (const callback of callbacks) callback();
   }
 
-  /** @param {string} hash @param {Map<number, number>} oursByBlock */
-  async function ask(hash, oursByBlock) {
+  /** @param {string} hash */
+  async function ask(hash) {
     const receipt = await rpc
       .call('eth_getTransactionReceipt', [hash], 'inclusion')
       .catch((/** @type {unknown} */ error) => {
@@ -46,8 +52,11 @@ export function createReceiptsInclusion({ rpc, clock, head, onBlock }) {
     if (receipt === null || callback === undefined) return;
     watched.delete(hash);
     const number = toNumber(receipt.blockNumber);
-    oursByBlock.set(number, (oursByBlock.get(number) ?? 0) + 1);
-    callback({ number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
+    // One sent while the round was under way is found in the next, when its block is reported already.
+    const countedWith = Math.max(number, reported + 1);
+    oursByBlock.set(countedWith, (oursByBlock.get(countedWith) ?? 0) + 1);
+    const inclusion = { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() };
+    found.push(() => callback(inclusion));
   }
 
   const heads = followHeads({ rpc, clock, head, onHeads });

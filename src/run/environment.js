@@ -4,7 +4,7 @@ import { availableParallelism, cpus, release, totalmem } from 'node:os';
  * What a run ran on and with, as the run file states it.
  * @param {object} parts
  * @param {string} parts.version
- * @param {import('./setup.js').ChainInfo} parts.chain
+ * @param {import('./connect.js').ChainInfo} parts.chain
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
  * @param {import('../chain/send.js').Sender} parts.sender
  * @param {import('./run.js').Config} parts.config

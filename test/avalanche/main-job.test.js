@@ -1,0 +1,25 @@
+/** The main job on AvalancheGo's C-chain, a single node built from the Go module proxy once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startAvalanche } from '../../scripts/nodes/avalanche.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+import { DEV_MNEMONIC } from '../../src/chain/wallets.js';
+
+await test('AvalancheGo C-chain: 200 wallets', async (t) => {
+  const folder = temporaryFolder(t);
+  const node = await startAvalanche();
+  t.after(() => node.stop());
+  const env = { STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: DEV_MNEMONIC };
+  const args = ['-t', '200', '-o', '0', '-d', '20s', '--rpc', node.url, '--out', `${folder}/run.json`];
+  const result = await runStress(args, { env, timeoutMs: 180_000 });
+  assert.equal(result.code, 0, result.stderr);
+  const run = readJson(`${folder}/run.json`);
+  assertRunFile(run);
+  assert.equal(run.audit.exact, true);
+  assert.equal(run.counts.failed + run.counts.timedOut + run.counts.abandoned, 0, JSON.stringify(run.failures));
+  t.diagnostic(
+    `${run.rates.verifiedPerSecond.toFixed(1)} TPS, ${run.generator.cpuUsPerVerified.toFixed(0)} us of CPU each`,
+  );
+});
