@@ -26,10 +26,11 @@ export async function main(argv, env) {
     const log = createLog(config);
     for (const warning of warnings) log.warn(warning);
     const stop = new Stop();
-    const disconnect = connectSignals(stop);
+    const clock = createClock();
+    const disconnect = connectSignals(stop, clock);
     const progress = createProgress(process.stderr, config.quiet);
     try {
-      return await commands[command](config, { clock: createClock(), log, stop, version, onProgress: progress.update });
+      return await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
     } finally {
       progress.stop();
       disconnect();

@@ -1,11 +1,18 @@
 import { EXIT, InternalError } from '../errors.js';
 
 /**
+ * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
+ * to us already. Nobody means "at once" before having seen that the first one did something.
+ */
+const SAME_WISH_US = 300_000;
+
+/**
  * What the outside can do to a run: the first signal asks for an end, the second ends it at once.
  * @param {import('../run/stop.js').Stop} stop
+ * @param {import('../clock.js').Clock} clock
  * @returns {() => void} takes the handlers away again
  */
-export function connectSignals(stop) {
+export function connectSignals(stop, clock) {
   /** @type {Array<[NodeJS.EventEmitter, string, (...args: any[]) => void]>} */
   const handlers = [];
   /** @param {NodeJS.EventEmitter} emitter @param {string} event @param {(...args: any[]) => void} handler */
@@ -13,23 +20,22 @@ export function connectSignals(stop) {
     emitter.on(event, handler);
     handlers.push([emitter, event, handler]);
   };
-  let asked = false;
+  let firstAtUs = Infinity;
   /** @param {string} reason @param {number} exitCode */
   const signal = (reason, exitCode) => () => {
-    if (asked) stop.hurry();
-    asked = true;
+    const nowUs = clock.nowUs();
+    if (nowUs - firstAtUs > SAME_WISH_US) stop.hurry();
+    firstAtUs = Math.min(firstAtUs, nowUs);
     stop.request(reason, exitCode);
   };
   on(process, 'SIGINT', signal('interrupted', EXIT.interrupted));
   on(process, 'SIGTERM', signal('terminated', EXIT.terminated));
   on(process, 'SIGHUP', signal('hangup', EXIT.hangup));
-  /** @param {Error} error */
-  const bug = (error) =>
-    stop.request(
-      'internal',
-      EXIT.internal,
-      new InternalError(`unexpected: ${error.message}. This is a bug of stress`, error),
-    );
+  /** @param {unknown} thrown */
+  const bug = (thrown) => {
+    const words = thrown instanceof Error ? thrown.message : String(thrown);
+    stop.request('internal', EXIT.internal, new InternalError(`unexpected: ${words}. This is a bug of stress`, thrown));
+  };
   on(process, 'uncaughtException', bug);
   on(process, 'unhandledRejection', bug);
   // A reader that has gone away (stress | head), or a closed terminal, ends the run in good order.

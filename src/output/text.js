@@ -16,7 +16,7 @@ export function createTextOutput({ stream, verbose, explain }) {
       if (verbose && sample.outcome === 'verified') line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
     },
     interval: (row, totals) => {
-      if (row.phase === 'drain') return;
+      if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
       if (rows % HEADER_EVERY === 0) line(cells(COLUMNS.map(([title]) => title)));
       rows += 1;
       const { latency } = row;
@@ -41,6 +41,9 @@ export function createTextOutput({ stream, verbose, explain }) {
     finish: (run) => line(summaryText(run, explain)),
   };
 }
+
+/** What is left of an interval when a Ctrl-C comes right after a report says nothing worth a line. */
+const SHORTEST_MS = 100;
 
 /** The header is repeated so often that it is always on the screen. */
 const HEADER_EVERY = 20;

@@ -32,7 +32,7 @@ export async function fateOf(rpc, operation, purpose) {
 }
 
 /** Some nodes answer with an error, not null, for a transaction that no accepted block holds. @param {Promise<any>} answer */
-async function nullOnError(answer) {
+export async function nullOnError(answer) {
   try {
     return await answer;
   } catch (error) {

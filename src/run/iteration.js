@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
-import { fateOf } from './fate.js';
+import { fateOf, nullOnError } from './fate.js';
 
 /**
  * One increment from start to outcome, top to bottom: sign, send, included, read back, one frozen sample. No
@@ -165,7 +165,7 @@ async function readBack({ rpc, clock, workload }, operation, found) {
 
 /** @param {import('../chain/rpc.js').Rpc} rpc @param {string} hash */
 async function isReverted(rpc, hash) {
-  const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback');
+  const receipt = await nullOnError(rpc.call('eth_getTransactionReceipt', [hash], 'readback'));
   return receipt !== null && toNumber(receipt.status) === 0;
 }
 
