@@ -32,6 +32,16 @@ export function oneLine(text, limit = 300) {
   return line.length > limit ? `${line.slice(0, limit)}...` : line;
 }
 
+/**
+ * A file's name as messages may show it: what was given in its place may be a key or a mnemonic.
+ * @param {string} name
+ */
+export function displayName(name) {
+  const last = name.split('/').at(-1) ?? '';
+  const mayBeSecret = /[0-9a-z]{32,}/i.test(last) || name.trim().split(/\s+/).length >= 6;
+  return mayBeSecret ? '(a name that may be a secret)' : oneLine(name);
+}
+
 /** The base class: `code` is for programs, `exitCode` for the shell, `message` for people. */
 export class StressError extends Error {
   /**

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -53,13 +54,23 @@ function anvilBinary() {
 }
 
 /** @returns {Promise<number>} a loopback port that was free a moment ago */
-function freePort() {
-  return new Promise((resolve, reject) => {
+async function freePort() {
+  return /** @type {number} */ (await listenBriefly(0));
+}
+
+/** Whether nobody listens on a loopback port. @param {number} port */
+export async function isFree(port) {
+  return (await listenBriefly(port)) !== null;
+}
+
+/** @param {number} port 0 for any @returns {Promise<number | null>} null when it is taken */
+function listenBriefly(port) {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-      server.close(() => resolve(port));
+    server.once('error', () => resolve(null));
+    server.listen(port, '127.0.0.1', () => {
+      const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+      server.close(() => resolve(address.port));
     });
   });
 }
@@ -112,6 +123,7 @@ function launch(binary, port) {
     keeper.once('error', (error) => resolve(oneLine(error.message)));
     keeper.once('exit', (code, signal) => {
       sweep();
+      rmSync(folder, { recursive: true, force: true }); // where the keeper could not
       resolve(oneLine(stderr) || `it ended with ${signal ?? `code ${code}`}`);
     });
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { AbiCoder, formatEther } from 'ethers';
 import { ForeignSenderError, InterruptedError, UnavailableError } from '../errors.js';
 import { toBigInt, toHex, toNumber } from './rpc.js';
-import { estimateGas, sendAll } from './send.js';
+import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
  * What wallets have, what they lack, and how they get it.
@@ -19,7 +19,7 @@ import { estimateGas, sendAll } from './send.js';
 const WALLETS_PER_PAYMENT = 200;
 
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
-const TRANSFER_GAS = 21_000n;
+const TRANSFER_GAS = 21_000;
 
 /** @param {import('./rpc.js').Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
 async function readStates(rpc, wallets) {
@@ -64,10 +64,14 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
       open.map((i) => wallets[i]),
     );
     now.forEach((state, k) => (states[open[k]] = state));
-    const foreign = open.filter((i) => states[i].latest > pendingAtFirst[i]);
+    // One more than was pending may be the last of an earlier run that was killed; two are somebody at work.
+    const foreign = open.filter((i) => states[i].latest > pendingAtFirst[i] + 1);
     if (foreign.length > 0) {
+      const wallet = wallets[foreign[0]];
+      const nonce = pendingAtFirst[foreign[0]];
+      const mined = await findMinedTransaction(rpc, wallet.address, nonce, 0).catch(() => null);
       throw new ForeignSenderError(
-        `another sender uses ${listWallets(foreign.map((i) => wallets[i]))}: their transactions were mined while we had sent none; give each instance its own wallets (-o)`,
+        `another sender uses ${listWallets(foreign.map((i) => wallets[i]))}: transaction ${mined?.hash ?? '(not found)'} (wallet ${wallet.index}, nonce ${nonce}) was mined while we had sent none; give each instance its own wallets (-o)`,
       );
     }
     open = open.filter((i) => states[i].latest !== states[i].pending);
@@ -122,16 +126,15 @@ export async function topUp(sender, funder, missing, onProgress) {
     const value = part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
     return { wallet: funder, to: null, data: disperseData(part), value, gasLimit: 0n };
   });
-  const gasLimit = await estimateGas(sender.rpc, {
-    from: funder.address,
-    data: orders[0].data,
-    value: toHex(orders[0].value),
-  });
-  const costWei = paidWei + gasLimit * BigInt(orders.length) * sender.fees.worstPriceWei();
+  const gasLimits = await Promise.all(
+    orders.map(({ data, value }) => estimateGas(sender.rpc, { from: funder.address, data, value: toHex(value) })),
+  );
+  const gas = gasLimits.reduce((sum, limit) => sum + limit, 0n);
+  const costWei = paidWei + gas * sender.fees.worstPriceWei();
   if (balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
   const receipts = await sendAll(
     sender,
-    orders.map((order) => ({ ...order, gasLimit })),
+    orders.map((order, i) => ({ ...order, gasLimit: gasLimits[i] })),
     (done) => onProgress?.(Math.min(done * WALLETS_PER_PAYMENT, missing.length)),
   );
   const failed = receipts.find(({ status }) => toNumber(status) !== 1);
@@ -150,17 +153,26 @@ export async function topUp(sender, funder, missing, onProgress) {
  */
 export async function reclaim(sender, wallets, to, onProgress) {
   const states = await settleWallets(sender, wallets);
-  // The price paid is fixed by making the tip as large as the whole offer, so that nothing is left over.
+  const gas = toNumber(
+    await sender.rpc.call('eth_estimateGas', [{ from: wallets[0].address, to, value: '0x0' }], 'setup'),
+  );
+  // A plain payment costs its price to the unit, so that nothing is left over; a contract may want more.
+  const gasLimit = gas === TRANSFER_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
+  // The price paid is fixed by making the tip as large as the whole offer.
   const price = sender.fees.worstPriceWei();
   const fee =
     sender.fees.mode === 'legacy' ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
-  const costWei = TRANSFER_GAS * price;
+  const costWei = gasLimit * price;
   const orders = wallets.flatMap((wallet, i) =>
-    states[i].balanceWei > costWei
-      ? [{ wallet, to, data: '0x', value: states[i].balanceWei - costWei, gasLimit: TRANSFER_GAS }]
-      : [],
+    states[i].balanceWei > costWei ? [{ wallet, to, data: '0x', value: states[i].balanceWei - costWei, gasLimit }] : [],
   );
-  await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, onProgress);
+  const receipts = await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, onProgress);
+  const failed = receipts.filter(({ status }) => toNumber(status) !== 1);
+  if (failed.length > 0) {
+    throw new UnavailableError(
+      `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): does it take payments?`,
+    );
+  }
   return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
 }
 

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 
 const [folder, binary, ...args] = process.argv.slice(2);
-mkdirSync(folder, { recursive: true, mode: 0o700 });
+mkdirSync(folder, { mode: 0o700 });
 const chain = spawn(binary, args, {
   stdio: ['ignore', 'ignore', 'inherit'],
   env: { ...process.env, HOME: folder, TMPDIR: folder },

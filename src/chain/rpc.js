@@ -11,7 +11,7 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  *
  * @typedef {object} Rpc
  * @property {string} display the endpoint's URL without its secrets
- * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => void) => Promise<any>} call
+ * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => unknown) => Promise<any>} call
  *   the `result` member. Rejects with RpcError, ProtocolError or TransportError.
  * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch results in the order of the
  *   requests, in batches where the node takes them, one by one where it does not. Rejects with the first error.
@@ -20,6 +20,9 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 
 /** How many requests go into one batch, and how many calls run at once where batches are refused. */
 const BATCH_SIZE = 100;
+
+/** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */
+const READ_TRIES = 3;
 
 /**
  * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
@@ -34,7 +37,7 @@ export function displayUrl(url) {
 }
 
 /**
- * @param {{post: (body: string, onSent?: () => void) => Promise<{status: number, text: string}>}} transport
+ * @param {{post: (body: string, onSent?: () => unknown) => Promise<{status: number, text: string}>}} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
  * @returns {Rpc}
  */
@@ -44,13 +47,21 @@ export function createRpc(transport, display) {
   /** @type {Record<string, number>} */
   const counts = {};
 
-  /** @param {string} body @param {(() => void) | undefined} onSent */
-  async function post(body, onSent) {
-    try {
-      return await transport.post(body, onSent);
-    } catch (error) {
-      if (error instanceof TransportError) error.message = `${display}: ${error.message}`;
-      throw error;
+  /**
+   * @param {string} body
+   * @param {number} tries
+   * @param {(() => unknown) | undefined} onSent
+   */
+  async function post(body, tries, onSent) {
+    for (let left = tries - 1; ; left -= 1) {
+      try {
+        return await transport.post(body, onSent);
+      } catch (error) {
+        if (!(error instanceof TransportError)) throw error;
+        if (left > 0 && error.code === 'transport_reset') continue;
+        error.message = `${display}: ${error.message}`;
+        throw error;
+      }
     }
   }
 
@@ -58,7 +69,8 @@ export function createRpc(transport, display) {
   async function call(method, params, purpose, onSent) {
     counts[purpose] = (counts[purpose] ?? 0) + 1;
     const id = ++lastId;
-    const reply = await post(encode(id, method, params), onSent);
+    const isRead = method !== 'eth_sendRawTransaction';
+    const reply = await post(encode(id, method, params), isRead ? READ_TRIES : 1, onSent);
     return resultOf(parse(reply, display), id, method, display);
   }
 
@@ -68,7 +80,7 @@ export function createRpc(transport, display) {
     const firstId = lastId + 1;
     lastId += requests.length;
     const body = `[${requests.map(({ method, params }, i) => encode(firstId + i, method, params)).join(',')}]`;
-    const answers = parse(await post(body, undefined), display);
+    const answers = parse(await post(body, READ_TRIES, undefined), display);
     if (!Array.isArray(answers)) throw new ProtocolError(`${display} does not take JSON-RPC batches`);
     const byId = new Map(answers.map((answer) => [answer?.id, answer]));
     return requests.map(({ method }, i) => resultOf(byId.get(firstId + i), firstId + i, method, display));
@@ -109,7 +121,11 @@ function encode(id, method, params) {
  */
 function parse({ status, text }, display) {
   try {
-    return JSON.parse(text);
+    const answer = JSON.parse(text);
+    // Nodes may say a JSON-RPC error with any status; what a gateway says in JSON is no answer of the node.
+    const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
+    if (status === 200 || isAnswer) return answer;
+    throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status === 401 || status === 403)
       throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
@@ -134,7 +150,12 @@ function resultOf(answer, id, method, display) {
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
-    throw new RpcError(method, Number(error.code ?? 0), oneLine(error.message ?? JSON.stringify(error)), error.data);
+    throw new RpcError(
+      method,
+      Number.isInteger(error.code) ? error.code : 0,
+      oneLine(error.message ?? JSON.stringify(error)),
+      error.data,
+    );
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
@@ -153,7 +174,12 @@ export function submitFailure({ rpcMessage }) {
   if (text.includes('nonce too high')) return 'nonce_too_high';
   if (text.includes('replacement transaction underpriced')) return 'nonce_in_use';
   if (text.includes('insufficient funds')) return 'insufficient_funds';
-  if (text.includes('underpriced') || text.includes('less than block base fee') || text.includes('fee too low'))
+  if (
+    text.includes('underpriced') ||
+    text.includes('gas tip cap') ||
+    text.includes('less than block base fee') ||
+    text.includes('fee too low')
+  )
     return 'underpriced';
   if (text.includes('pool') && (text.includes('full') || text.includes('limit'))) return 'pool_full';
   return 'rejected';
@@ -162,17 +188,21 @@ export function submitFailure({ rpcMessage }) {
 /** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
 export function toNumber(quantity) {
   const value = typeof quantity === 'string' && /^0x[0-9a-f]+$/i.test(quantity) ? Number(quantity) : NaN;
-  if (!Number.isSafeInteger(value))
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+  if (!Number.isSafeInteger(value)) throw new ProtocolError(`expected a quantity such as 0x1b4, got ${show(quantity)}`);
   return value;
 }
 
 /** @param {unknown} quantity @returns {bigint} */
 export function toBigInt(quantity) {
   if (typeof quantity !== 'string' || !/^0x[0-9a-f]*$/i.test(quantity)) {
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${show(quantity)}`);
   }
   return quantity === '0x' ? 0n : BigInt(quantity);
+}
+
+/** @param {unknown} value */
+function show(value) {
+  return oneLine(typeof value === 'object' ? JSON.stringify(value) : value, 40);
 }
 
 /** @param {number | bigint} value @returns {string} */

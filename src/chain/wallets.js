@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { HDNodeWallet, Mnemonic, computeAddress } from 'ethers';
-import { InputError, UsageError, oneLine } from '../errors.js';
+import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { signTransaction } from './transaction.js';
 
 /** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
@@ -8,6 +8,8 @@ export const DEV_MNEMONIC = 'test test test test test test test test test test t
 
 /** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
 export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
 
 /** The order of the secp256k1 group (SEC 2, section 2.4.1): a private key is from 1 to this less one. */
 const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -82,14 +84,15 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
  * @throws {InputError} names the entry, never shows it
  */
 export function keyFileSource(file) {
+  const name = displayName(file);
   let text;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8').replace(BYTE_ORDER_MARK, '');
   } catch (error) {
-    throw new InputError(`cannot read the key file ${file}: ${reason(error)}`);
+    throw new InputError(`cannot read the key file ${name}: ${reason(error)}`);
   }
-  const keys = parseKeys(text, file);
-  return { name: file, size: keys.length, wallet: (index) => new Wallet(index, keys[index]) };
+  const keys = parseKeys(text, name);
+  return { name, size: keys.length, wallet: (index) => new Wallet(index, keys[index]) };
 }
 
 /** @param {string} text @param {string} file @returns {string[]} */
@@ -149,10 +152,11 @@ export function normalizeKey(value) {
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
   if (key !== null) return new Wallet(0, key);
-  if (/^(0x)?[0-9a-f]{40,}$/i.test(value.trim()))
-    throw new UsageError('--fund-from is not a private key (64 hexadecimal digits)');
+  if (displayName(value) !== value) {
+    throw new UsageError('--fund-from is not a private key (64 hexadecimal digits), nor the name of a file with one');
+  }
   const source = keyFileSource(value);
-  if (source.size !== 1) throw new InputError(`${oneLine(value)} holds ${source.size} keys: the funder is one`);
+  if (source.size !== 1) throw new InputError(`${source.name} holds ${source.size} keys: the funder is one`);
   return source.wallet(0);
 }
 
@@ -161,5 +165,5 @@ function reason(error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
   /** @type {Record<string, string>} */
   const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
-  return words[code ?? ''] ?? oneLine(message);
+  return words[code ?? ''] ?? code ?? oneLine(message);
 }

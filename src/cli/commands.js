@@ -1,14 +1,24 @@
+import { resolve } from 'node:path';
 import { checkWritable } from '../files.js';
-import { startDevChain, fundOnDevChain } from '../chain/devchain.js';
+import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
-import { DEFAULT_HD_PATH, funderWallet } from '../chain/wallets.js';
-import { UnavailableError, UsageError, worstExit } from '../errors.js';
+import { DEFAULT_HD_PATH } from '../chain/wallets.js';
+import { EXIT, InternalError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
-import { chooseFees, chooseKeys, deriveWallets, openTransport, readChain } from '../run/connect.js';
+import {
+  chooseFees,
+  chooseKeys,
+  deriveWallets,
+  interruptible,
+  openTransport,
+  readChain,
+  readGiven,
+} from '../run/connect.js';
 import { run } from '../run/run.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
+import { checkContractsFile } from '../workload/contracts-file.js';
 import { workloads } from '../workload/index.js';
 
 /**
@@ -24,7 +34,9 @@ const USUAL_PORT = 8545;
 /** @type {Record<import('./options.js').Command, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
+    checkFilesDiffer(config);
     for (const file of [config.out, config.contracts]) if (file !== null && file !== '-') checkWritable(file);
+    if (config.contracts !== null) checkContractsFile(config.contracts);
     const stream = config.out === '-' ? process.stderr : process.stdout;
     const options = { stream, verbose: config.verbose, explain: config.explain, out: config.out };
     const wanted = [
@@ -41,7 +53,7 @@ export const commands = {
         { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000 },
         chain.url,
       );
-      const source = chooseKeys({ ...config, hdPath: DEFAULT_HD_PATH }, chain.url, 31337);
+      const source = chooseKeys({ source: null, funder: null }, DEFAULT_HD_PATH, chain.url, 31337);
       const wallets = await deriveWallets(source, config, stop.drain, onProgress);
       await fundOnDevChain(
         createRpc(transport, displayUrl(chain.url)),
@@ -62,14 +74,11 @@ export const commands = {
   },
 
   fund: (config, surroundings) =>
-    withWallets(config, surroundings, async ({ wallets, sender, onProgress }) => {
-      const needWei = walletNeedWei(
-        config,
-        workloads.counter({ rpc: sender.rpc, contractsFile: null }).gas,
-        sender.fees,
-      );
+    withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
+      const { gas } = workloads.counter({ rpc: sender.rpc, contractsFile: null });
+      const needWei = walletNeedWei(config, gas, sender.fees, chain.blockSeconds);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-      const { transactions, paidWei } = await fundFrom(config.fundFrom ?? '', sender, wallets, missing, onProgress);
+      const { transactions, paidWei } = await fundFrom(present(funder), sender, wallets, missing, onProgress);
       say(
         config,
         `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}: ${ether(paidWei)} in ${transactions} transactions`,
@@ -77,12 +86,28 @@ export const commands = {
     }),
 
   reclaim: (config, surroundings) =>
-    withWallets(config, surroundings, async ({ wallets, sender, onProgress }) => {
-      const to = config.to ?? funderWallet(config.fundFrom ?? '').address;
+    withWallets(config, surroundings, async ({ wallets, funder, sender, onProgress }) => {
+      const to = config.to ?? present(funder).address;
       const back = await reclaim(sender, wallets, to, (done) => onProgress('reclaiming', done, wallets.length));
       say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 };
+
+/** A run file over the keys would be a bad surprise. @param {Config} config */
+function checkFilesDiffer({ out, contracts, keys, logFile }) {
+  const named = Object.entries({ out, contracts, keys, 'log-file': logFile }).flatMap(([name, file]) =>
+    file === null || file === '-' ? [] : [{ name, path: resolve(file) }],
+  );
+  const second = named.find(({ path }, i) => named.findIndex((other) => other.path === path) < i);
+  const first = named.find(({ path }) => path === second?.path);
+  if (second !== undefined) throw new UsageError(`--${first?.name} and --${second.name} name the same file`);
+}
+
+/** What src/cli/config.js has made sure of. @template T @param {T | null} value @returns {T} */
+function present(value) {
+  if (value === null) throw new InternalError('an option that was checked is missing');
+  return value;
+}
 
 /** @param {Config} config @param {string} line */
 function say(config, line) {
@@ -91,38 +116,36 @@ function say(config, line) {
 
 /** @param {Config} config @param {import('../clock.js').Clock} clock */
 async function startNode({ port }, clock) {
-  if (port !== null) return startDevChain(clock, { port });
-  return startDevChain(clock, { port: USUAL_PORT }).catch(() => startDevChain(clock));
+  if (port === null) return startDevChain(clock, (await isFree(USUAL_PORT)) ? { port: USUAL_PORT } : {});
+  if (!(await isFree(port))) throw new UnavailableError(`port ${port} is taken: give --port another one`);
+  return startDevChain(clock, { port });
 }
 
 /**
  * Connects, checks the chain, derives the slice, hands them over, and cleans up.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @param {(tools: {wallets: import('../chain/wallets.js').Wallet[], sender: import('../chain/send.js').Sender, onProgress: Surroundings['onProgress']}) => Promise<void>} action
+ * @param {(tools: {wallets: import('../chain/wallets.js').Wallet[], funder: import('../chain/wallets.js').Wallet | null, sender: import('../chain/send.js').Sender, chain: import('../run/connect.js').ChainInfo, onProgress: Surroundings['onProgress']}) => Promise<void>} action
  */
 async function withWallets(config, { clock, stop, onProgress }, action) {
-  const url = config.rpc;
-  if (url === null) throw new UsageError('an endpoint is needed: --rpc URL');
+  const url = present(config.rpc);
+  const given = readGiven(config);
   const transport = openTransport({ ...config, transport: 'undici' }, url);
-  stop.now.addEventListener('abort', () => void transport.close());
   try {
-    const rpc = createRpc(transport, displayUrl(url));
-    const chain = await readChain(rpc, url, config);
-    const source = chooseKeys(config, url, chain.chainId);
-    const wallets = await deriveWallets(source, config, stop.drain, onProgress);
-    const fees = await chooseFees(rpc, chain, config);
-    const sender = {
-      rpc,
-      clock,
-      signer: createSigner(),
-      fees,
-      chainId: chain.chainId,
-      timeoutMs: config.txTimeoutMs,
-      signal: stop.drain,
-    };
-    await action({ wallets, sender, onProgress });
-    return worstExit(stop.exitCodes);
+    await interruptible(stop, transport, async () => {
+      const rpc = createRpc(transport, displayUrl(url));
+      const chain = await readChain(rpc, url, config);
+      const source = chooseKeys(given, config.hdPath, url, chain.chainId);
+      const wallets = await deriveWallets(source, config, stop.drain, onProgress);
+      const fees = await chooseFees(rpc, chain, config);
+      const { chainId } = chain;
+      const sender = {
+        ...{ rpc, clock, fees, chainId, signer: createSigner() },
+        ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
+      };
+      await action({ wallets, funder: given.funder, sender, chain, onProgress });
+    });
+    return EXIT.ok;
   } finally {
     await transport.close();
   }

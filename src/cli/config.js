@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import leven from 'leven';
-import yargs from 'yargs';
-import { InputError, UsageError, oneLine } from '../errors.js';
+import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { displayUrl } from '../chain/rpc.js';
+import { splitCommandLine, helpText } from './command-line.js';
+import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
 
 /**
@@ -15,8 +16,12 @@ import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
  * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
 
-/** Options that are no part of Config. */
-const GENERAL = Object.freeze({ config: 'FILE', help: '', version: '' });
+/** Where other options come from; no part of Config. @type {import('./options.js').Option} */
+const CONFIG_OPTION = Object.freeze({
+  ...{ name: 'config', key: 'config', argument: 'FILE', describe: '', commands: [] },
+  parse: (/** @type {string} */ text) => text,
+});
+const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
  * @param {string[]} argv
@@ -26,13 +31,14 @@ const GENERAL = Object.freeze({ config: 'FILE', help: '', version: '' });
  * @throws {UsageError | InputError}
  */
 export async function readInvocation(argv, env, version) {
-  const parsed = /** @type {Record<string, unknown> & {_: string[]}} */ (await parser(OPTIONS, argv).parse());
+  const parsed = await splitCommandLine(argv);
   const command = commandOf(parsed._);
-  if (parsed.help === true) return { kind: 'text', text: await parser(optionsOf(command), [], command).getHelp() };
-  if (parsed.version === true) return { kind: 'text', text: version };
+  if (parsed.help !== undefined) return { kind: 'text', text: await helpText(command) };
+  if (parsed.version !== undefined) return { kind: 'text', text: version };
   checkNames(parsed, command);
 
-  const fromFile = typeof parsed.config === 'string' ? readConfigFile(parsed.config, command) : {};
+  const file = find(CONFIG_OPTION, parsed, env, {});
+  const fromFile = file === null ? {} : readConfigFile(file.text, command);
   /** @type {Record<string, unknown>} */
   const config = Object.fromEntries(OPTIONS.map(({ key }) => [key, null]));
   /** @type {Record<string, unknown>} */
@@ -60,67 +66,19 @@ function isFile(option, text) {
   return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text);
 }
 
-/**
- * yargs splits the command line and writes the help. What it does with numbers, empty values and values given
- * twice is not strict enough, so every value reaches us as text.
- * @param {readonly import('./options.js').Option[]} options
- * @param {string[]} argv
- * @param {Command} [command] for the help
- */
-function parser(options, argv, command = 'run') {
-  const y = yargs(argv)
-    .scriptName('stress')
-    .exitProcess(false)
-    .fail(false)
-    .help(false)
-    .version(false)
-    .wrap(100)
-    .parserConfiguration({
-      'parse-numbers': false,
-      'parse-positional-numbers': false,
-      'dot-notation': false,
-      'camel-case-expansion': false,
-      'boolean-negation': false,
-    });
-  if (command === 'run') {
-    y.usage(
-      '$0 -t N [-o N] [-d TIME] [--rpc URL]\n\nLoad generator for EVM JSON-RPC chains whose numbers can be audited on the chain.',
-    );
-    for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
-  } else {
-    y.usage(`$0 ${command} -t N [-o N]\n\n${COMMANDS[command]}`);
-  }
-  for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
-    y.option(name, {
-      alias,
-      type: isFlag ? 'boolean' : 'string',
-      describe,
-      defaultDescription: isFlag ? undefined : (defaultText ?? fallback),
-      requiresArg: false,
-    });
-  }
-  return y
-    .option('config', { type: 'string', describe: 'take options from a JSON file; flags and environment win' })
-    .option('help', { alias: 'h', type: 'boolean', describe: 'show this' })
-    .option('version', { type: 'boolean', describe: 'show the version' })
-    .epilogue(
-      'Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).\nA duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.',
-    );
-}
-
 /** @param {string[]} positional @returns {Command} */
 function commandOf(positional) {
   if (positional.length === 0) return 'run';
   const [word, ...rest] = positional.map(String);
   if (!Object.hasOwn(COMMANDS, word) || word === 'run') {
     throw new UsageError(
-      `unknown command ${JSON.stringify(oneLine(word, 40))}${didYouMean(
+      `unknown command ${quote(word)}${didYouMean(
         word,
         Object.keys(COMMANDS).filter((name) => name !== 'run'),
       )}; see stress --help`,
     );
   }
-  if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(oneLine(rest[0], 40))}`);
+  if (rest.length > 0) throw new UsageError(`unexpected argument ${quote(rest[0])}`);
   return /** @type {Command} */ (word);
 }
 
@@ -129,7 +87,7 @@ function checkNames(parsed, command) {
   const options = optionsOf(command);
   const known = new Set([
     ...options.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])),
-    ...Object.keys(GENERAL),
+    ...GENERAL,
     'h',
     '_',
     '$0',
@@ -143,7 +101,7 @@ function checkNames(parsed, command) {
         `${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`,
       );
     throw new UsageError(
-      `unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...Object.keys(GENERAL)])}; see stress --help`,
+      `unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...GENERAL])}; see stress --help`,
     );
   }
 }
@@ -164,7 +122,8 @@ function didYouMean(word, names) {
  * @returns {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string} | null}
  */
 function find(option, parsed, env, fromFile) {
-  const flagValue = parsed[option.name];
+  const given = parsed[option.name];
+  const flagValue = option.isFlag && Array.isArray(given) ? given.at(-1) : given;
   const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
   if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
   if (flagValue !== undefined) {
@@ -180,12 +139,13 @@ function find(option, parsed, env, fromFile) {
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
-/** @param {import('./options.js').Option} option @param {{text: string, label: string}} found */
-function parseValue(option, { text, label }) {
+/** @param {import('./options.js').Option} option @param {NonNullable<ReturnType<typeof find>>} found */
+function parseValue(option, { text, where, label }) {
   try {
     return option.parse(text);
   } catch (error) {
-    throw new UsageError(`${label} ${/** @type {Error} */ (error).message}`);
+    const words = `${label} ${/** @type {Error} */ (error).message}`;
+    throw where === 'file' ? new InputError(words) : new UsageError(words);
   }
 }
 
@@ -205,7 +165,7 @@ function readConfigFile(file, command) {
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new InputError(
-      `cannot use the config file ${file}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`,
+      `cannot use the config file ${displayName(file)}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`,
     );
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))

@@ -16,6 +16,11 @@ import { connectSignals } from './signals.js';
  */
 export async function main(argv, env) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  // A reader that has gone away is no reason for a stack trace; whether it ends a run is for signals.js to say.
+  process.stdout.on('error', () => {});
+  process.stderr.on('error', () => {});
+  /** @type {string | null} */
+  let logFile = null;
   try {
     const invocation = await readInvocation(argv, env, version);
     if (invocation.kind === 'text') {
@@ -24,6 +29,7 @@ export async function main(argv, env) {
     }
     const { command, config, warnings } = invocation;
     const log = createLog(config);
+    logFile = config.logFile;
     for (const warning of warnings) log.warn(warning);
     const stop = new Stop();
     const clock = createClock();
@@ -36,7 +42,9 @@ export async function main(argv, env) {
       disconnect();
     }
   } catch (error) {
-    return complain(error, env);
+    const line = complain(error, env);
+    if (logFile !== null) createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
+    return error instanceof StressError ? error.exitCode : EXIT.internal;
   }
 }
 
@@ -44,9 +52,8 @@ export async function main(argv, env) {
 function complain(error, env) {
   const { message, stack } = /** @type {Error} */ (error);
   const isOurs = error instanceof StressError;
-  process.stderr.write(
-    `stress: ${oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500)}\n`,
-  );
+  const line = oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500);
+  process.stderr.write(`stress: ${line}\n`);
   if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') process.stderr.write(`${stack}\n`);
-  return isOurs ? error.exitCode : EXIT.internal;
+  return line;
 }

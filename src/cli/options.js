@@ -107,7 +107,7 @@ export const OPTIONS = Object.freeze([
     describe: 'a line for each verified increment: wallet index, contract address, count' },
   { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
     describe: 'the definition of each figure after the summary' },
-  { name: 'port', key: 'port', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
+  { name: 'port', key: 'port', env: 'STRESS_NODE_PORT', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
     defaultText: '8545, or any free one if it is taken',
     describe: 'port of the chain, on loopback' },
   { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ALL,

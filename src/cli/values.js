@@ -57,7 +57,13 @@ export function endpoint(text) {
   try {
     url = new URL(text);
   } catch {
-    throw new Error(`must be a URL such as http://127.0.0.1:8545, not ${quote(text.includes('@') ? '***' : text)}`);
+    // What was given is not shown: it may hold a key.
+    throw new Error('must be a URL such as http://127.0.0.1:8545, with http:// or https:// before it');
+  }
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
   }
   if (url.protocol === 'ws:' || url.protocol === 'wss:')
     throw new Error('must be http:// or https://: WebSocket endpoints are not supported yet');
@@ -112,7 +118,8 @@ export function flag(text) {
   throw new Error(`must be true or false, not ${quote(text)}`);
 }
 
-/** @param {string} text */
-function quote(text) {
-  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text);
+/** What was given by mistake may be a key. @param {string} text */
+export function quote(text) {
+  const shown = text.replace(/(?=\d*[a-z])[0-9a-z]{32,}/gi, '***');
+  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}...` : shown);
 }

@@ -23,6 +23,8 @@ export function followHeads({ rpc, clock, head, onHeads }) {
   const controller = new AbortController();
   let blockMs = 1000;
   let pollMs = SHORTEST_POLL_MS;
+  /** The newest number we were told of; its block may not be served yet. */
+  let announced = head;
   let headAtUs = clock.nowUs();
   let lastSuccessUs = headAtUs;
   let failedPolls = 0;
@@ -31,11 +33,14 @@ export function followHeads({ rpc, clock, head, onHeads }) {
 
   async function poll() {
     const number = toNumber(await rpc.call('eth_blockNumber', [], 'inclusion'));
-    if (number > head) {
+    if (number > announced) {
       const nowUs = clock.nowUs();
-      const newestMs = (nowUs - headAtUs) / 1000 / (number - head);
+      const newestMs = (nowUs - headAtUs) / 1000 / (number - announced);
       blockMs = Math.min(blockMs * (1 - SMOOTHING) + newestMs * SMOOTHING, newestMs * 2);
       headAtUs = nowUs;
+      announced = number;
+    }
+    if (number > head) {
       await onHeads(head + 1, number);
       head = number;
     }

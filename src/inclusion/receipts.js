@@ -28,7 +28,9 @@ export function createReceiptsInclusion({ rpc, clock, head, onBlock }) {
       const part = hashes.slice(at, at + ASK_AT_ONCE);
       await Promise.all(part.map(ask));
     }
-    for (let number = Math.max(from, reported + 1); number <= to; number += 1) {
+    // A receipt may be of a block that came while the receipts were asked for.
+    const last = Math.max(to, ...oursByBlock.keys());
+    for (let number = Math.max(from, reported + 1); number <= last; number += 1) {
       const block = await fetchBlock(rpc, number);
       onBlock(describeBlock(block, clock.nowUs(), oursByBlock.get(number) ?? 0));
       oursByBlock.delete(number);

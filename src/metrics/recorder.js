@@ -105,10 +105,11 @@ export class Recorder {
       const total = totalUs(sample);
       const stages = stagesUs(sample);
       const sum = stages.queuedUs + stages.submitUs + stages.inclusionUs + stages.readBackUs;
-      if (sum !== total)
+      if (sum !== total || STAGES.some((stage) => stages[`${stage}Us`] < 0)) {
         throw new InternalError(
-          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} add up to ${sum} us, not ${total}`,
+          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(stages)}, ${total} us in all`,
         );
+      }
       this.total.record(total);
       for (const stage of STAGES) this.stages[stage].record(stages[`${stage}Us`]);
     }

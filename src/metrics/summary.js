@@ -35,6 +35,7 @@ export function buildRunFile(parts) {
     ...parts.unmeasured,
     '/verdict': 'what limited the run is not judged by this version',
   };
+  if (seconds === 0) unmeasured['/rates'] = 'the window has no length';
   if (windowCounts.verified === 0) unmeasured['/generator/cpuUsPerVerified'] = 'nothing was verified';
   return {
     schema: RUN_SCHEMA,

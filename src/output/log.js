@@ -7,10 +7,10 @@ const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorizati
 
 /**
  * Logs: for people on standard error, as JSON in a file.
- * @param {{logLevel: string, logFile: string | null, quiet: boolean}} options
+ * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean}} options
  * @returns {import('pino').Logger}
  */
-export function createLog({ logLevel, logFile, quiet }) {
+export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
   const screen = pretty({
     destination: 2,
     sync: true,
@@ -19,7 +19,11 @@ export function createLog({ logLevel, logFile, quiet }) {
     singleLine: true,
   });
   /** @type {import('pino').StreamEntry[]} */
-  const streams = [{ level: quiet ? 'error' : /** @type {import('pino').Level} */ (logLevel), stream: screen }];
+  const streams = [];
+  const screenLevel = quiet && logLevel !== 'silent' ? 'error' : logLevel;
+  if (hasScreen && screenLevel !== 'silent') {
+    streams.push({ level: /** @type {import('pino').Level} */ (screenLevel), stream: screen });
+  }
   if (logFile !== null) {
     try {
       streams.push({
@@ -33,7 +37,10 @@ export function createLog({ logLevel, logFile, quiet }) {
   return pino(
     {
       level: 'trace',
-      redact: { paths: [...SECRET_NAMES, ...SECRET_NAMES.map((name) => `*.${name}`)], censor: '[redacted]' },
+      redact: {
+        paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]),
+        censor: '[redacted]',
+      },
     },
     pino.multistream(streams),
   );

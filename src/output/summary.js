@@ -29,6 +29,7 @@ const ENDS = {
   endpoint_lost: 'ended because the endpoint was lost',
   chain_ended: 'ended because the embedded chain ended',
   internal: 'ended by a bug of stress',
+  audit_failed: 'the audit could not be made',
   output_closed: 'ended because its output was closed',
 };
 

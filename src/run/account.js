@@ -8,6 +8,12 @@ export class Account {
   reverted = 0;
   /** Why no more operations are started with this wallet, or null. @type {string | null} */
   retired = null;
+  /**
+   * The last operation, when the node knew nothing of it: its transaction may still arrive, so its hashes belong to
+   * every later operation with the same nonce.
+   * @type {{operation: import('./iteration.js').Operation, sample: import('../metrics/sample.js').Sample} | null}
+   */
+  undecided = null;
   failuresInRow = 0;
   readBackRetries = 0;
 

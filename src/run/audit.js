@@ -1,5 +1,6 @@
-import { RpcError } from '../errors.js';
+import { ProtocolError, RpcError } from '../errors.js';
 import { toHex, toNumber } from '../chain/rpc.js';
+import { findMinedTransaction } from '../chain/send.js';
 import { fateOf } from './fate.js';
 
 /**
@@ -41,99 +42,159 @@ import { fateOf } from './fate.js';
 const LISTED = 100;
 const SEARCHED = 50;
 
+/** Fates asked for at once. */
+const ASKED_AT_ONCE = 32;
+
+/** Pause before what was not decided is looked at again, in milliseconds. */
+const PAUSE_MS = 200;
+
 /**
- * @param {object} options
- * @param {import('../chain/rpc.js').Rpc} options.rpc
- * @param {import('../clock.js').Clock} options.clock
- * @param {import('../workload/index.js').Workload} options.workload
- * @param {import('./account.js').Account[]} options.accounts
- * @param {import('../metrics/recorder.js').Recorder} options.recorder
- * @param {import('./driver.js').Driver} options.driver
- * @param {number} options.timeoutMs longest wait for pending transactions
- * @param {AbortSignal} options.signal ends the waiting
+ * @typedef {object} AuditOptions
+ * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('../workload/index.js').Workload} workload
+ * @property {import('./account.js').Account[]} accounts
+ * @property {import('../metrics/recorder.js').Recorder} recorder
+ * @property {import('./driver.js').Driver} driver
+ * @property {number} startBlock latest block when the load began
+ * @property {number} timeoutMs longest wait for what is not decided yet
+ * @property {AbortSignal} signal ends the waiting
+ */
+
+/**
+ * A transaction that was on its way when it was given up can arrive at any moment, even while the chain is read. So
+ * what does not agree is read again as long as something is undecided, until the time is over.
+ * @param {AuditOptions} options
  * @returns {Promise<AuditReport>}
  */
-export async function audit({ rpc, clock, workload, accounts, recorder, driver, timeoutMs, signal }) {
-  await waitUntilNothingPends({ rpc, clock, accounts, timeoutMs, signal });
-  for (const { operation, sample } of [...driver.unresolved.values()]) {
-    await driver.settle(operation, sample, await fateOf(rpc, operation, 'audit'));
+export async function audit(options) {
+  const { clock, driver, timeoutMs, signal } = options;
+  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
+  for (;;) {
+    await decideFates(options);
+    const reading = await readAll(options);
+    const mismatches = compare(options, reading);
+    const isOpen =
+      mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) || undecided(options).length > 0;
+    const isAgreed = mismatches.length === 0 && driver.unresolved.size === 0;
+    if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
+      await searchForForeign(options, mismatches);
+      return describe(options, reading, mismatches);
+    }
+    await clock.sleep(PAUSE_MS, signal);
   }
+}
+
+/** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
+function undecided({ driver, accounts }) {
+  const lost = accounts.flatMap((account) => account.undecided ?? []);
+  return [...driver.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(driver, operation))];
+}
+
+/** A later operation with the same nonce knows all hashes of this one. @param {import('./driver.js').Driver} driver @param {import('./iteration.js').Operation} operation */
+function isOpenElsewhere(driver, operation) {
+  return driver.unresolved.has(operation.account.position);
+}
+
+/** @param {AuditOptions} options */
+async function decideFates(options) {
+  const { rpc, driver, startBlock } = options;
+  const open = undecided(options);
+  for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
+    await Promise.all(
+      open.slice(at, at + ASKED_AT_ONCE).map(async ({ operation, sample }) => {
+        const decision = await fateOf(rpc, operation, 'audit', startBlock);
+        if (decision.fate !== 'pending') driver.settle(operation, sample, decision);
+      }),
+    );
+  }
+}
+
+/** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
+
+/** All counters and nonces at one block. @param {AuditOptions} options */
+async function readAll({ rpc, workload, accounts }) {
   const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
+  if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
   const number = toNumber(block.number);
-  const readings = await workload.audit(block.hash, number);
+  const effects = await workload.audit(block.hash, number);
   const nonces = await noncesAt(rpc, accounts, block.hash, number);
   const pendingNonces = await readNonces(rpc, accounts, 'pending');
+  return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+}
 
-  /** @type {Mismatch[]} */
-  const mismatches = [];
-  let effects = 0n;
-  let atLeast = 0n;
-  accounts.forEach((account, i) => {
-    const claimed = BigInt(recorder.verifiedBy[i] + account.includedLate);
-    const { start, now, target } = readings[i];
-    const expectedNonce = account.startNonce + recorder.verifiedBy[i] + account.includedLate + account.reverted;
-    effects += now - start;
-    atLeast += claimed < now - start ? claimed : now - start;
-    if (now === start + claimed && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return;
-    mismatches.push({
+/** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
+function claimed({ recorder, accounts }, position) {
+  return recorder.verifiedBy[position] + accounts[position].includedLate;
+}
+
+/** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
+function compare(options, { effects, nonces, pendingNonces }) {
+  return options.accounts.flatMap((account, i) => {
+    const { start, now, target } = effects[i];
+    const executed = claimed(options, i);
+    const expectedEffect = start + BigInt(executed);
+    const expectedNonce = account.startNonce + executed + account.reverted;
+    if (now === expectedEffect && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return [];
+    return {
       walletIndex: account.wallet.index,
       address: account.wallet.address,
       target,
-      expectedEffect: String(start + claimed),
+      expectedEffect: String(expectedEffect),
       effect: String(now),
       expectedNonce,
       nonce: nonces[i],
       pendingNonce: pendingNonces[i],
-    });
+    };
   });
-  await searchForForeign(driver, accounts, mismatches);
+}
 
-  const { fates } = driver;
+/** @param {AuditOptions} options @param {Reading} reading @param {Mismatch[]} mismatches @returns {AuditReport} */
+function describe(options, reading, mismatches) {
+  const { accounts, recorder, driver } = options;
+  for (const { operation, sample } of [...driver.unresolved.values()]) {
+    driver.settle(operation, sample, { fate: 'pending', foreign: null });
+  }
+  const grown = reading.effects.map(({ start, now }) => now - start);
+  const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
+  const atLeast = grown.reduce((sum, effects, i) => {
+    const ours = BigInt(claimed(options, i));
+    return sum + (ours < effects ? ours : effects);
+  }, 0n);
+  const { fates, foreign, unresolved, resolutions } = driver;
   return {
-    exact: mismatches.length === 0 && driver.foreign.length === 0,
-    blockNumber: number,
-    blockHash: block.hash,
+    exact: mismatches.length === 0 && foreign.length === 0 && unresolved.size === 0,
+    blockNumber: reading.number,
+    blockHash: reading.hash,
     wallets: accounts.length,
     verified: recorder.counts.verified,
     includedLate: fates.included ?? 0,
     reverted: fates.reverted ?? 0,
     neverSent: fates.never_sent ?? 0,
     replaced: fates.replaced ?? 0,
-    pending: driver.unresolved.size,
-    effectsOnChain: String(effects),
-    bounds: { atLeast: String(atLeast), atMost: String(effects) },
+    pending: unresolved.size,
+    effectsOnChain: String(effectsOnChain),
+    bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
     mismatchCount: mismatches.length,
     mismatches: mismatches.slice(0, LISTED),
-    foreign: driver.foreign.slice(0, LISTED),
-    resolutions: driver.resolutions,
+    foreign: foreign.slice(0, LISTED),
+    resolutions,
   };
 }
 
-/**
- * @param {{rpc: import('../chain/rpc.js').Rpc, clock: import('../clock.js').Clock, accounts: import('./account.js').Account[], timeoutMs: number, signal: AbortSignal}} options
- */
-async function waitUntilNothingPends({ rpc, clock, accounts, timeoutMs, signal }) {
-  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
-  let open = accounts;
-  while (!signal.aborted) {
-    const latest = await readNonces(rpc, open, 'latest');
-    const pending = await readNonces(rpc, open, 'pending');
-    open = open.filter((_, i) => latest[i] !== pending[i]);
-    if (open.length === 0 || clock.nowUs() > deadlineUs) return;
-    await clock.sleep(200, signal);
-  }
-}
-
-/** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {import('./driver.js').Driver} driver @param {import('./account.js').Account[]} accounts @param {Mismatch[]} mismatches */
-async function searchForForeign(driver, accounts, mismatches) {
+/** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {AuditOptions} options @param {Mismatch[]} mismatches */
+async function searchForForeign({ rpc, driver, accounts, startBlock }, mismatches) {
   const proven = new Set(driver.foreign.map(({ walletIndex }) => walletIndex));
   const suspects = mismatches.filter(
     ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
   );
   const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
-  for (const { walletIndex, nonce } of suspects.slice(0, SEARCHED)) {
-    const account = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
-    if (account.wallet.nonce < nonce) await driver.accuse(account, account.wallet.nonce, []);
+  for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
+    const { wallet, position, undecided } = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
+    if (wallet.nonce >= next) continue;
+    const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
+    const ours = driver.unresolved.get(position)?.operation.hashes ?? undecided?.operation.hashes ?? [];
+    if (mined !== null && !ours.includes(mined.hash)) driver.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
   }
 }
 

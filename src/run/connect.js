@@ -1,8 +1,8 @@
-import { InterruptedError, UnavailableError, UsageError, oneLine } from '../errors.js';
+import { ForeignSenderError, InterruptedError, UnavailableError, UsageError, oneLine, worstExit } from '../errors.js';
 import { readFees } from '../chain/fees.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
-import { toBigInt, toNumber } from '../chain/rpc.js';
-import { DEV_MNEMONIC, keyFileSource, mnemonicSource } from '../chain/wallets.js';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/wallets.js';
 import { transports } from '../transport/index.js';
 import { sliceIndexes } from './slice.js';
 
@@ -15,11 +15,12 @@ import { sliceIndexes } from './slice.js';
  *
  * @typedef {object} ChainInfo
  * @property {number} chainId
- * @property {string} genesisHash
+ * @property {string | null} genesisHash null when the node no longer has its first block
  * @property {string | null} clientVersion null when the node does not say
  * @property {number} head number of the latest block
  * @property {bigint | null} baseFeeWei null where blocks have none
  * @property {number} blockGasLimit
+ * @property {number} blockSeconds between the last two blocks, by their timestamps; 0 when there is one block only
  */
 
 /** How many wallets are derived before the event loop gets a turn. */
@@ -28,6 +29,29 @@ const DERIVE_AT_ONCE = 50;
 /** @param {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs'>} config @param {URL} url */
 export function openTransport({ transport, connections, requestTimeoutMs }, url) {
   return transports[transport]({ url, connections, timeoutMs: requestTimeoutMs });
+}
+
+/**
+ * What comes before a load, ended at once by the first signal: there is nothing to drain yet.
+ * @template T
+ * @param {import('./stop.js').Stop} stop
+ * @param {import('../transport/index.js').Transport} transport
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export async function interruptible(stop, transport, action) {
+  const closeAll = () => void transport.close();
+  stop.drain.addEventListener('abort', closeAll);
+  try {
+    const result = await action();
+    if (stop.drain.aborted) throw new InterruptedError('interrupted');
+    return result;
+  } catch (error) {
+    if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
+    throw stop.errors[0] ?? new InterruptedError('interrupted during set-up', worstExit(stop.exitCodes));
+  } finally {
+    stop.drain.removeEventListener('abort', closeAll);
+  }
 }
 
 /**
@@ -43,25 +67,50 @@ export async function readChain(rpc, url, config) {
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  const head = toNumber(latest.number);
+  const parent = head === 0 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
   return {
     chainId,
-    genesisHash: genesis?.hash ?? '',
+    head,
+    genesisHash: genesis?.hash ?? null,
     clientVersion: clientVersion === null ? null : oneLine(clientVersion, 100),
-    head: toNumber(latest.number),
     baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
     blockGasLimit: toNumber(latest.gasLimit),
+    blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),
   };
 }
 
 /**
- * @param {Pick<Config, 'keys' | 'mnemonic' | 'hdPath'>} config
+ * The wallets and the funder that were given. Read before anything is started, so that what is wrong with them is
+ * said at once.
+ *
+ * @typedef {object} Given
+ * @property {import('../chain/wallets.js').KeySource | null} source null: the test mnemonic, where it is allowed
+ * @property {Wallet | null} funder
+ *
+ * @param {Config} config
+ * @returns {Given}
+ */
+export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads }) {
+  const source = keys !== null ? keyFileSource(keys) : mnemonic !== null ? mnemonicSource(mnemonic, hdPath) : null;
+  if (source !== null && offset + threads > source.size) {
+    const last = offset + threads - 1;
+    throw new UsageError(
+      `wallets ${offset}..${last} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`,
+    );
+  }
+  return { source, funder: fundFrom === null ? null : funderWallet(fundFrom) };
+}
+
+/**
+ * @param {Given} given
+ * @param {string} hdPath
  * @param {URL} url
  * @param {number} chainId
  * @returns {import('../chain/wallets.js').KeySource}
  */
-export function chooseKeys({ keys, mnemonic, hdPath }, url, chainId) {
-  if (keys !== null) return keyFileSource(keys);
-  if (mnemonic !== null) return mnemonicSource(mnemonic, hdPath);
+export function chooseKeys({ source }, hdPath, url, chainId) {
+  if (source !== null) return source;
   if (devMnemonicAllowed(url, chainId)) {
     return { ...mnemonicSource(DEV_MNEMONIC, hdPath), name: 'the well-known test mnemonic' };
   }
@@ -78,18 +127,12 @@ export function chooseKeys({ keys, mnemonic, hdPath }, url, chainId) {
  * @returns {Promise<Wallet[]>}
  */
 export async function deriveWallets(source, slice, signal, onProgress) {
-  const { offset, threads } = slice;
-  if (offset + threads > source.size) {
-    throw new UsageError(
-      `wallets ${offset}..${offset + threads - 1} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`,
-    );
-  }
   /** @type {Wallet[]} */
   const wallets = [];
   for (const index of sliceIndexes(slice)) {
     wallets.push(source.wallet(index));
     if (wallets.length % DERIVE_AT_ONCE !== 0) continue;
-    onProgress('deriving wallets', wallets.length, threads);
+    onProgress('deriving wallets', wallets.length, slice.threads);
     await new Promise((resolve) => setImmediate(resolve));
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
   }

@@ -1,5 +1,4 @@
 import { InternalError } from '../errors.js';
-import { findMinedTransaction } from '../chain/send.js';
 import { fateOf } from './fate.js';
 import { Operation, iterate } from './iteration.js';
 
@@ -29,7 +28,6 @@ import { Operation, iterate } from './iteration.js';
  * @property {import('./account.js').Account[]} accounts
  * @property {import('../metrics/recorder.js').Recorder} recorder
  * @property {import('../pacer/index.js').Pacer} pacer
- * @property {number} startBlock latest block when the load began
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
  *
@@ -38,6 +36,9 @@ import { Operation, iterate } from './iteration.js';
 
 /** First and longest pause before a wallet whose operation failed is used again, in milliseconds. */
 const REPAIR_PAUSE_MS = [50, 5000];
+
+/** How many transactions are tried for one nonce before the wallet is given up. */
+const MOST_HASHES = 20;
 
 /** How many resolved operations are kept one by one; beyond that they are only counted. */
 const RESOLUTIONS_KEPT = 1000;
@@ -135,6 +136,7 @@ export class Driver {
       account.wallet.nonce += 1;
       account.executed += 1;
       account.failuresInRow = 0;
+      account.undecided = null;
       this.#rearm(account.position);
     } else {
       if (operation.bug !== null)
@@ -154,7 +156,7 @@ export class Driver {
 
   /** @param {Operation} operation @param {Sample} sample */
   async #repair(operation, sample) {
-    const { clock, rpc, txTimeoutMs } = this.options.tools;
+    const { clock, rpc, txTimeoutMs, startBlock } = this.options.tools;
     const { account } = operation;
     const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
     const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
@@ -162,10 +164,10 @@ export class Driver {
     while (!this.#halt.signal.aborted) {
       await clock.sleep(pauseMs, this.#halt.signal);
       if (this.#halt.signal.aborted) return; // the audit resolves it
-      const fate = await fateOf(rpc, operation, 'resolve').catch(() => /** @type {const} */ ('pending'));
+      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
       if (this.#halt.signal.aborted) return;
-      if (fate !== 'pending') {
-        await this.settle(operation, sample, fate);
+      if (decision !== null && decision.fate !== 'pending') {
+        this.settle(operation, sample, decision);
         return this.#afterRepair(account, sample);
       }
       if (clock.nowUs() > deadlineUs) return this.#retire(account, 'its last transaction is stuck');
@@ -177,7 +179,9 @@ export class Driver {
   #afterRepair(account, sample) {
     if (sample.code === 'insufficient_funds') this.#retire(account, 'it has no funds left');
     else if (sample.code === 'wrong_count') this.#retire(account, 'its counter has a count that it should not have');
-    else this.#rearm(account.position);
+    else if ((account.undecided?.operation.hashes.length ?? 0) >= MOST_HASHES) {
+      this.#retire(account, 'its transactions do not arrive');
+    } else this.#rearm(account.position);
   }
 
   /** @param {import('./account.js').Account} account @param {string} why */
@@ -191,41 +195,44 @@ export class Driver {
    * Enters into the wallet's ledger what became of an operation.
    * @param {Operation} operation
    * @param {Sample} sample
-   * @param {import('./fate.js').Fate} fate
+   * @param {import('./fate.js').Decision} decision
    */
-  async settle({ account, nonce, hashes }, sample, fate) {
+  settle(operation, sample, { fate, foreign }) {
+    const { account, nonce } = operation;
     const { wallet } = account;
+    // One that had not been sent as far as the node knew may have arrived since: it is settled again.
+    const isAgain = account.undecided?.operation === operation;
+    if (isAgain && fate === 'never_sent') return;
+    if (isAgain) this.fates.never_sent = (this.fates.never_sent ?? 1) - 1;
+    account.undecided = fate === 'never_sent' ? { operation, sample } : null;
     if (fate !== 'pending') this.unresolved.delete(account.position);
     this.fates[fate] = (this.fates[fate] ?? 0) + 1;
-    if (this.resolutions.length < RESOLUTIONS_KEPT) {
-      const { walletIndex, hash, outcome, code } = sample;
-      this.resolutions.push({ walletIndex, nonce, hash, outcome, code, fate });
-    }
+    this.#keep({ ...pick(sample), nonce, fate });
     if (fate === 'included') {
       account.executed += 1;
       account.includedLate += 1;
     }
     if (fate === 'reverted') account.reverted += 1;
-    if (fate === 'included' || fate === 'reverted') wallet.nonce = nonce + 1;
-    if (fate === 'replaced') {
-      wallet.nonce = nonce + 1;
-      await this.accuse(account, nonce, hashes);
-    }
+    if (fate === 'included' || fate === 'reverted' || fate === 'replaced') wallet.nonce = nonce + 1;
+    if (foreign !== null) this.accuse({ walletIndex: wallet.index, nonce, ...foreign });
   }
 
-  /**
-   * Looks for the proof that somebody else sent a transaction of this wallet.
-   * @param {import('./account.js').Account} account
-   * @param {number} nonce
-   * @param {string[]} ourHashes
-   * @returns {Promise<boolean>} whether it was found
-   */
-  async accuse({ wallet }, nonce, ourHashes) {
-    const { tools, startBlock, onStop } = this.options;
-    const mined = await findMinedTransaction(tools.rpc, wallet.address, nonce, startBlock).catch(() => null);
-    if (mined === null || ourHashes.includes(mined.hash)) return false;
-    this.foreign.push({ walletIndex: wallet.index, nonce, ...mined });
-    onStop('foreign_sender');
-    return true;
+  /** @param {Resolution} resolution */
+  #keep(resolution) {
+    const { resolutions } = this;
+    const known = resolutions.findIndex(({ hash }) => hash !== null && hash === resolution.hash);
+    if (known !== -1) resolutions[known] = resolution;
+    else if (resolutions.length < RESOLUTIONS_KEPT) resolutions.push(resolution);
   }
+
+  /** @param {Foreign} foreign the proof that somebody else sends from one of our wallets */
+  accuse(foreign) {
+    this.foreign.push(foreign);
+    this.options.onStop('foreign_sender');
+  }
+}
+
+/** @param {Sample} sample */
+function pick({ walletIndex, hash, outcome, code }) {
+  return { walletIndex, hash, outcome, code };
 }

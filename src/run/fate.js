@@ -1,42 +1,66 @@
 import { RpcError } from '../errors.js';
 import { toNumber } from '../chain/rpc.js';
+import { findMinedTransaction } from '../chain/send.js';
 
 /**
  * What became of an operation that was not verified, as the chain tells it:
- * included: executed in a block after all; reverted: in a block, without effect; replaced: another transaction
- * has its nonce; never_sent: the node knows nothing of it; pending: it may still be included.
+ * included: executed in a block after all; reverted: in a block, without effect; replaced: a mined transaction that
+ * is not ours has its nonce; never_sent: the node knows nothing of it; pending: it may still be included, or the
+ * chain does not tell.
  *
  * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} Fate
+ *
+ * @typedef {object} Decision
+ * @property {Fate} fate
+ * @property {{hash: string, blockNumber: number} | null} foreign the transaction that has the nonce of a replaced one
  */
 
 /**
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {import('./iteration.js').Operation} operation
  * @param {import('../chain/rpc.js').Purpose} purpose
- * @returns {Promise<Fate>}
+ * @param {number} startBlock a block before the operation
+ * @returns {Promise<Decision>}
  */
-export async function fateOf(rpc, operation, purpose) {
+export async function fateOf(rpc, operation, purpose, startBlock) {
   const { address } = operation.account.wallet;
-  // The nonce is read first: if it has moved on and there is no receipt of ours then, there never will be one.
   const latest = toNumber(await rpc.call('eth_getTransactionCount', [address, 'latest'], purpose));
   for (const hash of operation.hashes) {
-    const receipt = await nullOnError(rpc.call('eth_getTransactionReceipt', [hash], purpose));
-    if (receipt !== null) return toNumber(receipt.status) === 1 ? 'included' : 'reverted';
+    const receipt = await nullIfUnknown(rpc.call('eth_getTransactionReceipt', [hash], purpose));
+    if (receipt !== null) return decided(toNumber(receipt.status) === 1 ? 'included' : 'reverted');
   }
-  if (latest > operation.nonce) return 'replaced';
+  if (latest > operation.nonce) {
+    // No receipt is no proof: a node may be slow to index, or another one may have answered.
+    const mined = await findMinedTransaction(rpc, address, operation.nonce, startBlock);
+    return mined === null || operation.hashes.includes(mined.hash) ? decided('pending') : decided('replaced', mined);
+  }
   for (const hash of operation.hashes) {
-    if ((await nullOnError(rpc.call('eth_getTransactionByHash', [hash], purpose))) !== null) return 'pending';
+    if ((await nullIfUnknown(rpc.call('eth_getTransactionByHash', [hash], purpose))) !== null)
+      return decided('pending');
   }
   const pending = toNumber(await rpc.call('eth_getTransactionCount', [address, 'pending'], purpose));
-  return pending > operation.nonce ? 'pending' : 'never_sent';
+  return decided(pending > operation.nonce ? 'pending' : 'never_sent');
 }
 
-/** Some nodes answer with an error, not null, for a transaction that no accepted block holds. @param {Promise<any>} answer */
-export async function nullOnError(answer) {
+/** @param {Fate} fate @param {Decision['foreign']} [foreign] @returns {Decision} */
+function decided(fate, foreign = null) {
+  return { fate, foreign };
+}
+
+/**
+ * Some nodes answer with an error, not null, for a transaction that no accepted block holds. Any other error says
+ * nothing of the transaction.
+ * @param {Promise<any>} answer
+ */
+async function nullIfUnknown(answer) {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof RpcError) return null;
+    if (
+      error instanceof RpcError &&
+      /not found|unknown transaction|indexing|unfinalized|not accepted/i.test(error.rpcMessage)
+    )
+      return null;
     throw error;
   }
 }

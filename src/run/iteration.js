@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
-import { fateOf, nullOnError } from './fate.js';
+import { fateOf } from './fate.js';
 
 /**
  * One increment from start to outcome, top to bottom: sign, send, included, read back, one frozen sample. No
@@ -17,6 +17,7 @@ import { fateOf, nullOnError } from './fate.js';
  * @property {import('../inclusion/index.js').InclusionDetector} inclusion
  * @property {number} chainId
  * @property {number} txTimeoutMs
+ * @property {number} startBlock latest block when the load began
  */
 
 /** First pause before the effect is asked for again, in milliseconds; it doubles up to the second figure. */
@@ -45,8 +46,8 @@ class Failed extends Error {
 
 /** One (wallet, nonce) with every hash ever sent for it. */
 export class Operation {
-  /** @type {string[]} */
-  hashes = [];
+  /** Of the transaction that this operation sends. @type {string | null} */
+  hash = null;
   /** @type {number | null} */
   sentAtUs = null;
   /** @type {number | null} */
@@ -68,6 +69,8 @@ export class Operation {
   constructor(account, intendedAtUs) {
     this.account = account;
     this.nonce = account.wallet.nonce;
+    /** Every hash ever sent for this wallet and nonce, also by operations before this one. @type {string[]} */
+    this.hashes = [...(account.undecided?.operation.hashes ?? [])];
     this.intendedAtUs = intendedAtUs;
     /** @type {Promise<never>} */
     this.end = new Promise((_, reject) => {
@@ -113,13 +116,18 @@ async function steps(tools, operation) {
 
   const call = workload.next(position);
   const { raw, hash } = wallet.sign({ chainId, nonce: operation.nonce, ...call, fee: fees.current() }, signer);
+  operation.hash = hash;
   operation.hashes.push(hash);
 
   // Watched before it is sent: a block may hold it before the node's answer is read.
   const included = new Promise((/** @type {(found: import('../inclusion/index.js').Inclusion) => void} */ resolve) => {
-    inclusion.watch(hash, resolve);
+    for (const sent of operation.hashes) inclusion.watch(sent, resolve);
   });
-  const answer = await submit(rpc, raw, () => (operation.sentAtUs = clock.nowUs()));
+  const answer = await submit(rpc, raw, () => {
+    if (operation.cancelled) return false;
+    operation.sentAtUs = clock.nowUs();
+    return true;
+  });
   if (answer !== null && answer !== hash) throw new Failed('hash_mismatch');
   operation.acceptedAtUs = clock.nowUs();
 
@@ -129,7 +137,7 @@ async function steps(tools, operation) {
   await readBack(tools, operation, found);
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} raw @param {() => void} onSent @returns {Promise<string | null>} null: it had it already */
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} raw @param {() => boolean} onSent @returns {Promise<string | null>} null: it had it already */
 async function submit(rpc, raw, onSent) {
   try {
     return await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent);
@@ -140,8 +148,8 @@ async function submit(rpc, raw, onSent) {
 }
 
 /**
- * Fetches the effect until the node serves the block that holds the operation. A reverted transaction has no
- * effect to wait for, so the first time it is not there yet the receipt is asked.
+ * Fetches the effect until the node serves the block that holds the operation, whatever it answers until then. A
+ * reverted transaction has no effect to wait for, so from the second time on the receipt is asked as well.
  * @param {Tools} tools
  * @param {Operation} operation
  * @param {import('../inclusion/index.js').Inclusion} found
@@ -151,22 +159,31 @@ async function readBack({ rpc, clock, workload }, operation, found) {
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   for (let attempt = 0; !operation.cancelled; attempt += 1) {
-    const verdict = await workload.verify(position, executed + 1, found, attempt);
+    const verdict = await workload.verify(position, executed + 1, found, attempt).catch(noVerdict);
     operation.effect = verdict.effect;
     operation.target = verdict.target;
     if (verdict.state === 'ok') return;
     if (verdict.state === 'wrong') throw new Failed('wrong_count');
-    if (attempt === 1 && (await isReverted(rpc, operation.hashes[0]))) throw new Failed('reverted');
+    if (attempt >= 1 && (await isReverted(rpc, operation.hashes))) throw new Failed('reverted');
     operation.account.readBackRetries += 1;
     await clock.sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} hash */
-async function isReverted(rpc, hash) {
-  const receipt = await nullOnError(rpc.call('eth_getTransactionReceipt', [hash], 'readback'));
-  return receipt !== null && toNumber(receipt.status) === 0;
+/** A lost connection says nothing of the effect. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
+function noVerdict(error) {
+  if (error instanceof TransportError) return { state: 'behind', effect: null, target: null };
+  throw error;
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string[]} hashes */
+async function isReverted(rpc, hashes) {
+  for (const hash of hashes) {
+    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback').catch(() => null);
+    if (receipt !== null) return toNumber(receipt.status) === 0;
+  }
+  return false;
 }
 
 /**
@@ -175,9 +192,12 @@ async function isReverted(rpc, hash) {
  * @param {Tools} tools
  * @param {Operation} operation
  */
-async function isUnknown({ rpc, clock }, operation) {
+async function isUnknown({ rpc, clock, startBlock }, operation) {
   if (operation.acceptedAtUs === null || operation.inclusion !== null) return false;
-  const fate = fateOf(rpc, operation, 'resolve').catch(() => 'pending');
+  const fate = fateOf(rpc, operation, 'resolve', startBlock).then(
+    (decided) => decided.fate,
+    () => 'pending',
+  );
   const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
   return (await Promise.race([fate, soon])) === 'never_sent';
 }
@@ -198,12 +218,12 @@ function failureCode(error) {
  * @returns {Sample}
  */
 function sample(operation, outcome, code, endedAtUs) {
-  const { account, nonce, hashes, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = operation;
+  const { account, nonce, hash, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = operation;
   return Object.freeze({
     position: account.position,
     walletIndex: account.wallet.index,
     nonce,
-    hash: hashes[0] ?? null,
+    hash,
     outcome,
     code,
     intendedAtUs,

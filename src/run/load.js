@@ -1,4 +1,5 @@
 import { EXIT, UnavailableError } from '../errors.js';
+import { toNumber } from '../chain/rpc.js';
 import { detectors } from '../inclusion/index.js';
 import { Recorder } from '../metrics/recorder.js';
 import { pacers } from '../pacer/index.js';
@@ -35,7 +36,7 @@ const LONG_MS = 2 ** 31 - 1;
 /** @param {LoadOptions} options */
 export async function load({ config, clock, outputs, stop, accounts, workload, sender, inclusion }) {
   const { rpc, signer, fees, chainId } = sender;
-  const startBlock = Number(await rpc.call('eth_blockNumber', [], 'setup'));
+  const startBlock = toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
   const windowStartedAtMs = clock.wallMs();
   const recorder = new Recorder(sliceIndexes(config), clock.nowUs());
   const detector = detectors[inclusion]({
@@ -46,8 +47,18 @@ export async function load({ config, clock, outputs, stop, accounts, workload, s
     },
   });
   const driver = new Driver({
-    tools: { rpc, clock, signer, fees, workload, inclusion: detector, chainId, txTimeoutMs: config.txTimeoutMs },
-    ...{ accounts, recorder, startBlock, pacer: pacers.closed() },
+    tools: {
+      rpc,
+      clock,
+      signer,
+      fees,
+      workload,
+      inclusion: detector,
+      chainId,
+      startBlock,
+      txTimeoutMs: config.txTimeoutMs,
+    },
+    ...{ accounts, recorder, pacer: pacers.closed() },
     onSample: (sample) => outputs.forEach((output) => output.sample(sample)),
     onStop: (reason, error) => stop.request(reason, STOP_EXIT[reason], error),
   });
@@ -70,7 +81,15 @@ export async function load({ config, clock, outputs, stop, accounts, workload, s
     inclusionResolutionMs: detector.stats().resolutionMs,
     failedPolls: detector.stats().failedPolls,
   });
-  return { recorder, driver, intervals: reporter.rows, windowStartedAtMs, generator, stop: () => detector.stop() };
+  return {
+    recorder,
+    driver,
+    startBlock,
+    intervals: reporter.rows,
+    windowStartedAtMs,
+    generator,
+    stop: () => detector.stop(),
+  };
 }
 
 /**
@@ -79,7 +98,7 @@ export async function load({ config, clock, outputs, stop, accounts, workload, s
 async function reportUntilStopped({ config, clock, stop, recorder, reporter, detector }) {
   const { durationMs, intervalMs, txTimeoutMs } = config;
   const cancel = durationMs === null ? () => {} : clock.after(() => stop.request('duration'), durationMs);
-  for (let k = 1; ; k += 1) {
+  for (let k = 1; ; k = Math.max(k, Math.floor((clock.nowUs() - recorder.startUs) / (intervalMs * 1000))) + 1) {
     const dueUs = recorder.startUs + k * intervalMs * 1000;
     // The last interval ends when the load does: a report a moment before would split it.
     const isLast = durationMs !== null && k * intervalMs >= durationMs;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT, ForeignSenderError, InterruptedError, StressError, UnavailableError, worstExit } from '../errors.js';
+import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
 import { indexRanges } from '../chain/funding.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { buildRunFile } from '../metrics/summary.js';
 import { Account } from './account.js';
 import { audit } from './audit.js';
-import { openTransport } from './connect.js';
+import { interruptible, openTransport, readGiven } from './connect.js';
 import { describeEnvironment } from './environment.js';
 import { load } from './load.js';
 import { setUp } from './setup.js';
@@ -67,6 +67,7 @@ const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and 
  */
 export async function run(config, surroundings) {
   const { clock, stop } = surroundings;
+  const given = readGiven(config);
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
   /** @type {import('../transport/index.js').Transport | null} */
@@ -78,7 +79,7 @@ export async function run(config, surroundings) {
     transport = opened;
     stop.now.addEventListener('abort', () => void opened.close());
     devChain?.ended.then((words) => stop.request('chain_ended', EXIT.unavailable, chainEnded(words))).catch(() => {});
-    return await runOn({ config, url, transport, embedded: devChain !== null, ...surroundings });
+    return await runOn({ config, given, url, transport, embedded: devChain !== null, ...surroundings });
   } finally {
     await transport?.close();
     await devChain?.stop();
@@ -86,24 +87,21 @@ export async function run(config, surroundings) {
 }
 
 /**
- * @param {Surroundings & {config: Config, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} context
+ * @param {Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} context
  * @returns {Promise<number>}
  */
 async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, version, embedded } = context;
   const startedAtMs = clock.wallMs();
   const rpc = createRpc(transport, displayUrl(url));
-  const { chain, wallets, workload, sender } = await setUp(context, rpc).catch((/** @type {unknown} */ error) => {
-    throw stop.drain.aborted && !(error instanceof ForeignSenderError) ? interruptedInSetUp(stop) : error;
-  });
-  if (stop.drain.aborted) throw interruptedInSetUp(stop);
+  const { chain, wallets, workload, sender } = await interruptible(stop, transport, () => setUp(context, rpc));
 
   const inclusion = chooseInclusion(config);
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const loaded = await load({ config, clock, outputs, stop, accounts, workload, sender, inclusion: inclusion.name });
-  const { recorder, driver } = loaded;
-  const { report, reason } = await auditUnlessHurried(
-    { rpc, clock, workload, accounts, recorder, driver },
+  const { recorder, driver, startBlock } = loaded;
+  const audited = await auditUnlessHurried(
+    { rpc, clock, workload, accounts, recorder, driver, startBlock },
     config,
     stop,
   );
@@ -111,7 +109,7 @@ async function runOn(context) {
 
   const exitCode = worstExit([
     ...stop.exitCodes,
-    report !== null && !report.exact ? EXIT.notExact : EXIT.ok,
+    audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
     recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
   ]);
   const runFile = buildRunFile({
@@ -126,12 +124,48 @@ async function runOn(context) {
     intervals: loaded.intervals,
     windowStartedAtMs: loaded.windowStartedAtMs,
     generator: { ...loaded.generator(), rpcCalls: rpc.callCounts(), transport: { ...transport.stats() } },
-    audit: report,
-    unmeasured: report === null ? { '/audit': reason } : {},
+    audit: audited.report,
+    unmeasured: {
+      ...(audited.report === null ? { '/audit': audited.reason } : {}),
+      ...whatTheNodeDoesNotSay(chain),
+    },
   });
-  for (const output of outputs) await output.finish(runFile);
+  const unwritten = await finishAll(outputs, runFile);
+  for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
   sayWhatWentWrong(context.log, stop, driver);
-  return exitCode;
+  return worstExit([exitCode, ...unwritten.map((error) => error.exitCode)]);
+}
+
+/**
+ * Every output gets the run, also when one of them fails.
+ * @param {import('../output/index.js').Output[]} outputs
+ * @param {import('../metrics/summary.js').RunFile} runFile
+ * @returns {Promise<StressError[]>}
+ */
+async function finishAll(outputs, runFile) {
+  /** @type {StressError[]} */
+  const errors = [];
+  for (const output of outputs) {
+    try {
+      await output.finish(runFile);
+    } catch (error) {
+      errors.push(error instanceof StressError ? error : new InternalError(unexpected(error), error));
+    }
+  }
+  return errors;
+}
+
+/** @param {unknown} error */
+function unexpected(error) {
+  return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
+}
+
+/** @param {import('./connect.js').ChainInfo} chain @returns {Record<string, string>} */
+function whatTheNodeDoesNotSay({ clientVersion, genesisHash }) {
+  return {
+    ...(clientVersion === null ? { '/environment/clientVersion': 'the node does not answer web3_clientVersion' } : {}),
+    ...(genesisHash === null ? { '/environment/genesisHash': 'the node does not serve its first block' } : {}),
+  };
 }
 
 /**
@@ -147,9 +181,9 @@ async function auditUnlessHurried(parts, { drainTimeoutMs }, stop) {
     return { report: await audit({ ...parts, timeoutMs: drainTimeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return hurried;
-    if (!(error instanceof StressError)) throw error;
-    stop.request('audit_failed', error.exitCode, error);
-    return { report: null, reason: error.message };
+    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
+    stop.request('audit_failed', known.exitCode, known);
+    return { report: null, reason: known.message };
   }
 }
 
@@ -177,9 +211,4 @@ function chooseInclusion({ inclusion }) {
 /** @param {string} words */
 function chainEnded(words) {
   return new UnavailableError(`the embedded chain ended: ${words}`);
-}
-
-/** @param {import('./stop.js').Stop} stop */
-function interruptedInSetUp(stop) {
-  return stop.errors[0] ?? new InterruptedError('interrupted during set-up', worstExit(stop.exitCodes));
 }

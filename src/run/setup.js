@@ -3,7 +3,6 @@ import { fundOnDevChain } from '../chain/devchain.js';
 import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
-import { funderWallet } from '../chain/wallets.js';
 import { workloads } from '../workload/index.js';
 import { chooseFees, chooseKeys, deriveWallets, readChain } from './connect.js';
 
@@ -16,22 +15,22 @@ import { chooseFees, chooseKeys, deriveWallets, readChain } from './connect.js';
  */
 
 /** What the funding check reckons with where no duration says how long a run is. */
-const OPERATIONS_PER_WALLET = 1000;
-/** More operations a second than one wallet can do: each needs a block of its own. */
-const OPERATIONS_PER_WALLET_AND_SECOND = 10;
+const OPERATIONS_WITHOUT_DURATION = 1000;
+/** Blocks a second where timestamps, whole seconds, cannot tell: development chains make them as they need them. */
+const FASTEST_BLOCKS_PER_SECOND = 20;
 
 /** How long is waited for the transaction that took a nonce of ours to be mined, in milliseconds. */
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @param {import('./run.js').Surroundings & {config: Config, url: URL, embedded: boolean}} context
+ * @param {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, embedded: boolean}} context
  * @param {import('../chain/rpc.js').Rpc} rpc
  */
-export async function setUp({ config, url, embedded, clock, outputs, onProgress, stop, log }, rpc) {
+export async function setUp({ config, given, url, embedded, clock, outputs, onProgress, stop, log }, rpc) {
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
   const chain = await readChain(rpc, url, config);
-  const source = chooseKeys(config, url, chain.chainId);
+  const source = chooseKeys(given, config.hdPath, url, chain.chainId);
   const wallets = await deriveWallets(source, config, stop.drain, onProgress);
   const last = config.offset + config.threads - 1;
   const node = chain.clientVersion ?? 'a node that does not say what it is';
@@ -51,8 +50,8 @@ export async function setUp({ config, url, embedded, clock, outputs, onProgress,
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const needWei = walletNeedWei(config, workload.gas, fees);
-    const paid = await prepareFunds({ config, sender, wallets, needWei, onProgress });
+    const needWei = walletNeedWei(config, workload.gas, fees, chain.blockSeconds);
+    const paid = await prepareFunds({ funder: given.funder, sender, wallets, needWei, onProgress });
     if (paid.funded > 0) log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
@@ -68,45 +67,46 @@ function addressesOf(wallets) {
 }
 
 /**
- * What one wallet may spend at most in this run, in wei.
+ * What one wallet may need in this run, in wei: an operation in every block, at the highest price of the offer. It is
+ * an estimate; a wallet that runs dry is retired, and `--fund-amount` sets the figure.
  * @param {Pick<Config, 'durationMs' | 'fundAmountWei'>} config
  * @param {import('../workload/index.js').Gas} gas
  * @param {import('../chain/fees.js').Fees} fees
+ * @param {number} blockSeconds between the last two blocks, by their timestamps
  */
-export function walletNeedWei({ durationMs, fundAmountWei }, gas, fees) {
+export function walletNeedWei({ durationMs, fundAmountWei }, gas, fees, blockSeconds) {
   if (fundAmountWei !== null) return fundAmountWei;
-  const seconds = durationMs === null ? Infinity : durationMs / 1000;
-  const operations = Math.min(Math.ceil(seconds * OPERATIONS_PER_WALLET_AND_SECOND) + 1, OPERATIONS_PER_WALLET);
+  const perSecond = blockSeconds > 1 ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
+  const operations = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil((durationMs / 1000) * perSecond) + 1;
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei();
 }
 
 /**
  * Waits until the wallets are settled and sees to it that each has what it needs.
  * @param {object} options
- * @param {Config} options.config
+ * @param {Wallet | null} options.funder
  * @param {Sender} options.sender
  * @param {Wallet[]} options.wallets
  * @param {bigint} options.needWei
  * @param {(label: string, done: number, all: number) => void} options.onProgress
  * @returns {Promise<{funded: number, paidWei: bigint, transactions: number}>} what was paid by the funder
  */
-async function prepareFunds({ config, sender, wallets, needWei, onProgress }) {
+async function prepareFunds({ funder, sender, wallets, needWei, onProgress }) {
   const states = await settleWallets(sender, wallets);
   const missing = shortfalls(wallets, states, needWei);
   if (missing.length === 0) return { funded: 0, paidWei: 0n, transactions: 0 };
-  if (config.fundFrom === null) throw fundsMissing(missing, needWei);
-  return fundFrom(config.fundFrom, sender, wallets, missing, onProgress);
+  if (funder === null) throw fundsMissing(missing, needWei);
+  return fundFrom(funder, sender, wallets, missing, onProgress);
 }
 
 /**
- * @param {string} key the funder's key, or the file that holds it
+ * @param {Wallet} funder
  * @param {Sender} sender
  * @param {Wallet[]} wallets the whole slice
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
  * @param {(label: string, done: number, all: number) => void} onProgress
  */
-export async function fundFrom(key, sender, wallets, missing, onProgress) {
-  const funder = funderWallet(key);
+export async function fundFrom(funder, sender, wallets, missing, onProgress) {
   const own = wallets.find(({ address }) => address === funder.address);
   if (own !== undefined) {
     throw new UsageError(

@@ -7,21 +7,23 @@ import { createUndiciTransport } from './undici.js';
  * @property {number} status HTTP status code, or 200 where the transport has none
  * @property {string} text the whole body
  *
+ * @callback OnSent called when a body is about to be written to its socket
+ * @returns {unknown} false: do not send it, it is no longer wanted
+ *
  * @typedef {object} TransportStats
  * @property {number} requests bodies handed to the transport
  * @property {number} connectionsOpened connections opened since the start
  * @property {number} bytesReceived bytes of response bodies
  *
  * @typedef {object} Transport
- * @property {(body: string, onSent?: () => void) => Promise<Reply>} post sends one body; calls `onSent` when
- *   it is written to the socket. Rejects with TransportError when no whole answer came back.
+ * @property {(body: string, onSent?: OnSent) => Promise<Reply>} post sends one body. Rejects with TransportError when no whole answer came back.
  * @property {() => TransportStats} stats
  * @property {() => Promise<void>} close ends every connection at once; open requests are rejected
  *
  * @typedef {object} TransportOptions
  * @property {URL} url the endpoint, credentials included
  * @property {number} connections most connections open at once
- * @property {number} timeoutMs longest wait for a connection, and for an answer
+ * @property {number} timeoutMs longest wait from post() to the whole answer, the wait for a connection included
  * @property {number} [maxBodyBytes] largest response body that is read, in bytes
  */
 

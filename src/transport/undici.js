@@ -17,8 +17,9 @@ export function createUndiciTransport({ url, connections, timeoutMs, maxBodyByte
     connections,
     pipelining: 1,
     keepAliveTimeout: 60_000,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
+    // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     connect: { timeout: timeoutMs },
   });
   pool.on('connect', () => {
@@ -28,7 +29,7 @@ export function createUndiciTransport({ url, connections, timeoutMs, maxBodyByte
   /** @type {Record<string, string>} */
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   if (url.username || url.password) {
-    const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    const credentials = `${decode(url.username)}:${decode(url.password)}`;
     headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
   }
 
@@ -38,7 +39,7 @@ export function createUndiciTransport({ url, connections, timeoutMs, maxBodyByte
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, maxBodyBytes, resolve, reject, onSent),
+          new ReplyHandler(stats, { maxBodyBytes, timeoutMs }, resolve, reject, onSent),
         );
       }),
     stats: () => ({ ...stats }),
@@ -52,24 +53,32 @@ class ReplyHandler {
   bytes = 0;
   /** @type {Buffer[]} */
   chunks = [];
+  /** @type {import('undici').Dispatcher.DispatchController | null} */
+  controller = null;
 
   /**
    * @param {{bytesReceived: number}} stats
-   * @param {number} maxBodyBytes
+   * @param {{maxBodyBytes: number, timeoutMs: number}} limits
    * @param {(reply: import('./index.js').Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
-   * @param {(() => void) | undefined} onSent
+   * @param {import('./index.js').OnSent | undefined} onSent
    */
-  constructor(stats, maxBodyBytes, resolve, reject, onSent) {
+  constructor(stats, { maxBodyBytes, timeoutMs }, resolve, reject, onSent) {
     this.stats = stats;
     this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.onSent = onSent;
+    /** @type {NodeJS.Timeout | null} */
+    this.timer = setTimeout(() => this.#giveUp(), timeoutMs);
   }
 
-  onRequestStart() {
-    this.onSent?.();
+  /** @param {import('undici').Dispatcher.DispatchController} controller */
+  onRequestStart(controller) {
+    this.controller = controller;
+    if (this.timer === null || this.onSent?.() === false) {
+      controller.abort(new TransportError('given up before it was sent', 'not_sent'));
+    }
   }
 
   /** @param {unknown} _controller @param {number} status */
@@ -89,13 +98,37 @@ class ReplyHandler {
   }
 
   onResponseEnd() {
+    this.#stopTimer();
     const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
     this.resolve({ status: this.status, text });
   }
 
   /** @param {unknown} _controller @param {Error} error */
   onResponseError(_controller, error) {
+    this.#stopTimer();
     this.reject(asTransportError(error));
+  }
+
+  #stopTimer() {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
+
+  /** One that still waits for a connection is given up here, and not sent when its turn comes. */
+  #giveUp() {
+    this.timer = null;
+    const error = new TransportError('no answer in time', 'timeout');
+    this.reject(error);
+    this.controller?.abort(error);
+  }
+}
+
+/** @param {string} text from a URL */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAddress } from 'ethers';
-import { InputError, oneLine } from '../errors.js';
+import { InputError, displayName, oneLine } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 
 /**
@@ -10,14 +10,16 @@ import { writeFileAtomically } from '../files.js';
 
 const SCHEMA = 'evm-stress/contracts@1';
 
-/** @param {string} file @returns {{genesisHash: string, chainId: number, contracts: Record<string, string>} | null} */
+/** @param {string} file @returns {{genesisHash: string | null, chainId: number, contracts: Record<string, string>} | null} */
 function read(file) {
   let text;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return null;
-    throw new InputError(`cannot read the contracts file ${file}: ${oneLine(/** @type {Error} */ (error).message)}`);
+    throw new InputError(
+      `cannot read the contracts file ${displayName(file)}: ${oneLine(/** @type {Error} */ (error).message)}`,
+    );
   }
   let json;
   try {
@@ -37,6 +39,15 @@ function read(file) {
 }
 
 /**
+ * Finds out before anything is started whether a file can be used.
+ * @param {string} file
+ * @throws {InputError}
+ */
+export function checkContractsFile(file) {
+  read(file);
+}
+
+/**
  * @param {string} file
  * @param {import('./index.js').Chain} chain
  * @returns {Map<string, string>} contract by wallet; empty when there is no file yet, or it is of another chain
@@ -44,7 +55,7 @@ function read(file) {
  */
 export function readContracts(file, { genesisHash }) {
   const json = read(file);
-  return new Map(json?.genesisHash === genesisHash ? Object.entries(json.contracts) : []);
+  return new Map(genesisHash !== null && json?.genesisHash === genesisHash ? Object.entries(json.contracts) : []);
 }
 
 /**

@@ -22,7 +22,7 @@ import { createCounterWorkload } from './counter.js';
  *
  * @typedef {object} Chain
  * @property {number} chainId
- * @property {string} genesisHash
+ * @property {string | null} genesisHash null when it is not known
  *
  * @typedef {object} Preparation
  * @property {import('../chain/wallets.js').Wallet[]} wallets
