@@ -26,6 +26,10 @@ function leave(exitCode) {
 }
 
 chain.on('error', () => leave(127));
-chain.on('exit', (code) => leave(code ?? 0));
+chain.on('exit', (code, signal) => {
+  // One that we killed ourselves ended as it should.
+  if (!chain.killed && signal !== null) process.stderr.write(`killed by ${signal}`);
+  leave(code ?? (chain.killed ? 0 : 1));
+});
 process.stdin.on('end', end).on('error', end).resume();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);

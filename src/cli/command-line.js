@@ -14,13 +14,10 @@ import { COMMANDS, OPTIONS, optionsOf } from './options.js';
  * @returns {Promise<Record<string, unknown> & {_: string[]}>}
  */
 export async function splitCommandLine(argv) {
-  const given = unambiguous(argv);
-  try {
-    return /** @type {any} */ (await parser(OPTIONS, given, 'split').parse());
-  } catch {
-    // yargs stumbles over options such as --constructor.
-    throw new UsageError('the command line has an option that cannot be; see stress --help');
-  }
+  // yargs stumbles over names that every object has, such as --constructor.
+  const inherited = argv.find((word) => word.startsWith('--') && word.slice(2).split('=')[0] in {});
+  if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help`);
+  return /** @type {any} */ (await parser(OPTIONS, unambiguous(argv), 'split').parse());
 }
 
 /**

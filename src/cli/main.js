@@ -16,9 +16,6 @@ import { connectSignals } from './signals.js';
  */
 export async function main(argv, env) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  // A reader that has gone away is no reason for a stack trace; whether it ends a run is for signals.js to say.
-  process.stdout.on('error', () => {});
-  process.stderr.on('error', () => {});
   /** @type {string | null} */
   let logFile = null;
   try {

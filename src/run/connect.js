@@ -1,4 +1,12 @@
-import { ForeignSenderError, InterruptedError, UnavailableError, UsageError, oneLine, worstExit } from '../errors.js';
+import {
+  EXIT,
+  ForeignSenderError,
+  InterruptedError,
+  UnavailableError,
+  UsageError,
+  oneLine,
+  worstExit,
+} from '../errors.js';
 import { readFees } from '../chain/fees.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
@@ -48,7 +56,10 @@ export async function interruptible(stop, transport, action) {
     return result;
   } catch (error) {
     if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
-    throw stop.errors[0] ?? new InterruptedError('interrupted during set-up', worstExit(stop.exitCodes));
+    throw (
+      stop.errors[0] ??
+      new InterruptedError('interrupted during set-up', worstExit([...stop.exitCodes, EXIT.nothingVerified]))
+    );
   } finally {
     stop.drain.removeEventListener('abort', closeAll);
   }

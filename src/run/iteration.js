@@ -148,8 +148,8 @@ async function submit(rpc, raw, onSent) {
 }
 
 /**
- * Fetches the effect until the node serves the block that holds the operation, whatever it answers until then. A
- * reverted transaction has no effect to wait for, so from the second time on the receipt is asked as well.
+ * Fetches the effect until the node serves the block that holds the operation, whatever it answers until then. When
+ * it serves the block and the effect is not in it, the receipt says whether the transaction was reverted.
  * @param {Tools} tools
  * @param {Operation} operation
  * @param {import('../inclusion/index.js').Inclusion} found
@@ -164,7 +164,10 @@ async function readBack({ rpc, clock, workload }, operation, found) {
     operation.target = verdict.target;
     if (verdict.state === 'ok') return;
     if (verdict.state === 'wrong') throw new Failed('wrong_count');
-    if (attempt >= 1 && (await isReverted(rpc, operation.hashes))) throw new Failed('reverted');
+    if (verdict.state === 'missing') {
+      const status = await statusOf(rpc, operation.hashes);
+      if (status !== null) throw new Failed(status === 0 ? 'reverted' : 'wrong_count');
+    }
     operation.account.readBackRetries += 1;
     await clock.sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -173,17 +176,19 @@ async function readBack({ rpc, clock, workload }, operation, found) {
 
 /** A lost connection says nothing of the effect. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
 function noVerdict(error) {
-  if (error instanceof TransportError) return { state: 'behind', effect: null, target: null };
+  if (error instanceof TransportError && error.code !== 'transport_refused') {
+    return { state: 'behind', effect: null, target: null };
+  }
   throw error;
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string[]} hashes */
-async function isReverted(rpc, hashes) {
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string[]} hashes @returns {Promise<number | null>} null: no receipt yet */
+async function statusOf(rpc, hashes) {
   for (const hash of hashes) {
     const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback').catch(() => null);
-    if (receipt !== null) return toNumber(receipt.status) === 0;
+    if (receipt !== null) return toNumber(receipt.status);
   }
-  return false;
+  return null;
 }
 
 /**

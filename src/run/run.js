@@ -78,7 +78,7 @@ export async function run(config, surroundings) {
     const opened = openTransport(config, url);
     transport = opened;
     stop.now.addEventListener('abort', () => void opened.close());
-    devChain?.ended.then((words) => stop.request('chain_ended', EXIT.unavailable, chainEnded(words))).catch(() => {});
+    devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     return await runOn({ config, given, url, transport, embedded: devChain !== null, ...surroundings });
   } finally {
     await transport?.close();
@@ -175,12 +175,12 @@ function whatTheNodeDoesNotSay({ clientVersion, genesisHash }) {
  * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
  */
 async function auditUnlessHurried(parts, { drainTimeoutMs }, stop) {
-  const hurried = { report: null, reason: 'ended at once, on request' };
-  if (stop.now.aborted) return hurried;
+  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
+  if (stop.now.aborted) return hurried();
   try {
     return { report: await audit({ ...parts, timeoutMs: drainTimeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
-    if (stop.now.aborted) return hurried;
+    if (stop.now.aborted) return hurried();
     const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
     stop.request('audit_failed', known.exitCode, known);
     return { report: null, reason: known.message };
@@ -208,7 +208,9 @@ function chooseInclusion({ inclusion }) {
   return inclusion === 'auto' ? AUTO_INCLUSION : { name: inclusion, why: 'asked for with --inclusion' };
 }
 
-/** @param {string} words */
-function chainEnded(words) {
-  return new UnavailableError(`the embedded chain ended: ${words}`);
+/** Nothing that is in flight can arrive any more. @param {import('./stop.js').Stop} stop @param {string} words */
+function chainEnded(stop, words) {
+  const error = new UnavailableError(`the embedded chain ended: ${words}`);
+  stop.request('chain_ended', EXIT.unavailable, error);
+  stop.hurry(error.message);
 }

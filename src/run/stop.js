@@ -6,6 +6,8 @@ export class Stop {
   #now = new AbortController();
   /** @type {string | null} */
   reason = null;
+  /** Why nothing is waited for. @type {string | null} */
+  hurriedBecause = null;
   /** Exit codes that the reasons call for. @type {number[]} */
   exitCodes = [];
   /** @type {Error[]} */
@@ -33,8 +35,9 @@ export class Stop {
     this.#drain.abort();
   }
 
-  /** Ends at once. */
-  hurry() {
+  /** Ends at once. @param {string} [why] */
+  hurry(why = 'ended at once, on request') {
+    this.hurriedBecause ??= why;
     this.#now.abort();
   }
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { getCreateAddress } from 'ethers';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
@@ -39,6 +40,11 @@ class CounterWorkload {
   #counters = [];
   #rpc;
   #contractsFile;
+  /**
+   * Behind every transaction's data, where the contract does not look: without it two instances that use the same
+   * wallets by mistake would send the very same transactions, and each would take them for its own.
+   */
+  #tag = randomBytes(4).toString('hex');
 
   /** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} contractsFile */
   constructor(rpc, contractsFile) {
@@ -60,15 +66,12 @@ class CounterWorkload {
     const counts = await this.#readCounts(addresses, 'latest', 'setup');
     // The first increment of a counter costs most, so the lowest count gives the estimate that suits them all.
     const lowest = counts.indexOf(Math.min(...counts));
-    const gasLimit = await estimateGas(this.#rpc, {
-      from: wallets[lowest].address,
-      to: addresses[lowest],
-      data: INCREMENT,
-    });
+    const data = INCREMENT + this.#tag;
+    const gasLimit = await estimateGas(this.#rpc, { from: wallets[lowest].address, to: addresses[lowest], data });
     this.#counters = addresses.map((address, i) => ({
       address,
       start: counts[i],
-      call: { to: address, data: INCREMENT, value: 0n, gasLimit },
+      call: { to: address, data, value: 0n, gasLimit },
     }));
   }
 
@@ -80,9 +83,10 @@ class CounterWorkload {
   /** @type {import('./index.js').Workload['verify']} */
   async verify(position, ordinal, inclusion, attempt) {
     const { address, start } = this.#counters[position];
-    // Only the owner can increment, and it has nothing else under way, so where the node no longer has (or not
-    // yet has) the state of that block, the latest state says the same.
-    const block = attempt === 0 ? toHex(inclusion.number) : 'latest';
+    // Only the owner can increment, and it has nothing else under way, so where the node no longer has the state of
+    // that block, the latest state says the same. Where it does not have it yet, it will: both are asked in turn.
+    const isExact = attempt % 2 === 0;
+    const block = isExact ? toHex(inclusion.number) : 'latest';
     let answer;
     try {
       answer = await this.#rpc.call('eth_call', [{ to: address, data: COUNT }, block], 'readback');
@@ -92,8 +96,10 @@ class CounterWorkload {
     }
     const count = Number(toBigInt(answer));
     const expected = start + ordinal;
-    const state = count === expected ? 'ok' : count < expected ? 'behind' : 'wrong';
-    return { state, effect: String(count), target: address };
+    const effect = String(count);
+    if (count === expected) return { state: 'ok', effect, target: address };
+    if (count > expected) return { state: 'wrong', effect, target: address };
+    return { state: isExact ? 'missing' : 'behind', effect, target: address };
   }
 
   /** @type {import('./index.js').Workload['audit']} */
@@ -149,7 +155,7 @@ class CounterWorkload {
    */
   async #deploy(wallets, sender, onProgress) {
     if (wallets.length === 0) return new Map();
-    const { bytecode } = this.#artifact;
+    const bytecode = this.#artifact.bytecode + this.#tag;
     const gasLimit = await estimateGas(this.#rpc, { from: wallets[0].address, data: bytecode });
     const nonces = wallets.map(({ nonce }) => nonce);
     const orders = wallets.map((wallet) => ({ wallet, to: null, data: bytecode, value: 0n, gasLimit }));

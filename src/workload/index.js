@@ -11,7 +11,8 @@ import { createCounterWorkload } from './counter.js';
  * @property {bigint} gasLimit
  *
  * @typedef {object} Verdict what was read back
- * @property {'ok' | 'behind' | 'wrong'} state behind: not there yet, ask again
+ * @property {'ok' | 'behind' | 'missing' | 'wrong'} state behind: the node does not serve that block yet, ask again;
+ *   missing: it does, and the effect is not in it; wrong: there is an effect that should not be
  * @property {string | null} effect for instance the count
  * @property {string | null} target for instance the address of the contract
  *

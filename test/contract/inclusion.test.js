@@ -1,0 +1,602 @@
+/** What every inclusion detector must do, against a scripted chain and a clock that is turned by hand. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ProtocolError, RpcError, TransportError } from '../../src/errors.js';
+import { detectors } from '../../src/inclusion/index.js';
+import { createFakeClock } from '../helpers/clock.js';
+import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
+
+const HEAD = 100;
+const SHORTEST_POLL_MS = 4;
+/** Long enough for a detector that has not seen a block for a while to notice one. */
+const NOTICED_MS = 300;
+
+/** @param {string} name @param {{latencyMs?: number}} [options] */
+function setUp(name, { latencyMs = 0 } = {}) {
+  const clock = createFakeClock();
+  const chain = createFakeChain({ clock, head: HEAD, latencyMs });
+  /** @type {import('../../src/inclusion/index.js').Block[]} */
+  const blocks = [];
+  /** Each inclusion that was reported. @type {Array<[string, import('../../src/inclusion/index.js').Inclusion]>} */
+  const found = [];
+  const detector = detectors[name]({ rpc: chain.rpc, clock, head: HEAD, onBlock: (block) => blocks.push(block) });
+  const watch = (/** @type {string} */ hash) => detector.watch(hash, (inclusion) => found.push([hash, inclusion]));
+  /** Watched, then sent, as an operation does it. @param {string} hash */
+  const send = (hash) => {
+    watch(hash);
+    chain.send(hash);
+  };
+  const numbers = () => blocks.map(({ number }) => number);
+  const polls = () => chain.rpc.count('eth_blockNumber');
+  return { clock, chain, blocks, found, detector, watch, send, numbers, polls };
+}
+
+/** @param {number} from @param {number} to */
+const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+/** @param {ReturnType<typeof setUp>} setting */
+async function stop({ detector, clock }) {
+  const stopped = detector.stop();
+  await clock.advance(0);
+  await stopped;
+}
+
+for (const name of Object.keys(detectors)) {
+  describe(`inclusion detector ${name}`, () => {
+    it('finds a transaction once, in its block', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, send } = setting;
+      send('0xa');
+      await clock.advance(1000);
+      assert.equal(found.length, 0);
+      chain.mine();
+      chain.send('0xother');
+      const minedAtUs = clock.nowUs();
+      await clock.advance(NOTICED_MS);
+      assert.equal(found.length, 1);
+      const [hash, inclusion] = found[0];
+      assert.equal(hash, '0xa');
+      assert.deepEqual([inclusion.number, inclusion.hash], [HEAD + 1, blockHash(HEAD + 1)]);
+      assert.ok(inclusion.seenAtUs >= minedAtUs && inclusion.seenAtUs <= clock.nowUs());
+      for (let i = 0; i < 5; i += 1) {
+        chain.mine();
+        await clock.advance(NOTICED_MS);
+      }
+      assert.equal(found.length, 1);
+      await stop(setting);
+    });
+
+    it('finds each of many, in the block that holds it', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, send } = setting;
+      /** @type {Array<[string, number]>} */
+      const expected = [];
+      for (let block = 1; block <= 20; block += 1) {
+        for (let i = 0; i < block % 4; i += 1) {
+          send(`0x${block}-${i}`);
+          expected.push([`0x${block}-${i}`, HEAD + block]);
+        }
+        chain.mine(['0xforeign']);
+        await clock.advance(50);
+      }
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(found.map(([hash, { number }]) => [hash, number]).sort(), expected.sort());
+      await stop(setting);
+    });
+
+    it('reports each block once, in order, with what it read of it', async () => {
+      const setting = setUp(name);
+      const { clock, chain, blocks, numbers, send } = setting;
+      send('0xa');
+      send('0xb');
+      chain.mine(['0xforeign']);
+      await clock.advance(NOTICED_MS);
+      chain.mine([], { baseFeePerGas: undefined });
+      await clock.advance(NOTICED_MS);
+      chain.mine([], { baseFeePerGas: null });
+      await clock.advance(NOTICED_MS);
+      const [{ seenAtUs, ...first }, second, third] = blocks;
+      assert.deepEqual(first, {
+        ...{ number: HEAD + 1, hash: blockHash(HEAD + 1), timestampS: 1_700_000_101, baseFeeWei: 108n },
+        ...{ gasUsed: 78_000, gasLimit: 30_000_000, transactions: 3, ours: 2 },
+      });
+      assert.ok(seenAtUs > 0 && seenAtUs <= second.seenAtUs);
+      assert.deepEqual([second.baseFeeWei, second.ours, second.transactions], [null, 0, 0]);
+      assert.equal(third.baseFeeWei, null);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
+      await stop(setting);
+    });
+
+    it('reports a block before it tells of a transaction in it', async () => {
+      const { clock, chain, detector, numbers, ...setting } = setUp(name);
+      /** @type {Array<[number, number[]]>} */
+      const told = [];
+      for (let i = 0; i < 20; i += 1) {
+        const hash = `0x${i}`;
+        detector.watch(hash, ({ number }) => told.push([number, numbers()]));
+        chain.send(hash);
+        if (i % 3 === 2) chain.mine();
+      }
+      await clock.advance(NOTICED_MS);
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.equal(told.length, 20);
+      for (const [number, reported] of told) assert.ok(reported.includes(number), `${number}: only ${reported}`);
+      await stop({ ...setting, clock, chain, detector, numbers });
+    });
+
+    const late = {};
+    it('reports it first even when it comes while the one before is worked on', late, async () => {
+      const { clock, chain, detector, numbers, ...setting } = setUp(name);
+      /** @type {Array<[number, number[]]>} */
+      const told = [];
+      detector.watch('0xa', ({ number }) => told.push([number, numbers()]));
+      chain.send('0xa');
+      let mined = false;
+      chain.fail((method) => {
+        if (method === 'eth_blockNumber' || mined) return;
+        mined = true;
+        chain.mine(); // the block that holds it, after the head was asked for
+      });
+      chain.put(HEAD + 1, []);
+      chain.announce();
+      await clock.advance(1000);
+      assert.deepEqual(told, [[HEAD + 2, [HEAD + 1, HEAD + 2]]]);
+      await stop({ ...setting, clock, chain, detector, numbers });
+    });
+
+    it('says nothing of the blocks before it was made', async () => {
+      const setting = setUp(name);
+      const { clock, chain, numbers } = setting;
+      chain.put(HEAD, ['0xold']);
+      await clock.advance(2000);
+      assert.deepEqual(numbers(), []);
+      await stop(setting);
+    });
+
+    it('forgets a hash that is not watched any more, and one that it never knew', async () => {
+      const setting = setUp(name);
+      const { clock, chain, detector, found, blocks, send } = setting;
+      send('0xa');
+      send('0xb');
+      detector.unwatch('0xa');
+      detector.unwatch('0xnever');
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        found.map(([hash]) => hash),
+        ['0xb'],
+      );
+      assert.equal(blocks[0].ours, 1);
+      detector.unwatch('0xb');
+      await stop(setting);
+    });
+
+    it('can be told of the next one while it tells of one', async () => {
+      const setting = setUp(name);
+      const { clock, chain, detector, found } = setting;
+      let left = 5;
+      const next = () => {
+        if (left === 0) return;
+        left -= 1;
+        const hash = `0x${left}`;
+        detector.watch(hash, (inclusion) => {
+          found.push([hash, inclusion]);
+          next();
+        });
+        chain.send(hash);
+      };
+      next();
+      for (let i = 0; i < 6; i += 1) {
+        chain.mine();
+        await clock.advance(NOTICED_MS);
+      }
+      assert.deepEqual(
+        found.map(([, { number }]) => number),
+        range(HEAD + 1, HEAD + 5),
+      );
+      await stop(setting);
+    });
+
+    it('keeps up when the head jumps by many blocks', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, numbers, send } = setting;
+      for (let i = 0; i < 100; i += 1) {
+        send(`0x${i}`);
+        chain.mine();
+      }
+      await clock.advance(1000);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 100));
+      assert.deepEqual(
+        found.map(([hash, { number }]) => [hash, number]),
+        range(0, 99).map((i) => [`0x${i}`, HEAD + 1 + i]),
+      );
+      await stop(setting);
+    });
+
+    it('repeats no block when one of many fails', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, numbers, send } = setting;
+      for (let i = 0; i < 30; i += 1) {
+        send(`0x${i}`);
+        chain.mine();
+      }
+      const faults = new Set([1, 9, 20, 30].map((i) => HEAD + i));
+      chain.fail((method, [number]) => {
+        if (method === 'eth_getBlockByNumber' && faults.delete(Number(number)))
+          throw new TransportError('connection lost', 'reset');
+      });
+      await clock.advance(5000);
+      assert.equal(faults.size, 0);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 30));
+      assert.equal(found.length, 30);
+      await stop(setting);
+    });
+
+    it('a transaction that is in a second block as well, after a reorganisation, is told of once', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, send } = setting;
+      send('0xa');
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.mine(['0xa']);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        found.map(([hash, { number }]) => [hash, number]),
+        [['0xa', HEAD + 1]],
+      );
+      await stop(setting);
+    });
+
+    it('a head that goes back for a moment changes nothing', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, numbers, send } = setting;
+      send('0xa');
+      chain.mine();
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      // Another node behind the same address, one block late.
+      const { call } = chain.rpc;
+      chain.rpc.call = async (method, params, purpose) =>
+        method === 'eth_blockNumber' ? '0x65' : call(method, params, purpose);
+      await clock.advance(NOTICED_MS);
+      chain.rpc.call = call;
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
+      assert.equal(found.length, 1);
+      await stop(setting);
+    });
+
+    it('waits for a block that is announced but not served yet', async () => {
+      const setting = setUp(name);
+      const { clock, chain, found, numbers, watch } = setting;
+      watch('0xa');
+      watch('0xb');
+      chain.mine(['0xa']);
+      const number = chain.announce();
+      await clock.advance(2000);
+      assert.ok(numbers().every((reported) => reported < number));
+      chain.put(number, ['0xb']);
+      await clock.advance(2000);
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
+      assert.deepEqual(
+        found.map(([hash, inclusion]) => [hash, inclusion.number]),
+        [
+          ['0xa', HEAD + 1],
+          ['0xb', HEAD + 2],
+        ],
+      );
+      await stop(setting);
+    });
+
+    for (const error of [
+      new TransportError('connection refused', 'refused'),
+      new RpcError('eth_blockNumber', -32000, 'header not found'),
+      new ProtocolError('does not speak JSON-RPC'),
+    ]) {
+      it(`goes on after ${error.name}s, and says how long it heard nothing`, async () => {
+        const setting = setUp(name);
+        const { clock, chain, detector, found, numbers, send, polls } = setting;
+        chain.mine();
+        await clock.advance(1000);
+        assert.equal(detector.stats().failedPolls, 0);
+        assert.equal(detector.stats().silentMs, 0);
+        const before = polls();
+        chain.fail(() => {
+          throw error;
+        });
+        send('0xa');
+        chain.mine();
+        await clock.advance(10_000);
+        const { failedPolls, lastError, silentMs } = detector.stats();
+        assert.ok(failedPolls > 0);
+        assert.equal(lastError, error);
+        assert.ok(silentMs > 8000 && silentMs <= 10_300, String(silentMs));
+        // A node that is down is not asked ten times a second.
+        assert.ok(polls() - before <= 30, `${polls() - before} polls in 10 s`);
+        chain.fail(() => {});
+        await clock.advance(1000);
+        chain.mine();
+        await clock.advance(1000);
+        assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
+        assert.deepEqual(
+          found.map(([hash, { number }]) => [hash, number]),
+          [['0xa', HEAD + 2]],
+        );
+        assert.ok(detector.stats().silentMs < 300);
+        assert.equal(detector.stats().failedPolls, failedPolls);
+        await stop(setting);
+      });
+    }
+
+    it('loses and repeats nothing, whichever calls fail', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }),
+          fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 12 }),
+          async (failures, sizes) => {
+            const setting = setUp(name);
+            const { clock, chain, found, numbers, send } = setting;
+            let calls = 0;
+            chain.fail(() => {
+              if (failures[calls++] === true) throw new TransportError('connection lost', 'reset');
+            });
+            /** @type {Array<[string, number]>} */
+            const expected = [];
+            for (const [block, size] of sizes.entries()) {
+              for (let i = 0; i < size; i += 1) {
+                send(`0x${block}-${i}`);
+                expected.push([`0x${block}-${i}`, HEAD + 1 + block]);
+              }
+              chain.mine();
+              await clock.advance(40);
+            }
+            await clock.advance(60_000);
+            assert.deepEqual(numbers(), range(HEAD + 1, HEAD + sizes.length));
+            assert.deepEqual(found.map(([hash, { number }]) => [hash, number]).sort(), expected.sort());
+            await stop(setting);
+          },
+        ),
+        { seed: 9, numRuns: 25 },
+      );
+    });
+
+    it('stop() ends the polling, and the waiting for the next poll at once', async () => {
+      const setting = setUp(name);
+      const { clock, chain, detector, found, numbers, send, polls } = setting;
+      send('0xa');
+      await clock.advance(100);
+      await detector.stop(); // with no time that passes
+      const before = polls();
+      chain.mine();
+      await clock.advance(10_000);
+      assert.equal(polls(), before);
+      assert.equal(clock.pending(), 0);
+      assert.deepEqual([found, numbers()], [[], []]);
+      await detector.stop();
+    });
+
+    it('stop() waits for the poll that is under way', async () => {
+      const setting = setUp(name, { latencyMs: 50 });
+      const { clock, chain, detector, polls } = setting;
+      await clock.advance(75);
+      let stopped = false;
+      const done = detector.stop().then(() => (stopped = true));
+      await clock.advance(500);
+      await done;
+      assert.ok(stopped);
+      const before = chain.rpc.count();
+      await clock.advance(1000);
+      assert.equal(chain.rpc.count(), before);
+      assert.ok(polls() >= 1);
+    });
+
+    it('all its calls are counted as made for the inclusion', async () => {
+      const setting = setUp(name);
+      setting.send('0xa');
+      setting.chain.mine();
+      await setting.clock.advance(1000);
+      assert.deepEqual(new Set(setting.chain.rpc.calls.map(({ purpose }) => purpose)), new Set(['inclusion']));
+      await stop(setting);
+    });
+  });
+
+  describe(`inclusion detector ${name}: the pace of its polls`, () => {
+    /** @type {Array<[number, number, number]>} block interval in ms, fewest and most polls a block */
+    const table = [
+      [100, 8, 12],
+      [1000, 8, 12],
+      [2000, 8, 12],
+      [12_000, 48, 52], // not less often than every 250 ms
+      [20, 3, 5], // not more often than every 4 ms
+    ];
+    for (const [blockMs, fewest, most] of table) {
+      it(`a block every ${blockMs} ms: ${fewest} to ${most} polls a block`, async () => {
+        const setting = setUp(name);
+        const { clock, chain, polls, numbers } = setting;
+        const end = chain.mineEvery(blockMs);
+        await clock.advance(12 * blockMs);
+        const before = polls();
+        await clock.advance(10 * blockMs);
+        const perBlock = (polls() - before) / 10;
+        assert.ok(perBlock >= fewest && perBlock <= most, `${perBlock} polls a block`);
+        assert.ok(numbers().length >= 21);
+        const { resolutionMs } = setting.detector.stats();
+        assert.ok(Math.abs(resolutionMs - Math.min(Math.max(blockMs / 10, SHORTEST_POLL_MS), 250)) < blockMs / 40 + 1);
+        end();
+        await stop(setting);
+      });
+    }
+
+    for (const blockMs of [1, 3, 10, 200]) {
+      it(`a block every ${blockMs} ms: never two polls within ${SHORTEST_POLL_MS} ms`, async () => {
+        const setting = setUp(name);
+        const { clock, chain, numbers } = setting;
+        /** @type {number[]} */
+        const at = [];
+        const { call } = chain.rpc;
+        chain.rpc.call = (method, params, purpose) => {
+          if (method === 'eth_blockNumber') at.push(clock.nowUs());
+          return call(method, params, purpose);
+        };
+        const end = chain.mineEvery(blockMs);
+        await clock.advance(1000);
+        assert.ok(at.length > 3);
+        const gaps = at.slice(1).map((us, i) => (us - at[i]) / 1000);
+        assert.ok(Math.min(...gaps) >= SHORTEST_POLL_MS, `${Math.min(...gaps)} ms`);
+        assert.deepEqual(numbers(), range(HEAD + 1, HEAD + numbers().length));
+        end();
+        await stop(setting);
+      });
+    }
+
+    it('follows a chain that becomes slower, and one that becomes faster', async () => {
+      const setting = setUp(name);
+      const { clock, chain, detector } = setting;
+      let end = chain.mineEvery(100);
+      await clock.advance(2000);
+      end();
+      end = chain.mineEvery(2000);
+      await clock.advance(40_000);
+      assert.ok(detector.stats().resolutionMs >= 150, String(detector.stats().resolutionMs));
+      end();
+      end = chain.mineEvery(100);
+      await clock.advance(2000);
+      assert.ok(detector.stats().resolutionMs <= 15, String(detector.stats().resolutionMs));
+      end();
+      await stop(setting);
+    });
+
+    it('keeps its pace on a node that announces each block a moment before it serves it', async () => {
+      const setting = setUp(name);
+      const { clock, chain, numbers, polls } = setting;
+      const announceEvery = async (/** @type {number} */ blocks) => {
+        for (let i = 0; i < blocks; i += 1) {
+          await clock.advance(1970);
+          const number = chain.announce();
+          await clock.advance(30);
+          chain.put(number, []);
+        }
+      };
+      // Where the announcement falls between two polls decides whether it is noticed: let some be.
+      await announceEvery(12);
+      const before = polls();
+      await announceEvery(20);
+      const perBlock = (polls() - before) / 20;
+      assert.ok(perBlock <= 15, `${perBlock} polls a block`);
+      assert.ok(numbers().length >= 30);
+      await stop(setting);
+    });
+  });
+}
+
+describe('inclusion detectors: what they cost', () => {
+  /** Calls for ten blocks that hold so many transactions of ours each. @param {string} name @param {number} perBlock */
+  async function callsFor(name, perBlock) {
+    const setting = setUp(name);
+    const { clock, chain, found, send } = setting;
+    for (let block = 0; block < 10; block += 1) {
+      for (let i = 0; i < perBlock; i += 1) send(`0x${block}-${i}`);
+      await clock.advance(200);
+      chain.mine();
+    }
+    await clock.advance(NOTICED_MS);
+    assert.equal(found.length, 10 * perBlock);
+    await stop(setting);
+    return chain.rpc.count() - setting.polls();
+  }
+
+  it('blocks: one call a block, however many transactions wait', async () => {
+    assert.equal(await callsFor('blocks', 1), 10);
+    assert.equal(await callsFor('blocks', 1000), 10);
+  });
+
+  it('blocks: those that wait for many blocks cost nothing more', async () => {
+    const setting = setUp('blocks');
+    const { clock, chain, watch } = setting;
+    for (let i = 0; i < 1000; i += 1) watch(`0x${i}`);
+    for (let block = 0; block < 10; block += 1) {
+      chain.mine();
+      await clock.advance(200);
+    }
+    await clock.advance(NOTICED_MS);
+    assert.equal(chain.rpc.count() - setting.polls(), 10);
+    await stop(setting);
+  });
+
+  it('receipts: a call for each transaction that waits, and block', async () => {
+    for (const perBlock of [1, 100]) {
+      const calls = await callsFor('receipts', perBlock);
+      // One that is sent before the last block was noticed is asked for twice.
+      assert.ok(calls >= 10 * (perBlock + 1) && calls <= 10 * (2 * perBlock + 1), `${calls} for ${perBlock}`);
+    }
+  });
+});
+
+describe('inclusion detector receipts', () => {
+  it('takes an error for one transaction as: not yet, as AvalancheGo means it', async () => {
+    const setting = setUp('receipts');
+    const { clock, chain, found, send } = setting;
+    chain.fail((method, [hash]) => {
+      if (method === 'eth_getTransactionReceipt' && hash === '0xa')
+        throw new RpcError(method, -32000, 'cannot query unfinalized data');
+    });
+    send('0xa');
+    send('0xb');
+    chain.mine();
+    await clock.advance(NOTICED_MS);
+    assert.deepEqual(
+      found.map(([hash]) => hash),
+      ['0xb'],
+    );
+    assert.equal(setting.detector.stats().failedPolls, 0);
+    chain.fail(() => {});
+    chain.mine();
+    await clock.advance(NOTICED_MS);
+    assert.deepEqual(found[1][1].number, HEAD + 1);
+    await stop(setting);
+  });
+
+  it('knows how many were ours in a block that it could not fetch at once', async () => {
+    const setting = setUp('receipts');
+    const { clock, chain, blocks, found, send } = setting;
+    let failed = false;
+    chain.fail((method) => {
+      if (method !== 'eth_getBlockByNumber' || failed) return;
+      failed = true;
+      throw new TransportError('connection lost', 'reset');
+    });
+    send('0xa');
+    chain.mine();
+    await clock.advance(1000);
+    assert.equal(found.length, 1);
+    assert.equal(blocks[0].ours, 1);
+    await stop(setting);
+  });
+
+  it('knows how many were ours in a block made while it asked for receipts', async () => {
+    const setting = setUp('receipts');
+    const { clock, chain, blocks, found, send } = setting;
+    send('0xa');
+    let mined = false;
+    chain.fail((method) => {
+      if (method !== 'eth_getTransactionReceipt' || mined) return;
+      mined = true;
+      chain.mine(); // the block that holds it, after the head was asked for
+    });
+    // A block without it makes the detector ask.
+    chain.put(HEAD + 1, []);
+    chain.announce();
+    await clock.advance(1000);
+    assert.equal(found.length, 1);
+    assert.deepEqual(
+      blocks.map(({ ours }) => ours),
+      [0, 1],
+    );
+    await stop(setting);
+  });
+});

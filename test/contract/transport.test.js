@@ -1,0 +1,440 @@
+/** What every transport must do, against real HTTP servers on loopback. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TransportError } from '../../src/errors.js';
+import { transports } from '../../src/transport/index.js';
+import { caught } from '../helpers/caught.js';
+
+/** No test waits for anything this long, unless it hangs. */
+const LIMIT = Object.freeze({ timeout: 10_000 });
+const TIMEOUT_MS = 200;
+/** A time-out may come late, by a tick of coarse timers or on a busy machine, but not as late as many in a row. */
+const LATEST_MS = 3000;
+
+/**
+ * @typedef {object} Server
+ * @property {URL} url
+ * @property {() => number} connections opened so far
+ * @property {() => number} open connections
+ * @property {Array<import('node:http').IncomingHttpHeaders & {method: string, path: string, body: string}>} requests
+ */
+
+/** @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse, body: string) => void} Handler */
+
+/**
+ * A transport to a server of its own, both of which end with the test.
+ * @param {import('node:test').TestContext} t
+ * @param {string} name
+ * @param {Handler} handler called when the whole request is there
+ * @param {Partial<import('../../src/transport/index.js').TransportOptions> & {credentials?: string, path?: string}} [options]
+ */
+async function connect(t, name, handler, { credentials = '', path = '', ...options } = {}) {
+  /** @type {Server['requests']} */
+  const requests = [];
+  let connections = 0;
+  let open = 0;
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      requests.push({ ...request.headers, method: request.method ?? '', path: request.url ?? '', body });
+      handler(request, response, body);
+    });
+  });
+  server.on('connection', (socket) => {
+    connections += 1;
+    open += 1;
+    socket.on('close', () => (open -= 1));
+  });
+  const port = await listen(t, server);
+  const url = new URL(`http://${credentials}127.0.0.1:${port}${path}`);
+  const transport = transports[name]({ url, connections: 2, timeoutMs: 5000, ...options });
+  t.after(() => transport.close());
+  /** @type {Server} */
+  const facts = { url, connections: () => connections, open: () => open, requests };
+  return { transport, server: facts };
+}
+
+/** @param {import('node:test').TestContext} t @param {import('node:net').Server} server @returns {Promise<number>} its port */
+async function listen(t, server) {
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  t.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+}
+
+/** @type {Handler} */
+const echo = (_request, response, body) => void response.end(body);
+
+/** @type {Handler} */
+const silence = () => {};
+
+/**
+ * @param {() => Promise<unknown>} action
+ * @param {number} [latestMs] longest time that it may take
+ * @returns {Promise<TransportError>}
+ */
+async function failure(action, latestMs = LATEST_MS) {
+  const startMs = performance.now();
+  const error = await caught(action);
+  const tookMs = performance.now() - startMs;
+  assert.ok(error instanceof TransportError, `${error?.name}: ${error?.message}`);
+  assert.match(error.code, /^transport_[a-z_]+$/);
+  assert.equal(error.exitCode, 69);
+  assert.ok(tookMs <= latestMs, `it took ${Math.round(tookMs)} ms`);
+  return error;
+}
+
+/** @param {() => boolean} condition */
+async function until(condition) {
+  while (!condition()) await sleep(5);
+}
+
+for (const name of Object.keys(transports)) {
+  describe(`transport ${name}: requests`, LIMIT, () => {
+    it('carries a body there and back', async (t) => {
+      const { transport, server } = await connect(t, name, (_, response) => response.end('{"ok":1}'), {
+        path: '/ext/bc/C/rpc?key=a%20b',
+      });
+      assert.deepEqual(await transport.post('{"id":1}'), { status: 200, text: '{"ok":1}' });
+      const [request] = server.requests;
+      assert.equal(request.method, 'POST');
+      assert.equal(request.path, '/ext/bc/C/rpc?key=a%20b');
+      assert.equal(request.body, '{"id":1}');
+      assert.equal(request['content-type'], 'application/json');
+      assert.equal(request['content-length'], '8');
+      assert.equal(request.authorization, undefined);
+      assert.deepEqual(transport.stats(), { requests: 1, connectionsOpened: 1, bytesReceived: 8 });
+    });
+
+    it('gives each of many that run at once its own answer', async (t) => {
+      const { transport, server } = await connect(
+        ...[t, name],
+        (_, response, body) => setTimeout(() => response.end(`answer to ${body}`), Number(body) % 7),
+        { connections: 8 },
+      );
+      const bodies = Array.from({ length: 300 }, (_, i) => String(i));
+      const answers = await Promise.all(bodies.map((body) => transport.post(body)));
+      assert.deepEqual(
+        answers.map(({ text }) => text),
+        bodies.map((body) => `answer to ${body}`),
+      );
+      const { requests, connectionsOpened } = transport.stats();
+      assert.equal(requests, 300);
+      assert.ok(server.connections() <= 8, `${server.connections()} connections`);
+      assert.equal(connectionsOpened, server.connections());
+    });
+
+    it('uses its connections again', async (t) => {
+      const { transport, server } = await connect(t, name, echo, { connections: 4 });
+      for (let i = 0; i < 50; i += 1) await transport.post('{}');
+      for (let i = 0; i < 10; i += 1) await Promise.all(Array.from({ length: 20 }, () => transport.post('{}')));
+      assert.ok(server.connections() <= 4, `${server.connections()} connections`);
+      assert.equal(transport.stats().connectionsOpened, server.connections());
+    });
+
+    it('passes status codes on, and follows no redirect', async (t) => {
+      const { transport, server } = await connect(t, name, (_, response, body) => {
+        response.writeHead(Number(body), { location: '/elsewhere' });
+        response.end(body === '204' ? undefined : `status ${body}`);
+      });
+      for (const status of [200, 201, 204, 301, 307, 400, 401, 403, 404, 413, 429, 500, 502, 503]) {
+        const expected = { status, text: status === 204 ? '' : `status ${status}` };
+        assert.deepEqual(await transport.post(String(status)), expected);
+      }
+      assert.ok(server.requests.every(({ path }) => path === '/'));
+    });
+
+    it('sends the credentials of the URL, decoded', async (t) => {
+      const { transport, server } = await connect(t, name, echo, { credentials: 'us%40er:p%C3%A4ss%3A%2F@' });
+      await transport.post('{}');
+      const [, encoded] = (server.requests[0].authorization ?? '').split('Basic ');
+      assert.equal(Buffer.from(encoded, 'base64').toString(), 'us@er:päss:/');
+    });
+
+    it('credentials that cannot be decoded are taken as they are', { ...LIMIT }, async (t) => {
+      const { transport, server } = await connect(t, name, echo, { credentials: 'user:100%@' });
+      await transport.post('{}');
+      const [, encoded] = (server.requests[0].authorization ?? '').split('Basic ');
+      assert.equal(Buffer.from(encoded, 'base64').toString(), 'user:100%');
+    });
+  });
+
+  describe(`transport ${name}: onSent`, LIMIT, () => {
+    it('is called once, before the answer', async (t) => {
+      /** @type {string[]} */
+      const events = [];
+      const { transport } = await connect(t, name, (_, response) => {
+        events.push('asked');
+        response.end('{}');
+      });
+      for (let i = 0; i < 3; i += 1) {
+        await transport.post('{}', () => events.push('sent'));
+        events.push('answered');
+      }
+      assert.deepEqual(events, Array.from({ length: 3 }, () => ['sent', 'asked', 'answered']).flat());
+    });
+
+    it('is called when it is written, not while it waits for a connection', async (t) => {
+      /** @type {Array<() => void>} */
+      const open = [];
+      const { transport } = await connect(t, name, (_, response) => open.push(() => response.end('{}')), {
+        connections: 1,
+      });
+      let sent = 0;
+      const posts = [1, 2, 3].map(() => transport.post('{}', () => (sent += 1)));
+      for (let i = 1; i <= 3; i += 1) {
+        await until(() => open.length > 0);
+        assert.equal(sent, i);
+        open.pop()?.();
+        await posts[i - 1];
+      }
+      assert.equal(sent, 3);
+    });
+
+    it('is not called when nothing could be sent', async (t) => {
+      const server = createTcpServer();
+      const port = await listen(t, server);
+      await new Promise((resolve) => server.close(resolve));
+      const transport = transports[name]({
+        ...{ url: new URL(`http://127.0.0.1:${port}`), connections: 1, timeoutMs: 1000 },
+      });
+      t.after(() => transport.close());
+      let sent = 0;
+      const error = await failure(() => transport.post('{}', () => (sent += 1)));
+      assert.equal(error.code, 'transport_refused');
+      assert.equal(sent, 0);
+    });
+  });
+
+  describe(`transport ${name}: bodies`, LIMIT, () => {
+    it('carries large ones both ways', async (t) => {
+      const { transport, server } = await connect(t, name, echo);
+      const body = JSON.stringify({ data: 'x'.repeat(4_000_000) });
+      const { text } = await transport.post(body);
+      assert.ok(text === body, 'it came back changed');
+      assert.equal(server.requests[0]['content-length'], String(body.length));
+      assert.equal(transport.stats().bytesReceived, body.length);
+    });
+
+    it('characters of several bytes come through, wherever they are cut', async (t) => {
+      const body = `{"text":"${'äß€😀'.repeat(5000)}"}`;
+      const { transport } = await connect(t, name, (_, response) => {
+        const bytes = Buffer.from(body);
+        for (let at = 0; at < bytes.length; at += 997) response.write(bytes.subarray(at, at + 997));
+        response.end();
+      });
+      const { text } = await transport.post(body);
+      assert.ok(text === body, 'it came back changed');
+    });
+
+    it('an answer without a body is an empty text', async (t) => {
+      const { transport } = await connect(t, name, (_, response) => response.end());
+      assert.deepEqual(await transport.post('{}'), { status: 200, text: '' });
+    });
+
+    it('an answer above the limit is refused before it is in memory, one at the limit is not', async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        (_, response, body) => {
+          if (body !== 'endless') return response.end('x'.repeat(Number(body)));
+          const timer = setInterval(() => response.write('x'.repeat(400)), 1);
+          response.on('close', () => clearInterval(timer));
+        },
+        { maxBodyBytes: 1000, connections: 1 },
+      );
+      assert.equal((await transport.post('1000')).text.length, 1000);
+      for (const body of ['1001', '100000', 'endless']) {
+        const error = await failure(() => transport.post(body));
+        assert.equal(error.code, 'transport_body_too_large');
+        assert.match(error.message, /1000 bytes/);
+      }
+      assert.equal((await transport.post('1000')).text.length, 1000);
+    });
+  });
+
+  describe(`transport ${name}: failures`, LIMIT, () => {
+    it('no answer: time-out, and it works again afterwards', async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        (request, response, body) => (body === 'silent' ? silence : echo)(request, response, body),
+        { timeoutMs: TIMEOUT_MS },
+      );
+      const error = await failure(() => transport.post('silent'), LATEST_MS);
+      assert.equal(error.code, 'transport_timeout');
+      assert.equal((await transport.post('{}')).text, '{}');
+    });
+
+    it('half an answer: time-out', async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        (_, response) => {
+          response.writeHead(200, { 'content-length': '100' });
+          response.write('{"half":');
+        },
+        { timeoutMs: TIMEOUT_MS },
+      );
+      assert.equal((await failure(() => transport.post('{}'), LATEST_MS)).code, 'transport_timeout');
+    });
+
+    it('an answer that trickles in: time-out', LIMIT, async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        (_, response) => {
+          const timer = setInterval(() => response.write(' '), 50);
+          response.on('close', () => clearInterval(timer));
+        },
+        { timeoutMs: TIMEOUT_MS },
+      );
+      assert.equal((await failure(() => transport.post('{}'), LATEST_MS)).code, 'transport_timeout');
+    });
+
+    it('behind others on an endpoint that does not answer: time-out, counted from the post', LIMIT, async (t) => {
+      const { transport } = await connect(t, name, silence, { timeoutMs: TIMEOUT_MS, connections: 1 });
+      // One after the other they would take 4 s.
+      const posts = Array.from({ length: 20 }, () => failure(() => transport.post('{}'), LATEST_MS));
+      for (const { code } of await Promise.all(posts)) assert.equal(code, 'transport_timeout');
+    });
+
+    it('what was given up while it waited for a connection is not sent any more', async (t) => {
+      const { transport, server } = await connect(t, name, silence, { timeoutMs: TIMEOUT_MS, connections: 1 });
+      let sent = 0;
+      const posts = [1, 2, 3].map(() => failure(() => transport.post('{}', () => (sent += 1)), LATEST_MS));
+      await Promise.all(posts);
+      await sleep(50);
+      assert.equal(server.requests.length, 1);
+      assert.equal(sent, 1);
+    });
+
+    it('reset before the answer', async (t) => {
+      const { transport } = await connect(t, name, (request) => request.socket.destroy());
+      for (let i = 0; i < 3; i += 1) {
+        assert.equal((await failure(() => transport.post('{}'))).code, 'transport_reset');
+      }
+    });
+
+    /** @type {Array<[string, Record<string, string>]>} */
+    const framings = [
+      ['of known length', { 'content-length': '1000' }],
+      ['in chunks', {}],
+    ];
+    for (const [framing, headers] of framings) {
+      it(`reset during an answer ${framing}: half of it is no answer`, async (t) => {
+        const { transport } = await connect(t, name, (request, response) => {
+          response.writeHead(200, headers);
+          response.write('{"half":', () => request.socket.destroy());
+        });
+        assert.equal((await failure(() => transport.post('{}'))).code, 'transport_reset');
+      });
+    }
+
+    it('a server that is no HTTP server', async (t) => {
+      const server = createTcpServer((socket) => {
+        socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
+      });
+      const port = await listen(t, server);
+      const transport = transports[name]({
+        ...{ url: new URL(`http://127.0.0.1:${port}`), connections: 1, timeoutMs: 1000 },
+      });
+      t.after(() => transport.close());
+      const { message } = await failure(() => transport.post('{}'));
+      assert.ok(message.length > 5);
+    });
+
+    it('one that fails takes no other with it', async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        (request, response, body) => {
+          if (body === 'reset') request.socket.destroy();
+          else setTimeout(() => response.end(body), 5);
+        },
+        { connections: 4 },
+      );
+      const bodies = Array.from({ length: 100 }, (_, i) => (i % 10 === 3 ? 'reset' : String(i)));
+      const ends = await Promise.allSettled(bodies.map((body) => transport.post(body)));
+      ends.forEach((end, i) => {
+        if (bodies[i] === 'reset') assert.equal(end.status, 'rejected');
+        else assert.equal(end.status === 'fulfilled' && end.value.text, bodies[i]);
+      });
+    });
+
+    it('a server that closes an idle connection is connected to again', async (t) => {
+      /** @type {Array<() => void>} */
+      const sockets = [];
+      const { transport, server } = await connect(t, name, (request, response, body) => {
+        sockets.push(() => request.socket.end());
+        response.end(body);
+      });
+      for (let i = 1; i <= 3; i += 1) {
+        assert.equal((await transport.post(String(i))).text, String(i));
+        sockets.pop()?.();
+        await until(() => server.open() === 0);
+      }
+      assert.equal(transport.stats().connectionsOpened, 3);
+    });
+
+    it('"connection: close" is obeyed', async (t) => {
+      const { transport, server } = await connect(t, name, (_, response, body) => {
+        response.setHeader('connection', 'close');
+        response.end(body);
+      });
+      for (let i = 0; i < 3; i += 1) assert.equal((await transport.post(String(i))).text, String(i));
+      assert.equal(server.connections(), 3);
+    });
+  });
+
+  describe(`transport ${name}: close()`, LIMIT, () => {
+    it('rejects what is open and what waits, and ends every connection', async (t) => {
+      const { transport, server } = await connect(t, name, silence, { connections: 2 });
+      const posts = [1, 2, 3, 4].map(() => failure(() => transport.post('{}'), 5000));
+      await until(() => server.requests.length === 2);
+      await transport.close();
+      await Promise.all(posts);
+      await until(() => server.open() === 0);
+      assert.equal(server.requests.length, 2);
+    });
+
+    it('nothing is sent afterwards', async (t) => {
+      const { transport, server } = await connect(t, name, echo);
+      await transport.post('{}');
+      await transport.close();
+      await failure(() => transport.post('{}'));
+      assert.equal(server.requests.length, 1);
+    });
+
+    it('can be called before anything was sent, and twice', async (t) => {
+      const { transport } = await connect(t, name, echo);
+      await transport.close();
+      await transport.close();
+      assert.equal(transport.stats().connectionsOpened, 0);
+    });
+  });
+
+  describe(`transport ${name}: stats()`, LIMIT, () => {
+    it('are of the moment they were asked for', async (t) => {
+      const { transport } = await connect(t, name, echo);
+      const before = transport.stats();
+      assert.deepEqual(before, { requests: 0, connectionsOpened: 0, bytesReceived: 0 });
+      await transport.post('12345');
+      assert.deepEqual(before, { requests: 0, connectionsOpened: 0, bytesReceived: 0 });
+      assert.deepEqual(transport.stats(), { requests: 1, connectionsOpened: 1, bytesReceived: 5 });
+    });
+
+    it('count what failed, too', async (t) => {
+      const { transport } = await connect(t, name, (request) => request.socket.destroy());
+      await failure(() => transport.post('{}'));
+      assert.equal(transport.stats().requests, 1);
+    });
+  });
+}

@@ -1,0 +1,415 @@
+/** What every workload must do, against a real chain: anvil, which makes a block for each transaction. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClock } from '../../src/clock.js';
+import { createFees } from '../../src/chain/fees.js';
+import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
+import { createSigner } from '../../src/chain/signer.js';
+import { Wallet } from '../../src/chain/wallets.js';
+import { InputError, TransportError } from '../../src/errors.js';
+import { transports } from '../../src/transport/index.js';
+import { workloads } from '../../src/workload/index.js';
+import { startAnvil } from '../helpers/anvil.js';
+import { caught } from '../helpers/caught.js';
+import { fakeRpc } from '../helpers/fake-rpc.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const LIMIT = Object.freeze({ timeout: 30_000 });
+const PRICE_WEI = 10n ** 10n;
+const BALANCE = toHex(10n ** 21n);
+
+/** @typedef {import('../../src/workload/index.js').Workload} Workload */
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+/** Of the next wallet that no test has used. */
+let nextIndex = 0;
+
+before(async () => {
+  anvil = await startAnvil({ args: ['--accounts', '1', '--base-fee', '1000000000'] });
+});
+
+/**
+ * Wallets of their own for each test, with coins, and what a workload is prepared with.
+ * @param {import('node:test').TestContext} t
+ * @param {number} count
+ */
+async function setUp(t, count) {
+  const url = new URL(anvil.url);
+  const transport = transports.undici({ url, connections: 4, timeoutMs: 10_000 });
+  t.after(() => transport.close());
+  const rpc = createRpc(transport, 'anvil');
+  const wallets = Array.from({ length: count }, () => {
+    nextIndex += 1;
+    return new Wallet(nextIndex + 100, `0x${(nextIndex + 1000).toString(16).padStart(64, '0')}`);
+  });
+  for (const { address } of wallets) await anvil.rpc('anvil_setBalance', [address, BALANCE]);
+  const fees = createFees({ baseFeeWei: null, tipWei: PRICE_WEI, legacy: true, maxFeeWei: null });
+  const chainId = toNumber(await anvil.rpc('eth_chainId'));
+  const { hash: genesisHash } = await anvil.rpc('eth_getBlockByNumber', ['0x0', false]);
+  const { signal } = new AbortController();
+  const sender = { rpc, clock: createClock(), signer: createSigner(), fees, chainId, timeoutMs: 10_000, signal };
+  /** @type {Array<[string, number, number]>} */
+  const progress = [];
+  const preparation = {
+    ...{ wallets, sender, chain: { chainId, genesisHash } },
+    onProgress: (/** @type {[string, number, number]} */ ...step) => void progress.push(step),
+  };
+  return { rpc, wallets, sender, preparation, progress };
+}
+
+/**
+ * Sends the wallet's next operation, as the load does, and waits until it is in a block.
+ * @param {Awaited<ReturnType<typeof setUp>>} setting
+ * @param {Workload} workload
+ * @param {number} position
+ */
+async function send({ rpc, wallets, sender }, workload, position) {
+  const wallet = wallets[position];
+  const { to, data, value, gasLimit } = workload.next(position);
+  const transaction = {
+    chainId: sender.chainId,
+    nonce: wallet.nonce,
+    to,
+    data,
+    value,
+    gasLimit,
+    fee: sender.fees.current(),
+  };
+  const { raw, hash } = wallet.sign(transaction, sender.signer);
+  assert.equal(await rpc.call('eth_sendRawTransaction', [raw], 'submit'), hash);
+  wallet.nonce += 1;
+  return included(hash);
+}
+
+/**
+ * anvil makes a block for each transaction, but answers before it has.
+ * @param {string} hash
+ * @returns {Promise<{number: number, gasUsed: bigint, status: string}>}
+ */
+async function included(hash) {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    const receipt = await anvil.rpc('eth_getTransactionReceipt', [hash]);
+    if (receipt !== null) {
+      const { blockNumber, gasUsed, status } = receipt;
+      return { number: toNumber(blockNumber), gasUsed: BigInt(gasUsed), status };
+    }
+    await sleep(2);
+  }
+  return assert.fail(`${hash} is in no block`);
+}
+
+/** What a wallet has paid for, by its balance: every price here is the same. @param {Wallet} wallet */
+async function gasPaid({ address }) {
+  const balance = BigInt(await anvil.rpc('eth_getBalance', [address, 'latest']));
+  return (BigInt(BALANCE) - balance) / PRICE_WEI;
+}
+
+/** @param {Workload} workload @returns {Promise<import('../../src/workload/index.js').AuditReading[]>} */
+async function auditNow(workload) {
+  const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
+  return workload.audit(hash, toNumber(number));
+}
+
+for (const [name, create] of Object.entries(workloads)) {
+  describe(`workload ${name}`, LIMIT, () => {
+    it('prepares each wallet, reports how far it is, and leaves the nonces right', async (t) => {
+      const setting = await setUp(t, 7);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      for (const { address, nonce } of setting.wallets) {
+        assert.equal(toNumber(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])), nonce);
+      }
+      for (const [label, done, all] of setting.progress) {
+        assert.match(label, /^\w/);
+        assert.ok(done >= 0 && done <= all && all <= 7, `${done} of ${all}`);
+      }
+      for (const [position] of setting.wallets.entries()) {
+        const call = workload.next(position);
+        assert.match(call.to, /^0x[0-9a-fA-F]{40}$/);
+        assert.match(call.data, /^0x([0-9a-f]{2})*$/);
+        assert.ok(call.value >= 0n && call.gasLimit >= 21_000n);
+      }
+      const readings = await auditNow(workload);
+      assert.equal(readings.length, 7);
+      for (const { start, now } of readings) assert.equal(now, start);
+    });
+
+    it('an operation is verified as of its block, one after the other', async (t) => {
+      const setting = await setUp(t, 2);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      for (let ordinal = 1; ordinal <= 3; ordinal += 1) {
+        for (const position of [0, 1]) {
+          const inclusion = await send(setting, workload, position);
+          assert.equal(inclusion.status, '0x1');
+          for (const attempt of [0, 1]) {
+            const verdict = await workload.verify(position, ordinal, inclusion, attempt);
+            assert.equal(verdict.state, 'ok');
+            assert.equal(typeof verdict.target, 'string');
+          }
+        }
+      }
+    });
+
+    it('an operation that is not in its block is missing, by the latest state behind; one too many is wrong', async (t) => {
+      const setting = await setUp(t, 2);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      const first = await send(setting, workload, 0);
+      assert.equal((await workload.verify(0, 2, first, 0)).state, 'missing');
+      assert.equal((await workload.verify(0, 2, first, 1)).state, 'behind');
+      assert.equal((await workload.verify(1, 1, first, 0)).state, 'missing'); // nothing was done with this wallet
+
+      const second = await send(setting, workload, 0);
+      assert.equal((await workload.verify(0, 1, second, 0)).state, 'wrong');
+      assert.equal((await workload.verify(0, 1, second, 1)).state, 'wrong');
+      assert.equal((await workload.verify(0, 2, second, 0)).state, 'ok');
+      // As of the block of the first one there was one, whatever came later.
+      assert.equal((await workload.verify(0, 1, first, 0)).state, 'ok');
+    });
+
+    it('a block that the node does not have yet is behind, and no error', async (t) => {
+      const setting = await setUp(t, 1);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      const { number } = await send(setting, workload, 0);
+      assert.equal((await workload.verify(0, 1, { number: number + 1000 }, 0)).state, 'behind');
+      assert.equal((await workload.verify(0, 1, { number: number + 1000 }, 1)).state, 'ok');
+    });
+
+    it('a reverted operation has no effect', async (t) => {
+      const setting = await setUp(t, 1);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      const { to, data, value } = workload.next(0);
+      const starved = { ...workload, next: () => ({ to, data, value, gasLimit: 22_000n }) };
+      const inclusion = await send(setting, starved, 0);
+      assert.equal(inclusion.status, '0x0');
+      assert.equal((await workload.verify(0, 1, inclusion, 0)).state, 'missing');
+      assert.equal((await workload.verify(0, 1, inclusion, 1)).state, 'behind');
+      assert.deepEqual(
+        (await auditNow(workload)).map(({ start, now }) => now - start),
+        [0n],
+      );
+    });
+
+    it('an endpoint that is gone is an error, not a verdict', async (t) => {
+      const setting = await setUp(t, 1);
+      const down = Object.create(setting.rpc);
+      const workload = create({ rpc: down, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      down.call = down.batch = async () => {
+        throw new TransportError('connection refused', 'refused');
+      };
+      assert.ok((await caught(() => workload.verify(0, 1, { number: 1 }, 0))) instanceof TransportError);
+      assert.ok((await caught(() => workload.audit(`0x${'0'.repeat(64)}`, 1))) instanceof TransportError);
+    });
+
+    it('the audit reads all wallets at the block that it is told', async (t) => {
+      const setting = await setUp(t, 3);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      for (const position of [0, 1, 1]) await send(setting, workload, position);
+      const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
+      await send(setting, workload, 2);
+      await send(setting, workload, 0);
+      /** @param {import('../../src/workload/index.js').AuditReading[]} readings */
+      const effects = (readings) => readings.map(({ start, now }) => now - start);
+      assert.deepEqual(effects(await workload.audit(hash, toNumber(number))), [1n, 2n, 0n]);
+      assert.deepEqual(effects(await auditNow(workload)), [2n, 2n, 1n]);
+    });
+
+    it('the audit goes by number where a node does not take block hashes', async (t) => {
+      const setting = await setUp(t, 2);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      await send(setting, workload, 1);
+      const number = toNumber(await anvil.rpc('eth_blockNumber'));
+      const readings = await workload.audit(`0x${'ab'.repeat(32)}`, number); // no block has this hash
+      assert.deepEqual(
+        readings.map(({ start, now }) => now - start),
+        [0n, 1n],
+      );
+    });
+
+    it('a second run starts from where the first one ended', async (t) => {
+      const contractsFile = join(temporaryFolder(t), 'contracts.json');
+      const setting = await setUp(t, 3);
+      const first = create({ rpc: setting.rpc, contractsFile });
+      await first.prepare(setting.preparation);
+      for (const position of [0, 0, 2]) await send(setting, first, position);
+      const nonces = setting.wallets.map(({ nonce }) => nonce);
+
+      const second = create({ rpc: setting.rpc, contractsFile });
+      await second.prepare(setting.preparation);
+      assert.deepEqual(
+        setting.wallets.map(({ nonce }) => nonce),
+        nonces,
+        'it prepared what was prepared already',
+      );
+      const inclusion = await send(setting, second, 0);
+      assert.equal((await second.verify(0, 1, inclusion, 0)).state, 'ok');
+      assert.deepEqual(
+        (await auditNow(second)).map(({ start, now }) => now - start),
+        [1n, 0n, 0n],
+      );
+    });
+
+    it('its gas figures are upper bounds of what is really used, and offered', async (t) => {
+      const setting = await setUp(t, 3);
+      const { wallets } = setting;
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const { perWallet, perOperation } = workload.gas;
+      await workload.prepare(setting.preparation);
+      for (const wallet of wallets) {
+        const paid = await gasPaid(wallet);
+        assert.ok(paid <= perWallet, `to prepare a wallet took ${paid} gas, more than ${perWallet}`);
+        for (let nonce = 0; nonce < wallet.nonce; nonce += 1) {
+          const { gas } = await transactionOf(wallet, nonce);
+          // A node wants the whole limit covered, not only what is used.
+          assert.ok(BigInt(gas) <= perWallet, `${BigInt(gas)} gas were offered`);
+        }
+      }
+      for (const [position] of wallets.entries()) {
+        const { gasLimit } = workload.next(position);
+        assert.ok(gasLimit <= perOperation, `an operation offers ${gasLimit} gas, more than ${perOperation}`);
+        for (let i = 0; i < 3; i += 1) {
+          const { gasUsed, status } = await send(setting, workload, position);
+          assert.equal(status, '0x1');
+          assert.ok(gasUsed <= gasLimit);
+        }
+      }
+    });
+
+    it('its calls are counted for what they are made for', async (t) => {
+      const setting = await setUp(t, 2);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      assert.deepEqual(Object.keys(setting.rpc.callCounts()), ['setup']);
+      const inclusion = await send(setting, workload, 0);
+      await workload.verify(0, 1, inclusion, 0);
+      assert.equal(setting.rpc.callCounts().readback, 1);
+      await auditNow(workload);
+      assert.equal(setting.rpc.callCounts().audit, 2);
+    });
+  });
+}
+
+/** @param {Wallet} wallet @param {number} nonce @returns {Promise<any>} its transaction, from the block that holds it */
+async function transactionOf({ address }, nonce) {
+  for (let number = toNumber(await anvil.rpc('eth_blockNumber')); number > 0; number -= 1) {
+    const { transactions } = await anvil.rpc('eth_getBlockByNumber', [toHex(number), true]);
+    const found = transactions.find(
+      (/** @type {any} */ tx) => tx.from.toLowerCase() === address.toLowerCase() && toNumber(tx.nonce) === nonce,
+    );
+    if (found !== undefined) return found;
+  }
+  assert.fail(`no transaction ${nonce} of ${address}`);
+}
+
+describe('workload counter: --contracts', LIMIT, () => {
+  /** @param {import('node:test').TestContext} t @param {number} count */
+  async function prepared(t, count) {
+    const contractsFile = join(temporaryFolder(t), 'contracts.json');
+    const setting = await setUp(t, count);
+    const workload = workloads.counter({ rpc: setting.rpc, contractsFile });
+    await workload.prepare(setting.preparation);
+    return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i).to) };
+  }
+
+  /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<import('../../src/workload/index.js').Preparation>} [given] */
+  async function again({ rpc, contractsFile, preparation }, given = {}) {
+    const workload = workloads.counter({ rpc, contractsFile });
+    await workload.prepare({ ...preparation, ...given });
+    return workload;
+  }
+
+  it('names the owner of each contract, and the chain', async (t) => {
+    const { contractsFile, wallets, targets, preparation } = await prepared(t, 2);
+    const { schema, chainId, genesisHash, contracts } = JSON.parse(readFileSync(contractsFile, 'utf8'));
+    assert.equal(schema, 'evm-stress/contracts@1');
+    assert.deepEqual({ chainId, genesisHash }, preparation.chain);
+    assert.deepEqual(contracts, Object.fromEntries(wallets.map(({ address }, i) => [address, targets[i]])));
+  });
+
+  it('deploys only what is missing, and keeps what other wallets have', async (t) => {
+    const setting = await prepared(t, 3);
+    const file = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
+    delete file.contracts[setting.wallets[1].address];
+    writeFileSync(setting.contractsFile, JSON.stringify(file));
+    const nonces = setting.wallets.map(({ nonce }) => nonce);
+    const workload = await again(setting, { wallets: setting.wallets.slice(0, 2) });
+    assert.deepEqual(
+      setting.wallets.map(({ nonce }, i) => nonce - nonces[i]),
+      [0, 1, 0],
+    );
+    assert.equal(workload.next(0).to, setting.targets[0]);
+    assert.notEqual(workload.next(1).to, setting.targets[1]);
+    const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
+    assert.equal(contracts[setting.wallets[2].address], setting.targets[2]);
+  });
+
+  it('does not take what has no code, other code, or another owner for a counter of its own', async (t) => {
+    const setting = await prepared(t, 3);
+    const file = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
+    const [a, b, c] = setting.wallets.map(({ address }) => address);
+    file.contracts[a] = setting.targets[1];
+    file.contracts[b] = b;
+    writeFileSync(setting.contractsFile, JSON.stringify(file));
+    const code = await anvil.rpc('eth_getCode', [setting.targets[2], 'latest']);
+    await anvil.rpc('anvil_setCode', [setting.targets[2], `${code.slice(0, -2)}${code.endsWith('00') ? '01' : '00'}`]);
+    const workload = await again(setting);
+    const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
+    [a, b, c].forEach((address, i) => {
+      assert.ok(!setting.targets.includes(workload.next(i).to));
+      assert.equal(contracts[address], workload.next(i).to);
+    });
+  });
+
+  it('starts anew on another chain', async (t) => {
+    const setting = await prepared(t, 1);
+    const chain = { ...setting.preparation.chain, genesisHash: `0x${'99'.repeat(32)}` };
+    const workload = await again(setting, { chain });
+    assert.notEqual(workload.next(0).to, setting.targets[0]);
+    assert.equal(JSON.parse(readFileSync(setting.contractsFile, 'utf8')).genesisHash, chain.genesisHash);
+  });
+
+  /** @type {Array<[string, string]>} */
+  const bad = [
+    ['no JSON', '{'],
+    ['a file of something else', '{"a": 1}'],
+    ['a run file', '{"schema": "evm-stress/run@1"}'],
+    ['null', 'null'],
+    ['an entry that is no address', '{"schema": "evm-stress/contracts@1", "contracts": {"0x1": "0x2"}}'],
+  ];
+  for (const [kind, text] of bad) {
+    it(`refuses ${kind}, before anything is sent, and leaves it alone`, async (t) => {
+      const contractsFile = join(temporaryFolder(t), 'contracts.json');
+      writeFileSync(contractsFile, text);
+      const setting = await setUp(t, 1);
+      const workload = workloads.counter({ rpc: setting.rpc, contractsFile });
+      const error = await caught(() => workload.prepare(setting.preparation));
+      assert.ok(error instanceof InputError, String(error));
+      assert.equal(setting.wallets[0].nonce, 0);
+      assert.equal(readFileSync(contractsFile, 'utf8'), text);
+    });
+  }
+
+  it('an answer that is no count is no count of ours', async (t) => {
+    const setting = await prepared(t, 1);
+    const workload = await again(setting);
+    const verify = (/** @type {unknown} */ answer) => {
+      const rpc = fakeRpc({ eth_call: () => answer });
+      setting.rpc.call = rpc.call;
+      return workload.verify(0, 1, { number: 1 }, 0);
+    };
+    assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment
+    assert.equal((await verify(`0x${'0'.repeat(63)}1`)).state, 'ok');
+    assert.equal((await verify(`0x${'f'.repeat(64)}`)).state, 'wrong');
+    assert.match((await caught(() => verify('hello'))).message, /expected a quantity/);
+  });
+});

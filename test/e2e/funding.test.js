@@ -1,0 +1,367 @@
+/** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HDNodeWallet, Wallet, formatEther, parseEther } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { runStress, spawnStress } from '../helpers/cli.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+
+const MNEMONIC = 'test test test test test test test test test test test junk';
+const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
+
+/** @param {number} index of the test mnemonic */
+const walletAt = (index) => PARENT.deriveChild(index);
+
+/** Wallet 0 is the only one that has funds on these chains: it is the funder. */
+const FUNDER = walletAt(0);
+const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: FUNDER.privateKey });
+
+/** @param {string[]} [args] */
+const startPoorChain = (args = []) => startAnvil({ args: ['--accounts', '1', ...args] });
+
+/** @param {Anvil} chain @param {string} address */
+const balanceOf = async (chain, address) => BigInt(await chain.rpc('eth_getBalance', [address, 'latest']));
+
+/** @param {Anvil} chain @param {number[]} indexes */
+const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceOf(chain, walletAt(index).address)));
+
+/** @param {Anvil} chain @param {string} address @param {string} block */
+const nonceOf = async (chain, address, block = 'latest') =>
+  Number(await chain.rpc('eth_getTransactionCount', [address, block]));
+
+/** @param {Anvil} chain @param {string} address @param {bigint} wei */
+const setBalance = (chain, address, wei) => chain.rpc('anvil_setBalance', [address, `0x${wei.toString(16)}`]);
+
+/** @param {Anvil} chain @returns {Promise<any[]>} all transactions there are */
+async function transactionsOf(chain) {
+  const head = Number(await chain.rpc('eth_blockNumber'));
+  const blocks = await Promise.all(
+    Array.from({ length: head }, (_, i) => chain.rpc('eth_getBlockByNumber', [`0x${(i + 1).toString(16)}`, true])),
+  );
+  return blocks.flatMap(({ transactions }) => transactions);
+}
+
+describe('wallets without funds', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startPoorChain();
+  });
+  after(() => chain.stop());
+
+  test('one message says how many, the first of them, and how much; nothing is sent', async () => {
+    await setBalance(chain, walletAt(2).address, parseEther('0.4'));
+    await setBalance(chain, walletAt(3).address, parseEther('1'));
+    const { code, stdout, stderr } = await runStress(
+      ['-t', '6', '-o', '1', '-d', '1s', '--rpc', chain.url, '--fund-amount', '0.5'],
+      {},
+    );
+    assert.equal(code, 69);
+    const [one, two, four] = [1, 2, 4].map((index) => walletAt(index).address);
+    assert.equal(
+      stderr,
+      `stress: 5 wallets have less than the 0.5 ether this run may need, 2.1 ether in all: ` +
+        `wallet 1 (${one}) lacks 0.5 ether, 2 (${two}) lacks 0.1 ether, 4 (${four}) lacks 0.5 ether, ...; ` +
+        `fund them with --fund-from or 'stress fund', or set the need with --fund-amount\n`,
+    );
+    assert.equal(stdout.trimEnd().split('\n').length, 1, stdout);
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+  });
+
+  test('without --fund-amount the need is an estimate that grows with the duration', async () => {
+    const needs = [];
+    for (const duration of ['1s', '30s']) {
+      const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url]);
+      assert.equal(code, 69);
+      const [, need] =
+        /^stress: 1 wallet has less than the (\S+) ether this run may need, \1 ether in all: /.exec(stderr) ?? [];
+      needs.push(Number(need));
+    }
+    assert.ok(needs[0] > 0 && needs[1] > 5 * needs[0], needs.join(', '));
+  });
+
+  test('a funder who is too poor pays nothing', async () => {
+    const poor = Wallet.createRandom();
+    await setBalance(chain, poor.address, parseEther('1'));
+    for (const [amount, says] of /** @type {Array<[string, RegExp]>} */ ([
+      ['0.5', /has 1\.0 ether, the payments need 1\.5 ether$/m],
+      // Enough for the wallets, but not for the fee.
+      ['0.33333333333333333', /has 1\.0 ether, the payments need 1\.0\d+ ether$/m],
+    ])) {
+      const { code, stderr } = await runStress(
+        ['-t', '3', '-o', '10', '-d', '1s', '--rpc', chain.url, '--fund-amount', amount],
+        { env: { STRESS_FUNDER_KEY: poor.privateKey } },
+      );
+      assert.equal(code, 69);
+      assert.match(stderr, says);
+      assert.equal(stderr.trimEnd().split('\n').length, 1);
+    }
+    assert.equal(await balanceOf(chain, poor.address), parseEther('1'));
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+  });
+
+  test('a funder inside the slice is refused', async () => {
+    for (const command of [['-d', '1s'], ['fund']]) {
+      const { code, stderr } = await runStress(
+        [...command, '-t', '2', '-o', '0', '--rpc', chain.url, '--fund-amount', '1'],
+        { env: WITH_FUNDER },
+      );
+      assert.equal(code, 64);
+      assert.equal(
+        stderr,
+        'stress: the funder is wallet 0 of the slice itself: use another key for --fund-from, or another slice\n',
+      );
+    }
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+  });
+
+  test('a funder that is no key is not shown', async () => {
+    const digits = FUNDER.privateKey.slice(2);
+    for (const text of [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')]) {
+      const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', '1s', '--rpc', chain.url], {
+        env: { STRESS_FUNDER_KEY: text },
+      });
+      assert.ok(code === 64 || code === 65, `exit ${code}`);
+      assert.match(stderr, /^stress: .*\n$/);
+      assert.ok(!stderr.includes(digits.slice(0, 20)), stderr);
+    }
+  });
+});
+
+describe('a funder', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startPoorChain(['--block-time', '0.1']);
+  });
+  after(() => chain.stop());
+
+  test('tops up exactly what is missing: stress fund, twice', async () => {
+    const [exact, part, more] = ['0.1', '0.04', '0.3'].map((amount) => parseEther(amount));
+    await setBalance(chain, walletAt(1).address, part);
+    await setBalance(chain, walletAt(2).address, exact);
+    await setBalance(chain, walletAt(3).address, more);
+    const args = ['fund', '-t', '5', '-o', '1', '--rpc', chain.url, '--fund-amount', '0.1'];
+
+    const first = await runStress(args, { env: WITH_FUNDER });
+    assert.deepEqual(
+      [first.code, first.stdout, first.stderr],
+      [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''],
+    );
+    assert.deepEqual(await balances(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
+    assert.equal(await nonceOf(chain, FUNDER.address), 1);
+
+    const second = await runStress(args, { env: WITH_FUNDER });
+    assert.deepEqual(
+      [second.code, second.stdout],
+      [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'],
+    );
+    assert.equal(await nonceOf(chain, FUNDER.address), 1);
+  });
+
+  test('pays for a run: --fund-from', async (t) => {
+    const out = join(temporaryFolder(t), 'run.json');
+    const before = await nonceOf(chain, FUNDER.address);
+    const { code, stderr } = await runStress(['-t', '3', '-o', '20', '-d', '300ms', '--rpc', chain.url, '--out', out], {
+      env: WITH_FUNDER,
+    });
+    assert.equal(code, 0, stderr);
+    assert.equal(JSON.parse(readFileSync(out, 'utf8')).audit.exact, true);
+    assert.equal(await nonceOf(chain, FUNDER.address), before + 1);
+    for (const left of await balances(chain, [20, 21, 22])) assert.ok(left > 0n);
+  });
+
+  test('gets back what is left: stress reclaim', async () => {
+    const indexes = [1, 2, 3, 4, 5];
+    const had = (await balances(chain, indexes)).reduce((sum, wei) => sum + wei);
+    const before = await balanceOf(chain, FUNDER.address);
+    const args = ['reclaim', '-t', '5', '-o', '1', '--rpc', chain.url];
+    const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, new RegExp(`^\\d\\.\\d+ ether sent to ${FUNDER.address} from 5 of 5 wallets\n$`));
+    assert.deepEqual(await balances(chain, indexes), [0n, 0n, 0n, 0n, 0n], 'nothing is left');
+    const got = (await balanceOf(chain, FUNDER.address)) - before;
+    assert.ok(got < had && got > had - parseEther('0.005'), `${got} of ${had} wei`);
+    assert.equal(stdout.split(' ')[0], formatEther(got), 'it says what came back');
+
+    const again = await runStress(args, { env: WITH_FUNDER });
+    assert.deepEqual([again.code, again.stdout], [0, `0.0 ether sent to ${FUNDER.address} from 0 of 5 wallets\n`]);
+  });
+
+  test('is not needed to reclaim: --to', async () => {
+    const to = Wallet.createRandom().address;
+    await setBalance(chain, walletAt(30).address, parseEther('0.2'));
+    const args = ['reclaim', '-t', '1', '-o', '30', '--rpc', chain.url, '--to', to, '--legacy'];
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await balances(chain, [30]), [0n]);
+    assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
+  });
+
+  test('pays 1,000 wallets within seconds', async (t) => {
+    const before = await nonceOf(chain, FUNDER.address);
+    const startedMs = Date.now();
+    const { code, stdout, stderr } = await runStress(
+      ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'],
+      { env: WITH_FUNDER },
+    );
+    const tookMs = Date.now() - startedMs;
+    t.diagnostic(`1,000 wallets in ${(tookMs / 1000).toFixed(1)} s, the start of the process included`);
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, '1000 of 1000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
+    const some = [1000, 1199, 1200, 1567, 1999];
+    assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
+    assert.equal(await nonceOf(chain, FUNDER.address), before + 5);
+    assert.ok(tookMs < 15_000, `${tookMs} ms`);
+  });
+
+  test('pays wallets that are new to the chain behind such that are not', async () => {
+    // A payment to an account that is not there yet costs 25,000 gas more.
+    await Promise.all(Array.from({ length: 200 }, (_, i) => setBalance(chain, walletAt(3000 + i).address, 1n)));
+    const { code, stderr } = await runStress(
+      ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'],
+      { env: WITH_FUNDER },
+    );
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(await balances(chain, [3000, 3299]), Array(2).fill(parseEther('0.01')));
+  });
+});
+
+describe('wallets with pending transactions', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startPoorChain(['--no-mining']);
+    for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
+    const { address, privateKey } = walletAt(2);
+    const raw = await new Wallet(privateKey).signTransaction({
+      ...{ type: 2, chainId: 31337, nonce: 0, gasLimit: 21_000, to: address, value: 1 },
+      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1 },
+    });
+    await chain.rpc('eth_sendRawTransaction', [raw]);
+  });
+  after(() => chain.stop());
+
+  test('are refused after --tx-timeout', async () => {
+    const startedMs = Date.now();
+    const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 69);
+    assert.equal(
+      stderr,
+      "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or use other wallets (-o)\n",
+    );
+    assert.ok(Date.now() - startedMs > 1000);
+    assert.equal(await nonceOf(chain, walletAt(2).address, 'pending'), 1);
+  });
+
+  test('are waited for', async () => {
+    const running = spawnStress(['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--out=-']);
+    await running.waitFor(/chain 31337; wallets 1\.\.3/);
+    await sleep(500);
+    await chain.rpc('evm_setAutomine', [true]);
+    await chain.rpc('evm_mine');
+    const { code, stdout, stderr } = await running.done;
+    assert.equal(code, 0, stderr);
+    const run = JSON.parse(stdout);
+    assert.deepEqual([run.audit.exact, run.counts.failed], [true, 0]);
+  });
+});
+
+describe('the price', { concurrency: 3 }, () => {
+  const GWEI = 10n ** 9n;
+
+  /**
+   * @typedef {object} PriceRow
+   * @property {string} name
+   * @property {string[]} [args]
+   * @property {string[]} [chainArgs]
+   * @property {string} type of every transaction
+   * @property {'legacy' | 'eip1559'} mode
+   * @property {(transaction: any) => void} check
+   */
+  /** @type {PriceRow[]} */
+  const rows = [
+    {
+      name: 'follows the base fee of the blocks',
+      type: '0x2',
+      mode: 'eip1559',
+      check: (tx) => {
+        // At most five times the first base fee (1 gwei) and the tip.
+        assert.ok(BigInt(tx.maxFeePerGas) > BigInt(tx.maxPriorityFeePerGas));
+        assert.ok(BigInt(tx.maxFeePerGas) <= 5n * GWEI + BigInt(tx.maxPriorityFeePerGas), tx.maxFeePerGas);
+      },
+    },
+    {
+      name: '--legacy',
+      args: ['--legacy'],
+      type: '0x0',
+      mode: 'legacy',
+      check: (tx) => assert.ok(BigInt(tx.gasPrice) > 0n && tx.maxFeePerGas === undefined, JSON.stringify(tx)),
+    },
+    {
+      name: '--gas-price 3',
+      args: ['--gas-price', '3'],
+      type: '0x0',
+      mode: 'legacy',
+      check: (tx) => assert.equal(BigInt(tx.gasPrice), 3n * GWEI),
+    },
+    {
+      name: '--max-fee 1.5',
+      args: ['--max-fee', '1.5'],
+      type: '0x2',
+      mode: 'eip1559',
+      check: (tx) => assert.ok(BigInt(tx.maxFeePerGas) <= (3n * GWEI) / 2n, tx.maxFeePerGas),
+    },
+    {
+      name: '--legacy --max-fee 1.5',
+      args: ['--legacy', '--max-fee', '1.5'],
+      type: '0x0',
+      mode: 'legacy',
+      check: (tx) => assert.ok(BigInt(tx.gasPrice) <= (3n * GWEI) / 2n, tx.gasPrice),
+    },
+    {
+      name: 'is a legacy one where blocks have no base fee',
+      chainArgs: ['--hardfork', 'berlin'],
+      type: '0x0',
+      mode: 'legacy',
+      check: (tx) => assert.ok(BigInt(tx.gasPrice) > 0n),
+    },
+  ];
+  for (const { name, args = [], chainArgs = [], type, mode, check } of rows) {
+    test(name, async () => {
+      const chain = await startPoorChain(['--block-time', '0.1', ...chainArgs]);
+      // The funder pays, so that its transaction is looked at too.
+      const { code, stdout, stderr } = await runStress(
+        ['-t', '2', '-o', '1', '-d', '500ms', '--rpc', chain.url, '--out=-', ...args],
+        { env: WITH_FUNDER },
+      );
+      assert.equal(code, 0, stderr);
+      const run = JSON.parse(stdout);
+      assert.deepEqual([run.audit.exact, run.counts.failed], [true, 0]);
+      assert.equal(run.environment.feeMode, mode);
+      const transactions = await transactionsOf(chain);
+      assert.equal(transactions.length, 3 + run.counts.verified, 'a payment, two deployments, and the increments');
+      for (const transaction of transactions) {
+        assert.equal(transaction.type, type);
+        assert.equal(Number(transaction.chainId), 31337, 'protected against replay elsewhere (EIP-155)');
+        check(transaction);
+      }
+      await chain.stop();
+    });
+  }
+
+  test('--max-fee below the base fee: one line, nothing is sent', async () => {
+    const chain = await startAnvil({ args: ['--block-time', '0.1'] });
+    const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 69);
+    assert.match(stderr, /^stress: .*fee.*\n$/);
+    await chain.stop();
+  });
+});

@@ -1,0 +1,134 @@
+/** A development chain of the test's own: anvil itself, without the program's keeper. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const START_TIMEOUT_MS = 20_000;
+
+/**
+ * @typedef {object} Anvil
+ * @property {string} url
+ * @property {number} pid of anvil itself
+ * @property {(method: string, params?: unknown[]) => Promise<any>} rpc rejects with the node's message
+ * @property {() => Promise<void>} stop
+ */
+
+/** @type {Set<() => void>} */
+const running = new Set();
+const killAll = () => running.forEach((kill) => kill());
+after(killAll);
+process.once('exit', killAll);
+
+/** @returns {string} the platform's binary, beside the wrapper that leaves its child behind when it is killed */
+function anvilBinary() {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  const wrapper = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json');
+  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${process.platform}-${arch}/package.json`);
+  return join(dirname(manifest), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil');
+}
+
+/** @returns {Promise<number>} */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/**
+ * @param {string} url
+ * @param {string} method
+ * @param {unknown[]} [params]
+ * @returns {Promise<any>} the result
+ */
+export async function rpcCall(url, method, params = []) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const { result, error } = /** @type {any} */ (await response.json());
+  if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
+
+/**
+ * Starts a chain on a free loopback port. It ends with the test file at the latest.
+ * @param {{args?: string[]}} [options] flags of anvil; without any it mines a block for each transaction
+ * @returns {Promise<Anvil>}
+ */
+export async function startAnvil({ args = [] } = {}) {
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), 'stress-anvil-'));
+  const child = spawn(anvilBinary(), ['--quiet', '--host', '127.0.0.1', '--port', String(port), ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
+  });
+  const kill = () => {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  running.add(kill);
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
+  const ended = once(child, 'exit').catch(() => {});
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await ended;
+    kill();
+    running.delete(kill);
+  };
+
+  const url = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await rpcCall(url, 'eth_chainId');
+      break;
+    } catch (error) {
+      if (child.exitCode === null && child.signalCode === null && Date.now() < deadline) {
+        await sleep(20);
+        continue;
+      }
+      await stop();
+      throw new Error(`anvil ${args.join(' ')} did not start: ${stderr}`, { cause: error });
+    }
+  }
+  return { url, pid: child.pid ?? -1, rpc: (method, params) => rpcCall(url, method, params), stop };
+}
+
+/**
+ * Mines a chain that was started with --no-mining, until it is told to pause.
+ * @param {Anvil} anvil
+ * @param {number} [everyMs]
+ * @returns {{pause: () => Promise<void>, resume: () => void}} after pause() no block comes until resume()
+ */
+export function startMiner({ rpc }, everyMs = 50) {
+  let paused = new AbortController();
+  let loop = Promise.resolve();
+  const mine = async () => {
+    const { signal } = paused;
+    while (!signal.aborted) {
+      await rpc('evm_mine').catch(() => paused.abort()); // the chain is gone, and with it the work
+      await sleep(everyMs, undefined, { signal }).catch(() => {});
+    }
+  };
+  const resume = () => {
+    paused = new AbortController();
+    loop = mine();
+  };
+  resume();
+  return {
+    pause: () => {
+      paused.abort();
+      return loop;
+    },
+    resume,
+  };
+}

@@ -1,0 +1,105 @@
+/** Runs the program itself, as a user would. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Transcript } from './transcript.js';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+
+/** No run of a test takes longer; one that does is killed and fails its test. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * @typedef {object} StressOptions
+ * @property {NodeJS.ProcessEnv} [env] added to the environment; undefined removes a name
+ * @property {string} [cwd]
+ * @property {number} [timeoutMs]
+ * @property {string} [script] another bin/stress.js
+ *
+ * @typedef {object} StressResult
+ * @property {number | null} code
+ * @property {NodeJS.Signals | null} signal
+ * @property {string} stdout
+ * @property {string} stderr
+ *
+ * @typedef {object} StressProcess
+ * @property {import('node:child_process').ChildProcessWithoutNullStreams} child
+ * @property {number} pid
+ * @property {() => {stdout: string, stderr: string}} output so far
+ * @property {(pattern: RegExp, since?: 'start' | 'now') => Promise<RegExpExecArray>} waitFor a match in what standard output, or standard
+ *   error, has said since the start or says from now on; rejects when the program ends without it
+ * @property {Promise<StressResult>} done rejects after a time-out
+ */
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+// A test that failed in the middle must not leave its programs to the next one.
+after(() => running.forEach((child) => child.kill('SIGKILL')));
+
+/**
+ * The environment of this process without what would change the program's behaviour.
+ * @param {NodeJS.ProcessEnv} [env] added to it
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function cleanEnvironment(env = {}) {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => name !== 'CI' && name !== 'NODE_TEST_CONTEXT' && !name.startsWith('STRESS_'),
+  );
+  return { ...Object.fromEntries(inherited), ...env };
+}
+
+/**
+ * @param {string[]} args
+ * @param {StressOptions} [options]
+ * @returns {Promise<StressResult>}
+ */
+export function runStress(args, options) {
+  return spawnStress(args, options).done;
+}
+
+/**
+ * @param {string[]} args
+ * @param {StressOptions} [options]
+ * @returns {StressProcess}
+ */
+export function spawnStress(args, { env, cwd, timeoutMs = TIMEOUT_MS, script = STRESS } = {}) {
+  const child = spawn(process.execPath, [script, ...args], { cwd, env: cleanEnvironment(env) });
+  running.add(child);
+  child.stdin.on('error', () => {});
+  child.stdin.end();
+  const transcript = new Transcript();
+  for (const stream of /** @type {const} */ (['stdout', 'stderr'])) {
+    transcript.add(stream, '');
+    child[stream].setEncoding('utf8').on('data', (chunk) => transcript.add(stream, chunk));
+  }
+  const output = () => /** @type {{stdout: string, stderr: string}} */ ({ ...transcript.said });
+
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill('SIGKILL');
+  }, timeoutMs);
+  const done = once(child, 'close').then(([code, signal]) => {
+    clearTimeout(timer);
+    running.delete(child);
+    if (timedOut) throw new Error(`stress ${args.join(' ')} did not end within ${timeoutMs} ms\n${transcript}`);
+    return { code, signal, ...output() };
+  });
+  done.catch(() => {}); // whoever waits for it learns of it; a test that only waits for a line does not
+
+  return {
+    child,
+    pid: child.pid ?? -1,
+    output,
+    waitFor: (pattern, since) => transcript.waitFor(pattern, done, since),
+    done,
+  };
+}
+
+/** @param {string} file @returns {any} */
+export function readJson(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}

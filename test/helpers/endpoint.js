@@ -1,0 +1,111 @@
+import { createServer } from 'node:http';
+import { after } from 'node:test';
+
+/**
+ * Small HTTP servers that stand where a node is expected: ones that answer nonsense, ones that play a chain, and
+ * ones that stand between the program and a real node. Each notes which JSON-RPC methods it was asked for.
+ *
+ * @typedef {object} Endpoint
+ * @property {string} url
+ * @property {string[]} methods asked for so far, those inside batches included
+ *
+ * @typedef {{id: number, method: string, params: any[]}} RpcRequest
+ *
+ * @typedef {object} Answer
+ * @property {number} [status]
+ * @property {Record<string, string>} [headers]
+ * @property {string} body
+ */
+
+/** Answers with this: no answer at all. */
+export const SILENCE = Symbol('silence');
+/** Answers with this: the connection is closed. */
+export const HANG_UP = Symbol('hang up');
+
+/** @type {Set<import('node:http').Server>} */
+const servers = new Set();
+after(() => {
+  for (const server of servers) {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+/**
+ * @param {(body: string) => Answer | typeof SILENCE | typeof HANG_UP | Promise<Answer>} respond
+ * @returns {Promise<Endpoint>} it ends when the tests of the file end
+ */
+export async function serve(respond) {
+  /** @type {string[]} */
+  const methods = [];
+  /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
+  const handle = async (request, response) => {
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    methods.push(...requestsIn(body).map(({ method }) => method));
+    const answer = await respond(body);
+    if (answer === SILENCE) return;
+    if (answer === HANG_UP) return void request.socket.destroy();
+    response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers });
+    response.end(answer.body);
+  };
+  // Who asked may be gone, and so may the node behind a server that stands between.
+  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  servers.add(server);
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return { url: `http://127.0.0.1:${port}`, methods };
+}
+
+/**
+ * A chain that answers some methods, and the rest with the error that nodes have for it.
+ * @param {Record<string, unknown>} results by method
+ */
+export function serveMethods(results) {
+  return serve((body) =>
+    answerEach(body, async ({ method }) =>
+      Object.hasOwn(results, method)
+        ? { result: results[method] }
+        : { error: { code: -32601, message: `the method ${method} does not exist/is not available` } },
+    ),
+  );
+}
+
+/**
+ * Stands before a real node.
+ * @param {string} url of the node
+ * @param {(request: RpcRequest) => {result?: unknown, error?: {code: number, message: string}} | null} intercept null
+ *   passes the request on
+ */
+export function serveBetween(url, intercept) {
+  return serve((body) =>
+    answerEach(body, async (request) => {
+      const own = intercept(request);
+      if (own !== null) return own;
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', ...request }),
+      });
+      const { result, error } = /** @type {any} */ (await response.json());
+      return error === undefined ? { result } : { error };
+    }),
+  );
+}
+
+/** @param {string} body @param {(request: RpcRequest) => Promise<object>} answer @returns {Promise<Answer>} */
+async function answerEach(body, answer) {
+  const answers = await Promise.all(
+    requestsIn(body).map(async (request) => ({ jsonrpc: '2.0', id: request.id, ...(await answer(request)) })),
+  );
+  return { body: JSON.stringify(body.startsWith('[') ? answers : answers[0]) };
+}
+
+/** @param {string} body @returns {RpcRequest[]} */
+function requestsIn(body) {
+  try {
+    return [JSON.parse(body)].flat();
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * A chain behind the Rpc interface that makes its blocks by hand or by the fake clock, as much of one as a detector
+ * of inclusion needs.
+ */
+import { toHex } from '../../src/chain/rpc.js';
+import { fakeRpc } from './fake-rpc.js';
+
+/** @param {number} number */
+export const blockHash = (number) => `0xb${number.toString(16).padStart(63, '0')}`;
+
+/**
+ * @param {object} options
+ * @param {import('../../src/clock.js').Clock} options.clock
+ * @param {number} [options.head] its latest block at the start
+ * @param {number} [options.latencyMs] time that each call takes
+ */
+export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
+  /** @type {Map<number, any>} */
+  const blocks = new Map();
+  /** @type {Map<string, number>} */
+  const minedIn = new Map();
+  /** Transactions that wait for the next block. @type {string[]} */
+  let pool = [];
+  let latest = head;
+  /** What each call runs into before it is answered. @type {(method: string, params: any[]) => void} */
+  let fault = () => {};
+
+  /** @param {number} number @param {string[]} transactions @param {Record<string, unknown>} [members] */
+  const put = (number, transactions, members = {}) => {
+    for (const hash of transactions) minedIn.set(hash, number);
+    blocks.set(number, {
+      ...{ number: toHex(number), hash: blockHash(number), timestamp: toHex(1_700_000_000 + number), transactions },
+      ...{ gasUsed: toHex(26_000 * transactions.length), gasLimit: '0x1c9c380', baseFeePerGas: toHex(7 + number) },
+      ...members,
+    });
+  };
+
+  /** @type {import('./fake-rpc.js').Handlers} */
+  const answers = {
+    eth_blockNumber: () => toHex(latest),
+    eth_getBlockByNumber: (number) => blocks.get(Number(number)) ?? null,
+    eth_getTransactionReceipt: (hash) => {
+      const number = minedIn.get(hash);
+      if (number === undefined || number > latest) return null;
+      return { transactionHash: hash, blockNumber: toHex(number), blockHash: blockHash(number), status: '0x1' };
+    },
+  };
+  const rpc = fakeRpc(
+    Object.fromEntries(
+      Object.entries(answers).map(([method, answer]) => [
+        method,
+        async (/** @type {any[]} */ ...params) => {
+          if (latencyMs > 0) await clock.sleep(latencyMs);
+          fault(method, params);
+          return answer(...params);
+        },
+      ]),
+    ),
+  );
+
+  /** @param {string[]} [transactions] @param {Record<string, unknown>} [members] */
+  const mine = (transactions = [], members) => {
+    put(latest + 1, [...pool, ...transactions], members);
+    pool = [];
+    latest += 1;
+  };
+
+  return {
+    rpc,
+    mine,
+    head: () => latest,
+    /** @param {string} hash */
+    send: (hash) => void pool.push(hash),
+    /** Announces a block that is not served, until it is put. */
+    announce: () => (latest += 1),
+    put,
+    /** @param {typeof fault} newFault */
+    fail: (newFault) => (fault = newFault),
+    /** A block every so often, from now on. @param {number} blockMs @returns {() => void} ends it */
+    mineEvery: (blockMs) => {
+      const next = () => {
+        mine();
+        cancel = clock.after(next, blockMs);
+      };
+      let cancel = clock.after(next, blockMs);
+      return () => cancel();
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/**
+ * The Rpc interface of src/chain/rpc.js without a transport: each method answers with what a function returns, or
+ * throws. Every call is noted.
+ *
+ * @typedef {import('../../src/chain/rpc.js').Rpc} Rpc
+ * @typedef {Record<string, (...params: any[]) => any>} Handlers
+ */
+
+/**
+ * @param {Handlers} handlers by JSON-RPC method
+ * @returns {Rpc & {calls: Array<{method: string, params: any[], purpose: string}>, count: (method?: string) => number}}
+ */
+export function fakeRpc(handlers) {
+  /** @type {Array<{method: string, params: any[], purpose: string}>} */
+  const calls = [];
+  /** @type {Rpc['call']} */
+  const call = async (method, params, purpose, onSent) => {
+    calls.push({ method, params, purpose });
+    onSent?.();
+    const handler = handlers[method];
+    if (handler === undefined) throw new Error(`the test has no answer for ${method}`);
+    return handler(...params);
+  };
+  return {
+    display: 'http://fake',
+    call,
+    batch: (requests, purpose) => Promise.all(requests.map(({ method, params }) => call(method, params, purpose))),
+    callCounts: () => ({}),
+    calls,
+    count: (method) => calls.filter((made) => method === undefined || made.method === method).length,
+  };
+}

@@ -1,0 +1,64 @@
+/** Runs the program on a terminal, where Ctrl-C goes to every process of the foreground group. */
+import { after } from 'node:test';
+import { spawn } from '@lydell/node-pty';
+import { STRESS, cleanEnvironment } from './cli.js';
+import { Transcript } from './transcript.js';
+
+export const CTRL_C = '\x03';
+const TIMEOUT_MS = 60_000;
+
+/**
+ * @typedef {object} Terminal
+ * @property {number} pid
+ * @property {(keys: string) => void} type
+ * @property {() => void} close the terminal goes away under the program, which gets two SIGHUPs
+ * @property {() => string} output so far, as the terminal got it
+ * @property {(pattern: RegExp, since?: 'start' | 'now') => Promise<RegExpExecArray>} waitFor
+ * @property {Promise<{code: number, signal: number, output: string}>} done
+ */
+
+/** @type {Set<import('@lydell/node-pty').IPty>} */
+const running = new Set();
+after(() => running.forEach((terminal) => terminal.kill('SIGKILL')));
+
+/**
+ * @param {string[]} args
+ * @param {{env?: NodeJS.ProcessEnv, cwd?: string, timeoutMs?: number}} [options]
+ * @returns {Terminal}
+ */
+export function spawnOnTerminal(args, { env, cwd, timeoutMs = TIMEOUT_MS } = {}) {
+  /** @type {import('@lydell/node-pty').IPty & {destroy: () => void}} */
+  const terminal = /** @type {any} */ (
+    spawn(process.execPath, [STRESS, ...args], { cwd, env: cleanEnvironment(env), cols: 200, rows: 50 })
+  );
+  running.add(terminal);
+  const transcript = new Transcript();
+  transcript.add('terminal', '');
+  terminal.onData((chunk) => transcript.add('terminal', chunk));
+  const output = () => transcript.said.terminal;
+
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    terminal.kill('SIGKILL');
+  }, timeoutMs);
+  /** @type {Terminal['done']} */
+  const done = new Promise((resolve, reject) => {
+    terminal.onExit(({ exitCode, signal = 0 }) => {
+      clearTimeout(timer);
+      running.delete(terminal);
+      if (timedOut) reject(new Error(`stress ${args.join(' ')} did not end within ${timeoutMs} ms\n${transcript}`));
+      else resolve({ code: exitCode, signal, output: output() });
+    });
+  });
+  done.catch(() => {}); // whoever waits for it learns of it
+
+  return {
+    pid: terminal.pid,
+    type: (keys) => terminal.write(keys),
+    close: () => terminal.destroy(),
+    output,
+    waitFor: (pattern, since) => transcript.waitFor(pattern, done, since),
+    done,
+  };
+}

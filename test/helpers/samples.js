@@ -1,0 +1,130 @@
+/**
+ * Samples and a run file made by hand, so that every figure in it can be worked out on paper.
+ *
+ * @typedef {import('../../src/metrics/sample.js').Sample} Sample
+ */
+import { addBlock, noBlocks } from '../../src/metrics/blocks.js';
+import { Recorder } from '../../src/metrics/recorder.js';
+import { buildRunFile } from '../../src/metrics/summary.js';
+
+/** @param {number} index */
+export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
+
+/**
+ * A sample; what is not given is that of a verified one of 1,000 us: 100 queued, 200 submit, 300 inclusion, 400
+ * read-back.
+ * @param {Partial<Sample> & {startUs?: number}} [given]
+ * @returns {Sample}
+ */
+export function sampleOf({ startUs = 0, ...given } = {}) {
+  return Object.freeze({
+    ...{ position: 0, walletIndex: 0, nonce: 0, hash: `0x${'ab'.repeat(32)}`, outcome: 'verified', code: null },
+    intendedAtUs: startUs,
+    sentAtUs: startUs + 100,
+    acceptedAtUs: startUs + 300,
+    includedAtUs: startUs + 600,
+    endedAtUs: startUs + 1000,
+    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0) },
+    ...given,
+  });
+}
+
+/** @param {Partial<import('../../src/metrics/intervals.js').IntervalRow>} [given] @returns {import('../../src/metrics/intervals.js').IntervalRow} */
+export function rowOf(given = {}) {
+  const recorder = new Recorder([0], 0);
+  const { counts, failures, latency } = recorder.rotate(1000);
+  return {
+    ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0, latency: latency.toJSON() },
+    ...{ blocks: noBlocks(), probes: { self: { cpuUs: 0, rssBytes: 0 } } },
+    ...given,
+  };
+}
+
+/**
+ * Two wallets, 20 operations in 2 s: 17 verified, with latencies of 10, 20 ... 170 ms, one reverted, one timed out
+ * after 500 ms, one abandoned.
+ */
+export function runRecorder() {
+  const recorder = new Recorder([4, 5], 0);
+  const inFlight = new Map();
+  for (let i = 0; i < 20; i += 1) {
+    const position = i % 2;
+    const startUs = i * 50_000;
+    const place = { position, walletIndex: 4 + position, nonce: Math.floor(i / 2), startUs };
+    recorder.start(position, startUs);
+    if (i < 17) {
+      const totalUs = 10_000 * (i + 1);
+      recorder.add(
+        sampleOf({
+          ...place,
+          sentAtUs: startUs + 1000,
+          acceptedAtUs: startUs + 3000,
+          includedAtUs: startUs + totalUs - 4000,
+          endedAtUs: startUs + totalUs,
+        }),
+      );
+    } else if (i === 17) {
+      recorder.add(sampleOf({ ...place, outcome: 'failed', code: 'reverted', endedAtUs: startUs + 20_000 }));
+    } else if (i === 18) {
+      recorder.add(
+        sampleOf({ ...place, outcome: 'timed_out', includedAtUs: null, endedAtUs: startUs + 500_000, effect: null }),
+      );
+    } else {
+      recorder.closeWindow(2_000_000);
+      recorder.add(
+        sampleOf({ ...place, outcome: 'abandoned', includedAtUs: null, endedAtUs: 2_500_000, effect: null }),
+      );
+    }
+  }
+  recorder.assertConservation(inFlight);
+  return recorder;
+}
+
+/** The audit of that run, exact. @returns {import('../../src/run/audit.js').AuditReport} */
+export function exactAudit() {
+  return {
+    exact: true,
+    blockNumber: 1234,
+    blockHash: `0x${'bb'.repeat(32)}`,
+    wallets: 2,
+    verified: 17,
+    includedLate: 1,
+    reverted: 1,
+    neverSent: 0,
+    replaced: 1,
+    pending: 0,
+    effectsOnChain: '18',
+    bounds: { atLeast: '18', atMost: '18' },
+    mismatchCount: 0,
+    mismatches: [],
+    foreign: [],
+    resolutions: [],
+  };
+}
+
+/** @param {Partial<import('../../src/metrics/summary.js').RunParts>} [given] */
+export function runFileOf(given = {}) {
+  const recorder = given.recorder ?? runRecorder();
+  const blocks = noBlocks();
+  addBlock(blocks, { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000 });
+  const { counts, failures, latency } = recorder.rotate(2_000_000);
+  return buildRunFile({
+    id: '00000000-0000-4000-8000-000000000000',
+    startedAtMs: Date.UTC(2026, 0, 1),
+    endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
+    end: 'duration',
+    exitCode: 0,
+    config: { command: 'run', threads: 2 },
+    environment: { stress: '0.0.0' },
+    recorder,
+    intervals: [rowOf({ counts, failures, latency: latency.toJSON(), blocks, endMs: 2000, tps: 8.5 })],
+    windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
+    generator: {
+      ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
+      ...{ readBackRetries: 0, inclusionResolutionMs: 10, failedPolls: 0 },
+    },
+    audit: exactAudit(),
+    unmeasured: {},
+    ...given,
+  });
+}

@@ -1,0 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @returns {string} an empty folder that goes when the test ends
+ */
+export function temporaryFolder(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-test-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}

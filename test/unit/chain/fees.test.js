@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createFees, readFees } from '../../../src/chain/fees.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+const GWEI = 10n ** 9n;
+const AUTO = Object.freeze({ legacy: false, gasPriceWei: null, maxFeeWei: null });
+
+describe('createFees()', () => {
+  it('EIP-1559: five times the base fee and the tip, and follows the base fee', () => {
+    const fees = createFees({ baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null });
+    assert.equal(fees.mode, 'eip1559');
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 37n, maxPriorityFeePerGasWei: 2n });
+    assert.equal(fees.worstPriceWei(), 37n);
+    fees.observe(35n * GWEI);
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 175n * GWEI + 2n, maxPriorityFeePerGasWei: 2n });
+    assert.equal(fees.worstPriceWei(), 175n * GWEI + 2n);
+    fees.observe(1n);
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 7n, maxPriorityFeePerGasWei: 2n });
+  });
+
+  it('an offer outlasts 13 full blocks of waiting, and not 14', () => {
+    const start = 1000n * GWEI;
+    const { maxFeePerGasWei = 0n } = createFees({
+      ...{ baseFeeWei: start, tipWei: 1n, legacy: false, maxFeeWei: null },
+    }).current();
+    let baseFee = start;
+    for (let block = 0; block < 13; block += 1) baseFee += baseFee / 8n;
+    assert.ok(maxFeePerGasWei > baseFee);
+    assert.ok(maxFeePerGasWei < baseFee + baseFee / 8n);
+  });
+
+  it('legacy on a chain with a base fee: twice the base fee and the tip', () => {
+    const fees = createFees({ baseFeeWei: 10n, tipWei: 1n, legacy: true, maxFeeWei: null });
+    assert.equal(fees.mode, 'legacy');
+    assert.deepEqual(fees.current(), { gasPriceWei: 21n });
+    fees.observe(20n);
+    assert.deepEqual(fees.current(), { gasPriceWei: 41n });
+    assert.equal(fees.worstPriceWei(), 41n);
+  });
+
+  it('a chain without a base fee: the gas price, whatever blocks say later', () => {
+    const fees = createFees({ baseFeeWei: null, tipWei: 3n * GWEI, legacy: false, maxFeeWei: null });
+    assert.equal(fees.mode, 'legacy');
+    fees.observe(null);
+    fees.observe(50n);
+    assert.deepEqual(fees.current(), { gasPriceWei: 3n * GWEI });
+  });
+
+  it('never offers more than the cap, and never a tip above the offer', () => {
+    const fees = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: false, maxFeeWei: 60n });
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 58n, maxPriorityFeePerGasWei: 8n });
+    fees.observe(11n);
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 60n, maxPriorityFeePerGasWei: 8n });
+    const tight = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: false, maxFeeWei: 5n });
+    assert.deepEqual(tight.current(), { maxFeePerGasWei: 5n, maxPriorityFeePerGasWei: 5n });
+    const legacy = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: true, maxFeeWei: 20n });
+    assert.deepEqual(legacy.current(), { gasPriceWei: 20n });
+  });
+
+  it('keeps its offer while the base fee stands still or a block says nothing of it', () => {
+    const fees = createFees({ baseFeeWei: 7n, tipWei: 1n, legacy: false, maxFeeWei: null });
+    const before = fees.current();
+    fees.observe(7n);
+    fees.observe(null);
+    assert.equal(fees.current(), before);
+  });
+});
+
+describe('readFees()', () => {
+  it('asks for the tip where blocks have a base fee', async () => {
+    const rpc = fakeRpc({ eth_maxPriorityFeePerGas: () => '0x3' });
+    const fees = await readFees(rpc, 10n, AUTO);
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 53n, maxPriorityFeePerGasWei: 3n });
+    assert.equal(rpc.count(), 1);
+  });
+
+  it('offers a tip even where the node says that none is needed, or does not know', async () => {
+    const zero = await readFees(fakeRpc({ eth_maxPriorityFeePerGas: () => '0x0' }), 10n, AUTO);
+    assert.equal(zero.current().maxPriorityFeePerGasWei, 1n);
+    const unknown = fakeRpc({
+      eth_maxPriorityFeePerGas: () => {
+        throw new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist');
+      },
+    });
+    assert.equal((await readFees(unknown, 10n, AUTO)).current().maxPriorityFeePerGasWei, GWEI);
+  });
+
+  it('asks for the gas price where blocks have no base fee', async () => {
+    const rpc = fakeRpc({ eth_gasPrice: () => '0x2540be400' });
+    const fees = await readFees(rpc, null, AUTO);
+    assert.equal(fees.mode, 'legacy');
+    assert.deepEqual(fees.current(), { gasPriceWei: 10n * GWEI });
+  });
+
+  it('--legacy on a chain with a base fee still asks for the tip', async () => {
+    const rpc = fakeRpc({ eth_maxPriorityFeePerGas: () => '0x5' });
+    const fees = await readFees(rpc, 10n, { ...AUTO, legacy: true });
+    assert.deepEqual(fees.current(), { gasPriceWei: 25n });
+  });
+
+  it('a fixed gas price asks for nothing and follows nothing', async () => {
+    const rpc = fakeRpc({});
+    const fees = await readFees(rpc, 10n, { ...AUTO, gasPriceWei: 9n });
+    assert.equal(fees.mode, 'legacy');
+    fees.observe(1000n);
+    assert.deepEqual(fees.current(), { gasPriceWei: 9n });
+    assert.equal(rpc.count(), 0);
+  });
+
+  it('does not take an endpoint that is gone for a node that does not know', async () => {
+    const rpc = fakeRpc({
+      eth_maxPriorityFeePerGas: () => {
+        throw new TransportError('connection refused', 'refused');
+      },
+    });
+    await assert.rejects(readFees(rpc, 10n, AUTO), TransportError);
+  });
+});

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  ether,
+  fundsMissing,
+  indexRanges,
+  listWallets,
+  settleWallets,
+  shortfalls,
+} from '../../../src/chain/funding.js';
+import { Wallet } from '../../../src/chain/wallets.js';
+import { ForeignSenderError, InterruptedError, UnavailableError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+const ETHER = 10n ** 18n;
+
+/** @param {number} index */
+const wallet = (index) => new Wallet(index, `0x${(index + 1).toString(16).padStart(64, '0')}`, `0xaddress${index}`);
+
+describe('indexRanges()', () => {
+  /** @type {Array<[number[], string]>} */
+  const table = [
+    [[], ''],
+    [[7], '7'],
+    [[7, 8], '7..8'],
+    [[0, 1, 2, 5], '0..2, 5'],
+    [[5, 2, 0, 1], '0..2, 5'],
+    [[3, 3, 3, 4], '3..4'],
+    [[9, 10, 11], '9..11'], // by number, not by text
+    [Array.from({ length: 50 }, (_, i) => i).concat(52), '0..49, 52'],
+    [Array.from({ length: 10 }, (_, i) => 2 * i), '0, 2, 4, 6, 8, 10, 12, 14, 16, 18'],
+    [Array.from({ length: 11 }, (_, i) => 2 * i), '0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... (11 in all)'],
+    [Array.from({ length: 30 }, (_, i) => 2 * i), '0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... (30 in all)'],
+  ];
+  for (const [indexes, expected] of table) {
+    it(`${indexes.slice(0, 12).join(',')}: ${expected}`, () => assert.equal(indexRanges(indexes), expected));
+  }
+
+  it('names each index and no other, up to ten ranges', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 12 })), (indexes) => {
+        const named = indexRanges(indexes)
+          .split(', ')
+          .filter((text) => text !== '')
+          .flatMap((text) => {
+            const [from, to = from] = text.split('..').map(Number);
+            return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+          });
+        assert.deepEqual(
+          named,
+          [...new Set(indexes)].sort((a, b) => a - b),
+        );
+      }),
+      { seed: 1 },
+    );
+  });
+
+  it('listWallets() says what they are', () => assert.equal(listWallets([wallet(4), wallet(3)]), 'wallets 3..4'));
+});
+
+describe('shortfalls()', () => {
+  it('is what each wallet has less than it needs, to the wei', () => {
+    const wallets = [wallet(0), wallet(1), wallet(2), wallet(3)];
+    const states = [0n, 9n, 10n, 11n].map((balanceWei) => ({ balanceWei, latest: 0, pending: 0 }));
+    assert.deepEqual(shortfalls(wallets, states, 10n), [
+      { wallet: wallets[0], missingWei: 10n },
+      { wallet: wallets[1], missingWei: 1n },
+    ]);
+    assert.deepEqual(shortfalls(wallets, states, 0n), []);
+  });
+});
+
+describe('fundsMissing()', () => {
+  it('one wallet', () => {
+    const error = fundsMissing([{ wallet: wallet(5), missingWei: ETHER / 2n }], 2n * ETHER);
+    assert.ok(error instanceof UnavailableError);
+    assert.equal(error.exitCode, 69);
+    assert.equal(
+      error.message,
+      "1 wallet has less than the 2.0 ether this run may need, 0.5 ether in all: wallet 5 (0xaddress5) lacks 0.5 ether; fund them with --fund-from or 'stress fund', or set the need with --fund-amount",
+    );
+  });
+
+  it('many wallets: how many, the first three, how much in all', () => {
+    const missing = Array.from({ length: 200 }, (_, i) => ({ wallet: wallet(i), missingWei: ETHER }));
+    const { message } = fundsMissing(missing, ETHER);
+    assert.match(message, /^200 wallets have less than the 1\.0 ether this run may need, 200\.0 ether in all: /);
+    assert.match(message, /lacks 1\.0 ether, 2 \(0xaddress2\) lacks 1\.0 ether, \.\.\.; fund them/);
+    assert.ok(!message.includes('0xaddress3'));
+    assert.ok(!fundsMissing(missing.slice(0, 3), ETHER).message.includes('...'));
+  });
+});
+
+describe('ether()', () => {
+  it('shows every wei', () => {
+    assert.equal(ether(0n), '0.0 ether');
+    assert.equal(ether(1n), '0.000000000000000001 ether');
+    assert.equal(ether(10_000n * ETHER), '10000.0 ether');
+  });
+});
+
+describe('settleWallets()', () => {
+  /**
+   * A node that tells of each wallet, each time it is asked, the next of its states; the last one stays.
+   * @param {Record<string, Array<[number, number]>>} states [latest, pending] by address
+   */
+  function node(states) {
+    /** @type {Record<string, number>} */
+    const asked = {};
+    const rpc = fakeRpc({
+      eth_getBalance: () => '0x5',
+      eth_getTransactionCount: (address, tag) => {
+        const k = Math.min((asked[address + tag] = (asked[address + tag] ?? -1) + 1), states[address].length - 1);
+        return `0x${states[address][k][tag === 'latest' ? 0 : 1].toString(16)}`;
+      },
+    });
+    const clock = createFakeClock();
+    const controller = new AbortController();
+    return { rpc, clock, controller, tools: { rpc, clock, signal: controller.signal, timeoutMs: 1000 } };
+  }
+
+  it('sets the next nonce of settled wallets at once', async () => {
+    const { tools, rpc } = node({ '0xaddress0': [[3, 3]], '0xaddress1': [[0, 0]] });
+    const wallets = [wallet(0), wallet(1)];
+    const states = await settleWallets(tools, wallets);
+    assert.deepEqual(
+      wallets.map(({ nonce }) => nonce),
+      [3, 0],
+    );
+    assert.deepEqual(states[0], { balanceWei: 5n, latest: 3, pending: 3 });
+    assert.equal(rpc.count(), 6);
+  });
+
+  it('waits for what is pending, and asks only for the wallets that are open', async () => {
+    const { tools, rpc, clock } = node({
+      ...{ '0xaddress0': [[3, 3]] },
+      '0xaddress1': [
+        [5, 7],
+        [6, 7],
+        [7, 7],
+      ],
+    });
+    const wallets = [wallet(0), wallet(1)];
+    const settled = settleWallets(tools, wallets);
+    await clock.advance(199);
+    assert.equal(rpc.count(), 6);
+    await clock.advance(201);
+    await settled;
+    assert.deepEqual(
+      wallets.map(({ nonce }) => nonce),
+      [3, 7],
+    );
+    assert.equal(rpc.count(), 12);
+  });
+
+  it('gives up after the time-out and names the wallets', async () => {
+    const { tools, clock } = node({ '0xaddress0': [[3, 4]], '0xaddress1': [[1, 1]] });
+    const failed = caught(() => settleWallets(tools, [wallet(0), wallet(1)]));
+    await clock.advance(1300);
+    const error = await failed;
+    assert.ok(error instanceof UnavailableError);
+    assert.match(error.message, /^wallets 0 still have transactions in the node's pool after 1 s/);
+  });
+
+  it('tells that somebody else mines with a wallet', async () => {
+    const { tools, clock } = node({
+      '0xaddress0': [
+        [3, 4],
+        [6, 7],
+      ],
+    });
+    const failed = caught(() => settleWallets(tools, [wallet(0)]));
+    await clock.advance(200);
+    const error = await failed;
+    assert.ok(error instanceof ForeignSenderError);
+    assert.equal(error.exitCode, 76);
+    assert.match(error.message, /^another sender uses wallets 0: /);
+  });
+
+  it('ends when it is interrupted', async () => {
+    const { tools, clock, controller } = node({ '0xaddress0': [[3, 4]] });
+    const failed = caught(() => settleWallets(tools, [wallet(0)]));
+    await clock.settle();
+    controller.abort();
+    assert.ok((await failed) instanceof InterruptedError);
+    assert.equal(clock.pending(), 0);
+  });
+});

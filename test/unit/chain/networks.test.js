@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  DEV_CHAIN_IDS,
+  PUBLIC_MAINNETS,
+  checkChain,
+  devMnemonicAllowed,
+  isLoopback,
+} from '../../../src/chain/networks.js';
+import { RefusedError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+
+const LOCAL = 'http://127.0.0.1:8545';
+const REMOTE = 'https://rpc.example.org/';
+
+describe('isLoopback()', () => {
+  /** @type {Array<[string, boolean]>} */
+  const table = [
+    ['http://127.0.0.1:8545', true],
+    ['http://127.8.9.10', true],
+    ['http://127.1', true], // a URL writes it out: 127.0.0.1
+    ['http://localhost:1', true],
+    ['http://LOCALHOST', true],
+    ['http://[::1]:8545', true],
+    ['http://user:pass@127.0.0.1/', true],
+    ['http://128.0.0.1', false],
+    ['http://10.0.0.1', false],
+    ['http://0.0.0.0', false],
+    ['http://192.168.1.1', false],
+    ['http://[::2]', false],
+    ['http://127.0.0.1.example.org', false],
+    ['http://localhost.example.org', false],
+    ['http://notlocalhost', false],
+    ['http://127.0.0.1@example.org/', false],
+    ['http://example.org/127.0.0.1', false],
+  ];
+  for (const [url, expected] of table)
+    it(`${url}: ${expected}`, () => assert.equal(isLoopback(new URL(url)), expected));
+});
+
+describe('devMnemonicAllowed()', () => {
+  /** @type {Array<[string, number, boolean]>} */
+  const table = [
+    [LOCAL, 31337, true],
+    [LOCAL, 1337, true],
+    ['http://[::1]:9', 31337, true],
+    [LOCAL, 43112, false],
+    [LOCAL, 1, false],
+    [REMOTE, 31337, false],
+    [REMOTE, 1337, false],
+  ];
+  for (const [url, chainId, expected] of table) {
+    it(`chain ${chainId} at ${url}: ${expected}`, () =>
+      assert.equal(devMnemonicAllowed(new URL(url), chainId), expected));
+  }
+});
+
+describe('checkChain()', () => {
+  /** @type {Array<[string, number, number | null, number | null, RegExp | null]>} URL, what it is, --chain-id, --allow-chain, refusal */
+  const table = [
+    [LOCAL, 31337, null, null, null],
+    [LOCAL, 31337, 31337, null, null],
+    [LOCAL, 424242, null, null, null],
+    [LOCAL, 31337, 1337, null, /^the endpoint is chain 31337, not 1337 as --chain-id says$/],
+    [LOCAL, 1, null, null, /^chain 1 is Ethereum, .*--allow-chain 1$/],
+    [LOCAL, 1, 1, null, /--allow-chain 1$/],
+    [LOCAL, 1, null, 10, /--allow-chain 1$/],
+    [LOCAL, 1, null, 1, null],
+    [REMOTE, 31337, null, null, null],
+    [REMOTE, 1337, null, null, null],
+    [REMOTE, 43112, null, null, null],
+    [REMOTE, 424242, null, null, /^chain 424242 is neither on this machine nor .*--chain-id 424242$/],
+    [REMOTE, 424242, null, 424242, /--chain-id 424242$/],
+    [REMOTE, 424242, 424242, null, null],
+    [REMOTE, 424242, 424243, null, /not 424243 as --chain-id says$/],
+    [REMOTE, 137, 137, null, /^chain 137 is Polygon, .*--allow-chain 137$/],
+    [REMOTE, 137, null, 137, /--chain-id 137$/],
+    [REMOTE, 137, 137, 137, null],
+    [REMOTE, 137, 1, 137, /not 1 as --chain-id says$/],
+    [REMOTE, 0, null, null, /--chain-id 0$/],
+  ];
+  for (const [url, chainId, expected, allowed, refusal] of table) {
+    const flags = [expected && `--chain-id ${expected}`, allowed && `--allow-chain ${allowed}`].filter(Boolean);
+    it(`chain ${chainId} at ${url} ${flags.join(' ')}: ${refusal === null ? 'goes on' : 'refused'}`, async () => {
+      const check = () => checkChain(new URL(url), chainId, expected, allowed);
+      if (refusal === null) return check();
+      const error = await caught(check);
+      assert.ok(error instanceof RefusedError, String(error));
+      assert.equal(error.exitCode, 77);
+      assert.match(error.message, refusal);
+    });
+  }
+
+  it('refuses each public mainnet, near and far, unless it is allowed by its own id', () => {
+    for (const [chainId, name] of PUBLIC_MAINNETS) {
+      for (const url of [LOCAL, REMOTE].map((text) => new URL(text))) {
+        assert.throws(() => checkChain(url, chainId, chainId, null), new RegExp(`chain ${chainId} is ${name}, `));
+        assert.throws(() => checkChain(url, chainId, chainId, chainId + 1), RefusedError);
+        checkChain(url, chainId, chainId, chainId);
+      }
+    }
+  });
+
+  it('knows the networks whose coins are worth most, and takes no development chain for one', () => {
+    const required = {
+      ...{ Ethereum: 1, 'OP Mainnet': 10, Flare: 14, Songbird: 19, 'BNB Smart Chain': 56, Gnosis: 100 },
+      ...{ Polygon: 137, Base: 8453, 'Arbitrum One': 42161, Avalanche: 43114 },
+    };
+    for (const [name, chainId] of Object.entries(required)) assert.equal(PUBLIC_MAINNETS.get(chainId), name);
+    for (const chainId of DEV_CHAIN_IDS) assert.ok(!PUBLIC_MAINNETS.has(chainId), String(chainId));
+  });
+});

@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from '../../../src/chain/rpc.js';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+
+const HTML = '<html><body>Welcome to nginx!</body></html>';
+
+/** @typedef {{id: number, method: string, params: any[], jsonrpc: string}} Asked */
+
+/**
+ * An Rpc over a transport that answers with what `respond` makes of each body.
+ * @param {(body: any) => {status?: number, text: string} | unknown} respond what is no reply yet becomes its JSON text
+ */
+function rpcOver(respond) {
+  /** @type {any[]} */
+  const bodies = [];
+  const rpc = createRpc(
+    {
+      post: async (body, onSent) => {
+        const json = JSON.parse(body);
+        bodies.push(json);
+        onSent?.();
+        const answer = /** @type {any} */ (await respond(json));
+        const isReply = answer !== null && typeof answer === 'object' && typeof answer.text === 'string';
+        return isReply ? { status: 200, ...answer } : { status: 200, text: JSON.stringify(answer) };
+      },
+    },
+    'http://node',
+  );
+  return { rpc, bodies };
+}
+
+/** @param {Asked} asked @param {unknown} [result] */
+const right = ({ id, params }, result = params[0]) => ({ jsonrpc: '2.0', id, result });
+
+/** @param {number} count */
+const requests = (count) => Array.from({ length: count }, (_, i) => ({ method: 'echo', params: [i] }));
+
+/** @param {number} count */
+const numbers = (count) => Array.from({ length: count }, (_, i) => i);
+
+describe('call()', () => {
+  it('asks in JSON-RPC 2.0, with a new id each time, and gives the result', async () => {
+    const { rpc, bodies } = rpcOver((asked) => right(asked));
+    assert.equal(await rpc.call('a', ['x"y'], 'setup'), 'x"y');
+    assert.deepEqual(await rpc.call('b', [{ to: '0x' }, true], 'setup'), { to: '0x' });
+    assert.deepEqual(
+      bodies.map(({ jsonrpc, method }) => [jsonrpc, method]),
+      [
+        ['2.0', 'a'],
+        ['2.0', 'b'],
+      ],
+    );
+    assert.notEqual(bodies[0].id, bodies[1].id);
+  });
+
+  it('gives false, 0, null and an empty text as they are', async () => {
+    for (const result of [false, 0, null, '', []]) {
+      const { rpc } = rpcOver((asked) => right(asked, result));
+      assert.deepEqual(await rpc.call('m', [], 'setup'), result);
+    }
+  });
+
+  it('passes onSent on, and counts calls by their purpose', async () => {
+    const { rpc } = rpcOver((asked) => right(asked));
+    let sent = 0;
+    await rpc.call('m', [1], 'submit', () => (sent += 1));
+    await rpc.call('m', [1], 'submit');
+    await rpc.call('m', [1], 'audit');
+    assert.equal(sent, 1);
+    assert.deepEqual(rpc.callCounts(), { submit: 2, audit: 1 });
+    rpc.callCounts().audit = 99;
+    assert.equal(rpc.callCounts().audit, 1);
+  });
+
+  /** @type {Array<[string, (asked: Asked) => unknown, number, string, unknown]>} code, message and data */
+  const errors = [
+    ['an error object', ({ id }) => ({ id, error: { code: -32000, message: 'no' } }), -32000, 'no', undefined],
+    ['one with data', ({ id }) => ({ id, error: { code: 3, message: 'reverted', data: '0x' } }), 3, 'reverted', '0x'],
+    ['one without an id', () => ({ id: null, error: { code: -32700, message: 'bad' } }), -32700, 'bad', undefined],
+    ['one of HTTP status 400', ({ id }) => reply(400, { id, error: { code: -1, message: 'no' } }), -1, 'no', undefined],
+    ['one that is a text', () => reply(200, { error: 'no token' }), 0, '"no token"', undefined],
+    ['one without a message', ({ id }) => ({ id, error: { code: 5 } }), 5, '{"code":5}', undefined],
+    [
+      'a message with escapes',
+      ({ id }) => ({ id, error: { code: 1, message: 'a\u001b[31m\nb' } }),
+      1,
+      'a [31m b',
+      undefined,
+    ],
+    [
+      'an error beside a result',
+      ({ id }) => ({ id, result: 1, error: { code: 1, message: 'no' } }),
+      1,
+      'no',
+      undefined,
+    ],
+  ];
+  for (const [name, respond, code, message, data] of errors) {
+    it(`${name} is an RpcError`, async () => {
+      const error = await caught(() => rpcOver(respond).rpc.call('eth_call', [], 'setup'));
+      assert.ok(error instanceof RpcError, String(error));
+      assert.equal(error.rpcCode, code);
+      assert.equal(error.rpcMessage, message);
+      assert.equal(error.data, data);
+      assert.equal(error.method, 'eth_call');
+      assert.equal(error.message, `eth_call: ${message} (${code})`);
+    });
+  }
+
+  it('an error whose code is no number has the code 0', async () => {
+    const { rpc } = rpcOver(({ id }) => ({ id, error: { code: 'E_NO', message: 'no' } }));
+    assert.equal((await caught(() => rpc.call('m', [], 'setup'))).rpcCode, 0);
+  });
+
+  it('a null error beside a result is none', async () => {
+    const { rpc } = rpcOver(({ id }) => ({ id, result: 7, error: null }));
+    assert.equal(await rpc.call('m', [], 'setup'), 7);
+  });
+
+  /** @type {Array<[string, (asked: Asked) => unknown, string]>} */
+  const nonsense = [
+    ['the id of another', ({ id }) => ({ id: id + 1, result: 1 }), 'http://node answered m with a foreign id'],
+    ['the id as a text', ({ id }) => ({ id: String(id), result: 1 }), 'http://node answered m with a foreign id'],
+    ['no id', () => ({ result: 1 }), 'http://node answered m with a foreign id'],
+    ['an array', ({ id }) => [{ id, result: 1 }], 'http://node answered m with a foreign id'],
+    ['neither result nor error', ({ id }) => ({ id }), 'http://node answered m without a result'],
+    ['null', () => null, 'http://node answered m without JSON-RPC'],
+    ['a text', () => 'hello', 'http://node answered m without JSON-RPC'],
+    ['a number', () => 5, 'http://node answered m without JSON-RPC'],
+    [
+      'HTML',
+      () => ({ text: HTML }),
+      'http://node does not speak JSON-RPC: it answered "<html><body>Welcome to nginx!</body></ht..."',
+    ],
+    ['an empty body', () => ({ text: '' }), 'http://node does not speak JSON-RPC: it answered an empty body'],
+    ['half a body', () => ({ text: '{"id":1,' }), 'http://node does not speak JSON-RPC: it answered "{"id":1,"'],
+    ['HTTP 401', () => ({ status: 401, text: HTML }), 'http://node refuses us (HTTP 401): check its credentials'],
+    ['HTTP 403', () => ({ status: 403, text: '' }), 'http://node refuses us (HTTP 403): check its credentials'],
+    [
+      'HTTP 404',
+      () => ({ status: 404, text: 'no' }),
+      'http://node has nothing there (HTTP 404): check the path of the URL',
+    ],
+    ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'http://node answered HTTP 429 without JSON-RPC'],
+    ['HTTP 500', () => ({ status: 500, text: HTML }), 'http://node answered HTTP 500 without JSON-RPC'],
+    ['HTTP 204', () => ({ status: 204, text: '' }), 'http://node answered HTTP 204 without JSON-RPC'],
+  ];
+  for (const [name, respond, message] of nonsense) {
+    it(`${name} is a ProtocolError`, async () => {
+      const error = await caught(() => rpcOver(respond).rpc.call('m', [], 'setup'));
+      assert.ok(error instanceof ProtocolError, String(error));
+      assert.equal(error.message, message);
+      assert.equal(error.exitCode, 69);
+    });
+  }
+
+  it('a result is a result whatever the HTTP status is', async () => {
+    for (const status of [200, 201, 500]) {
+      const { rpc } = rpcOver((asked) => reply(status, right(asked, 1)));
+      assert.equal(await rpc.call('m', [], 'setup'), 1);
+    }
+  });
+
+  it('names the endpoint in an error of the transport, and keeps its code', async () => {
+    const { rpc } = rpcOver(() => {
+      throw new TransportError('connection refused', 'refused');
+    });
+    const error = await caught(() => rpc.call('m', [], 'setup'));
+    assert.ok(error instanceof TransportError);
+    assert.equal(error.message, 'http://node: connection refused');
+    assert.equal(error.code, 'transport_refused');
+  });
+});
+
+/** @param {number} status @param {unknown} body */
+function reply(status, body) {
+  return { status, text: JSON.stringify(body) };
+}
+
+describe('batch()', () => {
+  it('answers nothing without a request', async () => {
+    const { rpc, bodies } = rpcOver(() => assert.fail('it asked'));
+    assert.deepEqual(await rpc.batch([], 'setup'), []);
+    assert.equal(bodies.length, 0);
+  });
+
+  it('asks for a single one without a batch', async () => {
+    const { rpc, bodies } = rpcOver((asked) => right(asked));
+    assert.deepEqual(await rpc.batch(requests(1), 'setup'), [0]);
+    assert.ok(!Array.isArray(bodies[0]));
+  });
+
+  it('gives results in the order of the requests, in whatever order they come back', async () => {
+    for (const order of /** @type {Array<(answers: any[]) => any[]>} */ ([
+      (answers) => answers,
+      (answers) => answers.reverse(),
+      (answers) => answers.sort((a, b) => (a.result % 7) - (b.result % 7)),
+    ])) {
+      const { rpc, bodies } = rpcOver((asked) => order(asked.map((/** @type {Asked} */ one) => right(one))));
+      assert.deepEqual(await rpc.batch(requests(250), 'audit'), numbers(250));
+      assert.deepEqual(
+        bodies.map(({ length }) => length),
+        [100, 100, 50],
+      );
+      assert.equal(new Set(bodies.flat().map(({ id }) => id)).size, 250);
+      assert.deepEqual(rpc.callCounts(), { audit: 250 });
+    }
+  });
+
+  it('rejects with the error of one of them', async () => {
+    const { rpc } = rpcOver((asked) =>
+      asked.map((/** @type {Asked} */ one) =>
+        one.params[0] === 3 ? { id: one.id, error: { code: -32000, message: 'no state' } } : right(one),
+      ),
+    );
+    const error = await caught(() => rpc.batch(requests(5), 'setup'));
+    assert.ok(error instanceof RpcError);
+    assert.equal(error.message, 'echo: no state (-32000)');
+  });
+
+  /** @type {Array<[string, (asked: Asked[]) => unknown]>} */
+  const refusals = [
+    [
+      'a single error object',
+      () => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch not supported' } }),
+    ],
+    [
+      'an array of one error',
+      () => [{ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }],
+    ],
+    ['HTTP 413', () => ({ status: 413, text: 'Payload Too Large' })],
+    ['HTTP 500 and HTML', () => ({ status: 500, text: HTML })],
+    ['an empty array', () => []],
+    ['an answer that is missing', (asked) => asked.slice(1).map((one) => right(one))],
+    ['answers without ids', (asked) => asked.map(({ params }) => ({ result: params[0] }))],
+    ['the answer to the first one alone', (asked) => right(asked[0])],
+  ];
+  for (const [name, refuse] of refusals) {
+    it(`refused with ${name}: asks one by one, from then on`, async () => {
+      const { rpc, bodies } = rpcOver((asked) => (Array.isArray(asked) ? refuse(asked) : right(asked)));
+      assert.deepEqual(await rpc.batch(requests(150), 'setup'), numbers(150));
+      assert.deepEqual(await rpc.batch(requests(3), 'setup'), numbers(3));
+      assert.equal(bodies.filter((body) => Array.isArray(body)).length, 1);
+      assert.equal(bodies.filter((body) => !Array.isArray(body)).length, 153);
+    });
+  }
+
+  it('names the real fault when single calls do not work either', async () => {
+    const { rpc } = rpcOver(() => ({ status: 401, text: '' }));
+    const error = await caught(() => rpc.batch(requests(2), 'setup'));
+    assert.match(error.message, /HTTP 401/);
+  });
+
+  it('does not ask one by one when the endpoint is gone', async () => {
+    const { rpc, bodies } = rpcOver(() => {
+      throw new TransportError('no answer in time', 'timeout');
+    });
+    await assert.rejects(rpc.batch(requests(50), 'setup'), TransportError);
+    assert.equal(bodies.length, 1);
+  });
+});
+
+describe('displayUrl()', () => {
+  /** @type {Array<[string, string]>} */
+  const table = [
+    ['http://127.0.0.1:8545', 'http://127.0.0.1:8545'],
+    ['http://127.0.0.1:8545/', 'http://127.0.0.1:8545'],
+    ['http://[::1]:8545/', 'http://[::1]:8545'],
+    ['https://example.org/rpc', 'https://example.org/rpc'],
+    ['http://127.0.0.1:9650/ext/bc/C/rpc', 'http://127.0.0.1:9650/ext/bc/C/rpc'],
+    ['https://user:secret@example.org/rpc', 'https://***@example.org/rpc'],
+    ['https://user@example.org', 'https://***@example.org'],
+    ['https://:secret@example.org', 'https://***@example.org'],
+    ['https://example.org/rpc?apikey=secret', 'https://example.org/rpc?***'],
+    ['https://example.org/?secret', 'https://example.org?***'],
+    ['https://example.org/rpc#secret', 'https://example.org/rpc'],
+    ['https://mainnet.infura.io/v3/0123456789abcdef0123456789abcdef', 'https://mainnet.infura.io/v3/***'],
+    ['https://eth-mainnet.g.alchemy.com/v2/abc-DEF_0123456789xyz/x', 'https://eth-mainnet.g.alchemy.com/v2/***/x'],
+  ];
+  for (const [url, expected] of table) it(url, () => assert.equal(displayUrl(new URL(url)), expected));
+});
+
+describe('submitFailure()', () => {
+  /** What geth 1.17, AvalancheGo 1.13 and anvil 1.7 answer to eth_sendRawTransaction. @type {Array<[string, string]>} */
+  const table = [
+    ['already known', 'already_known'],
+    ['transaction already imported', 'already_known'],
+    ['nonce too low', 'nonce_too_low'],
+    ['nonce too low: next nonce 5, tx nonce 3', 'nonce_too_low'],
+    ['nonce too low: address 0x0000000000000000000000000000000000000001, tx: 0 state: 1', 'nonce_too_low'],
+    ['nonce too high', 'nonce_too_high'],
+    ['nonce too high: tx nonce 70, gapped nonce 6', 'nonce_too_high'],
+    ['replacement transaction underpriced', 'nonce_in_use'],
+    ['replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued', 'nonce_in_use'],
+    ['insufficient funds for gas * price + value: balance 0, tx cost 21000, overshot 21000', 'insufficient_funds'],
+    ['Insufficient funds for gas * price + value', 'insufficient_funds'],
+    ['insufficient funds for gas * price + value: address 0x01 have (0) want (21000)', 'insufficient_funds'],
+    ['transaction underpriced', 'underpriced'],
+    ['transaction underpriced: tip needed 1, tip permitted 0', 'underpriced'],
+    ['transaction underpriced: address 0x01 have gas fee cap (0) < pool minimum fee cap (1)', 'underpriced'],
+    ['max fee per gas less than block base fee: address 0x01, maxFeePerGas: 1, baseFee: 7', 'underpriced'],
+    ['max fee per gas less than block base fee', 'underpriced'],
+    ['txpool is full', 'pool_full'],
+    ['intrinsic gas too low: gas 100, minimum needed 21000', 'rejected'],
+    ['intrinsic gas too high -- tx.gas_limit > env.block.gas_limit', 'rejected'],
+    ['intrinsic gas too low', 'rejected'],
+    ['exceeds block gas limit', 'rejected'],
+    ['invalid sender', 'rejected'],
+    ['only replay-protected (EIP-155) transactions allowed over RPC', 'rejected'],
+    ['max priority fee per gas higher than max fee per gas', 'rejected'],
+    ['invalid sender: invalid chain id for signer: have 5 want 1337', 'rejected'],
+    ['invalid chain id for signer', 'rejected'],
+    ['tx fee (10000.00 ether) exceeds the configured cap (1.00 ether)', 'rejected'],
+    ['', 'rejected'],
+  ];
+  for (const [message, expected] of table) {
+    it(`${message}: ${expected}`, () =>
+      assert.equal(submitFailure(new RpcError('eth_sendRawTransaction', -32000, message)), expected));
+  }
+});
+
+describe('submitFailure() of geth 1.17', () => {
+  it('knows a tip below the minimum', () => {
+    const message = 'transaction gas price below minimum: gas tip cap 0, minimum needed 1';
+    assert.equal(submitFailure(new RpcError('eth_sendRawTransaction', -32000, message)), 'underpriced');
+  });
+});
+
+describe('quantities', () => {
+  /** @type {Array<[unknown, number | null, bigint | null]>} what it is as a number, as an integer; null: refused */
+  const table = [
+    ['0x0', 0, 0n],
+    ['0x1b4', 436, 436n],
+    ['0xFF', 255, 255n],
+    ['0x00ff', 255, 255n],
+    ['0x1fffffffffffff', Number.MAX_SAFE_INTEGER, BigInt(Number.MAX_SAFE_INTEGER)],
+    ['0x20000000000000', null, 2n ** 53n],
+    [`0x${'f'.repeat(64)}`, null, 2n ** 256n - 1n],
+    ['0x', null, 0n],
+    ['', null, null],
+    ['436', null, null],
+    ['1b4', null, null],
+    ['0xg', null, null],
+    ['0x-1', null, null],
+    ['-0x1', null, null],
+    [' 0x1', null, null],
+    ['0x1\n', null, null],
+    ['0x1.5', null, null],
+    [436, null, null],
+    [436n, null, null],
+    [NaN, null, null],
+    [null, null, null],
+    [undefined, null, null],
+    [true, null, null],
+    [{}, null, null],
+    [['0x1'], null, null],
+    ['\u001b[31m', null, null],
+  ];
+  for (const [quantity, number, integer] of table) {
+    it(`${typeof quantity} ${JSON.stringify(String(quantity))}`, async () => {
+      for (const [read, expected] of /** @type {const} */ ([
+        [toNumber, number],
+        [toBigInt, integer],
+      ])) {
+        if (expected !== null) assert.equal(read(quantity), expected);
+        else {
+          const error = await caught(() => read(quantity));
+          assert.ok(error instanceof ProtocolError, String(error));
+          assert.match(error.message, /^expected a quantity such as 0x1b4, got [^\u0000-\u001f]*$/);
+        }
+      }
+    });
+  }
+
+  it('go there and back', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), (n) => assert.equal(toBigInt(toHex(n)), n)),
+      { seed: 5 },
+    );
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (n) => assert.equal(toNumber(toHex(n)), n)),
+      { seed: 5 },
+    );
+  });
+});

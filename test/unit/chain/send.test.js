@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { createFees } from '../../../src/chain/fees.js';
+import { toHex } from '../../../src/chain/rpc.js';
+import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
+import { createSigner } from '../../../src/chain/signer.js';
+import { Wallet } from '../../../src/chain/wallets.js';
+import { InterruptedError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+const ADDRESS = '0xAbCdEf0000000000000000000000000000000001';
+
+/** @returns {never} */
+function noState() {
+  throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
+}
+
+/**
+ * A chain that holds one wallet's transactions.
+ * @param {number} head
+ * @param {number[]} minedIn block of nonce 0, of nonce 1 and so on
+ * @param {number} [prunedBelow] blocks below have no state any more
+ */
+function chainWith(head, minedIn, prunedBelow = 0) {
+  return fakeRpc({
+    eth_blockNumber: () => toHex(head),
+    eth_getTransactionCount: (_, block) =>
+      Number(block) < prunedBelow ? noState() : toHex(minedIn.filter((number) => number <= Number(block)).length),
+    eth_getBlockByNumber: (block) => ({
+      transactions: [
+        { hash: '0xother', from: '0x0000000000000000000000000000000000000002', nonce: '0x0' },
+        ...minedIn.flatMap((number, nonce) =>
+          number === Number(block)
+            ? [{ hash: `0xhash${nonce}`, from: ADDRESS.toLowerCase(), nonce: toHex(nonce) }]
+            : [],
+        ),
+      ],
+    }),
+  });
+}
+
+describe('findMinedTransaction()', () => {
+  it('finds each transaction after the block it is told', async () => {
+    const minedIn = [3, 3, 4, 90, 100];
+    for (const [nonce, blockNumber] of minedIn.entries()) {
+      const rpc = chainWith(100, minedIn);
+      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: `0xhash${nonce}`, blockNumber });
+      assert.ok(rpc.count() <= 2 + Math.ceil(Math.log2(100)), `${rpc.count()} calls`);
+    }
+  });
+
+  it('finds it wherever it is, in a logarithmic number of calls', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc
+          .nat({ max: 5000 })
+          .chain((head) => fc.tuple(fc.constant(head), fc.nat({ max: head }), fc.nat({ max: head }))),
+        async ([head, a, b]) => {
+          const [fromBlock, blockNumber] = [Math.min(a, b), Math.max(a, b)];
+          const rpc = chainWith(head, [blockNumber]);
+          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: '0xhash0', blockNumber });
+          assert.ok(rpc.count() <= 3 + Math.ceil(Math.log2(head + 1)));
+        },
+      ),
+      { seed: 3 },
+    );
+  });
+
+  it('is null when the nonce is not used yet', async () => {
+    assert.equal(await findMinedTransaction(chainWith(100, [3, 50]), ADDRESS, 2, 0), null);
+    assert.equal(await findMinedTransaction(chainWith(0, []), ADDRESS, 0, 0), null);
+  });
+
+  it('goes on where old states are gone', async () => {
+    // The node has states for blocks 80 and later only.
+    assert.deepEqual(await findMinedTransaction(chainWith(100, [90], 80), ADDRESS, 0, 0), {
+      hash: '0xhash0',
+      blockNumber: 90,
+    });
+    // It was mined where there is no state: the search ends at the oldest one that there is.
+    assert.equal(await findMinedTransaction(chainWith(100, [40], 80), ADDRESS, 0, 0), null);
+  });
+
+  it('is null where no state at all is left, or no block', async () => {
+    assert.equal(await findMinedTransaction(chainWith(100, [90], 1000), ADDRESS, 0, 0), null);
+    const rpc = chainWith(100, [90]);
+    const withoutBlocks = fakeRpc({
+      eth_blockNumber: () => '0x64',
+      eth_getTransactionCount: (address, block) => rpc.call('eth_getTransactionCount', [address, block], 'resolve'),
+      eth_getBlockByNumber: () => null,
+    });
+    assert.equal(await findMinedTransaction(withoutBlocks, ADDRESS, 0, 0), null);
+  });
+
+  it('says when the endpoint is gone', async () => {
+    const rpc = fakeRpc({
+      eth_blockNumber: () => '0x64',
+      eth_getTransactionCount: () => {
+        throw new TransportError('connection refused', 'refused');
+      },
+    });
+    await assert.rejects(findMinedTransaction(rpc, ADDRESS, 0, 0), TransportError);
+  });
+});
+
+describe('estimateGas()', () => {
+  it('adds a tenth, rounded up', async () => {
+    assert.equal(
+      await estimateGas(fakeRpc({ eth_estimateGas: () => '0x5208' }), { from: ADDRESS, data: '0x' }),
+      23_101n,
+    );
+    assert.equal(await estimateGas(fakeRpc({ eth_estimateGas: () => '0xb' }), { from: ADDRESS, data: '0x' }), 13n);
+  });
+});
+
+describe('sendAll()', () => {
+  /** @param {import('../../helpers/fake-rpc.js').Handlers} handlers */
+  function setting(handlers) {
+    const rpc = fakeRpc(handlers);
+    const clock = createFakeClock();
+    const controller = new AbortController();
+    const fees = createFees({ baseFeeWei: 1n, tipWei: 1n, legacy: false, maxFeeWei: null });
+    const sender = { rpc, clock, signer: createSigner(), fees, chainId: 1, timeoutMs: 5000, signal: controller.signal };
+    const wallets = [1, 2].map((index) => new Wallet(index, `0x${String(index).repeat(64)}`));
+    const orders = wallets.map((wallet) => ({
+      wallet,
+      to: ADDRESS.toLowerCase(),
+      data: '0x',
+      value: 1n,
+      gasLimit: 21_000n,
+    }));
+    return { rpc, clock, controller, sender, wallets, orders };
+  }
+
+  /** @param {string} hash */
+  const receipt = (hash) => ({ transactionHash: hash, status: '0x1', blockNumber: '0x1', contractAddress: null });
+
+  it('sends each with the next nonce of its wallet, and gives the receipts in order', async () => {
+    let asked = 0;
+    const { clock, sender, wallets, orders } = setting({
+      eth_sendRawTransaction: () => '0x',
+      eth_getTransactionReceipt: (hash) => ((asked += 1) > 3 ? receipt(hash) : null),
+    });
+    wallets[0].nonce = 7;
+    /** @type {number[]} */
+    const progress = [];
+    const sent = sendAll(sender, [...orders, orders[0]], (done) => progress.push(done));
+    await clock.advance(100);
+    const receipts = await sent;
+    assert.equal(new Set(receipts.map(({ transactionHash }) => transactionHash)).size, 3);
+    assert.deepEqual(
+      wallets.map(({ nonce }) => nonce),
+      [9, 1],
+    );
+    assert.deepEqual(progress, [0, 3]);
+  });
+
+  it('takes a transaction that the node has already as sent', async () => {
+    const { sender, orders } = setting({
+      eth_sendRawTransaction: () => {
+        throw new RpcError('eth_sendRawTransaction', -32000, 'already known');
+      },
+      eth_getTransactionReceipt: receipt,
+    });
+    assert.equal((await sendAll(sender, orders)).length, 2);
+  });
+
+  it('names wallet and nonce when somebody else used the nonce', async () => {
+    const { sender, orders, wallets } = setting({
+      eth_sendRawTransaction: () => {
+        throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 5, tx nonce 0');
+      },
+    });
+    const error = await caught(() => sendAll(sender, orders.slice(1)));
+    assert.ok(error instanceof NonceTakenError);
+    assert.equal(error.wallet, wallets[1]);
+    assert.equal(error.nonce, 0);
+    assert.match(error.message, /^wallet 2 \(0x.*\): the node does not take nonce 0: nonce too low/);
+  });
+
+  it('asks one by one where the node answers with an error for what is in no block yet', async () => {
+    let tries = 0;
+    const { clock, sender, orders } = setting({
+      eth_sendRawTransaction: () => '0x',
+      eth_getTransactionReceipt: (hash) => {
+        if ((tries += 1) < 5) throw new RpcError('eth_getTransactionReceipt', -32000, 'cannot query unfinalized data');
+        return receipt(hash);
+      },
+    });
+    const sent = sendAll(sender, orders);
+    await clock.advance(100);
+    assert.equal((await sent).length, 2);
+  });
+
+  it('gives up after the time-out, says how many are missing, and asks ever less often', async () => {
+    const { rpc, clock, sender, orders } = setting({
+      eth_sendRawTransaction: () => '0x',
+      eth_getTransactionReceipt: () => null,
+    });
+    const failed = caught(() => sendAll(sender, orders));
+    await clock.advance(6000);
+    const error = await failed;
+    assert.ok(error instanceof UnavailableError);
+    assert.match(error.message, /^2 of 2 set-up transactions are in no block after 5 s \(the first: 0x[0-9a-f]{64}\)/);
+    assert.ok(rpc.count('eth_getTransactionReceipt') <= 2 * 20, String(rpc.count('eth_getTransactionReceipt')));
+  });
+
+  it('ends when it is interrupted', async () => {
+    const { clock, controller, sender, orders } = setting({
+      eth_sendRawTransaction: () => '0x',
+      eth_getTransactionReceipt: () => null,
+    });
+    const failed = caught(() => sendAll(sender, orders));
+    await clock.advance(100);
+    controller.abort();
+    assert.ok((await failed) instanceof InterruptedError);
+    assert.equal(clock.pending(), 0);
+  });
+});

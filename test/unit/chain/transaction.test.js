@@ -1,0 +1,167 @@
+/** The encoder is our own, so it is held to ethers' bytes, with both signers. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SigningKey, Transaction, getAddress } from 'ethers';
+import fc from 'fast-check';
+import { createEthersSigner, createNativeSigner, createSigner } from '../../../src/chain/signer.js';
+import { signTransaction } from '../../../src/chain/transaction.js';
+import { Wallet } from '../../../src/chain/wallets.js';
+
+const SEED = 20260101;
+/** Of each kind; together well over 2,000. */
+const RUNS = 1100;
+const LARGE_RUNS = 3;
+const LAST_KEY = '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
+
+const signers = [createNativeSigner(), createEthersSigner()].filter((signer) => signer !== null);
+
+/** @param {number} bytes */
+const maxOf = (bytes) => 2n ** BigInt(8 * bytes) - 1n;
+
+/** Where an integer grows by a byte, or its first byte is below 0x10 or not, is where an encoder goes wrong. @param {bigint} max */
+const integer = (max) =>
+  fc.oneof(
+    fc.constantFrom(
+      ...[0n, 1n, 15n, 16n, 127n, 128n, 255n, 256n, 4095n, 4096n, 65_535n, 65_536n, 10n ** 18n].filter((n) => n <= max),
+    ),
+    fc.bigInt({ min: 0n, max }),
+    fc.nat({ max: 31 }).map((bytes) => (maxOf(bytes) < max ? maxOf(bytes) + 1n : max)),
+  );
+
+const nonces = fc.oneof(
+  fc.constantFrom(0, 1, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32, Number.MAX_SAFE_INTEGER - 1),
+  fc.nat({ max: 2 ** 31 - 1 }),
+);
+const chainIds = fc.constantFrom(1, 14, 31_337, 43_112, 1_666_600_000, 2 ** 31, 2 ** 32 + 7, Number.MAX_SAFE_INTEGER);
+const addresses = fc.oneof(
+  fc.constant(null),
+  fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => `0x${Buffer.from(bytes).toString('hex')}`),
+  // As wallets and deployments give them: in mixed case.
+  fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => getAddress(`0x${Buffer.from(bytes).toString('hex')}`)),
+);
+const keys = fc.oneof(
+  { weight: 20, arbitrary: fc.bigInt({ min: 1n, max: BigInt(LAST_KEY) }) },
+  { weight: 1, arbitrary: fc.constantFrom(1n, 2n, BigInt(LAST_KEY)) },
+);
+
+/** @param {fc.Arbitrary<Uint8Array>} bytes */
+const dataFrom = (bytes) => bytes.map((array) => `0x${Buffer.from(array).toString('hex')}`);
+const data = dataFrom(
+  fc.oneof(
+    fc.integer({ min: 0, max: 70 }).chain((length) => fc.uint8Array({ minLength: length, maxLength: length })),
+    fc.uint8Array({ minLength: 1, maxLength: 1 }),
+    fc.uint8Array({ minLength: 256, maxLength: 300, size: 'max' }),
+  ),
+);
+
+const legacyFees = integer(maxOf(12)).map((gasPriceWei) => ({ gasPriceWei }));
+const dynamicFees = fc
+  .tuple(integer(maxOf(12)), integer(maxOf(12)))
+  .map(([a, b]) => ({ maxFeePerGasWei: a > b ? a : b, maxPriorityFeePerGasWei: a > b ? b : a }));
+
+/** @param {fc.Arbitrary<import('../../../src/chain/transaction.js').Fee>} fee @param {fc.Arbitrary<string>} [payload] */
+const transactions = (fee, payload = data) =>
+  fc.record({
+    key: keys,
+    chainId: chainIds,
+    nonce: nonces,
+    gasLimit: integer(maxOf(8)),
+    to: addresses,
+    value: integer(maxOf(32)),
+    data: payload,
+    fee,
+  });
+
+/** @param {import('../../../src/chain/transaction.js').Transaction} transaction @param {string} privateKey */
+function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey) {
+  const isLegacy = fee.gasPriceWei !== undefined;
+  const transaction = Transaction.from({
+    type: isLegacy ? 0 : 2,
+    ...{ chainId, nonce, gasLimit, to, value, data },
+    ...(isLegacy
+      ? { gasPrice: fee.gasPriceWei }
+      : { maxFeePerGas: fee.maxFeePerGasWei, maxPriorityFeePerGas: fee.maxPriorityFeePerGasWei }),
+  });
+  transaction.signature = new SigningKey(privateKey).sign(transaction.unsignedHash);
+  const { r, s } = transaction.signature;
+  return { raw: transaction.serialized, hash: transaction.hash, r, s };
+}
+
+/** @param {import('../../../src/chain/transaction.js').Transaction & {key: bigint}} generated */
+function split({ key, ...transaction }) {
+  return { transaction, privateKey: `0x${key.toString(16).padStart(64, '0')}` };
+}
+
+describe('signTransaction() gives the bytes of ethers', () => {
+  for (const [
+    kind,
+    fee,
+  ] of /** @type {Array<[string, fc.Arbitrary<import('../../../src/chain/transaction.js').Fee>]>} */ ([
+    ['legacy (EIP-155)', legacyFees],
+    ['dynamic fee (EIP-1559)', dynamicFees],
+  ])) {
+    it(`${kind}: random transactions, each signer`, () => {
+      let shortR = 0;
+      let shortS = 0;
+      /** @param {any} generated */
+      const check = (generated) => {
+        const { transaction, privateKey } = split(generated);
+        const expected = byEthers(transaction, privateKey);
+        if (expected.r.startsWith('0x00')) shortR += 1;
+        if (expected.s.startsWith('0x00')) shortS += 1;
+        for (const signer of signers) {
+          const { raw, hash } = signTransaction(transaction, Buffer.from(privateKey.slice(2), 'hex'), signer);
+          assert.equal(raw.toLowerCase(), expected.raw, signer.name); // an address in mixed case keeps its case
+          assert.equal(hash, expected.hash, signer.name);
+        }
+      };
+      fc.assert(fc.property(transactions(fee), check), { seed: SEED, numRuns: RUNS });
+      const large = dataFrom(fc.uint8Array({ minLength: 60_000, maxLength: 70_000, size: 'max' }));
+      fc.assert(fc.property(transactions(fee, large), check), { seed: SEED, numRuns: LARGE_RUNS });
+      // One signature in 256 has an r, and one an s, that starts with a zero byte: they must have been among them.
+      assert.ok(shortR > 0, 'no short r came up: choose another seed');
+      assert.ok(shortS > 0, 'no short s came up: choose another seed');
+    });
+
+    it(`${kind}: data of every length from 0 to 70, and around 256 and 65,536`, () => {
+      const lengths = [...Array.from({ length: 71 }, (_, i) => i), 254, 255, 256, 257, 65_535, 65_536];
+      const [base] = fc.sample(transactions(fee), { seed: SEED, numRuns: 1 });
+      const { transaction, privateKey } = split(base);
+      for (const length of lengths) {
+        // Only a single byte is encoded by its value: below 0x80 it is its own encoding.
+        for (const byte of length === 1 ? ['00', '7f', '80', 'ff'] : ['ab']) {
+          const changed = { ...transaction, data: `0x${byte.repeat(length)}` };
+          const { raw } = signTransaction(changed, Buffer.from(privateKey.slice(2), 'hex'), signers[0]);
+          assert.equal(raw.toLowerCase(), byEthers(changed, privateKey).raw, `${length} bytes of ${byte}`);
+        }
+      }
+    });
+  }
+
+  it('takes a priority fee and a fee that are left out as zero', () => {
+    const transaction = { chainId: 1, nonce: 0, gasLimit: 21_000n, to: null, value: 0n, data: '0x', fee: {} };
+    const { raw } = signTransaction(transaction, Buffer.alloc(32, 1), signers[0]);
+    const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
+    assert.deepEqual([maxFeePerGas, maxPriorityFeePerGas], [0n, 0n]);
+  });
+});
+
+describe('signers', () => {
+  it('the native one is there on this platform, and is the one that is chosen', (t) => {
+    const native = createNativeSigner();
+    if (native === null) return t.skip(`no binary of secp256k1 for ${process.platform} ${process.arch}`);
+    assert.equal(native.name, 'secp256k1');
+    assert.equal(createSigner().name, 'secp256k1');
+  });
+
+  it('a wallet signs with its own key', () => {
+    const key = `0x${'11'.repeat(32)}`;
+    const wallet = new Wallet(0, key);
+    const transaction = {
+      ...{ chainId: 1, nonce: 5, gasLimit: 21_000n, to: wallet.address, value: 1n, data: '0x' },
+      fee: { gasPriceWei: 7n },
+    };
+    for (const signer of signers)
+      assert.equal(Transaction.from(wallet.sign(transaction, signer).raw).from, wallet.address);
+  });
+});

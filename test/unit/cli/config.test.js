@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { inspect } from 'node:util';
+import { readInvocation } from '../../../src/cli/config.js';
+import { COMMANDS, OPTIONS, envName, optionsOf } from '../../../src/cli/options.js';
+import { InputError, UsageError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const KEY = '1a'.repeat(32);
+const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+
+/** @param {string} line words with nothing to quote in them */
+const words = (line) => line.split(' ').filter((word) => word !== '');
+
+/**
+ * @param {string | string[]} argv
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+async function read(argv, env = {}) {
+  const invocation = await readInvocation(typeof argv === 'string' ? words(argv) : argv, env, '1.2.3');
+  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
+  return invocation;
+}
+
+/** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] @returns {Promise<Error & {exitCode: number}>} */
+function refused(argv, env) {
+  return caught(() => read(argv, env));
+}
+
+/** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] */
+async function textOf(argv, env = {}) {
+  const invocation = await readInvocation(typeof argv === 'string' ? words(argv) : argv, env, '1.2.3');
+  if (invocation.kind !== 'text') assert.fail('it is a command');
+  return invocation.text;
+}
+
+/** @param {import('node:test').TestContext} t @param {unknown} json */
+function configFile(t, json) {
+  const file = join(temporaryFolder(t), 'config.json');
+  writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
+  return file;
+}
+
+describe('readInvocation(): values', () => {
+  it('gives a frozen Config with every option of the command, and null for those of others', async () => {
+    const { command, config, warnings } = await read('-t 200 -o 0');
+    assert.equal(command, 'run');
+    assert.deepEqual(warnings, []);
+    assert.ok(Object.isFrozen(config) && Object.isFrozen(config.redacted));
+    const { redacted, connections, ...values } = config;
+    assert.ok(connections > 0);
+    assert.deepEqual(values, {
+      ...{ threads: 200, offset: 0, rpc: null, chainId: null, allowChain: null, durationMs: null, intervalMs: 5000 },
+      ...{ drainTimeoutMs: 30_000, txTimeoutMs: 60_000, keys: null, mnemonic: null, hdPath: "m/44'/60'/0'/0" },
+      ...{ fundFrom: null, fundAmountWei: null, to: null, workload: 'counter', contracts: null, inclusion: 'auto' },
+      ...{ transport: 'undici', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
+      ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
+      ...{ logLevel: 'warn', logFile: null },
+    });
+    assert.equal(redacted.command, 'run');
+  });
+
+  /** @type {Array<[string, string, unknown]>} */
+  const table = [
+    ['-t 5 -o 250', 'offset', 250],
+    ['-t5', 'threads', 5],
+    ['-t=5', 'threads', 5],
+    ['--threads 5', 'threads', 5],
+    ['--threads=5', 'threads', 5],
+    ['-vt 5', 'verbose', true],
+    ['-t 5 -vq', 'quiet', true],
+    ['-v -t 5 -v', 'verbose', true],
+    ['-t 5 --verbose=false', 'verbose', false],
+    ['-t 5 -d 5m', 'durationMs', 300_000],
+    ['-t 5 --tx-timeout 250ms', 'txTimeoutMs', 250],
+    ['-t 5 --fund-amount 0.5', 'fundAmountWei', 5n * 10n ** 17n],
+    ['-t 5 --gas-price 2', 'gasPriceWei', 2_000_000_000n],
+    ['-t 5 --max-fee 1wei', 'maxFeeWei', 1n],
+    ['-t 5 --legacy', 'legacy', true],
+    ['-t 5 --out=-', 'out', '-'],
+    ['-t 5 --out run.json', 'out', 'run.json'],
+    ['-t 5 --chain-id 9007199254740991', 'chainId', Number.MAX_SAFE_INTEGER],
+    ['-t 1 -o 2147483647', 'offset', 2 ** 31 - 1],
+  ];
+  for (const [line, key, expected] of table) {
+    it(line, async () => assert.deepEqual(/** @type {any} */ ((await read(line)).config)[key], expected));
+  }
+
+  it('a minus alone is a value, for standard output', async () => {
+    assert.equal((await read('-t 5 --out -')).config.out, '-');
+    assert.equal((await read('--out - -t 5')).config.out, '-');
+  });
+
+  it('a value may start with a minus: it is refused for what it is', async () => {
+    assert.equal((await refused('-t 5 -o -3')).message, '-o (--offset) must be at least 0, not "-3"');
+    assert.equal((await refused('-t -5')).message, '-t (--threads) must be at least 1, not "-5"');
+    assert.equal((await refused('-t=-5')).message, '-t (--threads) must be at least 1, not "-5"');
+  });
+
+  it('so is one with a unit', async () => {
+    assert.match((await refused('-t 5 -d -5s')).message, /^-d \(--duration\) must be a duration/);
+  });
+});
+
+describe('readInvocation(): where a value comes from', () => {
+  /** @type {Array<[string, boolean, boolean, boolean, number]>} flag, environment, file, interval in ms */
+  const table = [
+    ['the default', false, false, false, 5000],
+    ['the file', false, false, true, 3000],
+    ['the environment before the file', false, true, true, 2000],
+    ['the environment', false, true, false, 2000],
+    ['the flag before all', true, true, true, 1000],
+    ['the flag before the environment', true, true, false, 1000],
+    ['the flag before the file', true, false, true, 1000],
+  ];
+  for (const [name, byFlag, byEnv, byFile, expected] of table) {
+    it(name, async (t) => {
+      const file = configFile(t, { interval: '3s' });
+      const argv = [...['-t', '5', ...(byFlag ? ['--interval', '1s'] : []), ...(byFile ? ['--config', file] : [])]];
+      const { config } = await read(argv, byEnv ? { STRESS_INTERVAL: '2s' } : {});
+      assert.equal(config.intervalMs, expected);
+    });
+  }
+
+  it('each option has a name of its own in the environment, and it is read', async () => {
+    const names = OPTIONS.map(envName);
+    assert.equal(new Set(names).size, names.length);
+    for (const name of names) assert.match(name, /^STRESS_[A-Z_]+$/);
+    const { config } = await read('', {
+      ...{ STRESS_THREADS: '7', STRESS_TX_TIMEOUT: '9s', STRESS_FUNDER_KEY: KEY, STRESS_LEGACY: 'true' },
+      ...{ STRESS_RPC: 'http://127.0.0.1:1/', STRESS_MNEMONIC: MNEMONIC },
+    });
+    assert.deepEqual(
+      [config.threads, config.txTimeoutMs, config.fundFrom, config.legacy, config.rpc?.href, config.mnemonic],
+      [7, 9000, KEY, true, 'http://127.0.0.1:1/', MNEMONIC],
+    );
+  });
+
+  it('names that are not ours are not read: Kubernetes puts some there', async () => {
+    await read('-t 5', { STRESS_SERVICE_HOST: '10.0.0.1', STRESS_SERVICE_PORT: '80', STRESS_FUND_FROM: 'no' });
+    await read('-t 5', { STRESS_PORT: 'tcp://10.0.0.1:80' }); // ours, but of another command
+  });
+
+  it('an empty variable is as good as none', async () => {
+    assert.equal((await read('-t 5', { STRESS_INTERVAL: '', STRESS_MNEMONIC: '' })).config.intervalMs, 5000);
+  });
+
+  it('the message names where the wrong value came from', async (t) => {
+    assert.match((await refused('', { STRESS_THREADS: 'abc' })).message, /^STRESS_THREADS must be a whole number/);
+    assert.match((await refused('-t 5', { STRESS_QUIET: 'yes' })).message, /^STRESS_QUIET must be true or false/);
+    const file = configFile(t, { threads: 0 });
+    assert.match((await refused(`--config ${file}`)).message, /^"threads" in the config file must be at least 1/);
+    assert.match((await refused('--threads abc')).message, /^-t \(--threads\) must be/);
+    assert.match((await refused('-t 5 --tx-timeout 5')).message, /^--tx-timeout must be/);
+  });
+
+  it('the environment names the config file, too', async (t) => {
+    const file = configFile(t, { threads: 3 });
+    assert.equal((await read('', { STRESS_CONFIG: file })).config.threads, 3);
+  });
+});
+
+describe('readInvocation(): the config file', () => {
+  it('takes texts, numbers and booleans', async (t) => {
+    const file = configFile(t, { threads: 5, offset: '10', legacy: true, verbose: false, duration: '5s' });
+    const { config } = await read(['--config', file]);
+    assert.deepEqual(
+      [config.threads, config.offset, config.legacy, config.verbose, config.durationMs],
+      [5, 10, true, false, 5000],
+    );
+  });
+
+  /** @type {Array<[string, unknown, RegExp]>} */
+  const table = [
+    ['no JSON', '{"threads": 5', /^cannot use the config file .*: it is not valid JSON$/],
+    ['an array', [], /is not a JSON object of options$/],
+    ['null', 'null', /is not a JSON object of options$/],
+    ['an unknown option', { thread: 5 }, /: unknown option "thread": did you mean --threads\?$/],
+    ['an option of another command', { port: 1 }, /: unknown option "port"/],
+    ['a nested value', { threads: { n: 5 } }, /: "threads" must be a string, a number or a boolean$/],
+    ['null as a value', { threads: null }, /: "threads" must be a string, a number or a boolean$/],
+    ['__proto__', '{"__proto__": 1}', /: unknown option "__proto__"/],
+  ];
+  for (const [name, json, message] of table) {
+    it(`refuses ${name}`, async (t) => {
+      const error = await refused(['-t', '5', '--config', configFile(t, json)]);
+      assert.ok(error instanceof InputError, String(error));
+      assert.equal(error.exitCode, 65);
+      assert.match(error.message, message);
+    });
+  }
+
+  it('says when there is none', async (t) => {
+    const folder = temporaryFolder(t);
+    const missing = await refused(['-t', '5', '--config', join(folder, 'no.json')]);
+    assert.match(missing.message, /no\.json: no such file$/);
+    assert.match((await refused(['-t', '5', '--config', folder])).message, /: EISDIR$/);
+    for (const error of [missing]) assert.ok(error instanceof InputError);
+  });
+
+  it('does not quote the file: it may hold a key', async (t) => {
+    const error = await refused(['-t', '5', '--config', configFile(t, `{"fund-from": "${KEY}" "x"`)]);
+    assert.ok(!error.message.includes(KEY));
+  });
+
+  it('is refused when it is given twice', async (t) => {
+    const file = configFile(t, { interval: '1s' });
+    assert.ok((await refused(['-t', '5', '--config', file, '--config', file])) instanceof UsageError);
+  });
+});
+
+describe('readInvocation(): bad usage', () => {
+  /** @type {Array<[string[], RegExp, NodeJS.ProcessEnv?]>} */
+  const table = [
+    [[], /^-t \(--threads\) is missing/],
+    [words('-o 5'), /^-t \(--threads\) is missing/],
+    [words('-t'), /^-t \(--threads\) needs a value \(N\)$/],
+    [['-t', ''], /^-t \(--threads\) needs a value \(N\)$/],
+    [['--threads='], /^-t \(--threads\) needs a value \(N\)$/],
+    [words('-t 5 --rpc'), /^--rpc needs a value \(URL\)$/],
+    [words('-t 0'), /^-t \(--threads\) must be at least 1, not "0"$/],
+    [words('-t 1.5'), /^-t \(--threads\) must be a whole number, not "1\.5"$/],
+    [words('-t abc'), /^-t \(--threads\) must be a whole number, not "abc"$/],
+    [words('-t 1e3'), /^-t \(--threads\) must be a whole number, not "1e3"$/],
+    [words('-t 100001'), /^-t \(--threads\) must be at most 100000/],
+    [words('-t 99999999999999999999'), /^-t \(--threads\) must be at most 100000/],
+    [words('-t 5 -t 6'), /^-t \(--threads\) is given 2 times: once is enough$/],
+    [words('-t 5 --threads 6 -t 7'), /^-t \(--threads\) is given 3 times: once is enough$/],
+    [words('-t 5 -o 1 -o 1'), /^-o \(--offset\) is given 2 times: once is enough$/],
+    [words('-t 5 -d 5s --duration 6s'), /^-d \(--duration\) is given 2 times/],
+    [words('-t 5 -o 2147483648'), /^-o \(--offset\) must be at most 2147483647/],
+    [words('-t 5 -o 2147483647'), /^-o 2147483647 and -t 5 go beyond wallet 2147483647, /],
+    [words('-t 5 --thread 6'), /^unknown option --thread: did you mean --threads\?; see stress --help$/],
+    [words('-t 5 --durration 5s'), /^unknown option --durration: did you mean --duration\?/],
+    [words('-t 5 --txtimeout 5s'), /^unknown option --txtimeout: did you mean --tx-timeout\?/],
+    [words('-t 5 --zzzzzzzzz'), /^unknown option --zzzzzzzzz; see stress --help$/],
+    [words('-t 5 -x'), /^unknown option -x/],
+    [words('-t 5 --no-verbose'), /^unknown option --no-verbose/],
+    [words('-t 5 --tx.timeout 5s'), /^unknown option --tx\.timeout: did you mean --tx-timeout\?/],
+    [words('-t 5 --txTimeout 5s'), /^unknown option --txTimeout/],
+    [['-t', '5', '--\u001b[31mred'], /^unknown option --\[31mred|^unknown option -- \[31mred/],
+    [words('nod -t 5'), /^unknown command "nod": did you mean node\?; see stress --help$/],
+    [words('zzzzzzzz'), /^unknown command "zzzzzzzz"; see stress --help$/],
+    [words('run -t 5'), /^unknown command "run"/],
+    [words('toString -t 5'), /^unknown command "toString"/],
+    [words('node -t 5 extra'), /^unexpected argument "extra"$/],
+    [
+      words('node -t 5 --rpc http://x'),
+      /^--rpc is an option of stress, stress fund, stress reclaim, not of stress node$/,
+    ],
+    [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress run$/],
+    [words('-t 5 -d 30'), /^-d \(--duration\) must be a duration with its unit/],
+    [words('-t 5 --interval 0s'), /^--interval must be at least 100ms/],
+    [words('-t 5 --workload foo'), /^--workload must be one of counter/],
+    [words('-t 5 --inclusion foo'), /^--inclusion must be one of auto, blocks, receipts/],
+    [words('-t 5 --transport foo'), /^--transport must be one of undici/],
+    [words('-t 5 --connections 0'), /^--connections must be at least 1/],
+    [words('-t 5 --log-level loud'), /^--log-level must be one of/],
+    [words('-t 5 --rpc nonsense'), /^--rpc must be a URL/],
+    [words('-t 5 --hd-path 44/60'), /^--hd-path must be a derivation path/],
+    [words('-t 5 --keys k --mnemonic m'), /^--keys and --mnemonic exclude each other/],
+    [words('-t 5 --keys k'), /^--keys and --mnemonic exclude each other/, { STRESS_MNEMONIC: MNEMONIC }],
+    [words('-t 5 --gas-price 1 --max-fee 1'), /^--gas-price and --max-fee exclude each other$/],
+    [words('-t 5 --allow-chain 1 --chain-id 2'), /^--allow-chain and --chain-id name different chains$/],
+    [words('fund -t 5 --fund-from f'), /^stress fund needs an endpoint: --rpc URL$/],
+    [words('fund -t 5 --rpc http://x'), /^stress fund needs a funder: /],
+    [words('reclaim -t 5 --fund-from f'), /^stress reclaim needs an endpoint: --rpc URL$/],
+    [words('reclaim -t 5 --rpc http://x'), /^stress reclaim needs a receiver: /],
+    [words('reclaim -t 5 --rpc http://x --to 0x1'), /^--to must be an address/],
+    [words('-t 5'), /^CI is set and there is no --duration/, { CI: 'true' }],
+    [words('-t 5'), /^CI is set and there is no --duration/, { CI: '1' }],
+    [words('-t 5'), /^CI is set and there is no --duration/, { CI: 'True' }],
+  ];
+  for (const [argv, message, env] of table) {
+    it(`${JSON.stringify(argv.join(' '))}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, async () => {
+      const error = await refused(argv, env);
+      assert.ok(error instanceof UsageError, String(error));
+      assert.equal(error.exitCode, 64);
+      assert.match(error.message, message);
+    });
+  }
+
+  it('an option that has the name of a method of objects', async () => {
+    for (const name of ['constructor', 'toString', 'hasOwnProperty']) {
+      assert.ok((await refused(['-t', '5', `--${name}`, '1'])) instanceof UsageError, name);
+    }
+  });
+
+  it('an empty value for a flag', async () => {
+    assert.ok((await refused('-t 5 --verbose=')) instanceof UsageError);
+  });
+
+  it('CI is no reason where the job ends, or is not set', async () => {
+    await read('-t 5 -d 5s', { CI: 'true' });
+    await read('-t 5', { CI: 'true', STRESS_DURATION: '5s' });
+    await read('-t 5', { CI: '' });
+    await read('-t 5', { CI: 'false' });
+    await read('node -t 5', { CI: 'true' });
+  });
+
+  it('the commands take what they need', async () => {
+    assert.equal((await read('node -t 5 --port 8546')).command, 'node');
+    assert.equal((await read('fund -t 5 --rpc http://x --fund-from f')).command, 'fund');
+    assert.equal((await read('reclaim -t 5 --rpc http://x --fund-from f')).command, 'reclaim');
+    const { config } = await read('reclaim -t 5 --rpc http://x --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
+    assert.equal(config.to, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
+    assert.equal((await read('-t 5 --allow-chain 1 --chain-id 1')).config.allowChain, 1);
+  });
+});
+
+describe('readInvocation(): secrets', () => {
+  it('are redacted in what the run file states', async () => {
+    const { config } = await read(['-t', '5', '--rpc', 'https://u:pass@h.org/v3/0123456789abcdef0123456789?k=1'], {
+      ...{ STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: KEY },
+    });
+    const shown = inspect(config.redacted) + JSON.stringify(config.redacted);
+    for (const secret of [MNEMONIC, 'sausage', KEY, 'pass', '0123456789', 'k=1'])
+      assert.ok(!shown.includes(secret), secret);
+    assert.equal(config.redacted.mnemonic, '[redacted]');
+    assert.equal(config.redacted.fundFrom, '[redacted]');
+    assert.equal(config.redacted.rpc, 'https://***@h.org/v3/***?***');
+  });
+
+  it('what is redacted can be written as JSON', async () => {
+    const { config } = await read('-t 5 --max-fee 1wei --fund-amount 1');
+    assert.equal(config.redacted.maxFeeWei, '1');
+    assert.equal(config.redacted.fundAmountWei, '1000000000000000000');
+    assert.equal(config.redacted.mnemonic, null);
+    JSON.stringify(config.redacted);
+  });
+
+  /** @type {Array<[string, string[], NodeJS.ProcessEnv, RegExp | null]>} */
+  const table = [
+    ['a mnemonic on the command line', ['--mnemonic', MNEMONIC], {}, /^--mnemonic on .*use STRESS_MNEMONIC instead$/],
+    ['a mnemonic in the environment', [], { STRESS_MNEMONIC: MNEMONIC }, null],
+    ['a key on the command line', ['--fund-from', KEY], {}, /^--fund-from on .*use STRESS_FUNDER_KEY instead$/],
+    ['the same with 0x', ['--fund-from', `0x${KEY}`], {}, /^--fund-from on /],
+    ['a file with a key', ['--fund-from', 'key.txt'], {}, null],
+    ['a key in the environment', [], { STRESS_FUNDER_KEY: KEY }, null],
+  ];
+  for (const [name, argv, env, warning] of table) {
+    it(`${name}: ${warning === null ? 'no warning' : 'a warning'}`, async () => {
+      const { warnings } = await read(['-t', '5', ...argv], env);
+      assert.equal(warnings.length, warning === null ? 0 : 1);
+      if (warning !== null) assert.match(warnings[0], warning);
+      for (const text of warnings) assert.ok(!text.includes(KEY) && !text.includes('sausage'));
+    });
+  }
+
+  it('a secret in a config file is no warning: it is in no process list', async (t) => {
+    const file = configFile(t, { mnemonic: MNEMONIC });
+    assert.deepEqual((await read(['-t', '5', '--config', file])).warnings, []);
+  });
+
+  it('a URL that is none is not quoted when it may hold credentials', async () => {
+    const { message } = await refused('-t 5 --rpc http//user:secret@host');
+    assert.ok(!message.includes('secret'), message);
+  });
+
+  it('nor when its path may hold a key', async () => {
+    const { message } = await refused('-t 5 --rpc mainnet.example.org/v3/0123456789abcdef0123456789abcdef');
+    assert.ok(!message.includes('0123456789abcdef'), message);
+  });
+});
+
+describe('readInvocation(): help', () => {
+  it('states every option of the command, its default and its environment', async () => {
+    for (const command of /** @type {Array<keyof typeof COMMANDS>} */ (Object.keys(COMMANDS))) {
+      const page = await textOf(command === 'run' ? '--help' : `${command} --help`);
+      const help = page.slice(page.indexOf('Options:'));
+      for (const { name, alias, fallback, isFlag } of optionsOf(command)) {
+        assert.match(
+          help,
+          new RegExp(`^ +${alias === undefined ? '' : `-${alias}, `}--${name}\\b`, 'm'),
+          `${command} ${name}`,
+        );
+        if (fallback !== undefined && isFlag !== true) assert.ok(help.includes(`[default: ${fallback}]`), name);
+      }
+      for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
+        assert.doesNotMatch(help, new RegExp(`^ +(-\\w, )?--${name}\\b`, 'm'), `${command} ${name}`);
+      }
+      assert.match(help, /STRESS_TX_TIMEOUT/);
+      assert.doesNotMatch(page, /undefined|null|\[object/);
+    }
+  });
+
+  it('the first page lists the commands', async () => {
+    const help = await textOf('-h');
+    for (const command of ['node', 'fund', 'reclaim']) assert.match(help, new RegExp(`stress ${command}\\s`));
+  });
+
+  it('is given whatever else is wrong, but not for a command that does not exist', async () => {
+    await textOf('--help -t abc --zzz');
+    assert.match((await caught(() => textOf('nod --help'))).message, /unknown command/);
+  });
+
+  it('--version', async () => assert.equal(await textOf('--version'), '1.2.3'));
+});

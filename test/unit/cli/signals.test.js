@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { connectSignals } from '../../../src/cli/signals.js';
+import { InternalError } from '../../../src/errors.js';
+import { Stop } from '../../../src/run/stop.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+const EVENTS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException', 'unhandledRejection'];
+
+/** @param {import('node:test').TestContext} t */
+function connected(t) {
+  // The test runner listens, too; what is emitted by hand is for us alone.
+  const before = new Map(EVENTS.map((event) => [event, process.rawListeners(event)]));
+  for (const event of EVENTS) process.removeAllListeners(event);
+  const stop = new Stop();
+  const clock = createFakeClock();
+  const disconnect = connectSignals(stop, clock);
+  t.after(() => {
+    disconnect();
+    for (const [event, listeners] of before) {
+      assert.equal(process.listenerCount(event), 0, event);
+      for (const listener of listeners) process.on(event, /** @type {(...args: any[]) => void} */ (listener));
+    }
+  });
+  return { stop, clock };
+}
+
+describe('connectSignals()', () => {
+  /** @type {Array<[NodeJS.Signals, string, number]>} */
+  const table = [
+    ['SIGINT', 'interrupted', 130],
+    ['SIGTERM', 'terminated', 143],
+    ['SIGHUP', 'hangup', 129],
+  ];
+  for (const [signal, reason, exitCode] of table) {
+    it(`${signal}: first an end, then at once`, async (t) => {
+      const { stop, clock } = connected(t);
+      process.emit(signal);
+      assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], [reason, [exitCode], false]);
+      await clock.advance(1000);
+      process.emit(signal);
+      assert.equal(stop.now.aborted, true);
+    });
+  }
+
+  it('a second signal of another kind ends at once as well, and the first reason stays', async (t) => {
+    const { stop, clock } = connected(t);
+    process.emit('SIGINT');
+    await clock.advance(1000);
+    process.emit('SIGTERM');
+    assert.deepEqual([stop.reason, stop.now.aborted], ['interrupted', true]);
+  });
+
+  it('the same wish twice, as npm passes it on, is one; but not for ever', async (t) => {
+    const { stop, clock } = connected(t);
+    for (let i = 0; i < 3; i += 1) {
+      process.emit('SIGINT');
+      await clock.advance(100);
+    }
+    assert.equal(stop.now.aborted, false);
+    await clock.advance(100);
+    process.emit('SIGINT');
+    assert.equal(stop.now.aborted, true);
+  });
+
+  for (const event of /** @type {const} */ (['uncaughtException', 'unhandledRejection'])) {
+    it(`${event} is a bug of ours, and ends the run in good order`, (t) => {
+      const { stop } = connected(t);
+      process.emit(/** @type {any} */ (event), new Error('boom'));
+      assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['internal', [70], false]);
+      assert.ok(stop.errors[0] instanceof InternalError);
+      assert.match(stop.errors[0].message, /^unexpected: boom\. This is a bug of stress$/);
+    });
+  }
+
+  for (const [name, thrown] of /** @type {Array<[string, unknown]>} */ ([
+    ['null', null],
+    ['a text', 'what'],
+  ])) {
+    it(`a rejection with ${name}, which is no Error`, (t) => {
+      const { stop } = connected(t);
+      process.emit(/** @type {any} */ ('unhandledRejection'), /** @type {any} */ (thrown));
+      assert.deepEqual(stop.exitCodes, [70]);
+    });
+  }
+
+  it('a reader that goes away ends the run in good order', (t) => {
+    const { stop } = connected(t);
+    process.stdout.emit('error', new Error('write EPIPE'));
+    assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [], false]);
+  });
+
+  it('a terminal that goes away is no end', (t) => {
+    const { stop } = connected(t);
+    process.stderr.emit('error', new Error('write EIO'));
+    assert.equal(stop.drain.aborted, false);
+  });
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  address,
+  amount,
+  anyText,
+  duration,
+  endpoint,
+  flag,
+  hdPath,
+  oneOf,
+  wholeNumber,
+} from '../../../src/cli/values.js';
+import { caught } from '../../helpers/caught.js';
+
+/**
+ * @param {string} name
+ * @param {(text: string) => unknown} parse
+ * @param {Array<[string, unknown]>} table text, and its value or the message that refuses it
+ */
+function describeTable(name, parse, table) {
+  describe(name, () => {
+    for (const [text, expected] of table) {
+      if (expected instanceof RegExp) {
+        it(`refuses ${JSON.stringify(text)}`, async () => {
+          const error = await caught(() => parse(text));
+          assert.match(error.message, expected);
+          // Behind the name of an option it has to be a sentence on one line.
+          assert.doesNotMatch(error.message, /[\n\u001b]/);
+        });
+      } else {
+        it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(parse(text), expected));
+      }
+    }
+  });
+}
+
+const NOT_WHOLE = /^must be a whole number, not "/;
+describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
+  ['1', 1],
+  ['1000', 1000],
+  ['+7', 7],
+  ['007', 7],
+  ['0', /^must be at least 1, not "0"$/],
+  ['-1', /^must be at least 1, not "-1"$/],
+  ['1001', /^must be at most 1000, not "1001"$/],
+  ['9'.repeat(400), /^must be at most 1000, not "9{60}\.\.\."$/],
+  ['1.5', NOT_WHOLE],
+  ['1.0', NOT_WHOLE],
+  ['1e2', NOT_WHOLE],
+  ['0x10', NOT_WHOLE],
+  ['1_000', NOT_WHOLE],
+  ['1,000', NOT_WHOLE],
+  ['', NOT_WHOLE],
+  [' ', NOT_WHOLE],
+  [' 5', NOT_WHOLE],
+  ['5\n', NOT_WHOLE],
+  ['５', NOT_WHOLE],
+  ['five', NOT_WHOLE],
+  ['NaN', NOT_WHOLE],
+  ['Infinity', NOT_WHOLE],
+  ['--5', NOT_WHOLE],
+  ['\u001b[31m', NOT_WHOLE],
+]);
+
+describe('wholeNumber()', () => {
+  it('reads every whole number in its range, and no other', () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), fc.maxSafeInteger(), fc.maxSafeInteger(), (a, b, value) => {
+        const [min, max] = [Math.min(a, b), Math.max(a, b)];
+        const parse = wholeNumber(min, max);
+        if (value >= min && value <= max) assert.equal(parse(String(value)), value);
+        else assert.throws(() => parse(String(value)), /must be at (least|most)/);
+      }),
+      { seed: 8 },
+    );
+  });
+});
+
+const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 5m or 1h, not "/;
+describeTable('duration(100)', duration(100), [
+  ['250ms', 250],
+  ['100ms', 100],
+  ['30s', 30_000],
+  ['5m', 300_000],
+  ['1h', 3_600_000],
+  ['0.5s', 500],
+  ['1.5h', 5_400_000],
+  ['0596h', 2_145_600_000],
+  ['99ms', /^must be at least 100ms, not "99ms"$/],
+  ['0s', /^must be at least 100ms/],
+  ['597h', /^must be at most 24 days, not "597h"$/],
+  [`${'9'.repeat(400)}h`, /^must be at most 24 days/],
+  ['30', NO_DURATION],
+  ['', NO_DURATION],
+  ['s', NO_DURATION],
+  ['5 s', NO_DURATION],
+  ['5sec', NO_DURATION],
+  ['5S', NO_DURATION],
+  ['-5s', NO_DURATION],
+  ['.5s', NO_DURATION],
+  ['5.s', NO_DURATION],
+  ['1e3ms', NO_DURATION],
+  ['1m30s', NO_DURATION],
+  ['5s\n', NO_DURATION],
+  ['soon', NO_DURATION],
+]);
+describeTable('duration(0)', duration(0), [['0s', 0]]);
+
+const NO_AMOUNT = /^must be an amount such as 0\.5, 2ether or 1000wei \(ether without a unit\), not "/;
+describeTable("amount('ether')", amount('ether'), [
+  ['1', 10n ** 18n],
+  ['0.5', 5n * 10n ** 17n],
+  ['0', 0n],
+  ['2ether', 2n * 10n ** 18n],
+  ['3gwei', 3n * 10n ** 9n],
+  ['1000wei', 1000n],
+  ['0.000000000000000001', 1n],
+  ['0.0000000000000000001', /^has more decimals than its unit, ether, has/],
+  ['0.5wei', /^has more decimals than its unit, wei, has: "0\.5wei"$/],
+  ['', NO_AMOUNT],
+  ['-1', NO_AMOUNT],
+  ['1e18', NO_AMOUNT],
+  ['1 ether', NO_AMOUNT],
+  ['1eth', NO_AMOUNT],
+  ['0x10', NO_AMOUNT],
+]);
+describeTable("amount('gwei')", amount('gwei'), [
+  ['1.5', 1_500_000_000n],
+  ['1ether', 10n ** 18n],
+  ['x', /^must be an amount such as 0\.5, 2gwei or 1000wei \(gwei without a unit\)/],
+]);
+
+describeTable('endpoint()', endpoint, [
+  ['http://127.0.0.1:8545', new URL('http://127.0.0.1:8545')],
+  ['https://user:pass@example.org/rpc?key=1', new URL('https://user:pass@example.org/rpc?key=1')],
+  ['ws://127.0.0.1:8546', /WebSocket endpoints are not supported yet$/],
+  ['wss://example.org', /WebSocket endpoints are not supported yet$/],
+  ['ftp://example.org', /^must start with http:\/\/ or https:\/\/, not "ftp:"$/],
+  ['localhost:8545', /^must start with http:\/\/ or https:\/\/, not "localhost:"$/],
+  ['127.0.0.1:8545', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/ or https:\/\/ before it$/],
+  ['http://', /^must be a URL/],
+  ['http://127.0.0.1:99999', /^must be a URL/],
+  ['', /^must be a URL/],
+  ['http//user:secret@example.org', /before it$/],
+  ['http://us%er:secret@example.org', /percent-encoded/],
+]);
+
+describeTable('oneOf()', oneOf(['auto', 'blocks']), [
+  ['auto', 'auto'],
+  ['blocks', 'blocks'],
+  ['Auto', /^must be one of auto, blocks, not "Auto"$/],
+  ['', /^must be one of/],
+  ['toString', /^must be one of/],
+]);
+
+describeTable('hdPath()', hdPath, [
+  ["m/44'/60'/0'/0", "m/44'/60'/0'/0"],
+  ['m', 'm'],
+  ["m/2147483647'", "m/2147483647'"],
+  ['m/2147483648', /^has an index of 2147483648 or more$/],
+  ["44'/60'", /^must be a derivation path such as m\/44'\/60'\/0'\/0/],
+  ['m/', /^must be a derivation path/],
+  ['m//0', /^must be a derivation path/],
+  ["m/44''", /^must be a derivation path/],
+  ['m/x', /^must be a derivation path/],
+  ['m/-1', /^must be a derivation path/],
+  ['', /^must be a derivation path/],
+]);
+
+describeTable('address()', address, [
+  ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'],
+  ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266', '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'],
+  ['0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266', /^must be an address .*valid checksum/],
+  ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb9226', /^must be an address/],
+  ['vitalik.eth', /^must be an address/],
+  ['', /^must be an address/],
+]);
+
+describeTable('anyText()', anyText, [
+  ['a', 'a'],
+  [' a ', ' a '],
+  ['', /^must not be empty$/],
+  [' \t', /^must not be empty$/],
+]);
+
+describeTable('flag()', flag, [
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  ['yes', /^must be true or false, not "yes"$/],
+  ['TRUE', /^must be true or false/],
+  ['', /^must be true or false/],
+]);

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createClock } from '../../src/clock.js';
+import { createFakeClock } from '../helpers/clock.js';
+
+/** Long enough that a test which waited for it would be noticed. */
+const LONG_MS = 60_000;
+
+describe('createClock()', () => {
+  it('counts whole microseconds, forwards', () => {
+    const clock = createClock();
+    const first = clock.nowUs();
+    const second = clock.nowUs();
+    assert.ok(Number.isInteger(first) && Number.isInteger(second) && second >= first);
+    assert.ok(Math.abs(clock.wallMs() - Date.now()) < 1000);
+  });
+
+  it('calls back once, unless it is cancelled', async () => {
+    const clock = createClock();
+    /** @type {string[]} */
+    const called = [];
+    const cancel = clock.after(() => called.push('cancelled'), 0);
+    cancel();
+    await new Promise((/** @type {(value?: undefined) => void} */ resolve) => clock.after(resolve, 0));
+    await clock.sleep(0);
+    assert.deepEqual(called, []);
+  });
+});
+
+for (const [name, create] of /** @type {const} */ ([
+  ['the real clock', createClock],
+  ['the fake clock', createFakeClock],
+])) {
+  describe(`${name}: sleep()`, () => {
+    it('ends when the signal aborts', async () => {
+      const controller = new AbortController();
+      const slept = create().sleep(LONG_MS, controller.signal);
+      controller.abort();
+      await slept;
+    });
+
+    it('does not begin when the signal has aborted', () => create().sleep(LONG_MS, AbortSignal.abort()));
+
+    it('leaves no listener behind', async () => {
+      const controller = new AbortController();
+      const clock = create();
+      let listeners = 0;
+      const { signal } = controller;
+      const spy = /** @type {AbortSignal} */ (
+        /** @type {unknown} */ ({
+          aborted: false,
+          addEventListener: () => (listeners += 1),
+          removeEventListener: () => (listeners -= 1),
+        })
+      );
+      const slept = clock.sleep(0, spy);
+      if ('advance' in clock) await /** @type {ReturnType<typeof createFakeClock>} */ (clock).advance(0);
+      await slept;
+      assert.equal(listeners, 0);
+      assert.equal(signal.aborted, false);
+    });
+  });
+}
+
+describe('the fake clock', () => {
+  it('runs what became due, in the order in which it was due', async () => {
+    const clock = createFakeClock({ startUs: 0 });
+    /** @type {Array<[string, number]>} */
+    const order = [];
+    const note = (/** @type {string} */ name) => () => order.push([name, clock.nowUs()]);
+    clock.after(note('b'), 20);
+    clock.after(note('a'), 10);
+    clock.after(note('c'), 20);
+    clock.after(note('never'), 31);
+    clock.after(note('cancelled'), 5)();
+    void (async () => {
+      for (let i = 0; i < 2; i += 1) {
+        await clock.sleep(12.5);
+        note('sleeper')();
+      }
+    })();
+    await clock.advance(30);
+    assert.deepEqual(order, [
+      ['a', 10_000],
+      ['sleeper', 12_500],
+      ['b', 20_000],
+      ['c', 20_000],
+      ['sleeper', 25_000],
+    ]);
+    assert.equal(clock.nowUs(), 30_000);
+    assert.equal(clock.pending(), 1);
+  });
+});

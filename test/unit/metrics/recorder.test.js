@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { InternalError } from '../../../src/errors.js';
+import { Recorder } from '../../../src/metrics/recorder.js';
+import { STAGES, stagesUs, totalUs } from '../../../src/metrics/sample.js';
+import { caught } from '../../helpers/caught.js';
+import { runRecorder, sampleOf } from '../../helpers/samples.js';
+
+const START = 1000;
+const END = 5000;
+
+function closedWindow() {
+  const recorder = new Recorder([10, 11, 12], START);
+  recorder.closeWindow(END);
+  return recorder;
+}
+
+describe('sample', () => {
+  it('the stages of a verified one add up to its total', () => {
+    const sample = sampleOf({ startUs: 77 });
+    assert.deepEqual(stagesUs(sample), { queuedUs: 100, submitUs: 200, inclusionUs: 300, readBackUs: 400 });
+    assert.equal(totalUs(sample), 1000);
+  });
+
+  it('where a transport does not tell when it wrote, the time is part of the next stage', () => {
+    assert.deepEqual(stagesUs(sampleOf({ sentAtUs: null })), {
+      ...{ queuedUs: 0, submitUs: 300, inclusionUs: 300, readBackUs: 400 },
+    });
+    const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(
+      sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null }),
+    );
+    assert.equal(queuedUs + submitUs + inclusionUs + readBackUs, 1000);
+  });
+});
+
+describe('Recorder: counts', () => {
+  it('counts each outcome once, by wallet and by code', () => {
+    const recorder = new Recorder([7, 8], 0);
+    /** @type {Array<[number, Partial<import('../../../src/metrics/sample.js').Sample>]>} */
+    const ended = [
+      [0, { outcome: 'verified' }],
+      [0, { outcome: 'failed', code: 'reverted' }],
+      [1, { outcome: 'failed', code: 'reverted' }],
+      [1, { outcome: 'failed', code: 'wrong_count' }],
+      [1, { outcome: 'timed_out' }],
+      [1, { outcome: 'abandoned' }],
+    ];
+    for (const [position, given] of ended) {
+      recorder.start(position, 0);
+      recorder.add(sampleOf({ position, ...given }));
+    }
+    recorder.start(0, 0);
+    assert.deepEqual(recorder.counts, {
+      ...{ scheduled: 7, dropped: 0, started: 7, verified: 1, failed: 3, timedOut: 1, abandoned: 1 },
+    });
+    assert.deepEqual(recorder.failures, { reverted: 2, wrong_count: 1 });
+    assert.deepEqual([...recorder.startedBy], [3, 4]);
+    assert.deepEqual([...recorder.endedBy], [2, 4]);
+    assert.deepEqual([...recorder.verifiedBy], [1, 0]);
+    recorder.assertConservation(new Map([[0, 1]]));
+  });
+
+  it('an interval holds what happened since the last one, and nothing of it twice', () => {
+    const recorder = new Recorder([0], START);
+    recorder.start(0, START);
+    recorder.add(sampleOf({ startUs: START }));
+    recorder.start(0, START);
+    const first = recorder.rotate(3000);
+    recorder.add(sampleOf({ startUs: START, endedAtUs: START + 4000, outcome: 'failed', code: 'reverted' }));
+    const second = recorder.rotate(6000);
+    const third = recorder.rotate(6500);
+
+    assert.deepEqual([first.startUs, first.endUs, second.startUs, second.endUs], [START, 3000, 3000, 6000]);
+    assert.deepEqual([first.counts.started, first.counts.verified, first.latency.count], [2, 1, 1]);
+    assert.deepEqual([second.counts.started, second.counts.failed, second.latency.count], [0, 1, 0]);
+    assert.deepEqual(first.failures, {});
+    assert.deepEqual(second.failures, { reverted: 1 });
+    assert.deepEqual(Object.values(third.counts), [0, 0, 0, 0, 0, 0, 0]);
+    assert.equal(recorder.counts.started, 2);
+  });
+});
+
+describe('Recorder: the window', () => {
+  it('an operation counts as started where it starts, both borders inside', () => {
+    const recorder = closedWindow();
+    for (const nowUs of [START - 1, START, 3000, END, END + 1]) recorder.start(0, nowUs);
+    assert.equal(recorder.windowCounts.started, 3);
+    assert.equal(recorder.counts.started, 5);
+  });
+
+  it('each instant counts where it lies', () => {
+    const recorder = closedWindow();
+    // From before its start, over its whole length, to after its end.
+    recorder.add(sampleOf({ startUs: START - 300, endedAtUs: 2000 }));
+    recorder.add(
+      sampleOf({ startUs: 2000, acceptedAtUs: END, includedAtUs: END + 1, endedAtUs: END + 2, sentAtUs: 2001 }),
+    );
+    assert.deepEqual(recorder.windowCounts, {
+      ...{ started: 0, accepted: 2, included: 1, verified: 1, failed: 0, timedOut: 0 },
+    });
+  });
+
+  it('verified counts by when the effect was read back, both borders inside', () => {
+    const recorder = closedWindow();
+    for (const endedAtUs of [START - 1, START, END, END + 1]) {
+      recorder.add(sampleOf({ startUs: endedAtUs - 1000, endedAtUs }));
+    }
+    assert.equal(recorder.windowCounts.verified, 2);
+    assert.equal(recorder.counts.verified, 4);
+  });
+
+  it('latency is that of the operations due inside, those that end in the drain included', () => {
+    const recorder = closedWindow();
+    for (const startUs of [START - 1, START, END, END + 1]) recorder.add(sampleOf({ startUs }));
+    assert.equal(recorder.total.count, 2);
+    assert.equal(recorder.total.sumUs, 2000);
+    assert.equal(recorder.stages.readBack.sumUs, 800);
+  });
+
+  it('a timed out one counts in the latency with the time it was waited for, and in no stage', () => {
+    const recorder = closedWindow();
+    recorder.add(sampleOf({ startUs: START, outcome: 'timed_out', endedAtUs: START + 60_000, includedAtUs: null }));
+    assert.equal(recorder.total.maxUs, 60_000);
+    assert.equal(recorder.timedOut.count, 1);
+    assert.equal(recorder.stages.queued.count, 0);
+    assert.equal(recorder.windowCounts.timedOut, 0); // it ended in the drain
+    assert.equal(recorder.windowCounts.accepted, 1);
+    assert.equal(recorder.windowCounts.included, 0);
+  });
+
+  it('failed and abandoned ones count in no latency', () => {
+    const recorder = closedWindow();
+    recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
+    recorder.add(sampleOf({ startUs: START, outcome: 'abandoned', endedAtUs: END }));
+    assert.equal(recorder.total.count, 0);
+    assert.equal(recorder.interval.latency.count, 0);
+    assert.equal(recorder.windowCounts.failed, 1);
+    assert.ok(!('abandoned' in recorder.windowCounts));
+  });
+
+  it('ends once', () => {
+    const recorder = new Recorder([0], START);
+    recorder.closeWindow(3000);
+    recorder.closeWindow(9000);
+    assert.equal(recorder.endUs, 3000);
+    recorder.start(0, 3001);
+    assert.equal(recorder.windowCounts.started, 0);
+  });
+});
+
+describe('Recorder: stages', () => {
+  it('sum up to the latency exactly, over any verified samples', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6))), (list) => {
+        const recorder = new Recorder([0], 0);
+        for (const [startUs, ...durations] of list) {
+          const [sentAtUs, acceptedAtUs, includedAtUs, endedAtUs] = durations.map((_, i) =>
+            durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
+          );
+          recorder.add(sampleOf({ startUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }));
+        }
+        const { total, stages } = recorder;
+        assert.equal(
+          total.sumUs,
+          STAGES.reduce((sum, stage) => sum + stages[stage].sumUs, 0),
+        );
+        for (const stage of STAGES) assert.equal(stages[stage].count, total.count);
+      }),
+      { seed: 7 },
+    );
+  });
+
+  it('that do not are a bug, and it names the operation', async () => {
+    const recorder = new Recorder([3], 0);
+    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, sentAtUs: NaN })));
+    assert.ok(error instanceof InternalError);
+    assert.match(error.message, /^the stages of wallet 3, nonce 9 are no parts of its latency: /);
+  });
+
+  it('a stage of negative length is a bug, and it names the operation', async () => {
+    const recorder = new Recorder([3], 0);
+    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, includedAtUs: 200 })));
+    assert.ok(error instanceof InternalError, String(error));
+    assert.match(error.message, /wallet 3, nonce 9/);
+  });
+});
+
+describe('Recorder: conservation', () => {
+  /** @param {(recorder: Recorder) => void} breakIt @param {Array<[number, number]>} [inFlight] */
+  async function violation(breakIt, inFlight = []) {
+    const recorder = new Recorder([100, 101, 102], 0);
+    for (const position of [0, 1, 2]) {
+      recorder.start(position, 0);
+      recorder.add(sampleOf({ position }));
+    }
+    recorder.assertConservation(new Map());
+    breakIt(recorder);
+    const error = await caught(() => recorder.assertConservation(new Map(inFlight)));
+    assert.ok(error instanceof InternalError);
+    assert.equal(error.exitCode, 70);
+    return error.message;
+  }
+
+  it('holds for a whole run, at each step', () => {
+    assert.doesNotThrow(runRecorder);
+  });
+
+  it('a sample that was not counted', async () => {
+    const message = await violation((recorder) => recorder.start(1, 0));
+    assert.equal(
+      message,
+      'conservation is broken for wallet 101: scheduled 4 = dropped 0 + started 4; started 4 = verified 3 + failed 0 + timed out 0 + abandoned 0 + in flight 0. This is a bug of stress',
+    );
+  });
+
+  it('a sample that was counted twice', async () => {
+    assert.match(await violation((recorder) => recorder.add(sampleOf({ position: 2 }))), /^.* for wallet 102: /);
+  });
+
+  it('a sample of one wallet that was counted for another: the totals are right, the wallets are not', async () => {
+    const message = await violation((recorder) => {
+      recorder.start(0, 0);
+      recorder.add(sampleOf({ position: 1 }));
+    });
+    assert.match(message, /for wallet 100, 101: .*started 4 = verified 4 /);
+  });
+
+  it('an operation in flight that was never started', async () => {
+    assert.match(await violation(() => {}, [[2, 1]]), /for wallet 102: .*in flight 1/);
+  });
+
+  it('an operation that was scheduled, but neither dropped nor started', async () => {
+    const message = await violation((recorder) => (recorder.counts.scheduled += 1));
+    assert.match(message, /for wallet \(none alone\): scheduled 4 = dropped 0 \+ started 3;/);
+  });
+
+  it('many wallets: the first five are named', async () => {
+    const recorder = new Recorder(
+      Array.from({ length: 20 }, (_, i) => i),
+      0,
+    );
+    for (let position = 0; position < 20; position += 1) recorder.start(position, 0);
+    const error = await caught(() => recorder.assertConservation(new Map()));
+    assert.match(error.message, /for wallet 0, 1, 2, 3, 4: /);
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { OutputError } from '../../../src/errors.js';
+import { createLog } from '../../../src/output/log.js';
+import { caught } from '../../helpers/caught.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const SECRET = '1a'.repeat(32);
+const LOG = new URL('../../../src/output/log.js', import.meta.url).href;
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {(log: import('pino').Logger) => void} write
+ * @param {string} [logLevel] of the file it is the same or, for warn, info
+ */
+function logged(t, write, logLevel = 'warn') {
+  const logFile = join(temporaryFolder(t), 'log');
+  // On the screen only errors; these tests write none.
+  write(createLog({ logLevel, logFile, quiet: true }));
+  const text = readFileSync(logFile, 'utf8');
+  const lines = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+  return { text, lines };
+}
+
+describe('createLog(): the file', () => {
+  it('holds one JSON object a line', (t) => {
+    const { lines } = logged(t, (log) => {
+      log.info({ wallets: 5 }, 'funded');
+      log.warn('careful');
+    });
+    assert.deepEqual(
+      lines.map(({ level, msg }) => [level, msg]),
+      [
+        [30, 'funded'],
+        [40, 'careful'],
+      ],
+    );
+    assert.equal(lines[0].wallets, 5);
+    for (const { time } of lines) assert.ok(Math.abs(time - Date.now()) < 60_000);
+  });
+
+  it('tells more than the screen by default, and exactly what is asked for otherwise', (t) => {
+    const write = (/** @type {import('pino').Logger} */ log) => {
+      log.debug('debug');
+      log.info('info');
+      log.warn('warn');
+    };
+    const said = (/** @type {string} */ level) => logged(t, write, level).lines.map(({ msg }) => msg);
+    assert.deepEqual(said('warn'), ['info', 'warn']);
+    assert.deepEqual(said('info'), ['info', 'warn']);
+    assert.deepEqual(said('debug'), ['debug', 'info', 'warn']);
+    assert.deepEqual(said('error'), []);
+    assert.deepEqual(said('silent'), []);
+  });
+
+  it('is appended to', (t) => {
+    const logFile = join(temporaryFolder(t), 'log');
+    for (const name of ['first', 'second']) createLog({ logLevel: 'warn', logFile, quiet: true }).info(name);
+    assert.equal(readFileSync(logFile, 'utf8').trim().split('\n').length, 2);
+  });
+
+  it('that cannot be written is found at once', async (t) => {
+    const logFile = join(temporaryFolder(t), 'no', 'log');
+    const error = await caught(() => createLog({ logLevel: 'warn', logFile, quiet: true }));
+    assert.ok(error instanceof OutputError, String(error));
+    assert.match(error.message, /^cannot write the log file .*no\/log: /);
+  });
+});
+
+describe('createLog(): secrets', () => {
+  for (const name of ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password']) {
+    it(`${name} is not shown`, (t) => {
+      const { text, lines } = logged(t, (log) => {
+        log.info({ [name]: SECRET }, 'at the top');
+        log.info({ config: { [name]: SECRET, threads: 5 } }, 'one level down');
+        log.child({ [name]: SECRET }).info('of a child');
+      });
+      assert.ok(!text.includes(SECRET), text);
+      assert.equal(lines.length, 3);
+      assert.equal(lines[0][name], '[redacted]');
+      assert.equal(lines[1].config.threads, 5);
+    });
+  }
+
+  it('further down, and in arrays', (t) => {
+    const { text } = logged(t, (log) => {
+      log.info({ run: { config: { mnemonic: SECRET } } }, 'two levels down');
+      log.info({ wallets: [{ privateKey: SECRET }] }, 'in an array');
+    });
+    assert.ok(!text.includes(SECRET), text);
+  });
+});
+
+describe('createLog(): the screen', () => {
+  /**
+   * @param {string} statement with `log` and `secret`
+   * @param {{logLevel?: string, quiet?: boolean}} [options]
+   */
+  function onScreen(statement, { logLevel = 'warn', quiet = false } = {}) {
+    const script = `
+      const { createLog } = await import(${JSON.stringify(LOG)});
+      const secret = ${JSON.stringify(SECRET)};
+      const log = createLog({ logLevel: ${JSON.stringify(logLevel)}, logFile: null, quiet: ${quiet} });
+      ${statement}`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+      encoding: 'utf8',
+    });
+    assert.equal(stdout, '');
+    return stderr;
+  }
+
+  it('is standard error, for people: no colours in a pipe, no secrets', () => {
+    const text = onScreen("log.warn({ privateKey: secret, wallets: 5 }, 'careful'); log.info('not this');");
+    assert.match(text, /^WARN: careful \{.*"wallets":5.*\}\n$/);
+    assert.ok(!text.includes(SECRET));
+    assert.doesNotMatch(text, /\u001b/);
+  });
+
+  it('with --quiet only errors', () => {
+    assert.equal(onScreen("log.warn('careful'); log.error('broken');", { quiet: true }), 'ERROR: broken\n');
+  });
+
+  it('nothing at all when it is silent', () => {
+    assert.equal(onScreen("log.error('broken');", { logLevel: 'silent' }), '');
+  });
+
+  it('nothing at all when it is silent and quiet', () => {
+    assert.equal(onScreen("log.error('broken');", { logLevel: 'silent', quiet: true }), '');
+  });
+});
