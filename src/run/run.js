@@ -174,11 +174,13 @@ function whatTheNodeDoesNotSay({ clientVersion, genesisHash }) {
  * @param {import('./stop.js').Stop} stop
  * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
  */
-async function auditUnlessHurried(parts, { drainTimeoutMs }, stop) {
+async function auditUnlessHurried(parts, { drainTimeoutMs, requestTimeoutMs }, stop) {
   const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
   if (stop.now.aborted) return hurried();
   try {
-    return { report: await audit({ ...parts, timeoutMs: drainTimeoutMs, signal: stop.now }), reason: '' };
+    // A request that was given up may still arrive for as long as it could have been answered.
+    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
+    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return hurried();
     const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);

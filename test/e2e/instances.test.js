@@ -92,20 +92,31 @@ async function assertProven(accuser, stderr, first) {
 }
 
 /**
- * Two instances that begin to send at the same moment, whatever their set-up took.
+ * Two instances that begin to send at the same moment, whatever their set-up took. When one of them has ended, as
+ * it should long before its duration, the other one is asked to.
  * @param {import('node:test').TestContext} t
  * @param {Instance[]} instances
- * @param {string[]} more arguments
+ * @param {string[]} [more] arguments
+ * @returns {Promise<Array<import('../helpers/cli.js').StressResult & {instance: Instance}>>} the one that ended first is the first
  */
-async function runTogether(t, instances, more) {
+async function collide(t, instances, more = []) {
   const gates = startTogether(instances.length);
-  return Promise.all(
-    instances.map(async ({ args }, i) => {
+  /** @type {Array<import('../helpers/cli.js').StressResult & {instance: Instance}>} */
+  const results = [];
+  const all = await Promise.all(
+    instances.map(async (one, i) => {
       const proxy = await startProxy(url, gates[i]);
       t.after(proxy.close);
-      return runStress(args(proxy.url, ...more));
+      return spawnStress(one.args(proxy.url, '-d', '20s', '--interval', '1s', ...more));
     }),
   );
+  await Promise.all(
+    all.map(async ({ done }, i) => {
+      results.push({ ...(await done), instance: instances[i] });
+      all.forEach(({ child }) => child.kill('SIGTERM'));
+    }),
+  );
+  return results;
 }
 
 test('two instances with offsets 0 and 20 share a chain: both exact, not a single failure', async (t) => {
@@ -151,36 +162,38 @@ test('overlapping slices that send at the same time are found while running, wit
     const { code, stderr } = await runStress(args(url, '-d', '100ms'));
     assert.equal(code, 0, stderr);
   }
-  const results = await runTogether(t, instances, ['-d', '4s', '--interval', '1s']);
-  const accusers = results.map(({ code }, i) => ({ code, i })).filter(({ code }) => code !== 0);
-  assert.ok(accusers.length > 0, 'at least one of them has found out');
-  for (const { code, i } of accusers) {
-    assert.equal(code, 76, results[i].stderr);
-    await assertProven(instances[i], results[i].stderr, 90);
-    const { end: reason, audit, failures } = readJson(instances[i].out);
-    assert.equal(reason, 'foreign_sender', 'found while running, not at the end');
-    assert.equal(audit.exact, false);
-    const accused = audit.foreign.map((/** @type {any} */ { walletIndex }) => walletIndex);
-    assert.ok(accused.every((/** @type {number} */ index) => index >= 90 && index <= 99));
-    assert.deepEqual(
-      Object.keys(failures).filter((name) => !['nonce_in_use', 'nonce_too_low', 'wrong_count'].includes(name)),
-      [],
-    );
-  }
-  for (const [i, { code }] of results.entries()) {
-    if (code === 0) assert.equal(readJson(instances[i].out).audit.exact, true, 'the other one lost nothing');
-  }
+  const [first, second] = await collide(t, instances);
+  assert.equal(first.code, 76, first.stderr);
+  await assertProven(first.instance, first.stderr, 90);
+  const { end, audit, failures } = readJson(first.instance.out);
+  assert.equal(end, 'foreign_sender', 'found while running, not at the end');
+  assert.equal(audit.exact, false);
+  const accused = audit.foreign.map((/** @type {any} */ { walletIndex }) => walletIndex);
+  assert.ok(accused.every((/** @type {number} */ index) => index >= 90 && index <= 99));
+  const expected = ['nonce_in_use', 'nonce_too_low', 'wrong_count'];
+  assert.deepEqual(
+    Object.keys(failures).filter((name) => !expected.includes(name)),
+    [],
+  );
+  await assertUnharmed(second, 90);
 });
 
+/**
+ * The other one has lost nothing, or has found out as well.
+ * @param {import('../helpers/cli.js').StressResult & {instance: Instance}} result
+ * @param {number} overlap first wallet that both claim
+ */
+async function assertUnharmed({ code, stderr, instance: one }, overlap) {
+  if (code === 76) return assertProven(one, stderr, overlap);
+  assert.equal(code, 143, stderr);
+  if (existsSync(one.out)) assert.equal(readJson(one.out).audit.exact, true);
+}
+
 test('overlapping slices that deploy their counters at the same time are found out, with proof', async (t) => {
-  const instances = [instance(t, 140), instance(t, 150)];
-  const results = await runTogether(t, instances, ['-d', '3s', '--interval', '1s']);
-  const codes = results.map(({ code }) => code);
-  assert.ok(codes.includes(76), `exit codes ${codes}: ${results.map(({ stderr }) => stderr)}`);
-  for (const [i, { code, stderr }] of results.entries()) {
-    if (code === 0) assert.equal(readJson(instances[i].out).audit.exact, true);
-    else await assertProven(instances[i], stderr, 150);
-  }
+  const [first, second] = await collide(t, [instance(t, 140), instance(t, 150)]);
+  assert.equal(first.code, 76, first.stderr);
+  await assertProven(first.instance, first.stderr, 150);
+  await assertUnharmed(second, 150);
 });
 
 test('two instances that would send the very same transactions are found out, and nothing counts twice', async (t) => {
@@ -190,14 +203,11 @@ test('two instances that would send the very same transactions are found out, an
   // The same counters and a fixed price: the same nonce, receiver, data, gas and fee, and so the same hash.
   writeFileSync(instances[1].contracts, JSON.stringify(readJson(instances[0].contracts)));
   const before = await counts(instances[0]);
-  const results = await runTogether(t, instances, ['-d', '4s', '--interval', '1s', '--gas-price', '3']);
-  const codes = results.map(({ code }) => code);
-  assert.ok(codes.includes(76), `exit codes ${codes}: ${results.map(({ stderr }) => stderr)}`);
-  const runs = instances.map(({ out }) => readJson(out));
-  assert.ok(
-    runs.some((run) => run.end === 'foreign_sender'),
-    'found while running, not at the end',
-  );
+  const [first, second] = await collide(t, instances, ['--gas-price', '3']);
+  assert.equal(first.code, 76, first.stderr);
+  assert.ok([76, 143].includes(second.code ?? -1), second.stderr);
+  const runs = [first, second].map((result) => readJson(result.instance.out));
+  assert.equal(runs[0].end, 'foreign_sender', 'found while running, not at the end');
   const verified = runs.reduce((sum, { counts }) => sum + counts.verified, 0);
   const grown = (await counts(instances[0])) - before;
   assert.ok(verified <= grown, `${verified} increments are claimed to be verified, the counters grew by ${grown}`);
