@@ -18,6 +18,9 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 /** Wallets paid by one transaction: some 8 million gas, which fits into half a block nearly everywhere. */
 const WALLETS_PER_PAYMENT = 200;
 
+/** How long a slice in use is watched, to name all of its wallets and not just the first, in milliseconds. */
+const FOREIGN_WATCH_MS = 1000;
+
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
 const TRANSFER_GAS = 21_000;
 
@@ -65,19 +68,30 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     );
     now.forEach((state, k) => (states[open[k]] = state));
     // One more than was pending may be the last of an earlier run that was killed; two are somebody at work.
-    const foreign = open.filter((i) => states[i].latest > pendingAtFirst[i] + 1);
-    if (foreign.length > 0) {
-      const wallet = wallets[foreign[0]];
-      const nonce = pendingAtFirst[foreign[0]];
-      const mined = await findMinedTransaction(rpc, wallet.address, nonce, 0).catch(() => null);
-      throw new ForeignSenderError(
-        `another sender uses ${listWallets(foreign.map((i) => wallets[i]))}: transaction ${mined?.hash ?? '(not found)'} (wallet ${wallet.index}, nonce ${nonce}) was mined while we had sent none; give each instance its own wallets (-o)`,
-      );
+    if (open.some((i) => states[i].latest > pendingAtFirst[i] + 1)) {
+      await clock.sleep(FOREIGN_WATCH_MS, signal);
+      throw await foreignSender(rpc, wallets, pendingAtFirst);
     }
     open = open.filter((i) => states[i].latest !== states[i].pending);
   }
   wallets.forEach((wallet, i) => (wallet.nonce = states[i].latest));
   return states;
+}
+
+/**
+ * We have sent nothing, and yet transactions were mined.
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {Wallet[]} wallets
+ * @param {number[]} pendingAtFirst nonces when we came, including what was in the pool
+ */
+async function foreignSender(rpc, wallets, pendingAtFirst) {
+  const states = await readStates(rpc, wallets);
+  const used = wallets.filter((_, i) => states[i].latest > pendingAtFirst[i]);
+  const nonce = pendingAtFirst[wallets.indexOf(used[0])];
+  const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
+  return new ForeignSenderError(
+    `another sender uses ${listWallets(used)}: transaction ${mined?.hash ?? '(hash not found)'} (wallet ${used[0].index}, nonce ${nonce}) was mined while we had sent none; give each instance its own wallets (-o)`,
+  );
 }
 
 /**

@@ -107,7 +107,7 @@ async function collide(t, instances, more = []) {
     instances.map(async (one, i) => {
       const proxy = await startProxy(url, gates[i]);
       t.after(proxy.close);
-      return spawnStress(one.args(proxy.url, '-d', '20s', '--interval', '1s', ...more));
+      return spawnStress(one.args(proxy.url, '-d', '20s', '--tx-timeout', '3s', '--interval', '1s', ...more));
     }),
   );
   await Promise.all(
@@ -142,9 +142,9 @@ test('two instances with offsets 0 and 20 share a chain: both exact, not a singl
 test('an instance that starts over a slice in use: one of the two ends with 76 and proof', async (t) => {
   const first = instance(t, 40);
   const second = instance(t, 50);
-  const running = spawnStress(first.args(url, '--interval', '500ms'));
+  const running = spawnStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms'));
   await running.waitFor(/^ +\d\.\d s /m);
-  const { code, stdout, stderr } = await runStress(second.args(url, '-d', '8s'));
+  const { code, stdout, stderr } = await runStress(second.args(url, '--tx-timeout', '3s', '-d', '8s'));
   running.child.kill('SIGTERM');
   const other = await running.done;
   // Where the second one came as far as sending, the first may find out before it and leave it the wallets.

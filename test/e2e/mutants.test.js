@@ -218,7 +218,7 @@ for (const [name, request] of Object.entries(FOREIGN)) {
 }
 
 test('somebody replaces a transaction of ours that waits in the pool: exit 76, the wallet and the transaction', async (t) => {
-  const { anvil, miner, stress, readRun } = await pausedRun(t, ['-d', '20s', '--tx-timeout', '1s']);
+  const { anvil, miner, stress, readRun } = await pausedRun(t, ['-d', '10s', '--drain-timeout', '1s']);
   const hash = await sendFrom(anvil, 2, 'latest', FOREIGN['a plain transfer'](''));
   miner.resume();
   await assertAccused(anvil, await stress.done, readRun(), hash);

@@ -173,7 +173,7 @@ describe('settleWallets()', () => {
       ],
     });
     const failed = caught(() => settleWallets(tools, [wallet(0)]));
-    await clock.advance(200);
+    await clock.advance(1200);
     const error = await failed;
     assert.ok(error instanceof ForeignSenderError);
     assert.equal(error.exitCode, 76);
