@@ -203,6 +203,28 @@ for (const name of Object.keys(transports)) {
       assert.equal(sent, 3);
     });
 
+    it('says false: the body is not sent, the post fails, and the next one works', async (t) => {
+      const { transport, server } = await connect(t, name, echo, { connections: 1 });
+      await transport.post('before');
+      let asked = 0;
+      const unwanted = [1, 2].map(() =>
+        failure(() =>
+          transport.post('unwanted', () => {
+            asked += 1;
+            return false;
+          }),
+        ),
+      );
+      const wanted = transport.post('after', () => undefined);
+      for (const { code } of await Promise.all(unwanted)) assert.equal(code, 'transport_not_sent');
+      assert.equal((await wanted).text, 'after');
+      assert.equal(asked, 2);
+      assert.deepEqual(
+        server.requests.map(({ body }) => body),
+        ['before', 'after'],
+      );
+    });
+
     it('is not called when nothing could be sent', async (t) => {
       const server = createTcpServer();
       const port = await listen(t, server);

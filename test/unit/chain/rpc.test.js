@@ -175,6 +175,47 @@ describe('call()', () => {
   });
 });
 
+describe('a connection that is lost', () => {
+  /** An Rpc whose first answers are errors of the transport. @param {string[]} reasons */
+  function failing(...reasons) {
+    return rpcOver((asked) => {
+      const reason = reasons.shift();
+      if (reason !== undefined) throw new TransportError('connection lost', reason);
+      return Array.isArray(asked) ? asked.map((/** @type {Asked} */ one) => right(one)) : right(asked, 'ok');
+    });
+  }
+
+  it('a read is asked again, with the same id, twice at most', async () => {
+    const { rpc, bodies } = failing('reset', 'reset');
+    assert.equal(await rpc.call('eth_call', [], 'readback'), 'ok');
+    assert.deepEqual([bodies.length, new Set(bodies.map(({ id }) => id)).size], [3, 1]);
+    const gone = failing('reset', 'reset', 'reset');
+    const error = await caught(() => gone.rpc.call('eth_call', [], 'readback'));
+    assert.deepEqual([error.code, error.message], ['transport_reset', 'http://node: connection lost']);
+    assert.equal(gone.bodies.length, 3);
+  });
+
+  it('so is a batch', async () => {
+    const { rpc, bodies } = failing('reset');
+    assert.deepEqual(await rpc.batch(requests(5), 'audit'), numbers(5));
+    assert.equal(bodies.length, 2);
+  });
+
+  it('a transaction is not sent again: the node may have it', async () => {
+    const { rpc, bodies } = failing('reset');
+    assert.equal((await caught(() => rpc.call('eth_sendRawTransaction', ['0x'], 'submit'))).code, 'transport_reset');
+    assert.equal(bodies.length, 1);
+  });
+
+  for (const reason of ['timeout', 'refused', 'not_sent', 'body_too_large']) {
+    it(`${reason} is no such case`, async () => {
+      const { rpc, bodies } = failing(reason);
+      assert.equal((await caught(() => rpc.call('eth_call', [], 'readback'))).code, `transport_${reason}`);
+      assert.equal(bodies.length, 1);
+    });
+  }
+});
+
 /** @param {number} status @param {unknown} body */
 function reply(status, body) {
   return { status, text: JSON.stringify(body) };
