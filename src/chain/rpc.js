@@ -49,11 +49,11 @@ export function createRpc(transport, display) {
 
   /**
    * @param {string} body
-   * @param {number} tries
-   * @param {(() => unknown) | undefined} onSent
+   * @param {{purpose: Purpose, calls: number, tries: number, onSent?: () => unknown}} exchange
    */
-  async function post(body, tries, onSent) {
+  async function post(body, { purpose, calls, tries, onSent }) {
     for (let left = tries - 1; ; left -= 1) {
+      counts[purpose] = (counts[purpose] ?? 0) + calls;
       try {
         return await transport.post(body, onSent);
       } catch (error) {
@@ -67,20 +67,18 @@ export function createRpc(transport, display) {
 
   /** @type {Rpc['call']} */
   async function call(method, params, purpose, onSent) {
-    counts[purpose] = (counts[purpose] ?? 0) + 1;
     const id = ++lastId;
-    const isRead = method !== 'eth_sendRawTransaction';
-    const reply = await post(encode(id, method, params), isRead ? READ_TRIES : 1, onSent);
+    const tries = method.startsWith('eth_send') ? 1 : READ_TRIES;
+    const reply = await post(encode(id, method, params), { purpose, calls: 1, tries, onSent });
     return resultOf(parse(reply, display), id, method, display);
   }
 
   /** @param {Request[]} requests @param {Purpose} purpose */
   async function oneBatch(requests, purpose) {
-    counts[purpose] = (counts[purpose] ?? 0) + requests.length;
     const firstId = lastId + 1;
     lastId += requests.length;
     const body = `[${requests.map(({ method, params }, i) => encode(firstId + i, method, params)).join(',')}]`;
-    const answers = parse(await post(body, READ_TRIES, undefined), display);
+    const answers = parse(await post(body, { purpose, calls: requests.length, tries: READ_TRIES }), display);
     if (!Array.isArray(answers)) throw new ProtocolError(`${display} does not take JSON-RPC batches`);
     const byId = new Map(answers.map((answer) => [answer?.id, answer]));
     return requests.map(({ method }, i) => resultOf(byId.get(firstId + i), firstId + i, method, display));
