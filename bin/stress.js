@@ -9,5 +9,7 @@ setFlagsFromString('--heap-growing-percent=60');
 // A reader that has gone away is no reason for a stack trace; whether it ends a run is for src/cli/signals.js to say.
 process.stdout.on('error', () => {});
 process.stderr.on('error', () => {});
+// A signal in the last moment, when there is nothing left to end, must not take the exit code.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 
 process.exitCode = await main(process.argv.slice(2), process.env);

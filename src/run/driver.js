@@ -37,6 +37,10 @@ import { Operation, iterate } from './iteration.js';
 /** First and longest pause before a wallet whose operation failed is used again, in milliseconds. */
 const REPAIR_PAUSE_MS = [50, 5000];
 
+/** An accepted operation that is in no block after this time is looked after, some of them at a time. */
+const OVERDUE_MS = 3000;
+const LOOK_AFTER_AT_ONCE = 100;
+
 /** How many transactions are tried for one nonce before the wallet is given up. */
 const MOST_HASHES = 20;
 
@@ -61,6 +65,7 @@ export class Driver {
   #startUs = 0;
   #retired = 0;
   #halt = new AbortController();
+  #drained = new AbortController();
   /** Set while the pacer makes us wait. @type {(() => void) | null} */
   #cancelWait = null;
   /** @type {() => void} */
@@ -75,6 +80,7 @@ export class Driver {
     this.#startUs = this.options.tools.clock.nowUs();
     this.#idle = this.options.accounts.map(({ position }) => position).reverse();
     this.#pump();
+    this.#lookAfterOverdue().catch((error) => this.options.onStop('internal', error));
   }
 
   /** No operation is started from here on. */
@@ -93,6 +99,7 @@ export class Driver {
     const over = new AbortController();
     this.#onIdle = () => over.abort();
     if (this.live.size > 0) await clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal]));
+    this.#drained.abort();
     for (const operation of this.live.values()) operation.cancel('abandoned');
     // Cancelled iterations make their samples at once, but for those that just ask whether they are lost.
     while (this.live.size > 0) await clock.sleep(1);
@@ -146,6 +153,30 @@ export class Driver {
       this.#repair(operation, sample).catch((error) => this.options.onStop('internal', error));
     }
     if (this.live.size === 0) this.#onIdle();
+  }
+
+  /**
+   * A transaction whose nonce was taken by another one never comes: that is found out here, and not by the time-out.
+   */
+  async #lookAfterOverdue() {
+    const { clock, rpc, startBlock } = this.options.tools;
+    while (!this.#drained.signal.aborted) {
+      await clock.sleep(OVERDUE_MS, this.#drained.signal);
+      const oldestUs = clock.nowUs() - OVERDUE_MS * 1000;
+      const overdue = [...this.live.values()]
+        .filter(({ acceptedAtUs, inclusion }) => inclusion === null && acceptedAtUs !== null && acceptedAtUs < oldestUs)
+        .slice(0, LOOK_AFTER_AT_ONCE);
+      // One batch tells whose nonce has moved on; only those cost more.
+      const requests = overdue.map(({ account }) => ({
+        method: 'eth_getTransactionCount',
+        params: [account.wallet.address, 'latest'],
+      }));
+      const nonces = await rpc.batch(requests, 'resolve').catch(() => []);
+      for (const operation of overdue.filter(({ nonce }, i) => Number(nonces[i]) > nonce)) {
+        const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+        if (decision?.fate === 'replaced') operation.fail('replaced');
+      }
+    }
   }
 
   /** @param {number} position */

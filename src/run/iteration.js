@@ -74,10 +74,13 @@ export class Operation {
     this.intendedAtUs = intendedAtUs;
     /** @type {Promise<never>} */
     this.end = new Promise((_, reject) => {
-      this.cancel = (/** @type {'timed_out' | 'abandoned'} */ outcome) => {
+      /** @param {Error} error */
+      const end = (error) => {
         this.cancelled = true;
-        reject(new Cancelled(outcome));
+        reject(error);
       };
+      this.cancel = (/** @type {'timed_out' | 'abandoned'} */ outcome) => end(new Cancelled(outcome));
+      this.fail = (/** @type {string} */ code) => end(new Failed(code));
     });
   }
 }
