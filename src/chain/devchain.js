@@ -23,13 +23,14 @@ const KEEPER = fileURLToPath(new URL('keeper.js', import.meta.url));
 
 /**
  * A block every 100 ms makes anvil as fast as automine does, without a state for each transaction. The gas limit
- * is far above the load, so the base fee never rises. Bodies of blocks older than a minute and states older than ten
- * seconds are dropped: kept, they fill the memory first and then the disk, by gigabytes.
+ * is far above the load, so the base fee never rises. Bodies of blocks older than a minute are dropped, and old states
+ * are moved out of memory, of which anvil keeps one on disk: with its defaults they fill first the one and then the
+ * other, by gigabytes, even when nothing happens.
  */
 const ANVIL_FLAGS = [
   ...['--quiet', '--host', '127.0.0.1', '--accounts', '1'],
   ...['--block-time', '0.1', '--gas-limit', '1000000000'],
-  ...['--transaction-block-keeper', '600', '--prune-history', '100'],
+  ...['--transaction-block-keeper', '600', '--max-persisted-states', '1'],
 ];
 
 /** What each wallet of the slice gets on an embedded chain: enough for any run. */
