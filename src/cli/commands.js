@@ -76,7 +76,7 @@ export const commands = {
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
       const { gas } = workloads.counter({ rpc: sender.rpc, contractsFile: null });
-      const needWei = walletNeedWei(config, gas, sender.fees, chain.blockSeconds);
+      const needWei = walletNeedWei(config, gas, sender.fees, chain);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const { transactions, paidWei } = await fundFrom(present(funder), sender, wallets, missing, onProgress);
       say(

@@ -28,7 +28,7 @@ import { sliceIndexes } from './slice.js';
  * @property {number} head number of the latest block
  * @property {bigint | null} baseFeeWei null where blocks have none
  * @property {number} blockGasLimit
- * @property {number} blockSeconds between the last two blocks, by their timestamps; 0 when there is one block only
+ * @property {number} blockSeconds between the last two blocks, by their timestamps; 0 when there are too few to tell
  */
 
 /** How many wallets are derived before the event loop gets a turn. */
@@ -79,7 +79,8 @@ export async function readChain(rpc, url, config) {
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
   const head = toNumber(latest.number);
-  const parent = head === 0 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
+  // The genesis block's timestamp may be any.
+  const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
   return {
     chainId,
     head,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { InternalError } from '../errors.js';
 import { fateOf } from './fate.js';
 import { Operation, iterate } from './iteration.js';
@@ -74,6 +75,8 @@ export class Driver {
   /** @param {DriverOptions} options */
   constructor(options) {
     this.options = options;
+    // Every wallet under repair listens, and there may be thousands.
+    setMaxListeners(0, this.#halt.signal);
   }
 
   start() {

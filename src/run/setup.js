@@ -1,6 +1,7 @@
 import { ForeignSenderError, UsageError } from '../errors.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
+import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
 import { workloads } from '../workload/index.js';
@@ -16,8 +17,10 @@ import { chooseFees, chooseKeys, deriveWallets, readChain } from './connect.js';
 
 /** What the funding check reckons with where no duration says how long a run is. */
 const OPERATIONS_WITHOUT_DURATION = 1000;
-/** Blocks a second where timestamps, whole seconds, cannot tell: development chains make them as they need them. */
+/** Blocks a second of a development chain: it makes them as it needs them, so that old ones tell nothing. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
+/** Seconds between two blocks that are believed; a pause of a chain is no pace. */
+const LONGEST_BLOCK_S = 60;
 
 /** How long is waited for the transaction that took a nonce of ours to be mined, in milliseconds. */
 const PROOF_TIMEOUT_MS = 10_000;
@@ -50,7 +53,7 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const needWei = walletNeedWei(config, workload.gas, fees, chain.blockSeconds);
+    const needWei = walletNeedWei(config, workload.gas, fees, chain);
     const paid = await prepareFunds({ funder: given.funder, sender, wallets, needWei, onProgress });
     if (paid.funded > 0) log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
     await workload.prepare({ wallets, sender, chain, onProgress });
@@ -72,11 +75,12 @@ function addressesOf(wallets) {
  * @param {Pick<Config, 'durationMs' | 'fundAmountWei'>} config
  * @param {import('../workload/index.js').Gas} gas
  * @param {import('../chain/fees.js').Fees} fees
- * @param {number} blockSeconds between the last two blocks, by their timestamps
+ * @param {Pick<import('./connect.js').ChainInfo, 'chainId' | 'blockSeconds'>} chain
  */
-export function walletNeedWei({ durationMs, fundAmountWei }, gas, fees, blockSeconds) {
+export function walletNeedWei({ durationMs, fundAmountWei }, gas, fees, { chainId, blockSeconds }) {
   if (fundAmountWei !== null) return fundAmountWei;
-  const perSecond = blockSeconds > 1 ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
+  const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
+  const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
   const operations = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil((durationMs / 1000) * perSecond) + 1;
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei();
 }
