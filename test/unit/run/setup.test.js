@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createFees } from '../../../src/chain/fees.js';
+import { walletNeedWei } from '../../../src/run/setup.js';
+
+const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n });
+/** A gas costs 1 wei, so that a need is a number of gas. */
+const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
+
+/** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs */
+function need(chainId, blockSeconds, durationMs) {
+  return walletNeedWei({ durationMs, fundAmountWei: null }, GAS, FEES, { chainId, blockSeconds });
+}
+
+describe('walletNeedWei()', () => {
+  it('does not take a pause of a development chain for its pace', () => {
+    for (const chainId of [31337, 1337, 43112]) {
+      for (const blockSeconds of [0, 1, 30, 1_795_258_556]) {
+        assert.equal(need(chainId, blockSeconds, 20_000), 100n + 401n * 10n, `chain ${chainId}, ${blockSeconds} s`);
+      }
+    }
+  });
+
+  it('follows the blocks of any other chain, unless they tell nothing', () => {
+    assert.equal(need(4242, 12, 60_000), 100n + 11n * 10n);
+    for (const blockSeconds of [0, -5, 3600]) assert.equal(need(4242, blockSeconds, 60_000), 100n + 1201n * 10n);
+  });
+
+  it('reckons with a thousand operations where no duration says how many', () => {
+    assert.equal(need(4242, 12, null), 100n + 1000n * 10n);
+  });
+
+  it('is what --fund-amount says', () => {
+    const config = { durationMs: 20_000, fundAmountWei: 7n };
+    assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);
+  });
+});
