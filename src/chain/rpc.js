@@ -1,4 +1,5 @@
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
+import { Batcher } from './batches.js';
 
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
@@ -13,16 +14,19 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {string} display the endpoint's URL without its secrets
  * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => unknown) => Promise<any>} call
  *   the `result` member. Rejects with RpcError, ProtocolError or TransportError.
- * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch results in the order of the
- *   requests, in batches where the node takes them, one by one where it does not. Rejects with the first error.
+ * @property {(method: string, params: unknown[], purpose: Purpose) => Promise<any>} gather like call, but what is
+ *   asked in one turn of the event loop travels together, in batches as large as the node takes them. For reads only.
+ * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch gathers all of them; results in the
+ *   order of the requests. Rejects with the first error.
  * @property {() => Record<string, number>} callCounts calls made so far, by purpose
+ * @property {() => import('./batches.js').BatchFacts} batchFacts
  */
-
-/** How many requests go into one batch, and how many calls run at once where batches are refused. */
-const BATCH_SIZE = 100;
 
 /** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */
 const READ_TRIES = 3;
+
+/** How many requests of one list are on their way at once. */
+const GATHERED_AT_ONCE = 800;
 
 /**
  * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
@@ -43,13 +47,12 @@ export function displayUrl(url) {
  */
 export function createRpc(transport, display) {
   let lastId = 0;
-  let batchesWork = true;
   /** @type {Record<string, number>} */
   const counts = {};
 
   /**
    * @param {string} body
-   * @param {{purpose: Purpose, calls: number, tries: number, onSent?: () => unknown}} exchange
+   * @param {{purpose: string, calls: number, tries: number, onSent?: () => unknown}} exchange
    */
   async function post(body, { purpose, calls, tries, onSent }) {
     for (let left = tries - 1; ; left -= 1) {
@@ -73,38 +76,31 @@ export function createRpc(transport, display) {
     return resultOf(parse(reply, display), id, method, display);
   }
 
-  /** @param {Request[]} requests @param {Purpose} purpose */
-  async function oneBatch(requests, purpose) {
-    const firstId = lastId + 1;
-    lastId += requests.length;
-    const body = `[${requests.map(({ method, params }, i) => encode(firstId + i, method, params)).join(',')}]`;
-    const answers = parse(await post(body, { purpose, calls: requests.length, tries: READ_TRIES }), display);
-    if (!Array.isArray(answers)) throw new ProtocolError(`${display} does not take JSON-RPC batches`);
-    const byId = new Map(answers.map((answer) => [answer?.id, answer]));
-    return requests.map(({ method }, i) => resultOf(byId.get(firstId + i), firstId + i, method, display));
-  }
+  const batcher = new Batcher({
+    post: async (texts, purpose) => {
+      const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
+      return parse(await post(body, { purpose, calls: texts.length, tries: READ_TRIES }), display);
+    },
+    resultOf: (answer, id, method) => resultOf(answer, id, method, display),
+  });
+
+  /** @type {Rpc['gather']} */
+  const gather = (method, params, purpose) => {
+    const id = ++lastId;
+    return batcher.add({ id, method, text: encode(id, method, params), purpose });
+  };
 
   /** @type {Rpc['batch']} */
   async function batch(requests, purpose) {
     const results = [];
-    for (let at = 0; at < requests.length; at += BATCH_SIZE) {
-      const part = requests.slice(at, at + BATCH_SIZE);
-      if (batchesWork && part.length > 1) {
-        try {
-          results.push(...(await oneBatch(part, purpose)));
-          continue;
-        } catch (error) {
-          // A node that refuses batches says so in many ways. Asked one by one, it names the real fault if there is one.
-          if (!(error instanceof ProtocolError)) throw error;
-          batchesWork = false;
-        }
-      }
-      results.push(...(await Promise.all(part.map(({ method, params }) => call(method, params, purpose)))));
+    for (let at = 0; at < requests.length; at += GATHERED_AT_ONCE) {
+      const part = requests.slice(at, at + GATHERED_AT_ONCE);
+      results.push(...(await Promise.all(part.map(({ method, params }) => gather(method, params, purpose)))));
     }
     return results;
   }
 
-  return { display, call, batch, callCounts: () => ({ ...counts }) };
+  return { display, call, gather, batch, callCounts: () => ({ ...counts }), batchFacts: () => batcher.facts() };
 }
 
 /** @param {number} id @param {string} method @param {unknown[]} params */

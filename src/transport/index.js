@@ -1,3 +1,4 @@
+import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
 
 /**
@@ -25,9 +26,12 @@ import { createUndiciTransport } from './undici.js';
  * @property {number} connections most connections open at once
  * @property {number} timeoutMs longest wait from post() to the whole answer, the wait for a connection included
  * @property {number} [maxBodyBytes] largest response body that is read, in bytes
+ * @property {boolean} [keepAlive] false: a connection for each request, closed by us after the answer
+ * @property {boolean} [insecure] true: an https endpoint may have any certificate
  */
 
 /** @type {Record<string, (options: TransportOptions) => Transport>} */
 export const transports = {
   undici: createUndiciTransport,
+  tcp: createTcpTransport,
 };

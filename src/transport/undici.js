@@ -1,8 +1,6 @@
 import { Pool } from 'undici';
 import { TransportError } from '../errors.js';
-
-/** A JSON-RPC answer above this size is a fault of the endpoint, not something to hold in memory. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+import { MAX_BODY_BYTES, asTransportError, requestHeaders } from './http.js';
 
 /**
  * HTTP/1.1 over an undici keep-alive pool. It uses dispatch() and not request(), because that tells when a
@@ -11,27 +9,29 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
  * @param {import('./index.js').TransportOptions} options
  * @returns {import('./index.js').Transport}
  */
-export function createUndiciTransport({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES }) {
+export function createUndiciTransport({
+  url,
+  connections,
+  timeoutMs,
+  maxBodyBytes = MAX_BODY_BYTES,
+  keepAlive = true,
+  insecure = false,
+}) {
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   const pool = new Pool(url.origin, {
     connections,
-    pipelining: 1,
+    pipelining: keepAlive ? 1 : 0,
     keepAliveTimeout: 60_000,
     // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: timeoutMs },
+    connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
   });
   pool.on('connect', () => {
     stats.connectionsOpened += 1;
   });
   const path = url.pathname + url.search;
-  /** @type {Record<string, string>} */
-  const headers = { 'content-type': 'application/json', accept: 'application/json' };
-  if (url.username || url.password) {
-    const credentials = `${decode(url.username)}:${decode(url.password)}`;
-    headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
-  }
+  const headers = requestHeaders(url);
 
   return {
     post: (body, onSent) =>
@@ -121,30 +121,4 @@ class ReplyHandler {
     this.reject(error);
     this.controller?.abort(error);
   }
-}
-
-/** @param {string} text from a URL */
-function decode(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/**
- * @param {Error & {code?: string}} error
- * @returns {TransportError}
- */
-function asTransportError(error) {
-  if (error instanceof TransportError) return error;
-  const code = error.code ?? error.name;
-  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT'))
-    return new TransportError('no answer in time', 'timeout', error);
-  if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
-  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
-    return new TransportError('connection lost', 'reset', error);
-  }
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
-  return new TransportError(error.message || code, code.toLowerCase(), error);
 }

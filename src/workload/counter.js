@@ -89,7 +89,7 @@ class CounterWorkload {
     const block = isExact ? toHex(inclusion.number) : 'latest';
     let answer;
     try {
-      answer = await this.#rpc.call('eth_call', [{ to: address, data: COUNT }, block], 'readback');
+      answer = await this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
     } catch (error) {
       if (error instanceof RpcError) return { state: 'behind', effect: null, target: address };
       throw error;

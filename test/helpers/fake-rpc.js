@@ -24,8 +24,10 @@ export function fakeRpc(handlers) {
   return {
     display: 'http://fake',
     call,
+    gather: (method, params, purpose) => call(method, params, purpose),
     batch: (requests, purpose) => Promise.all(requests.map(({ method, params }) => call(method, params, purpose))),
     callCounts: () => ({}),
+    batchFacts: () => ({ limit: 100, largest: 1, refused: 0, why: null }),
     calls,
     count: (method) => calls.filter((made) => method === undefined || made.method === method).length,
   };

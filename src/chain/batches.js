@@ -1,0 +1,153 @@
+import { ProtocolError, TransportError } from '../errors.js';
+
+/**
+ * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
+ * nodes word in many ways.
+ *
+ * @typedef {object} Item
+ * @property {number} id
+ * @property {string} method
+ * @property {string} text the request as JSON
+ * @property {string} purpose
+ *
+ * @typedef {object} Waiting an item that somebody waits for
+ * @property {Item} item
+ * @property {(result: any) => void} resolve
+ * @property {(error: unknown) => void} reject
+ *
+ * @typedef {object} BatchFacts
+ * @property {number} limit how many requests go into one batch at most
+ * @property {number} largest answered so far
+ * @property {number} refused batches that the node did not take
+ * @property {string | null} why the words of the last refusal
+ *
+ * @typedef {object} BatcherOptions
+ * @property {(texts: string[], purpose: string) => Promise<any>} post sends one body, gives its JSON. Rejects with
+ *   TransportError or ProtocolError.
+ * @property {(answer: any, id: number, method: string) => any} resultOf throws RpcError or ProtocolError
+ */
+
+/** Where the limit starts. Nodes take 100 and more, gateways often fewer. */
+const FIRST_LIMIT = 100;
+
+/** geth's error of an item behind the point where the whole answer had become too large. */
+const RESPONSE_TOO_LARGE = -32003;
+
+/** Failures after which it is unknown whether the node dislikes the batch or is just not well. */
+const UNANSWERED = new Set(['transport_timeout', 'transport_reset']);
+
+export class Batcher {
+  #limit = FIRST_LIMIT;
+  #largest = 1;
+  #refused = 0;
+  /** @type {string | null} */
+  #why = null;
+  /** By purpose. @type {Map<string, Waiting[]>} */
+  #queues = new Map();
+  #options;
+
+  /** @param {BatcherOptions} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** @param {Item} item @returns {Promise<any>} its result */
+  add(item) {
+    return new Promise((resolve, reject) => this.#enqueue({ item, resolve, reject }));
+  }
+
+  /** @returns {BatchFacts} */
+  facts() {
+    return { limit: this.#limit, largest: this.#largest, refused: this.#refused, why: this.#why };
+  }
+
+  /** @param {Waiting} waiting */
+  #enqueue(waiting) {
+    const { purpose } = waiting.item;
+    const queue = this.#queues.get(purpose);
+    if (queue === undefined) {
+      this.#queues.set(purpose, [waiting]);
+      // Behind everything that this turn of the event loop has to ask.
+      setImmediate(() => this.#flush(purpose));
+      return;
+    }
+    queue.push(waiting);
+  }
+
+  /** @param {string} purpose */
+  #flush(purpose) {
+    const queue = this.#queues.get(purpose) ?? [];
+    this.#queues.delete(purpose);
+    // In equal parts, so that none has to wait for a larger one.
+    const parts = Math.ceil(queue.length / this.#limit);
+    const size = Math.ceil(queue.length / parts);
+    for (let at = 0; at < queue.length; at += size) this.#exchange(queue.slice(at, at + size), purpose);
+  }
+
+  /** @param {Waiting[]} part @param {string} purpose */
+  #exchange(part, purpose) {
+    const texts = part.map(({ item }) => item.text);
+    this.#options.post(texts, purpose).then(
+      (answer) => (part.length === 1 ? this.#settle(part[0], answer) : this.#distribute(part, answer)),
+      (error) => this.#failed(part, error),
+    );
+  }
+
+  /** Matches by id, whatever the order. @param {Waiting[]} part @param {any} answers */
+  #distribute(part, answers) {
+    if (!Array.isArray(answers))
+      return this.#refuse(part, part.length, answers?.error?.message ?? 'no array came back');
+    const byId = new Map(answers.map((answer) => [answer?.id, answer]));
+    /** @type {Waiting[]} */
+    const missing = [];
+    for (const waiting of part) {
+      const answer = byId.get(waiting.item.id);
+      if (answer === undefined || answer?.error?.code === RESPONSE_TOO_LARGE) missing.push(waiting);
+      else this.#settle(waiting, answer);
+    }
+    if (missing.length === 0) this.#largest = Math.max(this.#largest, part.length);
+    else
+      this.#refuse(
+        missing,
+        part.length,
+        answers.find((answer) => answer?.error)?.error.message ?? 'answers are missing',
+      );
+  }
+
+  /** @param {Waiting} waiting @param {any} answer */
+  #settle({ item, resolve, reject }, answer) {
+    try {
+      resolve(this.#options.resultOf(answer, item.id, item.method));
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  /** @param {Waiting[]} part @param {unknown} error */
+  #failed(part, error) {
+    // Asked one by one, the node names the real fault if there is one.
+    const isRefusal = error instanceof ProtocolError || (error instanceof TransportError && this.#isSuspect(error));
+    if (part.length > 1 && isRefusal) this.#refuse(part, part.length, error.message);
+    else for (const { reject } of part) reject(error);
+  }
+
+  /** A node that has never answered a batch may be one that never will. @param {TransportError} error */
+  #isSuspect({ code }) {
+    if (code === 'transport_body_too_large') return true;
+    const isNew = this.#largest === 1;
+    if (isNew && UNANSWERED.has(code)) this.#limit = 1;
+    return isNew && UNANSWERED.has(code);
+  }
+
+  /**
+   * @param {Waiting[]} unanswered are asked again, in smaller batches
+   * @param {number} size of the batch
+   * @param {string} why
+   */
+  #refuse(unanswered, size, why) {
+    this.#refused += 1;
+    this.#why = why;
+    this.#limit = Math.max(1, Math.min(this.#limit, Math.floor(size / 2)));
+    for (const waiting of unanswered) this.#enqueue(waiting);
+  }
+}

@@ -1,0 +1,43 @@
+import { TransportError } from '../errors.js';
+
+/** What the transports that speak HTTP share. */
+
+/** A JSON-RPC answer above this size is a fault of the endpoint, not something to hold in memory. */
+export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** A head above this size is one, too; it is the limit of Node.js' own HTTP client. */
+export const MAX_HEAD_BYTES = 16 * 1024;
+
+/** @param {URL} url the endpoint, credentials included @returns {Record<string, string>} */
+export function requestHeaders(url) {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  if (!url.username && !url.password) return headers;
+  const credentials = `${decode(url.username)}:${decode(url.password)}`;
+  return { ...headers, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}
+
+/** @param {string} text from a URL */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * @param {Error & {code?: string}} error
+ * @returns {TransportError}
+ */
+export function asTransportError(error) {
+  if (error instanceof TransportError) return error;
+  const code = error.code ?? error.name;
+  if (code === 'ETIMEDOUT' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')))
+    return new TransportError('no answer in time', 'timeout', error);
+  if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
+    return new TransportError('connection lost', 'reset', error);
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
+  return new TransportError(error.message || code, code.toLowerCase(), error);
+}

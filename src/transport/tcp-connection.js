@@ -1,0 +1,122 @@
+import { connect } from 'node:net';
+import { TransportError } from '../errors.js';
+import { asTransportError } from './http.js';
+import { ResponseParser } from './http-parser.js';
+
+/** A connection that was idle for this long is not used again, whatever the server says, in milliseconds. */
+const LONGEST_IDLE_MS = 60_000;
+/** A server that says how long it keeps an idle connection counts from earlier than we do. */
+const IDLE_MARGIN_MS = 1000;
+const READ_BUFFER_BYTES = 16 * 1024;
+
+/** @typedef {{head: import('./http-parser.js').Head, text: string}} Answer */
+
+/** One socket, and the exchange that is on it. */
+export class TcpConnection {
+  /** On the clock of performance.now(). */
+  idleUntilMs = Infinity;
+  /** @type {import('./tcp.js').Exchange | null} */
+  #exchange = null;
+  /** The whole answer, while the bytes behind it are looked at. @type {Answer | null} */
+  #answer = null;
+  #isOpen = false;
+  #isGone = false;
+  #pool;
+  #parser;
+  #socket;
+
+  /** @param {import('./tcp.js').TcpPool} pool */
+  constructor(pool) {
+    this.#pool = pool;
+    this.#parser = new ResponseParser(pool.limits, pool.parseHead, (head, text, bytes) => {
+      if (this.#answer !== null || this.#exchange === null) throw unasked();
+      pool.stats.bytesReceived += bytes;
+      this.#answer = { head, text };
+    });
+    this.#socket = connect({
+      ...pool.address,
+      noDelay: true,
+      // One buffer for all reads, instead of a new one for each.
+      onread: {
+        buffer: Buffer.allocUnsafeSlow(READ_BUFFER_BYTES),
+        callback: (count, buffer) => {
+          this.#read(/** @type {Buffer} */ (buffer), count);
+          return true;
+        },
+      },
+    });
+    this.#socket.on('connect', () => {
+      this.#isOpen = true;
+      pool.stats.connectionsOpened += 1;
+      pool.release(this);
+    });
+    this.#socket.on('end', () => this.#ended());
+    this.#socket.on('error', (error) => this.close(asTransportError(error)));
+    this.#socket.on('close', () => this.close());
+  }
+
+  /** @param {import('./tcp.js').Exchange} exchange */
+  send(exchange) {
+    const { body, onSent } = exchange;
+    if (onSent?.() === false) {
+      exchange.fail(new TransportError('given up before it was sent', 'not_sent'));
+      return this.#pool.release(this);
+    }
+    this.#exchange = exchange;
+    exchange.connection = this;
+    const bytes = Buffer.byteLength(body);
+    // Text of one byte a character needs no encoding.
+    this.#socket.write(`${this.#pool.head}${bytes}\r\n\r\n${body}`, bytes === body.length ? 'latin1' : 'utf8');
+  }
+
+  /** @param {Buffer} buffer @param {number} count */
+  #read(buffer, count) {
+    if (this.#isGone) return;
+    try {
+      if (this.#exchange === null) throw unasked();
+      this.#parser.feed(buffer.subarray(0, count));
+      if (this.#answer !== null) this.#finish(this.#answer, !this.#parser.isInside);
+    } catch (error) {
+      // What went wrong behind a whole answer does not take the answer back.
+      if (this.#answer !== null) this.#finish(this.#answer, false);
+      else this.close(/** @type {TransportError} */ (error));
+    }
+  }
+
+  #ended() {
+    try {
+      this.#parser.end();
+    } catch (error) {
+      return this.close(/** @type {TransportError} */ (error));
+    }
+    if (this.#answer !== null) this.#finish(this.#answer, false);
+    else this.close();
+  }
+
+  /** @param {Answer} answer @param {boolean} isClean no bytes came behind it */
+  #finish({ head, text }, isClean) {
+    const exchange = /** @type {import('./tcp.js').Exchange} */ (this.#exchange);
+    this.#exchange = null;
+    this.#answer = null;
+    exchange.succeed(head.status, text);
+    if (!isClean || !head.keepAlive || !this.#pool.keepAlive) return this.close();
+    this.idleUntilMs = performance.now() + Math.min(LONGEST_IDLE_MS, (head.keepAliveMs ?? Infinity) - IDLE_MARGIN_MS);
+    this.#pool.release(this);
+  }
+
+  /** @param {TransportError} [error] what its exchange fails with */
+  close(error = new TransportError('connection lost', 'reset')) {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#socket.destroy();
+    // One that could not be opened has no exchange yet: its failure is that of the one that waits longest.
+    const exchange = this.#exchange ?? (this.#isOpen ? null : this.#pool.nextWaiting());
+    this.#exchange = null;
+    if (exchange !== null && !exchange.isOver) exchange.fail(error);
+    this.#pool.remove(this);
+  }
+}
+
+function unasked() {
+  return new TransportError('the endpoint answers what was not asked', 'bad_response');
+}
