@@ -62,7 +62,10 @@ export async function sendAll(sender, orders, onProgress) {
 async function send({ rpc, signer, fees, chainId }, { wallet, to, data, value, gasLimit }) {
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const { raw, hash } = wallet.sign({ chainId, nonce, gasLimit, to, value, data, fee: fees.current() }, signer);
+  const { raw, hash } = wallet.sign(
+    { chainId, nonce, fee: fees.current(), call: { to, data, value, gasLimit } },
+    signer,
+  );
   try {
     await rpc.call('eth_sendRawTransaction', [raw], 'setup');
   } catch (error) {

@@ -1,5 +1,3 @@
-import { keccak256 } from 'ethers';
-
 /**
  * Encodes and signs transactions: legacy with replay protection (EIP-155) and dynamic fee (EIP-1559).
  *
@@ -11,14 +9,17 @@ import { keccak256 } from 'ethers';
  * @property {bigint} [maxFeePerGasWei] for a dynamic fee transaction
  * @property {bigint} [maxPriorityFeePerGasWei] for a dynamic fee transaction
  *
+ * @typedef {object} Call what a transaction does, before nonce and fee
+ * @property {string | null} to null deploys a contract
+ * @property {string} data
+ * @property {bigint} value in wei
+ * @property {bigint} gasLimit
+ *
  * @typedef {object} Transaction
  * @property {number} chainId
  * @property {number} nonce
- * @property {bigint} gasLimit
- * @property {string | null} to null deploys a contract
- * @property {bigint} value in wei
- * @property {string} data
  * @property {Fee} fee
+ * @property {Call} call
  *
  * @typedef {object} SignedTransaction
  * @property {string} raw what eth_sendRawTransaction takes
@@ -55,32 +56,47 @@ function rlpList(payload) {
 }
 
 /**
- * @param {Transaction} transaction
+ * The part of a transaction that is the same each time a wallet makes the same call.
+ * @param {Call} call
+ * @returns {string} RLP items as hex
+ */
+export function encodeCall({ to, data, value, gasLimit }) {
+  return (
+    rlpInteger(gasLimit) + rlpString(to === null ? '' : to.slice(2)) + rlpInteger(value) + rlpString(data.slice(2))
+  );
+}
+
+/**
+ * @param {Omit<Transaction, 'call'>} transaction
+ * @param {string} encodedCall of encodeCall
  * @param {Uint8Array} privateKey 32 bytes
  * @param {import('./signer.js').Signer} signer
  * @returns {SignedTransaction}
  */
-export function signTransaction({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey, signer) {
-  const call =
-    rlpInteger(gasLimit) + rlpString(to === null ? '' : to.slice(2)) + rlpInteger(value) + rlpString(data.slice(2));
+export function signTransaction({ chainId, nonce, fee }, encodedCall, privateKey, signer) {
   if (fee.gasPriceWei !== undefined) {
-    const fields = rlpInteger(nonce) + rlpInteger(fee.gasPriceWei) + call;
-    const { r, s, yParity } = signer.sign(keccak(rlpList(`${fields + rlpInteger(chainId)}8080`)), privateKey);
+    const fields = rlpInteger(nonce) + rlpInteger(fee.gasPriceWei) + encodedCall;
+    const { r, s, yParity } = signer.sign(digest(rlpList(`${fields + rlpInteger(chainId)}8080`), signer), privateKey);
     const v = BigInt(chainId) * 2n + 35n + BigInt(yParity);
-    return finish(rlpList(fields + rlpInteger(v) + rlpInteger(r) + rlpInteger(s)));
+    return finish(rlpList(fields + rlpInteger(v) + rlpWord(r) + rlpWord(s)), signer);
   }
   const fees = rlpInteger(fee.maxPriorityFeePerGasWei ?? 0n) + rlpInteger(fee.maxFeePerGasWei ?? 0n);
-  const fields = `${rlpInteger(chainId) + rlpInteger(nonce) + fees + call}c0`;
-  const { r, s, yParity } = signer.sign(keccak(`02${rlpList(fields)}`), privateKey);
-  return finish(`02${rlpList(fields + rlpInteger(yParity) + rlpInteger(r) + rlpInteger(s))}`);
+  const fields = `${rlpInteger(chainId) + rlpInteger(nonce) + fees + encodedCall}c0`;
+  const { r, s, yParity } = signer.sign(digest(`02${rlpList(fields)}`, signer), privateKey);
+  return finish(`02${rlpList(fields + rlpInteger(yParity) + rlpWord(r) + rlpWord(s))}`, signer);
 }
 
-/** @param {string} hex without 0x */
-function keccak(hex) {
-  return Buffer.from(keccak256(Buffer.from(hex, 'hex')).slice(2), 'hex');
+/** A part of a signature is an integer, too: without leading zeros. @param {string} hex 64 digits */
+function rlpWord(hex) {
+  return rlpString(hex.startsWith('00') ? hex.replace(/^(?:00)+/, '') : hex);
 }
 
-/** @param {string} hex without 0x */
-function finish(hex) {
-  return { raw: `0x${hex}`, hash: keccak256(Buffer.from(hex, 'hex')) };
+/** @param {string} hex without 0x @param {import('./signer.js').Signer} signer */
+function digest(hex, signer) {
+  return signer.keccak256(Buffer.from(hex, 'hex'));
+}
+
+/** @param {string} hex without 0x @param {import('./signer.js').Signer} signer @returns {SignedTransaction} */
+function finish(hex, signer) {
+  return { raw: `0x${hex}`, hash: `0x${Buffer.from(digest(hex, signer)).toString('hex')}` };
 }

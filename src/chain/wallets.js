@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { HDNodeWallet, Mnemonic, computeAddress } from 'ethers';
 import { InputError, UsageError, displayName, oneLine } from '../errors.js';
-import { signTransaction } from './transaction.js';
+import { encodeCall, signTransaction } from './transaction.js';
 
 /** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
 export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
@@ -18,6 +18,9 @@ const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e
 export class Wallet {
   /** @type {Buffer} */
   #privateKey;
+  /** The call signed last, and its encoding: most workloads make the same one again. @type {import('./transaction.js').Call | null} */
+  #call = null;
+  #encodedCall = '';
 
   /**
    * @param {number} index
@@ -37,7 +40,11 @@ export class Wallet {
    * @param {import('./signer.js').Signer} signer
    */
   sign(transaction, signer) {
-    return signTransaction(transaction, this.#privateKey, signer);
+    if (transaction.call !== this.#call) {
+      this.#call = transaction.call;
+      this.#encodedCall = encodeCall(transaction.call);
+    }
+    return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
   }
 }
 

@@ -50,7 +50,7 @@ export const commands = {
     const chain = await startNode(config, clock);
     try {
       const transport = openTransport(
-        { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000 },
+        { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000, noKeepAlive: false },
         chain.url,
       );
       const source = chooseKeys({ source: null, funder: null }, DEFAULT_HD_PATH, chain.url, 31337);
@@ -130,7 +130,7 @@ async function startNode({ port }, clock) {
 async function withWallets(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc);
   const given = readGiven(config);
-  const transport = openTransport({ ...config, transport: 'undici' }, url);
+  const transport = openTransport({ ...config, transport: 'undici', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
       const rpc = createRpc(transport, displayUrl(url));
@@ -140,7 +140,7 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
       const fees = await chooseFees(rpc, chain, config);
       const { chainId } = chain;
       const sender = {
-        ...{ rpc, clock, fees, chainId, signer: createSigner() },
+        ...{ rpc, clock, fees, chainId, signer: await createSigner() },
         ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
       };
       await action({ wallets, funder: given.funder, sender, chain, onProgress });

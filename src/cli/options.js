@@ -2,7 +2,19 @@ import { DEFAULT_HD_PATH } from '../chain/wallets.js';
 import { detectors } from '../inclusion/index.js';
 import { transports } from '../transport/index.js';
 import { workloads } from '../workload/index.js';
-import { address, amount, anyText, duration, endpoint, flag, hdPath, oneOf, wholeNumber } from './values.js';
+import {
+  address,
+  amount,
+  anyText,
+  duration,
+  endpoint,
+  flag,
+  hdPath,
+  jsonArray,
+  oneOf,
+  wholeNumber,
+  workerCount,
+} from './values.js';
 
 /**
  * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
@@ -85,6 +97,14 @@ export const OPTIONS = Object.freeze([
     describe: 'where reclaimed funds go' },
   { name: 'workload', key: 'workload', argument: 'NAME', parse: oneOf(Object.keys(workloads)), fallback: 'counter', commands: RUN,
     describe: 'what one operation is' },
+  { name: 'method', key: 'method', argument: 'NAME', parse: anyText, commands: RUN,
+    describe: 'JSON-RPC method that --workload rpc calls' },
+  { name: 'params', key: 'params', argument: 'JSON', parse: jsonArray, commands: RUN,
+    defaultText: '[]',
+    describe: 'its parameters, a JSON array' },
+  { name: 'fixed-id', key: 'fixedId', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: RUN,
+    defaultText: 'a new id for each request',
+    describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
   { name: 'contracts', key: 'contracts', argument: 'FILE', parse: anyText, commands: RUN,
     describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
   { name: 'inclusion', key: 'inclusion', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: RUN,
@@ -93,6 +113,12 @@ export const OPTIONS = Object.freeze([
     describe: 'how requests travel' },
   { name: 'connections', key: 'connections', argument: 'N', parse: wholeNumber(1, 10_000), fallback: '64', commands: REMOTE,
     describe: 'most keep-alive connections to the endpoint' },
+  { name: 'no-keep-alive', key: 'noKeepAlive', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
+    describe: 'a connection for each request, closed by us after the answer' },
+  { name: 'insecure', key: 'insecure', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: REMOTE,
+    describe: 'accept any certificate of an https endpoint' },
+  { name: 'workers', key: 'workers', argument: 'N', parse: workerCount, fallback: '1', commands: RUN,
+    describe: "threads that share the slice; 'auto' for one for every two cores" },
   { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10s', commands: REMOTE,
     describe: 'longest wait for one answer of the endpoint' },
   { name: 'legacy', key: 'legacy', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: REMOTE,

@@ -72,6 +72,23 @@ export function endpoint(text) {
   return url;
 }
 
+/** @param {string} text @returns {number | 'auto'} */
+export function workerCount(text) {
+  return text === 'auto' ? text : wholeNumber(1, 256)(text);
+}
+
+/** @param {string} text @returns {unknown[]} */
+export function jsonArray(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = null;
+  }
+  if (!Array.isArray(value)) throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
+  return value;
+}
+
 /** @param {readonly string[]} names */
 export function oneOf(names) {
   return (/** @type {string} */ text) => {

@@ -34,9 +34,13 @@ import { sliceIndexes } from './slice.js';
 /** How many wallets are derived before the event loop gets a turn. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs'>} config @param {URL} url */
-export function openTransport({ transport, connections, requestTimeoutMs }, url) {
-  return transports[transport]({ url, connections, timeoutMs: requestTimeoutMs });
+/**
+ * @param {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure'>} config
+ * @param {URL} url
+ */
+export function openTransport({ transport, connections, requestTimeoutMs, noKeepAlive, insecure }, url) {
+  const timeoutMs = requestTimeoutMs;
+  return transports[transport]({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure });
 }
 
 /**

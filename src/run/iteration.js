@@ -118,7 +118,7 @@ async function steps(tools, operation) {
   const { wallet, position } = operation.account;
 
   const call = workload.next(position);
-  const { raw, hash } = wallet.sign({ chainId, nonce: operation.nonce, ...call, fee: fees.current() }, signer);
+  const { raw, hash } = wallet.sign({ chainId, nonce: operation.nonce, fee: fees.current(), call }, signer);
   operation.hash = hash;
   operation.hashes.push(hash);
 

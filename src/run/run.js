@@ -35,6 +35,12 @@ import { setUp } from './setup.js';
  * @property {string} inclusion
  * @property {string} transport
  * @property {number} connections
+ * @property {boolean} noKeepAlive
+ * @property {boolean} insecure
+ * @property {number | 'auto'} workers
+ * @property {string | null} method of --workload rpc
+ * @property {unknown[] | null} params of --workload rpc
+ * @property {number | null} fixedId of --workload rpc
  * @property {string | null} contracts
  * @property {boolean} legacy
  * @property {bigint | null} gasPriceWei

@@ -42,7 +42,7 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
   const fees = await chooseFees(rpc, chain, config);
   /** @type {Sender} */
   const sender = {
-    ...{ rpc, clock, fees, signer: createSigner(), chainId: chain.chainId },
+    ...{ rpc, clock, fees, signer: await createSigner(), chainId: chain.chainId },
     ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
   };
   const workload = workloads[config.workload]({ rpc, contractsFile: config.contracts });

@@ -1,4 +1,4 @@
-import { TransportError } from '../errors.js';
+import { TransportError, oneLine } from '../errors.js';
 
 /** What the transports that speak HTTP share. */
 
@@ -7,6 +7,9 @@ export const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** A head above this size is one, too; it is the limit of Node.js' own HTTP client. */
 export const MAX_HEAD_BYTES = 16 * 1024;
+
+/** What Node.js calls the faults of a certificate (X509_V_ERR of OpenSSL, and its own check of the name). */
+const CERTIFICATE_CODES = /CERT|UNABLE_TO_|_SIGNATURE|CRL_|HOSTNAME_MISMATCH/;
 
 /** @param {URL} url the endpoint, credentials included @returns {Record<string, string>} */
 export function requestHeaders(url) {
@@ -37,6 +40,10 @@ export function asTransportError(error) {
   if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
     return new TransportError('connection lost', 'reset', error);
+  }
+  if (CERTIFICATE_CODES.test(code)) {
+    const words = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
+    return new TransportError(words, 'certificate', error);
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
   return new TransportError(error.message || code, code.toLowerCase(), error);

@@ -4,11 +4,7 @@ import { createCounterWorkload } from './counter.js';
  * A workload says what one operation is: how wallets are prepared, which transaction comes next, how its effect
  * is checked, and how the whole run is audited. Wallets are named by their position in the slice, from 0.
  *
- * @typedef {object} Call one transaction, before nonce and fee
- * @property {string} to
- * @property {string} data
- * @property {bigint} value in wei
- * @property {bigint} gasLimit
+ * @typedef {import('../chain/transaction.js').Call} Call
  *
  * @typedef {object} Verdict what was read back
  * @property {'ok' | 'behind' | 'missing' | 'wrong'} state behind: the node does not serve that block yet, ask again;

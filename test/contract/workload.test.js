@@ -51,7 +51,7 @@ async function setUp(t, count) {
   const chainId = toNumber(await anvil.rpc('eth_chainId'));
   const { hash: genesisHash } = await anvil.rpc('eth_getBlockByNumber', ['0x0', false]);
   const { signal } = new AbortController();
-  const sender = { rpc, clock: createClock(), signer: createSigner(), fees, chainId, timeoutMs: 10_000, signal };
+  const sender = { rpc, clock: createClock(), signer: await createSigner(), fees, chainId, timeoutMs: 10_000, signal };
   /** @type {Array<[string, number, number]>} */
   const progress = [];
   const preparation = {
@@ -69,14 +69,11 @@ async function setUp(t, count) {
  */
 async function send({ rpc, wallets, sender }, workload, position) {
   const wallet = wallets[position];
-  const { to, data, value, gasLimit } = workload.next(position);
+  const call = workload.next(position);
   const transaction = {
     chainId: sender.chainId,
     nonce: wallet.nonce,
-    to,
-    data,
-    value,
-    gasLimit,
+    call,
     fee: sender.fees.current(),
   };
   const { raw, hash } = wallet.sign(transaction, sender.signer);
@@ -129,7 +126,7 @@ for (const [name, create] of Object.entries(workloads)) {
       }
       for (const [position] of setting.wallets.entries()) {
         const call = workload.next(position);
-        assert.match(call.to, /^0x[0-9a-fA-F]{40}$/);
+        assert.match(String(call.to), /^0x[0-9a-fA-F]{40}$/);
         assert.match(call.data, /^0x([0-9a-f]{2})*$/);
         assert.ok(call.value >= 0n && call.gasLimit >= 21_000n);
       }
@@ -202,9 +199,12 @@ for (const [name, create] of Object.entries(workloads)) {
       const down = Object.create(setting.rpc);
       const workload = create({ rpc: down, contractsFile: null });
       await workload.prepare(setting.preparation);
-      down.call = down.batch = async () => {
-        throw new TransportError('connection refused', 'refused');
-      };
+      down.call =
+        down.gather =
+        down.batch =
+          async () => {
+            throw new TransportError('connection refused', 'refused');
+          };
       assert.ok((await caught(() => workload.verify(0, 1, { number: 1 }, 0))) instanceof TransportError);
       assert.ok((await caught(() => workload.audit(`0x${'0'.repeat(64)}`, 1))) instanceof TransportError);
     });
@@ -404,7 +404,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     const workload = await again(setting);
     const verify = (/** @type {unknown} */ answer) => {
       const rpc = fakeRpc({ eth_call: () => answer });
-      setting.rpc.call = rpc.call;
+      setting.rpc.gather = rpc.gather;
       return workload.verify(0, 1, { number: 1 }, 0);
     };
     assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment

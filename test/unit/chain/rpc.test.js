@@ -244,7 +244,7 @@ describe('batch()', () => {
       assert.deepEqual(await rpc.batch(requests(250), 'audit'), numbers(250));
       assert.deepEqual(
         bodies.map(({ length }) => length),
-        [100, 100, 50],
+        [84, 84, 82],
       );
       assert.equal(new Set(bodies.flat().map(({ id }) => id)).size, 250);
       assert.deepEqual(rpc.callCounts(), { audit: 250 });
@@ -280,12 +280,15 @@ describe('batch()', () => {
     ['the answer to the first one alone', (asked) => right(asked[0])],
   ];
   for (const [name, refuse] of refusals) {
-    it(`refused with ${name}: asks one by one, from then on`, async () => {
+    it(`refused with ${name}: asks in smaller ones, at last one by one, from then on`, async () => {
       const { rpc, bodies } = rpcOver((asked) => (Array.isArray(asked) ? refuse(asked) : right(asked)));
       assert.deepEqual(await rpc.batch(requests(150), 'setup'), numbers(150));
+      const { limit, refused, why, largest } = rpc.batchFacts();
+      assert.deepEqual([limit, largest], [1, 1]);
+      assert.ok(refused > 0 && typeof why === 'string' && why.length > 5, `${refused}: ${why}`);
+      bodies.length = 0;
       assert.deepEqual(await rpc.batch(requests(3), 'setup'), numbers(3));
-      assert.equal(bodies.filter((body) => Array.isArray(body)).length, 1);
-      assert.equal(bodies.filter((body) => !Array.isArray(body)).length, 153);
+      assert.ok(bodies.length === 3 && bodies.every((body) => !Array.isArray(body)));
     });
   }
 
@@ -295,12 +298,90 @@ describe('batch()', () => {
     assert.match(error.message, /HTTP 401/);
   });
 
-  it('does not ask one by one when the endpoint is gone', async () => {
-    const { rpc, bodies } = rpcOver(() => {
-      throw new TransportError('no answer in time', 'timeout');
+  it('learns how many a node takes, and stays with that', async () => {
+    for (const most of [10, 30, 50, 99]) {
+      const { rpc, bodies } = rpcOver((asked) =>
+        asked.length > most
+          ? [{ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }]
+          : Array.isArray(asked)
+            ? asked.map((one) => right(one))
+            : right(asked),
+      );
+      assert.deepEqual(await rpc.batch(requests(300), 'setup'), numbers(300));
+      const { limit, largest, why } = rpc.batchFacts();
+      assert.ok(limit <= most && limit > most / 4, `${limit} of ${most}`);
+      assert.ok(largest <= limit && largest > 1, `${largest}`);
+      assert.equal(why, 'batch too large');
+      bodies.length = 0;
+      await rpc.batch(requests(300), 'setup');
+      assert.ok(
+        bodies.every((body) => body.length <= most),
+        'it asked for too many again',
+      );
+    }
+  });
+
+  it('asks again for what is not answered because the answer has become too large, as geth says it', async () => {
+    const tooLarge = { code: -32003, message: 'response too large' };
+    const { rpc } = rpcOver((asked) =>
+      Array.isArray(asked)
+        ? asked.map((one, i) => (i < 4 ? right(one) : { jsonrpc: '2.0', id: one.id, error: tooLarge }))
+        : right(asked),
+    );
+    assert.deepEqual(await rpc.batch(requests(40), 'setup'), numbers(40));
+    assert.ok(rpc.batchFacts().limit <= 4);
+  });
+
+  for (const reason of ['timeout', 'reset']) {
+    it(`${reason}: a node that has never answered a batch is asked one by one, one that has is just not well`, async () => {
+      let isWell = false;
+      const { rpc, bodies } = rpcOver((asked) => {
+        if (!Array.isArray(asked)) return right(asked);
+        if (isWell) return asked.map((one) => right(one));
+        throw new TransportError('no answer in time', reason);
+      });
+      assert.deepEqual(await rpc.batch(requests(50), 'setup'), numbers(50));
+      assert.equal(rpc.batchFacts().limit, 1);
+      assert.equal(bodies.filter((body) => !Array.isArray(body)).length, 50);
+
+      const other = rpcOver((asked) => {
+        if (isWell) return asked.map((/** @type {Asked} */ one) => right(one));
+        throw new TransportError('no answer in time', reason);
+      });
+      isWell = true;
+      await other.rpc.batch(requests(50), 'setup');
+      isWell = false;
+      await assert.rejects(other.rpc.batch(requests(50), 'setup'), TransportError);
+      assert.equal(other.rpc.batchFacts().limit, 100);
     });
-    await assert.rejects(rpc.batch(requests(50), 'setup'), TransportError);
+  }
+});
+
+describe('gather()', () => {
+  it('sends what is asked in one turn together, each its own answer or error', async () => {
+    const { rpc, bodies } = rpcOver((asked) =>
+      Array.isArray(asked)
+        ? asked.map((one) =>
+            one.params[0] === 1 ? { id: one.id, error: { code: -1, message: 'no' } } : right(one, one.params[0] * 2),
+          )
+        : right(asked),
+    );
+    const ends = await Promise.allSettled(numbers(3).map((i) => rpc.gather('echo', [i], 'readback')));
     assert.equal(bodies.length, 1);
+    assert.deepEqual(
+      ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message)),
+      [0, 'echo: no (-1)', 4],
+    );
+    assert.equal(await rpc.gather('echo', [7], 'readback'), 7);
+    assert.ok(!Array.isArray(bodies[1]));
+    assert.deepEqual(rpc.callCounts(), { readback: 4 });
+  });
+
+  it('does not mix purposes', async () => {
+    const { rpc, bodies } = rpcOver((asked) => right(asked));
+    await Promise.all([rpc.gather('a', [1], 'readback'), rpc.gather('b', [2], 'audit')]);
+    assert.equal(bodies.length, 2);
+    assert.deepEqual(rpc.callCounts(), { readback: 1, audit: 1 });
   });
 });
 

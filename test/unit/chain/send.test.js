@@ -116,6 +116,8 @@ describe('estimateGas()', () => {
   });
 });
 
+const signer = await createSigner();
+
 describe('sendAll()', () => {
   /** @param {import('../../helpers/fake-rpc.js').Handlers} handlers */
   function setting(handlers) {
@@ -123,7 +125,7 @@ describe('sendAll()', () => {
     const clock = createFakeClock();
     const controller = new AbortController();
     const fees = createFees({ baseFeeWei: 1n, tipWei: 1n, legacy: false, maxFeeWei: null });
-    const sender = { rpc, clock, signer: createSigner(), fees, chainId: 1, timeoutMs: 5000, signal: controller.signal };
+    const sender = { rpc, clock, signer, fees, chainId: 1, timeoutMs: 5000, signal: controller.signal };
     const wallets = [1, 2].map((index) => new Wallet(index, `0x${String(index).repeat(64)}`));
     const orders = wallets.map((wallet) => ({
       wallet,

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { SigningKey, Transaction, getAddress } from 'ethers';
 import fc from 'fast-check';
 import { createEthersSigner, createNativeSigner, createSigner } from '../../../src/chain/signer.js';
-import { signTransaction } from '../../../src/chain/transaction.js';
+import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
 import { Wallet } from '../../../src/chain/wallets.js';
 
 const SEED = 20260101;
@@ -13,7 +13,7 @@ const RUNS = 1100;
 const LARGE_RUNS = 3;
 const LAST_KEY = '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
 
-const signers = [createNativeSigner(), createEthersSigner()].filter((signer) => signer !== null);
+const signers = [await createNativeSigner(), await createEthersSigner()].filter((signer) => signer !== null);
 
 /** @param {number} bytes */
 const maxOf = (bytes) => 2n ** BigInt(8 * bytes) - 1n;
@@ -72,7 +72,7 @@ const transactions = (fee, payload = data) =>
     fee,
   });
 
-/** @param {import('../../../src/chain/transaction.js').Transaction} transaction @param {string} privateKey */
+/** @param {Flat} transaction @param {string} privateKey */
 function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey) {
   const isLegacy = fee.gasPriceWei !== undefined;
   const transaction = Transaction.from({
@@ -87,7 +87,15 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey
   return { raw: transaction.serialized, hash: transaction.hash, r, s };
 }
 
-/** @param {import('../../../src/chain/transaction.js').Transaction & {key: bigint}} generated */
+/** @typedef {import('../../../src/chain/transaction.js').Fee} Fee */
+/** @typedef {import('../../../src/chain/transaction.js').Call & {chainId: number, nonce: number, fee: Fee}} Flat */
+
+/** @param {Flat} transaction @param {string} privateKey @param {import('../../../src/chain/signer.js').Signer} signer */
+function sign({ chainId, nonce, fee, ...call }, privateKey, signer) {
+  return signTransaction({ chainId, nonce, fee }, encodeCall(call), Buffer.from(privateKey.slice(2), 'hex'), signer);
+}
+
+/** @param {Flat & {key: bigint}} generated */
 function split({ key, ...transaction }) {
   return { transaction, privateKey: `0x${key.toString(16).padStart(64, '0')}` };
 }
@@ -110,7 +118,7 @@ describe('signTransaction() gives the bytes of ethers', () => {
         if (expected.r.startsWith('0x00')) shortR += 1;
         if (expected.s.startsWith('0x00')) shortS += 1;
         for (const signer of signers) {
-          const { raw, hash } = signTransaction(transaction, Buffer.from(privateKey.slice(2), 'hex'), signer);
+          const { raw, hash } = sign(transaction, privateKey, signer);
           assert.equal(raw.toLowerCase(), expected.raw, signer.name); // an address in mixed case keeps its case
           assert.equal(hash, expected.hash, signer.name);
         }
@@ -131,7 +139,7 @@ describe('signTransaction() gives the bytes of ethers', () => {
         // Only a single byte is encoded by its value: below 0x80 it is its own encoding.
         for (const byte of length === 1 ? ['00', '7f', '80', 'ff'] : ['ab']) {
           const changed = { ...transaction, data: `0x${byte.repeat(length)}` };
-          const { raw } = signTransaction(changed, Buffer.from(privateKey.slice(2), 'hex'), signers[0]);
+          const { raw } = sign(changed, privateKey, signers[0]);
           assert.equal(raw.toLowerCase(), byEthers(changed, privateKey).raw, `${length} bytes of ${byte}`);
         }
       }
@@ -140,28 +148,33 @@ describe('signTransaction() gives the bytes of ethers', () => {
 
   it('takes a priority fee and a fee that are left out as zero', () => {
     const transaction = { chainId: 1, nonce: 0, gasLimit: 21_000n, to: null, value: 0n, data: '0x', fee: {} };
-    const { raw } = signTransaction(transaction, Buffer.alloc(32, 1), signers[0]);
+    const { raw } = sign(transaction, `0x${'01'.repeat(32)}`, signers[0]);
     const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
     assert.deepEqual([maxFeePerGas, maxPriorityFeePerGas], [0n, 0n]);
   });
 });
 
 describe('signers', () => {
-  it('the native one is there on this platform, and is the one that is chosen', (t) => {
-    const native = createNativeSigner();
+  it('the native one is there on this platform, and is the one that is chosen', async (t) => {
+    const native = await createNativeSigner();
     if (native === null) return t.skip(`no binary of secp256k1 for ${process.platform} ${process.arch}`);
     assert.equal(native.name, 'secp256k1');
-    assert.equal(createSigner().name, 'secp256k1');
+    assert.equal((await createSigner()).name, 'secp256k1');
   });
 
   it('a wallet signs with its own key', () => {
     const key = `0x${'11'.repeat(32)}`;
     const wallet = new Wallet(0, key);
-    const transaction = {
-      ...{ chainId: 1, nonce: 5, gasLimit: 21_000n, to: wallet.address, value: 1n, data: '0x' },
-      fee: { gasPriceWei: 7n },
-    };
-    for (const signer of signers)
-      assert.equal(Transaction.from(wallet.sign(transaction, signer).raw).from, wallet.address);
+    const call = { to: wallet.address, data: '0x', value: 1n, gasLimit: 21_000n };
+    for (const signer of signers) {
+      for (const value of [1n, 2n]) {
+        const transaction = { chainId: 1, nonce: 5, fee: { gasPriceWei: 7n }, call: { ...call, value } };
+        for (let i = 0; i < 2; i += 1) {
+          const signed = Transaction.from(wallet.sign(transaction, signer).raw);
+          assert.equal(signed.from, wallet.address);
+          assert.equal(signed.value, value);
+        }
+      }
+    }
   });
 });
