@@ -2,7 +2,7 @@
  * The one clock of a run. It is injected everywhere, so that tests can turn it by hand.
  *
  * @typedef {object} Clock
- * @property {() => number} nowUs monotonic time in whole microseconds, from an arbitrary origin
+ * @property {() => number} nowUs monotonic time in whole microseconds, from an origin that all threads share
  * @property {() => number} wallMs time of day in milliseconds since the Unix epoch
  * @property {(ms: number, signal?: AbortSignal) => Promise<void>} sleep ends after `ms`, or when the signal aborts
  * @property {(callback: () => void, ms: number) => () => void} after calls back once after `ms`; the result cancels it
@@ -15,8 +15,10 @@ export function createClock() {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
   };
+  // performance.now() begins with its thread; seen from the system's monotonic clock, all threads agree.
+  const originUs = Number(process.hrtime.bigint() / 1000n) - Math.round(performance.now() * 1000);
   return {
-    nowUs: () => Math.round(performance.now() * 1000),
+    nowUs: () => originUs + Math.round(performance.now() * 1000),
     wallMs: () => Date.now(),
     after,
     sleep: (ms, signal) =>

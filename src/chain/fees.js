@@ -8,6 +8,8 @@ import { toBigInt } from './rpc.js';
  * @typedef {object} Fees
  * @property {'eip1559' | 'legacy'} mode
  * @property {() => import('./transaction.js').Fee} current
+ * @property {(offer: import('./transaction.js').Fee) => boolean} holds whether an earlier offer may still be made
+ * @property {() => FeeState} state what createFees makes the same again from, in another thread
  * @property {() => bigint} worstPriceWei the most that one gas can cost at the current offer
  * @property {(baseFeeWei: bigint | null) => void} observe takes the base fee of a newer block
  *
@@ -53,10 +55,14 @@ async function readTip(rpc) {
 }
 
 /**
- * @param {{baseFeeWei: bigint | null, tipWei: bigint, legacy: boolean, maxFeeWei: bigint | null}} options where
- *   blocks have no base fee, tipWei is the whole gas price
- * @returns {Fees}
+ * @typedef {object} FeeState
+ * @property {bigint | null} baseFeeWei null where blocks have none
+ * @property {bigint} tipWei where blocks have no base fee the whole gas price
+ * @property {boolean} legacy
+ * @property {bigint | null} maxFeeWei
  */
+
+/** @param {FeeState} options @returns {Fees} */
 export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
   const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
   const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
@@ -74,11 +80,23 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
   return {
     mode,
     current: () => fee,
-    worstPriceWei: () => fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n,
+    state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei }),
+    holds: (earlier) => earlier === fee || isNear(priceOf(earlier), priceOf(fee)),
+    worstPriceWei: () => priceOf(fee),
     observe: (newBaseFee) => {
       if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
       baseFee = newBaseFee;
       fee = offer();
     },
   };
+}
+
+/** @param {import('./transaction.js').Fee} fee @returns {bigint} in wei, the most that one gas can cost */
+function priceOf(fee) {
+  return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
+}
+
+/** Within a third: two blocks can move the base fee by a quarter. @param {bigint} earlier @param {bigint} now */
+function isNear(earlier, now) {
+  return earlier * 4n >= now * 3n && earlier * 3n <= now * 4n;
 }

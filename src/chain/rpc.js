@@ -4,7 +4,7 @@ import { Batcher } from './batches.js';
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
- * @typedef {'setup' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit'} Purpose
+ * @typedef {'setup' | 'load' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit'} Purpose
  *
  * @typedef {object} Request
  * @property {string} method
@@ -43,10 +43,13 @@ export function displayUrl(url) {
 /**
  * @param {{post: (body: string, onSent?: () => unknown) => Promise<{status: number, text: string}>}} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
+ * @param {{fixedId?: number | null}} [options] fixedId: the id of every request, for servers that answer a constant.
+ *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
  * @returns {Rpc}
  */
-export function createRpc(transport, display) {
+export function createRpc(transport, display, { fixedId = null } = {}) {
   let lastId = 0;
+  const nextId = () => fixedId ?? ++lastId;
   /** @type {Record<string, number>} */
   const counts = {};
 
@@ -70,7 +73,7 @@ export function createRpc(transport, display) {
 
   /** @type {Rpc['call']} */
   async function call(method, params, purpose, onSent) {
-    const id = ++lastId;
+    const id = nextId();
     const tries = method.startsWith('eth_send') ? 1 : READ_TRIES;
     const reply = await post(encode(id, method, params), { purpose, calls: 1, tries, onSent });
     return resultOf(parse(reply, display), id, method, display);
@@ -86,7 +89,8 @@ export function createRpc(transport, display) {
 
   /** @type {Rpc['gather']} */
   const gather = (method, params, purpose) => {
-    const id = ++lastId;
+    if (fixedId !== null) return call(method, params, purpose);
+    const id = nextId();
     return batcher.add({ id, method, text: encode(id, method, params), purpose });
   };
 

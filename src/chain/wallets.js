@@ -35,6 +35,28 @@ export class Wallet {
     this.nonce = 0;
   }
 
+  /** A user of plain calls: a number, and nothing to sign with. @param {number} index */
+  static withoutKey(index) {
+    return new Wallet(index, '0x', '');
+  }
+
+  /** For another thread of this process, and nothing else: it holds the key. */
+  handOver() {
+    return {
+      index: this.index,
+      address: this.address,
+      nonce: this.nonce,
+      privateKey: Uint8Array.from(this.#privateKey),
+    };
+  }
+
+  /** @param {ReturnType<Wallet['handOver']>} handed */
+  static resume({ index, address, nonce, privateKey }) {
+    const wallet = new Wallet(index, `0x${Buffer.from(privateKey).toString('hex')}`, address);
+    wallet.nonce = nonce;
+    return wallet;
+  }
+
   /**
    * @param {import('./transaction.js').Transaction} transaction
    * @param {import('./signer.js').Signer} signer

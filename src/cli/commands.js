@@ -19,7 +19,7 @@ import {
 import { run } from '../run/run.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
-import { workloads } from '../workload/index.js';
+import { transactionWorkloads } from '../workload/index.js';
 
 /**
  * What each command does with its Config.
@@ -75,7 +75,7 @@ export const commands = {
 
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
-      const { gas } = workloads.counter({ rpc: sender.rpc, contractsFile: null });
+      const { gas } = transactionWorkloads.counter({ rpc: sender.rpc, contractsFile: null });
       const needWei = walletNeedWei(config, gas, sender.fees, chain);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const { transactions, paidWei } = await fundFrom(present(funder), sender, wallets, missing, onProgress);

@@ -190,6 +190,14 @@ function checkTogether(command, config, env) {
     );
   if (config.keys !== null && config.mnemonic !== null)
     throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
+  for (const { name, key, workload } of OPTIONS) {
+    if (workload !== undefined && workload !== config.workload && config[/** @type {keyof Config} */ (key)] !== null)
+      throw new UsageError(`--${name} is an option of --workload ${workload}`);
+  }
+  if (typeof config.workers === 'number' && config.workers > config.threads)
+    throw new UsageError(`--workers ${config.workers} are more than the wallets they share (-t ${config.threads})`);
+  if (typeof config.workers === 'number' && config.workers > config.connections)
+    throw new UsageError(`--workers ${config.workers} need a connection each (--connections ${config.connections})`);
   if (config.gasPriceWei !== null && config.maxFeeWei !== null)
     throw new UsageError('--gas-price and --max-fee exclude each other');
   if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)

@@ -27,6 +27,7 @@ import {
  * @property {string} [alias]
  * @property {string} [env] where the environment knows it by another name
  * @property {boolean} [isFlag]
+ * @property {string} [workload] the only one that it is for
  * @property {boolean} [isSecret] never shown, and warned about on the command line, where `ps` shows it
  * @property {(text: string) => unknown} parse
  * @property {string} [fallback] the default, as text
@@ -97,12 +98,12 @@ export const OPTIONS = Object.freeze([
     describe: 'where reclaimed funds go' },
   { name: 'workload', key: 'workload', argument: 'NAME', parse: oneOf(Object.keys(workloads)), fallback: 'counter', commands: RUN,
     describe: 'what one operation is' },
-  { name: 'method', key: 'method', argument: 'NAME', parse: anyText, commands: RUN,
+  { name: 'method', key: 'method', workload: 'rpc', argument: 'NAME', parse: anyText, commands: RUN,
     describe: 'JSON-RPC method that --workload rpc calls' },
-  { name: 'params', key: 'params', argument: 'JSON', parse: jsonArray, commands: RUN,
+  { name: 'params', key: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: RUN,
     defaultText: '[]',
     describe: 'its parameters, a JSON array' },
-  { name: 'fixed-id', key: 'fixedId', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: RUN,
+  { name: 'fixed-id', key: 'fixedId', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: RUN,
     defaultText: 'a new id for each request',
     describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
   { name: 'contracts', key: 'contracts', argument: 'FILE', parse: anyText, commands: RUN,

@@ -25,6 +25,24 @@ import { STAGES, stagesUs, totalUs } from './sample.js';
  * @property {number} timedOut
  */
 
+/**
+ * @typedef {object} IntervalState an interval that is over
+ * @property {number} startUs
+ * @property {number} endUs
+ * @property {Counts} counts
+ * @property {import('./distribution.js').DistributionJson} latency
+ * @property {Record<string, number>} failures
+ *
+ * @typedef {object} RecorderState a recorder as one thread hands it to another
+ * @property {Counts} counts
+ * @property {Record<string, number>} failures
+ * @property {WindowCounts} windowCounts
+ * @property {Record<string, import('./distribution.js').DistributionJson>} latency total, timedOut and the stages
+ * @property {Float64Array} startedBy by position
+ * @property {Float64Array} endedBy by position
+ * @property {Float64Array} verifiedBy by position
+ */
+
 const OUTCOME_COUNT = Object.freeze(
   /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
 );
@@ -133,6 +151,37 @@ export class Recorder {
     return interval;
   }
 
+  /** Those of the run, by name; the interval's is apart. @returns {Record<string, Distribution>} */
+  #distributions() {
+    return { total: this.total, timedOut: this.timedOut, ...this.stages };
+  }
+
+  /** @returns {RecorderState} */
+  state() {
+    const { counts, failures, windowCounts, startedBy, endedBy, verifiedBy } = this;
+    const latency = Object.fromEntries(
+      Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
+    );
+    return { counts, failures, windowCounts, latency, startedBy, endedBy, verifiedBy };
+  }
+
+  /**
+   * Takes over what another thread has recorded of a part of the wallets; exact, as all here adds up.
+   * @param {RecorderState} state
+   * @param {number} first position of the part's first wallet
+   */
+  adopt(state, first) {
+    addTo(this.counts, state.counts);
+    addTo(this.failures, state.failures);
+    addTo(this.windowCounts, state.windowCounts);
+    for (const [name, distribution] of Object.entries(this.#distributions())) {
+      distribution.merge(Distribution.fromJSON(state.latency[name]));
+    }
+    this.startedBy.set(state.startedBy, first);
+    this.endedBy.set(state.endedBy, first);
+    this.verifiedBy.set(state.verifiedBy, first);
+  }
+
   /**
    * scheduled = dropped + started; started = verified + failed + timed out + abandoned + in flight. The number
    * in flight is counted from the live iterations, in all and for each wallet.
@@ -152,6 +201,11 @@ export class Recorder {
         `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
     );
   }
+}
+
+/** @param {Record<string, number>} sums changed in place @param {Record<string, number>} more */
+export function addTo(sums, more) {
+  for (const [key, value] of Object.entries(more)) sums[key] = (sums[key] ?? 0) + value;
 }
 
 /** @param {number} startUs */

@@ -17,7 +17,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {import('./recorder.js').Recorder} recorder
  * @property {import('./intervals.js').IntervalRow[]} intervals
  * @property {number} windowStartedAtMs time of day
- * @property {{cpuUs: number, peakRssBytes: number, rpcCalls: Record<string, number>, transport: Record<string, number>, readBackRetries: number, inclusionResolutionMs: number, failedPolls: number}} generator
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, failedPolls: number}} generator
  * @property {object | null} audit
  * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
  */

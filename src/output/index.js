@@ -11,6 +11,7 @@ import { createTextOutput } from './text.js';
  *
  * @typedef {object} Output
  * @property {(line: string) => void} notice one line worth knowing
+ * @property {boolean} wantsSamples false: it does nothing with them, so that they need not be brought to it
  * @property {(sample: import('../metrics/sample.js').Sample) => void} sample called for every iteration: cheap
  * @property {(row: import('../metrics/intervals.js').IntervalRow, totals: Totals) => void} interval
  * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} finish

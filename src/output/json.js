@@ -8,6 +8,7 @@ import { writeFileAtomically } from '../files.js';
 export function createJsonOutput({ out }) {
   return {
     notice: () => {},
+    wantsSamples: false,
     sample: () => {},
     interval: () => {},
     finish: (run) => {

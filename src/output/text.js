@@ -12,6 +12,7 @@ export function createTextOutput({ stream, verbose, explain }) {
   const line = (text) => void stream.write(`${text}\n`);
   return {
     notice: line,
+    wantsSamples: verbose,
     sample: (sample) => {
       if (verbose && sample.outcome === 'verified') line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
     },

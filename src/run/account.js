@@ -11,10 +11,17 @@ export class Account {
   /**
    * The last operation, when the node knew nothing of it: its transaction may still arrive, so its hashes belong to
    * every later operation with the same nonce.
-   * @type {{operation: import('./iteration.js').Operation, sample: import('../metrics/sample.js').Sample} | null}
+   * @type {import('./ledger.js').Open | null}
    */
   undecided = null;
+  /**
+   * The next transaction, signed already.
+   * @type {{nonce: number, fee: import('../chain/transaction.js').Fee, signed: import('../chain/transaction.js').SignedTransaction} | null}
+   */
+  ahead = null;
   failuresInRow = 0;
+  /** The worker that had it died: what it sent last is not known. */
+  isLost = false;
   readBackRetries = 0;
 
   /**

@@ -34,8 +34,8 @@ import { fateOf } from './fate.js';
  * @property {{atLeast: string, atMost: string}} bounds of the operations of ours that the chain executed
  * @property {number} mismatchCount
  * @property {Mismatch[]} mismatches the first of them
- * @property {import('./driver.js').Foreign[]} foreign
- * @property {import('./driver.js').Resolution[]} resolutions
+ * @property {import('./ledger.js').Foreign[]} foreign
+ * @property {import('./ledger.js').Resolution[]} resolutions
  */
 
 /** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */
@@ -52,10 +52,10 @@ const PAUSE_MS = 200;
  * @typedef {object} AuditOptions
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
- * @property {import('../workload/index.js').Workload} workload
+ * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {import('./account.js').Account[]} accounts
  * @property {import('../metrics/recorder.js').Recorder} recorder
- * @property {import('./driver.js').Driver} driver
+ * @property {import('./ledger.js').Ledger} ledger
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for what is not decided yet
  * @property {AbortSignal} signal ends the waiting
@@ -68,7 +68,7 @@ const PAUSE_MS = 200;
  * @returns {Promise<AuditReport>}
  */
 export async function audit(options) {
-  const { clock, driver, timeoutMs, signal } = options;
+  const { clock, ledger, timeoutMs, signal } = options;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   for (;;) {
     await decideFates(options);
@@ -76,7 +76,7 @@ export async function audit(options) {
     const mismatches = compare(options, reading);
     const isOpen =
       mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) || undecided(options).length > 0;
-    const isAgreed = mismatches.length === 0 && driver.unresolved.size === 0;
+    const isAgreed = mismatches.length === 0 && ledger.unresolved.size === 0;
     if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
       await searchForForeign(options, mismatches);
       return describe(options, reading, mismatches);
@@ -86,25 +86,25 @@ export async function audit(options) {
 }
 
 /** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
-function undecided({ driver, accounts }) {
+function undecided({ ledger, accounts }) {
   const lost = accounts.flatMap((account) => account.undecided ?? []);
-  return [...driver.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(driver, operation))];
+  return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
 }
 
-/** A later operation with the same nonce knows all hashes of this one. @param {import('./driver.js').Driver} driver @param {import('./iteration.js').Operation} operation */
-function isOpenElsewhere(driver, operation) {
-  return driver.unresolved.has(operation.account.position);
+/** A later operation with the same nonce knows all hashes of this one. @param {import('./ledger.js').Ledger} ledger @param {import('./ledger.js').Open['operation']} operation */
+function isOpenElsewhere(ledger, operation) {
+  return ledger.unresolved.has(operation.account.position);
 }
 
 /** @param {AuditOptions} options */
 async function decideFates(options) {
-  const { rpc, driver, startBlock } = options;
+  const { rpc, ledger, startBlock } = options;
   const open = undecided(options);
   for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
     await Promise.all(
       open.slice(at, at + ASKED_AT_ONCE).map(async ({ operation, sample }) => {
         const decision = await fateOf(rpc, operation, 'audit', startBlock);
-        if (decision.fate !== 'pending') driver.settle(operation, sample, decision);
+        if (decision.fate !== 'pending') ledger.settle(operation, sample, decision);
       }),
     );
   }
@@ -151,9 +151,9 @@ function compare(options, { effects, nonces, pendingNonces }) {
 
 /** @param {AuditOptions} options @param {Reading} reading @param {Mismatch[]} mismatches @returns {AuditReport} */
 function describe(options, reading, mismatches) {
-  const { accounts, recorder, driver } = options;
-  for (const { operation, sample } of [...driver.unresolved.values()]) {
-    driver.settle(operation, sample, { fate: 'pending', foreign: null });
+  const { accounts, recorder, ledger } = options;
+  for (const { operation, sample } of [...ledger.unresolved.values()]) {
+    ledger.settle(operation, sample, { fate: 'pending', foreign: null });
   }
   const grown = reading.effects.map(({ start, now }) => now - start);
   const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
@@ -161,7 +161,7 @@ function describe(options, reading, mismatches) {
     const ours = BigInt(claimed(options, i));
     return sum + (ours < effects ? ours : effects);
   }, 0n);
-  const { fates, foreign, unresolved, resolutions } = driver;
+  const { fates, foreign, unresolved, resolutions } = ledger;
   return {
     exact: mismatches.length === 0 && foreign.length === 0 && unresolved.size === 0,
     blockNumber: reading.number,
@@ -183,18 +183,19 @@ function describe(options, reading, mismatches) {
 }
 
 /** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {AuditOptions} options @param {Mismatch[]} mismatches */
-async function searchForForeign({ rpc, driver, accounts, startBlock }, mismatches) {
-  const proven = new Set(driver.foreign.map(({ walletIndex }) => walletIndex));
+async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatches) {
+  const proven = new Set(ledger.foreign.map(({ walletIndex }) => walletIndex));
   const suspects = mismatches.filter(
     ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
   );
   const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
   for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
-    const { wallet, position, undecided } = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
-    if (wallet.nonce >= next) continue;
+    const account = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
+    const { wallet, position, undecided } = account;
+    if (account.isLost || wallet.nonce >= next) continue;
     const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
-    const ours = driver.unresolved.get(position)?.operation.hashes ?? undecided?.operation.hashes ?? [];
-    if (mined !== null && !ours.includes(mined.hash)) driver.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
+    const ours = ledger.unresolved.get(position)?.operation.hashes ?? undecided?.operation.hashes ?? [];
+    if (mined !== null && !ours.includes(mined.hash)) ledger.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
   }
 }
 

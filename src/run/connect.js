@@ -2,13 +2,15 @@ import {
   EXIT,
   ForeignSenderError,
   InterruptedError,
+  ProtocolError,
+  RpcError,
   UnavailableError,
   UsageError,
   oneLine,
   worstExit,
 } from '../errors.js';
 import { readFees } from '../chain/fees.js';
-import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
+import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/wallets.js';
 import { transports } from '../transport/index.js';
@@ -21,10 +23,14 @@ import { sliceIndexes } from './slice.js';
  * @typedef {import('../chain/wallets.js').Wallet} Wallet
  * @typedef {import('./run.js').Config} Config
  *
+ * @typedef {object} Identity
+ * @property {number | null} chainId null when the endpoint is no node; only on this machine
+ * @property {string | null} clientVersion null when the node does not say
+ *
  * @typedef {object} ChainInfo
  * @property {number} chainId
- * @property {string | null} genesisHash null when the node no longer has its first block
  * @property {string | null} clientVersion null when the node does not say
+ * @property {string | null} genesisHash null when the node no longer has its first block
  * @property {number} head number of the latest block
  * @property {bigint | null} baseFeeWei null where blocks have none
  * @property {number} blockGasLimit
@@ -70,6 +76,32 @@ export async function interruptible(stop, transport, action) {
 }
 
 /**
+ * Who answers there, as far as plain calls need to know. On this machine it may be something that only looks like a
+ * node, a web server with a constant answer for instance.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {URL} url
+ * @param {Config} config
+ * @returns {Promise<Identity>}
+ */
+export async function identify(rpc, url, config) {
+  try {
+    const chainId = toNumber(await rpc.call('eth_chainId', [], 'setup'));
+    checkChain(url, chainId, config.chainId, config.allowChain);
+    return { chainId, clientVersion: await clientVersionOf(rpc) };
+  } catch (error) {
+    const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
+    if (isNoNode && isLoopback(url) && config.chainId === null) return { chainId: null, clientVersion: null };
+    throw error;
+  }
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} */
+async function clientVersionOf(rpc) {
+  const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
+  return version === null ? null : oneLine(version, 100);
+}
+
+/**
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {URL} url
  * @param {Config} config
@@ -78,7 +110,7 @@ export async function interruptible(stop, transport, action) {
 export async function readChain(rpc, url, config) {
   const chainId = toNumber(await rpc.call('eth_chainId', [], 'setup'));
   checkChain(url, chainId, config.chainId, config.allowChain);
-  const clientVersion = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
+  const clientVersion = await clientVersionOf(rpc);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
@@ -89,7 +121,7 @@ export async function readChain(rpc, url, config) {
     chainId,
     head,
     genesisHash: genesis?.hash ?? null,
-    clientVersion: clientVersion === null ? null : oneLine(clientVersion, 100),
+    clientVersion,
     baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
     blockGasLimit: toNumber(latest.gasLimit),
     blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),

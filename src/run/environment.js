@@ -4,11 +4,11 @@ import { availableParallelism, cpus, release, totalmem } from 'node:os';
  * What a run ran on and with, as the run file states it.
  * @param {object} parts
  * @param {string} parts.version
- * @param {import('./connect.js').ChainInfo} parts.chain
+ * @param {import('./setup.js').Ready['chain']} parts.chain
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
- * @param {import('../chain/send.js').Sender} parts.sender
+ * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
  * @param {import('./run.js').Config} parts.config
- * @param {{name: string, why: string}} parts.inclusion
+ * @param {{name: string, why: string} | null} parts.inclusion null where nothing is included
  * @param {boolean} parts.embedded
  */
 export function describeEnvironment({ version, chain, rpc, sender, config, inclusion, embedded }) {
@@ -23,11 +23,11 @@ export function describeEnvironment({ version, chain, rpc, sender, config, inclu
     embeddedChain: embedded,
     clientVersion: chain.clientVersion,
     chainId: chain.chainId,
-    genesisHash: chain.genesisHash,
-    blockGasLimit: chain.blockGasLimit,
-    feeMode: sender.fees.mode,
-    signer: sender.signer.name,
-    transport: { name: config.transport, connections: config.connections },
+    genesisHash: chain.genesisHash ?? null,
+    blockGasLimit: chain.blockGasLimit ?? null,
+    feeMode: sender?.fees.mode ?? null,
+    signer: sender?.signer.name ?? null,
+    transport: { name: config.transport, connections: config.connections, keepAlive: !config.noKeepAlive },
     inclusion,
   };
 }

@@ -17,7 +17,7 @@ import { findMinedTransaction } from '../chain/send.js';
 
 /**
  * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('./iteration.js').Operation} operation
+ * @param {import('./ledger.js').Open['operation']} operation
  * @param {import('../chain/rpc.js').Purpose} purpose
  * @param {number} startBlock a block before the operation
  * @returns {Promise<Decision>}

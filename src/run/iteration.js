@@ -3,19 +3,18 @@ import { submitFailure, toNumber } from '../chain/rpc.js';
 import { fateOf } from './fate.js';
 
 /**
- * One increment from start to outcome, top to bottom: sign, send, included, read back, one frozen sample. No
- * exception leaves this file.
+ * One increment from start to outcome, top to bottom: sign, send, included, read back. It ends the operation with one
+ * frozen sample on every path; no exception leaves this file.
  *
- * @typedef {import('../metrics/sample.js').Sample} Sample
+ * @typedef {import('./operation.js').Operation} Operation
  *
  * @typedef {object} Tools what an iteration works with, the same for all of a run
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
- * @property {import('../chain/signer.js').Signer} signer
- * @property {import('../chain/fees.js').Fees} fees
- * @property {import('../workload/index.js').Workload} workload
+ * @property {import('../deadlines.js').Deadlines} deadlines of operations, after --tx-timeout
+ * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {import('../inclusion/index.js').InclusionDetector} inclusion
- * @property {number} chainId
+ * @property {import('./presigner.js').Presigner} presigner
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
  */
@@ -26,15 +25,6 @@ const READ_BACK_PAUSE_MS = [5, 250];
 /** Longest wait for the answer whether a transaction was lost, in milliseconds. */
 const LOST_CHECK_MS = 1000;
 
-/** An operation ended early: its time was up, or the drain was over. */
-class Cancelled extends Error {
-  /** @param {'timed_out' | 'abandoned'} outcome */
-  constructor(outcome) {
-    super(outcome);
-    this.outcome = outcome;
-  }
-}
-
 /** The operation did what it should not: reverted, wrong count, refused. */
 class Failed extends Error {
   /** @param {string} code */
@@ -44,81 +34,32 @@ class Failed extends Error {
   }
 }
 
-/** One (wallet, nonce) with every hash ever sent for it. */
-export class Operation {
-  /** Of the transaction that this operation sends. @type {string | null} */
-  hash = null;
-  /** @type {number | null} */
-  sentAtUs = null;
-  /** @type {number | null} */
-  acceptedAtUs = null;
-  /** @type {import('../inclusion/index.js').Inclusion | null} */
-  inclusion = null;
-  /** @type {string | null} */
-  effect = null;
-  /** @type {string | null} */
-  target = null;
-  cancelled = false;
-  /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
-  bug = null;
-
-  /**
-   * @param {import('./account.js').Account} account
-   * @param {number} intendedAtUs
-   */
-  constructor(account, intendedAtUs) {
-    this.account = account;
-    this.nonce = account.wallet.nonce;
-    /** Every hash ever sent for this wallet and nonce, also by operations before this one. @type {string[]} */
-    this.hashes = [...(account.undecided?.operation.hashes ?? [])];
-    this.intendedAtUs = intendedAtUs;
-    /** @type {Promise<never>} */
-    this.end = new Promise((_, reject) => {
-      /** @param {Error} error */
-      const end = (error) => {
-        this.cancelled = true;
-        reject(error);
-      };
-      this.cancel = (/** @type {'timed_out' | 'abandoned'} */ outcome) => end(new Cancelled(outcome));
-      this.fail = (/** @type {string} */ code) => end(new Failed(code));
-    });
-  }
-}
-
-/**
- * @param {Tools} tools
- * @param {Operation} operation
- * @returns {Promise<Sample>}
- */
-export async function iterate(tools, operation) {
-  const { clock, inclusion, txTimeoutMs } = tools;
-  const stopTimer = clock.after(() => operation.cancel('timed_out'), txTimeoutMs);
-  try {
-    await Promise.race([steps(tools, operation), operation.end]);
-    return sample(operation, 'verified', null, clock.nowUs());
-  } catch (error) {
-    if (error instanceof Cancelled) {
-      const isLost = error.outcome === 'timed_out' && (await isUnknown(tools, operation));
-      return isLost
-        ? sample(operation, 'failed', 'lost', clock.nowUs())
-        : sample(operation, error.outcome, null, clock.nowUs());
-    }
-    const code = failureCode(error);
-    if (code === 'internal') operation.bug = /** @type {Error} */ (error);
-    return sample(operation, 'failed', code, clock.nowUs());
-  } finally {
-    stopTimer();
+/** @param {Tools} tools @param {Operation} operation */
+export function iterate(tools, operation) {
+  const { clock, deadlines, inclusion } = tools;
+  const deadline = deadlines.set(() => void timeOut(tools, operation));
+  operation.release = () => {
+    deadlines.clear(deadline);
     for (const hash of operation.hashes) inclusion.unwatch(hash);
-  }
+  };
+  steps(tools, operation).then(
+    () => {
+      if (!operation.isCancelled) operation.end('verified', null, clock.nowUs());
+    },
+    (error) => {
+      if (operation.isCancelled) return;
+      const code = failureCode(error);
+      if (code === 'internal') operation.bug = /** @type {Error} */ (error);
+      operation.end('failed', code, clock.nowUs());
+    },
+  );
 }
 
 /** @param {Tools} tools @param {Operation} operation */
 async function steps(tools, operation) {
-  const { rpc, clock, signer, fees, workload, inclusion, chainId } = tools;
-  const { wallet, position } = operation.account;
+  const { rpc, clock, inclusion, presigner } = tools;
 
-  const call = workload.next(position);
-  const { raw, hash } = wallet.sign({ chainId, nonce: operation.nonce, fee: fees.current(), call }, signer);
+  const { raw, hash } = presigner.sign(operation.account, operation.nonce);
   operation.hash = hash;
   operation.hashes.push(hash);
 
@@ -127,12 +68,14 @@ async function steps(tools, operation) {
     for (const sent of operation.hashes) inclusion.watch(sent, resolve);
   });
   const answer = await submit(rpc, raw, () => {
-    if (operation.cancelled) return false;
+    if (operation.isCancelled) return false;
     operation.sentAtUs = clock.nowUs();
     return true;
   });
   if (answer !== null && answer !== hash) throw new Failed('hash_mismatch');
+  if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
+  presigner.signLater(operation.account, operation.nonce + 1);
 
   const found = await included;
   operation.inclusion = { ...found, seenAtUs: Math.max(found.seenAtUs, operation.acceptedAtUs) };
@@ -161,7 +104,7 @@ async function readBack({ rpc, clock, workload }, operation, found) {
   const { position, executed } = operation.account;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
-  for (let attempt = 0; !operation.cancelled; attempt += 1) {
+  for (let attempt = 0; !operation.isCancelled; attempt += 1) {
     const verdict = await workload.verify(position, executed + 1, found, attempt).catch(noVerdict);
     operation.effect = verdict.effect;
     operation.target = verdict.target;
@@ -200,47 +143,25 @@ async function statusOf(rpc, hashes) {
  * @param {Tools} tools
  * @param {Operation} operation
  */
-async function isUnknown({ rpc, clock, startBlock }, operation) {
-  if (operation.acceptedAtUs === null || operation.inclusion !== null) return false;
-  const fate = fateOf(rpc, operation, 'resolve', startBlock).then(
-    (decided) => decided.fate,
-    () => 'pending',
-  );
-  const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
-  return (await Promise.race([fate, soon])) === 'never_sent';
+async function timeOut({ rpc, clock, startBlock }, operation) {
+  operation.isCancelled = true;
+  let isLost = false;
+  if (operation.acceptedAtUs !== null && operation.inclusion === null) {
+    const fate = fateOf(rpc, operation, 'resolve', startBlock).then(
+      (decided) => decided.fate,
+      () => 'pending',
+    );
+    const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
+    isLost = (await Promise.race([fate, soon])) === 'never_sent';
+  }
+  if (isLost) operation.end('failed', 'lost', clock.nowUs());
+  else operation.end('timed_out', null, clock.nowUs());
 }
 
-/** @param {unknown} error */
-function failureCode(error) {
+/** Why an operation failed, as a stable word. @param {unknown} error @returns {string} */
+export function failureCode(error) {
   if (error instanceof Failed) return error.code;
   if (error instanceof RpcError) return error.method === 'eth_sendRawTransaction' ? submitFailure(error) : 'rpc_error';
   if (error instanceof TransportError || error instanceof ProtocolError) return error.code;
   return error instanceof StressError ? error.code : 'internal';
-}
-
-/**
- * @param {Operation} operation
- * @param {import('../metrics/sample.js').Outcome} outcome
- * @param {string | null} code
- * @param {number} endedAtUs
- * @returns {Sample}
- */
-function sample(operation, outcome, code, endedAtUs) {
-  const { account, nonce, hash, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = operation;
-  return Object.freeze({
-    position: account.position,
-    walletIndex: account.wallet.index,
-    nonce,
-    hash,
-    outcome,
-    code,
-    intendedAtUs,
-    sentAtUs,
-    acceptedAtUs,
-    includedAtUs: inclusion?.seenAtUs ?? null,
-    endedAtUs,
-    blockNumber: inclusion?.number ?? null,
-    effect,
-    target,
-  });
 }

@@ -2,14 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
 import { indexRanges } from '../chain/funding.js';
-import { createRpc, displayUrl } from '../chain/rpc.js';
+import { createRpc, displayUrl, toNumber } from '../chain/rpc.js';
 import { buildRunFile } from '../metrics/summary.js';
+import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
 import { audit } from './audit.js';
 import { interruptible, openTransport, readGiven } from './connect.js';
 import { describeEnvironment } from './environment.js';
+import { addUpThreads, hire, workersOf } from './hire.js';
+import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
-import { setUp } from './setup.js';
+import { setUp, setUpCalls } from './setup.js';
 
 /**
  * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
@@ -74,6 +77,7 @@ const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and 
 export async function run(config, surroundings) {
   const { clock, stop } = surroundings;
   const given = readGiven(config);
+  checkDescriptors(config.connections);
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
   /** @type {import('../transport/index.js').Transport | null} */
@@ -99,25 +103,35 @@ export async function run(config, surroundings) {
 async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, version, embedded } = context;
   const startedAtMs = clock.wallMs();
-  const rpc = createRpc(transport, displayUrl(url));
-  const { chain, wallets, workload, sender } = await interruptible(stop, transport, () => setUp(context, rpc));
-
-  const inclusion = chooseInclusion(config);
-  const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const loaded = await load({ config, clock, outputs, stop, accounts, workload, sender, inclusion: inclusion.name });
-  const { recorder, driver, startBlock } = loaded;
-  const audited = await auditUnlessHurried(
-    { rpc, clock, workload, accounts, recorder, driver, startBlock },
-    config,
-    stop,
+  const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId });
+  const { contracts: contractsFile, method, params } = config;
+  const workload = workloads[config.workload]({ rpc, contractsFile, method, params });
+  const ready = await interruptible(stop, transport, () =>
+    workload.kind === 'call' ? setUpCalls(context, rpc) : setUp(context, rpc, workload),
   );
-  await loaded.stop();
+  const { chain, wallets, sender } = ready;
+  const inclusion = sender === null ? null : chooseInclusion(config);
+  const accounts = wallets.map((wallet, position) => new Account(position, wallet));
+  const startBlock = sender === null ? 0 : toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
+
+  const crew = await hire({ ...context, rpc, accounts, workload, sender, startBlock, inclusion });
+  const loaded = await load({ config, clock, outputs, stop, crew });
+  const { recorder, ledger, threads } = loaded;
+  const audited =
+    workload.kind === 'call'
+      ? { report: null, reason: 'plain calls leave nothing on the chain to audit' }
+      : await auditUnlessHurried({ rpc, clock, workload, accounts, recorder, ledger, startBlock }, config, stop);
+  await crew.close();
 
   const exitCode = worstExit([
     ...stop.exitCodes,
     audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
     recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
   ]);
+  const traffic = addUpThreads(
+    { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() },
+    threads,
+  );
   const runFile = buildRunFile({
     id: randomUUID(),
     startedAtMs,
@@ -129,16 +143,16 @@ async function runOn(context) {
     recorder,
     intervals: loaded.intervals,
     windowStartedAtMs: loaded.windowStartedAtMs,
-    generator: { ...loaded.generator(), rpcCalls: rpc.callCounts(), transport: { ...transport.stats() } },
+    generator: { ...loaded.generator, ...loaded.stats, workers: workersOf(config), ...traffic },
     audit: audited.report,
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
-      ...whatTheNodeDoesNotSay(chain),
+      ...whatIsNotKnown(chain, sender),
     },
   });
   const unwritten = await finishAll(outputs, runFile);
   for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
-  sayWhatWentWrong(context.log, stop, driver);
+  sayWhatWentWrong(context.log, stop, ledger);
   return worstExit([exitCode, ...unwritten.map((error) => error.exitCode)]);
 }
 
@@ -166,12 +180,24 @@ function unexpected(error) {
   return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
 }
 
-/** @param {import('./connect.js').ChainInfo} chain @returns {Record<string, string>} */
-function whatTheNodeDoesNotSay({ clientVersion, genesisHash }) {
-  return {
-    ...(clientVersion === null ? { '/environment/clientVersion': 'the node does not answer web3_clientVersion' } : {}),
-    ...(genesisHash === null ? { '/environment/genesisHash': 'the node does not serve its first block' } : {}),
-  };
+/**
+ * @param {{clientVersion: string | null, genesisHash?: string | null, chainId: number | null}} chain
+ * @param {import('../chain/send.js').Sender | null} sender
+ * @returns {Record<string, string>} why figures are null, by their JSON pointers
+ */
+function whatIsNotKnown({ clientVersion, genesisHash, chainId }, sender) {
+  const notAsked = 'plain calls do not need it';
+  /** @type {Record<string, string>} */
+  const reasons = {};
+  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
+  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
+  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
+  if (sender === null) {
+    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
+      reasons[`/environment/${name}`] = notAsked;
+    reasons['/generator/inclusionResolutionMs'] = notAsked;
+  }
+  return reasons;
 }
 
 /**
@@ -199,7 +225,7 @@ async function auditUnlessHurried(parts, { drainTimeoutMs, requestTimeoutMs }, s
  * One line for each thing that went wrong, after the summary, where it is seen.
  * @param {import('pino').Logger} log
  * @param {import('./stop.js').Stop} stop
- * @param {import('./driver.js').Driver} driver
+ * @param {import('./ledger.js').Ledger} ledger
  */
 function sayWhatWentWrong(log, stop, { foreign }) {
   for (const message of new Set(stop.errors.map((error) => error.message))) log.error(message);

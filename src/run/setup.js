@@ -4,13 +4,13 @@ import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
-import { workloads } from '../workload/index.js';
-import { chooseFees, chooseKeys, deriveWallets, readChain } from './connect.js';
+import { Wallet } from '../chain/wallets.js';
+import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { sliceIndexes } from './slice.js';
 
 /**
  * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
  *
- * @typedef {import('../chain/wallets.js').Wallet} Wallet
  * @typedef {import('../chain/send.js').Sender} Sender
  * @typedef {import('./run.js').Config} Config
  */
@@ -26,10 +26,35 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @param {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, embedded: boolean}} context
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, embedded: boolean}} Context
+ *
+ * @typedef {object} Ready what a load is made from
+ * @property {import('./connect.js').Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
+ * @property {Wallet[]} wallets by position
+ * @property {Sender | null} sender null where nothing is signed
  */
-export async function setUp({ config, given, url, embedded, clock, outputs, onProgress, stop, log }, rpc) {
+
+/**
+ * Plain calls need no funds and no contracts, and their users no keys.
+ * @param {Context} context
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @returns {Promise<Ready>}
+ */
+export async function setUpCalls({ config, url, outputs }, rpc) {
+  const chain = await identify(rpc, url, config);
+  const node = chain.clientVersion ?? 'an endpoint that does not say what it is';
+  const users = `${config.threads} users`;
+  for (const output of outputs) output.notice(`${node} at ${rpc.display}; ${users}`);
+  return { chain, wallets: sliceIndexes(config).map((index) => Wallet.withoutKey(index)), sender: null };
+}
+
+/**
+ * @param {Context} context
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('../workload/index.js').TransactionWorkload} workload
+ * @returns {Promise<Ready>}
+ */
+export async function setUp({ config, given, url, embedded, clock, outputs, onProgress, stop, log }, rpc, workload) {
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
   const chain = await readChain(rpc, url, config);
@@ -45,7 +70,6 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
     ...{ rpc, clock, fees, signer: await createSigner(), chainId: chain.chainId },
     ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
   };
-  const workload = workloads[config.workload]({ rpc, contractsFile: config.contracts });
   try {
     if (embedded) {
       await fundOnDevChain(rpc, addressesOf(wallets));
@@ -61,7 +85,7 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
     if (!(error instanceof NonceTakenError)) throw error;
     throw (await proveForeignSender(error, rpc, chain.head, wallets, sender)) ?? error;
   }
-  return { chain, wallets, workload, sender };
+  return { chain, wallets, sender };
 }
 
 /** @param {Wallet[]} wallets */

@@ -7,6 +7,17 @@
  */
 
 /**
+ * Parts of a slice, one after another, of nearly equal size.
+ * @param {Slice} slice
+ * @param {number} parts no more than there are wallets
+ * @returns {Slice[]}
+ */
+export function splitSlice({ offset, threads }, parts) {
+  const end = (/** @type {number} */ part) => Math.round((threads * part) / parts);
+  return Array.from({ length: parts }, (_, i) => ({ offset: offset + end(i), threads: end(i + 1) - end(i) }));
+}
+
+/**
  * @param {Slice} slice
  * @returns {number[]} the wallet indexes offset .. offset + threads - 1
  */

@@ -17,7 +17,7 @@ import { TransportError } from '../errors.js';
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
+const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 /** The longest line before a chunk, its extensions included, in bytes. */
 const MAX_CHUNK_LINE_BYTES = 1024;
@@ -39,7 +39,8 @@ export function parseHead(text) {
   const match = STATUS_LINE.exec(first);
   if (match === null) throw malformed('its first line is no status line');
   const status = Number(match[2]);
-  let keepAlive = match[1] === '1';
+  let keepsAlive = match[1] === '1';
+  let closes = false;
   /** @type {number | null} */
   let length = null;
   let isChunked = false;
@@ -54,9 +55,9 @@ export function parseHead(text) {
       if (isChunked || value.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not "chunked"');
       isChunked = true;
     } else if (name === 'connection') {
-      const tokens = value.toLowerCase().split(/[\t ]*,[\t ]*/);
-      if (tokens.includes('close')) keepAlive = false;
-      else if (tokens.includes('keep-alive')) keepAlive = true;
+      const tokens = value.toLowerCase().split(/[\t ,]+/);
+      closes ||= tokens.includes('close');
+      keepsAlive ||= tokens.includes('keep-alive');
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
       if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
@@ -65,14 +66,23 @@ export function parseHead(text) {
   // RFC 9112, section 6.3: a message with both may be an attempt at smuggling.
   if (isChunked && length !== null) throw malformed('it has a Content-Length and is chunked');
   if (isChunked && match[1] === '0') throw malformed('HTTP/1.0 knows no chunks');
-  return { status, keepAlive, keepAliveMs, body: bodyOf(status, length, isChunked) };
+  return { status, keepAlive: keepsAlive && !closes, keepAliveMs, body: bodyOf(status, length, isChunked) };
 }
 
 /** @param {string} line @returns {[string, string]} the name in lower case, and the value */
 function fieldOf(line) {
   const match = FIELD_LINE.exec(line);
   if (match === null) throw malformed('a header line is malformed');
-  return [match[1].toLowerCase(), match[2].trimEnd()];
+  return [match[1].toLowerCase(), trimmed(match[2])];
+}
+
+/** Without the spaces and tabs around it; trim() would take more, and a pattern could take long. @param {string} value */
+function trimmed(value) {
+  let start = 0;
+  let end = value.length;
+  while (start < end && (value[start] === ' ' || value[start] === '\t')) start += 1;
+  while (end > start && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1;
+  return value.slice(start, end);
 }
 
 /** RFC 9112, section 6.3. @param {number} status @param {number | null} length @param {boolean} isChunked @returns {Head['body']} */

@@ -1,5 +1,6 @@
+import { createClock } from '../clock.js';
+import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
-import { Deadlines } from './deadlines.js';
 import { MAX_BODY_BYTES, MAX_HEAD_BYTES, requestHeaders } from './http.js';
 import { createHeadCache } from './http-parser.js';
 import { TcpConnection } from './tcp-connection.js';
@@ -86,7 +87,7 @@ export class TcpPool {
     this.keepAlive = keepAlive;
     this.limits = { maxHeadBytes: MAX_HEAD_BYTES, maxBodyBytes };
     this.#mostConnections = connections;
-    this.#deadlines = new Deadlines(timeoutMs);
+    this.#deadlines = new Deadlines(createClock(), timeoutMs);
     const headers = { host: url.host, ...requestHeaders(url), connection: keepAlive ? 'keep-alive' : 'close' };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     /** What every request begins with; the length of its body follows. */

@@ -26,18 +26,19 @@ const COUNT = '0x06661abd';
 
 /**
  * @param {import('./index.js').WorkloadOptions} options
- * @returns {import('./index.js').Workload}
+ * @returns {import('./index.js').TransactionWorkload}
  */
-export function createCounterWorkload({ rpc, contractsFile }) {
-  return new CounterWorkload(rpc, contractsFile);
+export function createCounterWorkload({ rpc, contractsFile, state }) {
+  return new CounterWorkload(rpc, contractsFile, /** @type {Counter[] | undefined} */ (state));
 }
 
 class CounterWorkload {
+  kind = /** @type {const} */ ('transaction');
   /** A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare. */
   gas = { perWallet: 250_000n, perOperation: 50_000n };
   #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
   /** By position. @type {Counter[]} */
-  #counters = [];
+  #counters;
   #rpc;
   #contractsFile;
   /**
@@ -46,8 +47,9 @@ class CounterWorkload {
    */
   #tag = randomBytes(4).toString('hex');
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} contractsFile */
-  constructor(rpc, contractsFile) {
+  /** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} contractsFile @param {Counter[]} [counters] */
+  constructor(rpc, contractsFile, counters = []) {
+    this.#counters = counters;
     this.#rpc = rpc;
     this.#contractsFile = contractsFile;
   }
@@ -75,12 +77,17 @@ class CounterWorkload {
     }));
   }
 
+  /** @param {number} first @param {number} count */
+  handOver(first, count) {
+    return this.#counters.slice(first, first + count);
+  }
+
   /** @param {number} position */
   next(position) {
     return this.#counters[position].call;
   }
 
-  /** @type {import('./index.js').Workload['verify']} */
+  /** @type {import('./index.js').TransactionWorkload['verify']} */
   async verify(position, ordinal, inclusion, attempt) {
     const { address, start } = this.#counters[position];
     // Only the owner can increment, and it has nothing else under way, so where the node no longer has the state of
@@ -102,7 +109,7 @@ class CounterWorkload {
     return { state: isExact ? 'missing' : 'behind', effect, target: address };
   }
 
-  /** @type {import('./index.js').Workload['audit']} */
+  /** @type {import('./index.js').TransactionWorkload['audit']} */
   async audit(blockHash, blockNumber) {
     const addresses = this.#counters.map(({ address }) => address);
     let counts;

@@ -1,8 +1,9 @@
 import { createCounterWorkload } from './counter.js';
+import { createRpcWorkload } from './rpc.js';
 
 /**
- * A workload says what one operation is: how wallets are prepared, which transaction comes next, how its effect
- * is checked, and how the whole run is audited. Wallets are named by their position in the slice, from 0.
+ * A workload says what one operation is. There are two kinds: transactions, whose effect is on the chain and can be
+ * audited there, and plain calls. Wallets, or users of plain calls, are named by their position in the slice, from 0.
  *
  * @typedef {import('../chain/transaction.js').Call} Call
  *
@@ -31,21 +32,45 @@ import { createCounterWorkload } from './counter.js';
  * @property {bigint} perWallet to prepare one wallet
  * @property {bigint} perOperation at most
  *
- * @typedef {object} Workload
+ * @typedef {object} TransactionWorkload
+ * @property {'transaction'} kind
  * @property {Gas} gas
  * @property {(preparation: Preparation) => Promise<void>} prepare
- * @property {(position: number) => Call} next
+ * @property {(position: number) => Call} next the wallet's next transaction. It is signed ahead, so it may be one that
+ *   is never sent; the same object for the same call spares encoding it again.
  * @property {(position: number, ordinal: number, inclusion: {number: number}, attempt: number) => Promise<Verdict>} verify
  *   checks the effect of the wallet's operation number `ordinal` (from 1, those that the chain executed) as of the
  *   block that included it; `attempt` counts from 0
  * @property {(blockHash: string, blockNumber: number) => Promise<AuditReading[]>} audit by position
+ * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
+ *   positions, as the structured clone algorithm can copy it
+ *
+ * @typedef {object} CallWorkload
+ * @property {'call'} kind
+ * @property {(position: number) => import('../chain/rpc.js').Request} next the user's next call
+ * @property {(position: number, result: unknown) => string | null} check what it says, in short. Throws ProtocolError
+ *   when it is no answer to that call.
+ * @property {(first: number, count: number) => unknown} handOver as above
+ *
+ * @typedef {TransactionWorkload | CallWorkload} Workload
  *
  * @typedef {object} WorkloadOptions
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {string | null} contractsFile
+ * @property {string | null} [method]
+ * @property {unknown[] | null} [params]
+ * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
  */
 
-/** @type {Record<string, (options: WorkloadOptions) => Workload>} */
-export const workloads = {
+/** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
+export const transactionWorkloads = {
   counter: createCounterWorkload,
 };
+
+/** @type {Record<string, (options: WorkloadOptions) => CallWorkload>} */
+export const callWorkloads = {
+  rpc: createRpcWorkload,
+};
+
+/** @type {Record<string, (options: WorkloadOptions) => Workload>} */
+export const workloads = { ...transactionWorkloads, ...callWorkloads };

@@ -11,7 +11,7 @@ import { createSigner } from '../../src/chain/signer.js';
 import { Wallet } from '../../src/chain/wallets.js';
 import { InputError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
-import { workloads } from '../../src/workload/index.js';
+import { transactionWorkloads } from '../../src/workload/index.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
@@ -21,7 +21,7 @@ const LIMIT = Object.freeze({ timeout: 30_000 });
 const PRICE_WEI = 10n ** 10n;
 const BALANCE = toHex(10n ** 21n);
 
-/** @typedef {import('../../src/workload/index.js').Workload} Workload */
+/** @typedef {import('../../src/workload/index.js').TransactionWorkload} Workload */
 
 /** @type {import('../helpers/anvil.js').Anvil} */
 let anvil;
@@ -111,7 +111,7 @@ async function auditNow(workload) {
   return workload.audit(hash, toNumber(number));
 }
 
-for (const [name, create] of Object.entries(workloads)) {
+for (const [name, create] of Object.entries(transactionWorkloads)) {
   describe(`workload ${name}`, LIMIT, () => {
     it('prepares each wallet, reports how far it is, and leaves the nonces right', async (t) => {
       const setting = await setUp(t, 7);
@@ -316,14 +316,14 @@ describe('workload counter: --contracts', LIMIT, () => {
   async function prepared(t, count) {
     const contractsFile = join(temporaryFolder(t), 'contracts.json');
     const setting = await setUp(t, count);
-    const workload = workloads.counter({ rpc: setting.rpc, contractsFile });
+    const workload = transactionWorkloads.counter({ rpc: setting.rpc, contractsFile });
     await workload.prepare(setting.preparation);
     return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i).to) };
   }
 
   /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<import('../../src/workload/index.js').Preparation>} [given] */
   async function again({ rpc, contractsFile, preparation }, given = {}) {
-    const workload = workloads.counter({ rpc, contractsFile });
+    const workload = transactionWorkloads.counter({ rpc, contractsFile });
     await workload.prepare({ ...preparation, ...given });
     return workload;
   }
@@ -391,7 +391,7 @@ describe('workload counter: --contracts', LIMIT, () => {
       const contractsFile = join(temporaryFolder(t), 'contracts.json');
       writeFileSync(contractsFile, text);
       const setting = await setUp(t, 1);
-      const workload = workloads.counter({ rpc: setting.rpc, contractsFile });
+      const workload = transactionWorkloads.counter({ rpc: setting.rpc, contractsFile });
       const error = await caught(() => workload.prepare(setting.preparation));
       assert.ok(error instanceof InputError, String(error));
       assert.equal(setting.wallets[0].nonce, 0);

@@ -121,7 +121,9 @@ export function runFileOf(given = {}) {
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     generator: {
       ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
-      ...{ readBackRetries: 0, inclusionResolutionMs: 10, failedPolls: 0 },
+      ...{ readBackRetries: 0, retiredWallets: 0, inclusionResolutionMs: 10, failedPolls: 0 },
+      ...{ workers: 1, presigned: { used: 0, discarded: 0 } },
+      batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),
     unmeasured: {},

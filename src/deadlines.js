@@ -1,9 +1,9 @@
 /**
  * Deadlines that all lie the same time ahead, so that they fall due in the order they were set: a linked list and
- * one timer, where a timer for each would cost more than the request it guards.
+ * one timer, where a timer for each would cost more than what it guards.
  *
  * @typedef {object} Deadline
- * @property {number} dueMs on the clock of performance.now()
+ * @property {number} dueUs
  * @property {() => void} onDue
  * @property {boolean} isSet
  * @property {Deadline | null} previous
@@ -14,12 +14,14 @@ export class Deadlines {
   #first = null;
   /** @type {Deadline | null} */
   #last = null;
-  /** @type {NodeJS.Timeout | null} */
-  #timer = null;
+  /** Cancels the timer. @type {(() => void) | null} */
+  #cancel = null;
+  #clock;
   #timeoutMs;
 
-  /** @param {number} timeoutMs */
-  constructor(timeoutMs) {
+  /** @param {Pick<import('./clock.js').Clock, 'nowUs' | 'after'>} clock @param {number} timeoutMs */
+  constructor(clock, timeoutMs) {
+    this.#clock = clock;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -27,7 +29,7 @@ export class Deadlines {
   set(onDue) {
     /** @type {Deadline} */
     const deadline = {
-      dueMs: performance.now() + this.#timeoutMs,
+      dueUs: this.#clock.nowUs() + this.#timeoutMs * 1000,
       onDue,
       isSet: true,
       previous: this.#last,
@@ -37,7 +39,7 @@ export class Deadlines {
     else this.#last.next = deadline;
     this.#last = deadline;
     // It is left running when the list empties: most deadlines are met, and the next one is near.
-    this.#timer ??= setTimeout(() => this.#expire(), this.#timeoutMs);
+    this.#cancel ??= this.#clock.after(() => this.#expire(), this.#timeoutMs);
     return deadline;
   }
 
@@ -52,18 +54,19 @@ export class Deadlines {
     else next.previous = previous;
   }
 
-  /** No deadline falls due any more. */
+  /** No deadline falls due any more, and none may be set. */
   stop() {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 
   #expire() {
-    this.#timer = null;
-    for (let first = this.#first; first !== null && first.dueMs <= performance.now(); first = this.#first) {
+    this.#cancel = null;
+    for (let first = this.#first; first !== null && first.dueUs <= this.#clock.nowUs(); first = this.#first) {
       this.clear(first);
       first.onDue();
     }
-    if (this.#first === null || this.#timer !== null) return;
-    this.#timer = setTimeout(() => this.#expire(), Math.max(this.#first.dueMs - performance.now(), 1));
+    if (this.#first === null || this.#cancel !== null) return;
+    const waitMs = (this.#first.dueUs - this.#clock.nowUs()) / 1000;
+    this.#cancel = this.#clock.after(() => this.#expire(), Math.max(waitMs, 1));
   }
 }

@@ -1,0 +1,40 @@
+import { failureCode } from './iteration.js';
+
+/**
+ * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for.
+ *
+ * @typedef {import('./operation.js').Operation} Operation
+ *
+ * @typedef {object} CallTools
+ * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('../deadlines.js').Deadlines} deadlines
+ * @property {import('../workload/index.js').CallWorkload} workload
+ */
+
+/** @param {CallTools} tools @param {Operation} operation */
+export function call({ rpc, clock, deadlines, workload }, operation) {
+  const { position } = operation.account;
+  const deadline = deadlines.set(() => operation.end('timed_out', null, clock.nowUs()));
+  operation.release = () => deadlines.clear(deadline);
+  const { method, params } = workload.next(position);
+  const onSent = () => {
+    if (operation.isCancelled) return false;
+    operation.sentAtUs = clock.nowUs();
+    return true;
+  };
+  rpc.call(method, params, 'load', onSent).then(
+    (result) => {
+      if (operation.isCancelled) return;
+      operation.acceptedAtUs = clock.nowUs();
+      operation.effect = workload.check(position, result);
+      operation.end('verified', null, operation.acceptedAtUs);
+    },
+    (error) => {
+      if (operation.isCancelled) return;
+      const code = failureCode(error);
+      if (code === 'internal') operation.bug = error;
+      operation.end('failed', code, clock.nowUs());
+    },
+  );
+}

@@ -1,0 +1,99 @@
+import { availableParallelism } from 'node:os';
+import { addTo } from '../metrics/recorder.js';
+import { STOP_EXIT, soloCrew } from './crew.js';
+import { startFleet } from './fleet.js';
+
+/**
+ * Chooses who does the load, and gives each what it needs.
+ *
+ * @param {object} parts
+ * @param {import('./run.js').Config} parts.config
+ * @param {URL} parts.url
+ * @param {import('../clock.js').Clock} parts.clock
+ * @param {import('../output/index.js').Output[]} parts.outputs
+ * @param {import('./stop.js').Stop} parts.stop
+ * @param {import('../chain/rpc.js').Rpc} parts.rpc
+ * @param {import('./account.js').Account[]} parts.accounts
+ * @param {import('../workload/index.js').Workload} parts.workload
+ * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
+ * @param {number} parts.startBlock
+ * @param {{name: string} | null} parts.inclusion
+ * @returns {Promise<import('./crew.js').Crew>}
+ */
+export async function hire({
+  config,
+  url,
+  clock,
+  outputs,
+  stop,
+  rpc,
+  accounts,
+  workload,
+  sender,
+  startBlock,
+  inclusion,
+}) {
+  const workers = workersOf(config);
+  const { chainId = 0, fees, signer } = sender ?? {};
+  if (workers === 1) {
+    const chain =
+      fees === undefined || signer === undefined || inclusion === null
+        ? null
+        : { chainId, fees, signer, startBlock, inclusion: inclusion.name };
+    const wanting = outputs.filter((output) => output.wantsSamples);
+    return soloCrew({
+      ...{ config, clock, rpc, accounts, workload, chain },
+      onSample: (sample) => wanting.forEach((output) => output.sample(sample)),
+      onStop: (reason, error) => stop.request(reason, STOP_EXIT[reason], error),
+    });
+  }
+  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs } = config;
+  return startFleet({
+    ...{ config, workers, accounts, stop, outputs },
+    taskOf: (first, count) => ({
+      config: { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs },
+      url: url.href,
+      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
+      workload: { name: config.workload, state: workload.handOver(first, count) },
+      chain:
+        fees === undefined || inclusion === null
+          ? null
+          : { chainId, startBlock, inclusion: inclusion.name, fees: fees.state() },
+    }),
+  });
+}
+
+/** @param {Pick<import('./run.js').Config, 'workers' | 'threads' | 'connections'>} config */
+export function workersOf({ workers, threads, connections }) {
+  if (workers !== 'auto') return workers;
+  // The other half is for the node, which often runs on the same machine.
+  return Math.max(1, Math.min(Math.floor(availableParallelism() / 2), threads, connections));
+}
+
+/**
+ * @param {import('./crew.js').ThreadStats} own of this thread
+ * @param {import('./crew.js').ThreadStats[]} others
+ * @returns {import('./crew.js').ThreadStats} of all of them
+ */
+export function addUpThreads(own, others) {
+  return others.reduce(
+    (sum, { rpcCalls, transport, batches }) => ({
+      rpcCalls: added(sum.rpcCalls, rpcCalls),
+      transport: added(sum.transport, transport),
+      batches: {
+        limit: Math.min(sum.batches.limit, batches.limit),
+        largest: Math.max(sum.batches.largest, batches.largest),
+        refused: sum.batches.refused + batches.refused,
+        why: sum.batches.why ?? batches.why,
+      },
+    }),
+    own,
+  );
+}
+
+/** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
+function added(a, b) {
+  const sum = { ...a };
+  addTo(sum, b);
+  return sum;
+}

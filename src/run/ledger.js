@@ -1,0 +1,147 @@
+/**
+ * What became of the operations that were not verified, wallet by wallet: the audit compares it with the chain.
+ *
+ * @typedef {import('../metrics/sample.js').Sample} Sample
+ * @typedef {import('./account.js').Account} Account
+ *
+ * @typedef {object} Foreign a mined transaction of one of our wallets that is not ours
+ * @property {number} walletIndex
+ * @property {number} nonce
+ * @property {string} hash
+ * @property {number} blockNumber
+ *
+ * @typedef {object} Resolution
+ * @property {number} walletIndex
+ * @property {number} nonce
+ * @property {string | null} hash
+ * @property {string} outcome
+ * @property {string | null} code
+ * @property {import('./fate.js').Fate} fate
+ *
+ * @typedef {object} Open an operation whose fate is not known, or may still change
+ * @property {{account: Account, nonce: number, hashes: string[]}} operation
+ * @property {Sample} sample
+ *
+ * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
+ * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'retired' | 'readBackRetries'> & {nonce: number, undecided: OpenState | null}>} accounts
+ * @property {Array<[number, OpenState]>} unresolved
+ * @property {Resolution[]} resolutions
+ * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
+ * @property {Foreign[]} foreign
+ *
+ * @typedef {{nonce: number, hashes: string[], sample: Sample}} OpenState
+ */
+
+/** How many resolved operations are kept one by one; beyond that they are only counted. */
+const RESOLUTIONS_KEPT = 1000;
+
+export class Ledger {
+  /** Operations whose fate is not known yet, by position. @type {Map<number, Open>} */
+  unresolved = new Map();
+  /** @type {Resolution[]} */
+  resolutions = [];
+  /** @type {Partial<Record<import('./fate.js').Fate, number>>} */
+  fates = {};
+  /** @type {Foreign[]} */
+  foreign = [];
+
+  /** @param {Account[]} accounts by position @param {() => void} onForeign called when somebody else is proven to send */
+  constructor(accounts, onForeign) {
+    this.accounts = accounts;
+    this.onForeign = onForeign;
+  }
+
+  /**
+   * Enters what became of an operation.
+   * @param {Open['operation']} operation
+   * @param {Sample} sample
+   * @param {import('./fate.js').Decision} decision
+   */
+  settle(operation, sample, { fate, foreign }) {
+    const { account, nonce } = operation;
+    const { wallet } = account;
+    // One that had not been sent as far as the node knew may have arrived since: it is settled again.
+    const isAgain = account.undecided?.operation === operation;
+    if (isAgain && fate === 'never_sent') return;
+    if (isAgain) this.fates.never_sent = (this.fates.never_sent ?? 1) - 1;
+    account.undecided = fate === 'never_sent' ? { operation, sample } : null;
+    if (fate !== 'pending') this.unresolved.delete(account.position);
+    this.fates[fate] = (this.fates[fate] ?? 0) + 1;
+    this.#keep({ ...pick(sample), nonce, fate });
+    if (fate === 'included') {
+      account.executed += 1;
+      account.includedLate += 1;
+    }
+    if (fate === 'reverted') account.reverted += 1;
+    if (fate === 'included' || fate === 'reverted' || fate === 'replaced') wallet.nonce = nonce + 1;
+    if (foreign !== null) this.accuse({ walletIndex: wallet.index, nonce, ...foreign });
+  }
+
+  /** @param {Resolution} resolution */
+  #keep(resolution) {
+    const { resolutions } = this;
+    const known = resolutions.findIndex(({ hash }) => hash !== null && hash === resolution.hash);
+    if (known !== -1) resolutions[known] = resolution;
+    else if (resolutions.length < RESOLUTIONS_KEPT) resolutions.push(resolution);
+  }
+
+  /** @param {Foreign} foreign the proof that somebody else sends from one of our wallets */
+  accuse(foreign) {
+    this.foreign.push(foreign);
+    this.onForeign();
+  }
+
+  /** @returns {LedgerState} */
+  state() {
+    return {
+      accounts: this.accounts.map(
+        ({ wallet, executed, includedLate, reverted, retired, readBackRetries, undecided }) => ({
+          ...{ nonce: wallet.nonce, executed, includedLate, reverted, retired, readBackRetries },
+          undecided: undecided === null ? null : stateOf(undecided),
+        }),
+      ),
+      unresolved: [...this.unresolved].map(([position, open]) => [position, stateOf(open)]),
+      resolutions: this.resolutions,
+      fates: this.fates,
+      foreign: this.foreign,
+    };
+  }
+
+  /**
+   * Takes over what another thread knows of a part of the wallets.
+   * @param {LedgerState} state
+   * @param {number} first position of the part's first wallet
+   */
+  adopt(state, first) {
+    state.accounts.forEach(({ nonce, undecided, ...rest }, i) => {
+      const account = this.accounts[first + i];
+      Object.assign(account, rest, { undecided: undecided === null ? null : openOf(account, undecided) });
+      account.wallet.nonce = nonce;
+    });
+    for (const [position, open] of state.unresolved) {
+      const account = this.accounts[first + position];
+      this.unresolved.set(account.position, openOf(account, open));
+    }
+    this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
+    this.foreign.push(...state.foreign);
+    for (const [fate, count] of Object.entries(state.fates)) {
+      const key = /** @type {import('./fate.js').Fate} */ (fate);
+      this.fates[key] = (this.fates[key] ?? 0) + count;
+    }
+  }
+}
+
+/** @param {Open} open @returns {OpenState} */
+function stateOf({ operation: { nonce, hashes }, sample }) {
+  return { nonce, hashes, sample };
+}
+
+/** @param {Account} account @param {OpenState} state @returns {Open} */
+function openOf(account, { nonce, hashes, sample }) {
+  return { operation: { account, nonce, hashes }, sample };
+}
+
+/** @param {Sample} sample */
+function pick({ walletIndex, hash, outcome, code }) {
+  return { walletIndex, hash, outcome, code };
+}

@@ -1,0 +1,73 @@
+/**
+ * One operation: (wallet, nonce) with every hash ever sent for it, or one plain call. It ends once, with one frozen
+ * sample; whatever comes later changes nothing.
+ *
+ * @typedef {import('../metrics/sample.js').Sample} Sample
+ * @typedef {import('../metrics/sample.js').Outcome} Outcome
+ */
+export class Operation {
+  /** Of the transaction that this operation sends. @type {string | null} */
+  hash = null;
+  /** @type {number | null} */
+  sentAtUs = null;
+  /** @type {number | null} */
+  acceptedAtUs = null;
+  /** @type {import('../inclusion/index.js').Inclusion | null} */
+  inclusion = null;
+  /** @type {string | null} */
+  effect = null;
+  /** @type {string | null} */
+  target = null;
+  /** Its steps go no further. */
+  isCancelled = false;
+  /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
+  bug = null;
+  #isOver = false;
+  #onEnd;
+
+  /**
+   * @param {import('./account.js').Account} account
+   * @param {number} intendedAtUs
+   * @param {(operation: Operation, sample: Sample) => void} onEnd called once
+   */
+  constructor(account, intendedAtUs, onEnd) {
+    this.account = account;
+    this.nonce = account.wallet.nonce;
+    /** Every hash ever sent for this wallet and nonce, also by operations before this one. @type {string[]} */
+    this.hashes = account.undecided === null ? [] : [...account.undecided.operation.hashes];
+    this.intendedAtUs = intendedAtUs;
+    this.#onEnd = onEnd;
+    /** What is left to do when it ends: timers, watches. @type {() => void} */
+    this.release = () => {};
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {string | null} code why it failed
+   * @param {number} endedAtUs
+   */
+  end(outcome, code, endedAtUs) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.isCancelled = true;
+    this.release();
+    const { account, nonce, hash, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = this;
+    const sample = Object.freeze({
+      position: account.position,
+      walletIndex: account.wallet.index,
+      nonce,
+      hash,
+      outcome,
+      code,
+      intendedAtUs,
+      sentAtUs,
+      acceptedAtUs,
+      includedAtUs: inclusion === null ? null : inclusion.seenAtUs,
+      endedAtUs,
+      blockNumber: inclusion === null ? null : inclusion.number,
+      effect,
+      target,
+    });
+    this.#onEnd(this, sample);
+  }
+}
