@@ -16,6 +16,7 @@ export class Deadlines {
   #last = null;
   /** Cancels the timer. @type {(() => void) | null} */
   #cancel = null;
+  #isStopped = false;
   #clock;
   #timeoutMs;
 
@@ -56,16 +57,22 @@ export class Deadlines {
 
   /** No deadline falls due any more, and none may be set. */
   stop() {
+    this.#isStopped = true;
     this.#cancel?.();
   }
 
   #expire() {
-    this.#cancel = null;
-    for (let first = this.#first; first !== null && first.dueUs <= this.#clock.nowUs(); first = this.#first) {
+    // Not null yet: one that is set meanwhile does not set the timer, which is for the first one.
+    for (
+      let first = this.#first;
+      first !== null && !this.#isStopped && first.dueUs <= this.#clock.nowUs();
+      first = this.#first
+    ) {
       this.clear(first);
       first.onDue();
     }
-    if (this.#first === null || this.#cancel !== null) return;
+    this.#cancel = null;
+    if (this.#first === null || this.#isStopped) return;
     const waitMs = (this.#first.dueUs - this.#clock.nowUs()) / 1000;
     this.#cancel = this.#clock.after(() => this.#expire(), Math.max(waitMs, 1));
   }

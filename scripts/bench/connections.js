@@ -1,47 +1,35 @@
 /**
  * How many keep-alive connections are best: each number in turn, several rounds, on one geth --dev.
  *
- *     npm run bench:connections -- [--rounds 3] [--threads 200] [--seconds 8]
+ *     npm run bench:connections -- [--rounds 3] [--threads 200] [--seconds 8] [--write]
  */
-import { parseArgs } from 'node:util';
+import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
-import { machine, runOurs, spread } from './lib.js';
+import { interleave, publish, readNumbers, runOurs, spread, table } from './lib.js';
 
 const CONNECTIONS = [8, 16, 32, 64, 128, 256];
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    threads: { type: 'string', default: '200' },
-    seconds: { type: 'string', default: '8' },
-  },
-});
-const { threads, seconds, rounds } = values;
+const { rounds, threads, seconds } = readNumbers({ rounds: 3, threads: 200, seconds: 8 });
 
 const geth = await startGeth({ period: 0 });
 try {
-  /** @type {Map<number, import('./lib.js').Figures[]>} */
-  const results = new Map(CONNECTIONS.map((connections) => [connections, []]));
-  for (let round = 0; round < Number(rounds); round += 1) {
-    for (const connections of CONNECTIONS) {
-      const args = ['-t', threads, '-d', `${seconds}s`, '--connections', String(connections)];
-      results.get(connections)?.push(await runOurs(geth, args));
-    }
-  }
-  console.log(`geth --dev (period 0), ${threads} wallets, ${seconds} s, ${rounds} rounds; ${machine()}\n`);
-  console.log('| connections | verified TPS | CPU us per verified |\n| ---: | ---: | ---: |');
-  for (const [connections, figures] of results) {
-    const tps = spread(
-      figures.map((run) => run.tps),
-      0,
-    );
-    console.log(
-      `| ${connections} | ${tps} | ${spread(
-        figures.map((run) => run.cpuUs),
-        0,
-      )} |`,
-    );
-  }
+  const version = String(await call(geth.url, 'web3_clientVersion'));
+  const rows = await interleave(
+    CONNECTIONS.map((connections) => ({ name: String(connections), cell: connections })),
+    rounds,
+    (connections) => runOurs(geth, ['-t', `${threads}`, '--connections', `${connections}`], seconds),
+    ({ tps }) => `${tps.toFixed(0)} TPS`,
+  );
+  const markdown = table(
+    ['connections', 'verified TPS', 'CPU us per verified'],
+    rows.map(({ name, results }) => [
+      name,
+      spread(results.map(({ tps }) => tps)),
+      spread(results.map(({ cpuUs }) => cpuUs)),
+    ]),
+  );
+  const setting = `geth --dev (period 0), ${threads} wallets, ${seconds} s, ${rounds} interleaved rounds; median and range.`;
+  await publish('connections', 'How many connections', `${setting}\n\n${markdown}`, [version]);
 } finally {
   await geth.stop();
 }

@@ -4,7 +4,9 @@
  * wallet is done first goes again. Prints one line of JSON.
  *
  *   node scripts/bench/ethers-client.js --rpc URL --threads N --duration SECONDS
- *        [--funder-key-env STRESS_FUNDER_KEY] [--offset N]
+ *        [--funder-key-env STRESS_FUNDER_KEY] [--offset N] [--contracts]
+ *
+ * --contracts adds the addresses of the Counters, which are new in every run, so that somebody else can read them.
  *
  * What makes the comparison fair: ethers batches its calls, polls once for all wallets and uses its own
  * fee and gas estimates, as it does by default. Everything before the window is left out of the figures.
@@ -143,7 +145,8 @@ async function run(clients, durationSeconds) {
   const drained = await within(DRAIN_TIMEOUT_MS, Promise.all(inFlight.values()));
   if (drained === undefined) errors.push(new Error('some increments were still open after the drain'));
   else errors.push(...drained.filter(({ ms }) => ms === undefined).map(({ error }) => error));
-  return { latenciesMs, errors, seconds, cpuUs: user + system };
+  const late = drained?.filter(({ ms }) => ms !== undefined).length ?? 0;
+  return { latenciesMs, errors, late, seconds, cpuUs: user + system };
 }
 
 /** @param {unknown} error */
@@ -182,6 +185,7 @@ async function main() {
       threads: { type: 'string' },
       duration: { type: 'string' },
       offset: { type: 'string', default: '0' },
+      contracts: { type: 'boolean', default: false },
       'funder-key-env': { type: 'string', default: 'STRESS_FUNDER_KEY' },
     },
   });
@@ -199,7 +203,9 @@ async function main() {
   try {
     const wallets = Array.from({ length: threads }, (_, index) => walletAt(offset + index, provider));
     await fund(new Wallet(key, provider), wallets, provider);
-    return report(threads, await run(await inChunks(wallets, deploy), duration));
+    const clients = await inChunks(wallets, deploy);
+    const contracts = values.contracts ? clients.map(({ counter }) => counter.target) : undefined;
+    return report(threads, await run(clients, duration), contracts);
   } finally {
     provider.destroy(); // its poller, and what is still open after the drain, would keep the process alive
   }
@@ -208,8 +214,9 @@ async function main() {
 /**
  * @param {number} threads
  * @param {Awaited<ReturnType<typeof run>>} result
+ * @param {string[]} [contracts]
  */
-function report(threads, { latenciesMs, errors, seconds, cpuUs }) {
+function report(threads, { latenciesMs, errors, late, seconds, cpuUs }, contracts) {
   const verified = latenciesMs.length;
   const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;
   /** A figure that nothing was measured for is null, never 0. @param {number} value */
@@ -221,12 +228,15 @@ function report(threads, { latenciesMs, errors, seconds, cpuUs }) {
       threads,
       seconds: round(seconds),
       verified,
+      late, // verified, but after the window
+      cpuUs,
       tps: round(verified / seconds),
       cpuUsPerVerified: orNull(cpuUs / verified),
       avgMs: orNull(latenciesMs.reduce((sum, ms) => sum + ms, 0) / verified),
       minMs: orNull(latenciesMs.reduce((least, ms) => Math.min(least, ms), Infinity)),
       maxMs: orNull(latenciesMs.reduce((most, ms) => Math.max(most, ms), 0)),
       failed: errors.length,
+      contracts,
     }),
   );
   return verified > 0 ? EXIT.ok : EXIT.nothingVerified;

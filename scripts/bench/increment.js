@@ -1,66 +1,110 @@
 /**
- * Ours against a straightforward ethers v6 client, in interleaved pairs on one geth --dev:
+ * Ours, with each transport, against a straightforward ethers v6 client, in interleaved rounds on one node:
  *
- *     npm run bench:increment -- [--pairs 5] [--threads 200] [--seconds 15]
+ *     npm run bench:increment -- [--rounds 5] [--threads 200] [--seconds 15] [--node all|geth|anvil] [--write]
  *
- * Prints Markdown: each run, and the ratios.
+ * No client's word is taken for its TPS. A run of ours ends with an audit, and one that is not exact stops the
+ * benchmark. The counters of the ethers client are read from the chain after its run: their sum, less what came after
+ * its window, is what it is credited with.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
-import { machine, runOurs, spread } from './lib.js';
+import { startAnvil } from './anvil.js';
+import { interleave, publish, ratios, readOptions, runOurs, spread, table } from './lib.js';
 
 const PEER = fileURLToPath(new URL('ethers-client.js', import.meta.url));
+const PEER_OVERHEAD_MS = 300_000;
+/** Selector of Counter.count(). */
+const COUNT = '0x06661abd';
 
-const { values } = parseArgs({
-  options: {
-    pairs: { type: 'string', default: '5' },
-    threads: { type: 'string', default: '200' },
-    seconds: { type: 'string', default: '15' },
-  },
-});
-const { threads, seconds, pairs } = values;
+/** @typedef {import('./lib.js').Node & {stop: () => Promise<void>}} BenchNode */
+/** @type {Record<string, {title: string, start: () => Promise<BenchNode>}>} */
+const NODES = {
+  geth: { title: 'geth --dev (period 0)', start: () => startGeth({ period: 0 }) },
+  anvil: { title: 'anvil (a block every 100 ms)', start: startAnvil },
+};
 
-/** @param {{url: string, funderKey: string}} node @returns {Promise<import('./lib.js').Figures>} */
-async function runPeer({ url, funderKey }) {
-  const args = [PEER, '--rpc', url, '--threads', threads, '--duration', seconds];
-  const env = { ...process.env, STRESS_FUNDER_KEY: funderKey };
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  const { tps, cpuUsPerVerified, avgMs, failed } = JSON.parse(stdout);
-  return { tps, cpuUs: cpuUsPerVerified, meanMs: avgMs, failed };
-}
+const { numbers, words } = readOptions({ rounds: 5, threads: 200, seconds: 15 }, { node: 'all' });
+const { rounds, threads, seconds } = numbers;
+const chosen = Object.entries(NODES).filter(([name]) => words.node === 'all' || words.node === name);
+if (chosen.length === 0) throw new Error(`--node: give all, ${Object.keys(NODES).join(' or ')}`);
 
-/** @param {string} name @param {import('./lib.js').Figures} figures */
-function row(name, { tps, cpuUs, meanMs, failed }) {
-  console.log(`| ${name} | ${tps.toFixed(0)} | ${cpuUs.toFixed(0)} | ${meanMs.toFixed(0)} | ${failed} |`);
-}
+/** @type {{name: string, cell: (node: BenchNode) => Promise<import('./lib.js').Figures>}[]} */
+const CLIENTS = [
+  { name: 'ethers v6', cell: runPeer },
+  ...['undici', 'tcp'].map((transport) => ({
+    name: `stress, ${transport}`,
+    cell: (/** @type {BenchNode} */ node) => runOurs(node, ['-t', `${threads}`, '--transport', transport], seconds),
+  })),
+];
 
-const geth = await startGeth({ period: 0 });
-try {
-  console.log(`geth --dev (period 0), ${threads} wallets, ${seconds} s, ${pairs} interleaved pairs; ${machine()}\n`);
-  console.log('| client | verified TPS | CPU us per verified | mean latency ms | failed |');
-  console.log('| --- | ---: | ---: | ---: | ---: |');
-  /** @type {Record<'ours' | 'peer', import('./lib.js').Figures[]>} */
-  const both = { ours: [], peer: [] };
-  for (let i = 0; i < Number(pairs); i += 1) {
-    // Every other pair the other way round, so that what grows with the chain hits both alike.
-    const order = /** @type {const} */ (['ours', 'peer']);
-    for (const side of i % 2 === 0 ? order : order.toReversed()) {
-      const figures = side === 'ours' ? await runOurs(geth, ['-t', threads, '-d', `${seconds}s`]) : await runPeer(geth);
-      row(side === 'ours' ? 'stress' : 'ethers v6', figures);
-      both[side].push(figures);
-    }
+const parts = [];
+const versions = [];
+for (const [, { title, start }] of chosen) {
+  const node = await start();
+  try {
+    versions.push(String(await call(node.url, 'web3_clientVersion')));
+    parts.push(`### ${title}\n\n${await compare(title, node)}`);
+  } finally {
+    await node.stop();
   }
-  const tps = both.ours.map((ours, i) => ours.tps / both.peer[i].tps);
-  const cpu = both.ours.map((ours, i) => both.peer[i].cpuUs / ours.cpuUs);
-  console.log(`\nMedian and range over the pairs: ${spread(tps, 1)} times the TPS, ${spread(cpu, 1)} times less CPU.`);
-  console.log(
-    `Ours alone: ${spread(
-      both.ours.map(({ cpuUs }) => cpuUs),
-      0,
-    )} us of CPU per verified increment.`,
+}
+const setting =
+  `${threads} wallets, ${seconds} s, ${rounds} interleaved rounds; median and range. Every increment that counts was ` +
+  'found on the chain: ours by the audit of each run, those of the ethers client by reading its counters afterwards.';
+await publish('increment', 'Against an ethers v6 client', [setting, ...parts].join('\n\n'), versions);
+
+/** @param {string} title @param {BenchNode} node @returns {Promise<string>} */
+async function compare(title, node) {
+  console.error(title);
+  const say = (/** @type {import('./lib.js').Figures} */ { tps, cpuUs }) =>
+    `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
+  const rows = await interleave(CLIENTS, rounds, (run) => run(node), say);
+  const [peer] = rows;
+  return table(
+    ['', 'verified TPS', 'times ethers', 'CPU us per verified', 'times less than ethers', 'mean latency ms', 'failed'],
+    rows.map(({ name, results }) => [
+      name,
+      spread(results.map(({ tps }) => tps)),
+      ratios(
+        results.map(({ tps }) => tps),
+        peer.results.map(({ tps }) => tps),
+      ),
+      spread(results.map(({ cpuUs }) => cpuUs)),
+      ratios(
+        peer.results.map(({ cpuUs }) => cpuUs),
+        results.map(({ cpuUs }) => cpuUs),
+      ),
+      spread(results.map(({ meanMs }) => meanMs)),
+      String(results.reduce((sum, { failed }) => sum + failed, 0)),
+    ]),
   );
-} finally {
-  await geth.stop();
+}
+
+/** @param {BenchNode} node @returns {Promise<import('./lib.js').Figures>} */
+async function runPeer({ url, funderKey }) {
+  const args = [PEER, '--rpc', url, '--threads', `${threads}`, '--duration', `${seconds}`, '--contracts'];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    env: { ...process.env, STRESS_FUNDER_KEY: funderKey },
+    timeout: seconds * 1000 + PEER_OVERHEAD_MS,
+  });
+  const said = JSON.parse(stdout);
+  const onChain = await sumOfCounts(url, said.contracts);
+  // What failed may have been executed all the same, so that only then the chain may have more than was said.
+  const agrees = said.failed === 0 ? onChain === said.verified + said.late : onChain >= said.verified + said.late;
+  if (!agrees) {
+    throw new Error(`the ethers client says ${said.verified} + ${said.late} after its window, the chain ${onChain}`);
+  }
+  const verified = Math.min(said.verified, onChain - said.late);
+  return { tps: verified / said.seconds, cpuUs: said.cpuUs / verified, meanMs: said.avgMs, failed: said.failed };
+}
+
+/** The contracts were deployed for this run, so their counts began with 0. @param {string} url @param {string[]} contracts */
+async function sumOfCounts(url, contracts) {
+  let sum = 0;
+  for (const to of contracts) sum += Number(await call(url, 'eth_call', [{ to, data: COUNT }, 'latest']));
+  return sum;
 }

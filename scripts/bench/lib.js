@@ -1,39 +1,152 @@
-/** What the benchmarks share. */
+/** What the benchmarks share: their options, runs of ours, rounds, figures. The results page is page.js. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
+import { EXIT } from '../../src/errors.js';
 
-const run = promisify(execFile);
+export { publish } from './page.js';
+
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 
-/** @typedef {{tps: number, cpuUs: number, meanMs: number, failed: number}} Figures */
+/** Longer than any set-up and drain take: a run that hangs must not hang the benchmark. */
+const OVERHEAD_MS = 300_000;
 
 /**
- * One run of ours, whose audit has to be exact: a figure that the chain does not confirm is no figure.
- * @param {{url: string, funderKey: string}} node
- * @param {string[]} args
- * @returns {Promise<Figures>}
+ * @typedef {object} Figures
+ * @property {number} tps verified per second of the window, which the chain confirms
+ * @property {number} cpuUs CPU of the client per verified operation
+ * @property {number} meanMs
+ * @property {number} failed
+ *
+ * @typedef {Figures & {run: RunFile, startMs: number}} OurFigures startMs: from the start of the process to the first
+ *   operation
+ * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
+ * @typedef {{url: string, funderKey: string}} Node
  */
-export async function runOurs({ url, funderKey }, args) {
+
+/** The command line of this stress does not know an option that a benchmark needs. */
+export class NotYetError extends Error {}
+
+/**
+ * The options of a benchmark, all of them whole numbers; --write is for publish().
+ * @template {string} Name
+ * @param {Record<Name, number>} defaults
+ * @returns {Record<Name, number>}
+ */
+export function readNumbers(defaults) {
+  return readOptions(defaults, {}).numbers;
+}
+
+/**
+ * @template {string} Name
+ * @template {string} Word
+ * @param {Record<Name, number>} defaults
+ * @param {Record<Word, string>} words options that are not numbers
+ * @returns {{numbers: Record<Name, number>, words: Record<Word, string>}}
+ */
+export function readOptions(defaults, words) {
+  /** @type {Record<string, {type: 'string', default: string}>} */
+  const options = {};
+  for (const [name, value] of Object.entries({ ...defaults, ...words })) {
+    options[name] = { type: 'string', default: String(value) };
+  }
+  const { values } = parseArgs({ options: { ...options, write: { type: 'boolean' } } });
+  const given = /** @type {Record<string, string>} */ (values);
+  const numbers = Object.keys(defaults).map((name) => {
+    if (!/^\d{1,6}$/.test(given[name])) throw new Error(`--${name} ${given[name]}: give a whole number`);
+    return [name, Number(given[name])];
+  });
+  return {
+    numbers: Object.fromEntries(numbers),
+    words: /** @type {any} */ (Object.fromEntries(Object.keys(words).map((name) => [name, given[name]]))),
+  };
+}
+
+/**
+ * One run of ours.
+ * @param {string[]} args without --out and --duration
+ * @param {number} seconds
+ * @param {Record<string, string>} [env]
+ * @returns {Promise<{run: RunFile, startMs: number}>}
+ */
+export async function runStress(args, seconds, env = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
   try {
     const out = join(folder, 'run.json');
-    const env = { ...process.env, STRESS_FUNDER_KEY: funderKey };
-    await run(process.execPath, [STRESS, '--rpc', url, '-o', '0', '--out', out, ...args], { env });
-    const { rates, generator, latency, counts, audit } = JSON.parse(readFileSync(out, 'utf8'));
-    if (!audit.exact) throw new Error('the audit is not exact');
-    return {
-      tps: rates.verifiedPerSecond,
-      cpuUs: generator.cpuUsPerVerified,
-      meanMs: latency.total.meanUs / 1000,
-      failed: counts.failed + counts.timedOut + counts.abandoned,
-    };
+    const spawnedAtMs = Date.now();
+    await promisify(execFile)(process.execPath, [STRESS, ...args, '-d', `${seconds}s`, '--out', out], {
+      env: { ...cleanEnvironment(), ...env },
+      timeout: seconds * 1000 + OVERHEAD_MS,
+    });
+    const run = JSON.parse(readFileSync(out, 'utf8'));
+    return { run, startMs: Date.parse(run.window.startedAt) - spawnedAtMs };
+  } catch (error) {
+    const { code, stderr } = /** @type {{code?: number, stderr?: string}} */ (error);
+    throw code === EXIT.usage ? new NotYetError(String(stderr).trim()) : error;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Options of stress in the environment of whoever starts a benchmark would change what is measured. */
+function cleanEnvironment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_')));
+}
+
+/**
+ * One run of ours, whose audit has to be exact: a figure that the chain does not confirm is no figure.
+ * @param {Node | null} node null for an embedded chain
+ * @param {string[]} args
+ * @param {number} seconds
+ * @returns {Promise<OurFigures>}
+ */
+export async function runOurs(node, args, seconds) {
+  const endpoint = node === null ? [] : ['--rpc', node.url];
+  /** @type {Record<string, string>} */
+  const env = node === null ? {} : { STRESS_FUNDER_KEY: node.funderKey };
+  const { run, startMs } = await runStress([...endpoint, '-o', '0', ...args], seconds, env);
+  const { rates, generator, latency, counts, audit } = /** @type {any} */ (run);
+  if (!audit?.exact) throw new Error('the audit is not exact');
+  return {
+    ...{ run, startMs },
+    tps: rates.verifiedPerSecond,
+    cpuUs: generator.cpuUsPerVerified,
+    meanMs: latency.total.meanUs / 1000,
+    failed: counts.failed + counts.timedOut + counts.abandoned,
+  };
+}
+
+/**
+ * Measures every cell once a round, each round beginning with another, so that what drifts hits all alike.
+ * @template Cell, Result
+ * @param {{name: string, cell: Cell}[]} cells
+ * @param {number} rounds
+ * @param {(cell: Cell) => Promise<Result>} measure
+ * @param {(result: Result) => string} [say] for a line on standard error
+ * @returns {Promise<{name: string, cell: Cell, results: Result[]}[]>} without results where stress does not know an option
+ */
+export async function interleave(cells, rounds, measure, say = () => 'done') {
+  const rows = cells.map(({ name, cell }) => ({ name, cell, results: /** @type {Result[]} */ ([]) }));
+  const skipped = new Set();
+  for (let round = 0; round < rounds; round += 1) {
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[(i + round) % rows.length];
+      if (skipped.has(row)) continue;
+      try {
+        const result = await measure(row.cell);
+        row.results.push(result);
+        console.error(`round ${round + 1}/${rounds}, ${row.name}: ${say(result)}`);
+      } catch (error) {
+        if (!(error instanceof NotYetError)) throw error;
+        skipped.add(row);
+        console.error(`${row.name}: not yet (${error.message})`);
+      }
+    }
+  }
+  return rows;
 }
 
 /** @param {number[]} numbers */
@@ -42,15 +155,34 @@ export function median(numbers) {
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }
 
-/** Median and range. @param {number[]} numbers @param {number} digits */
-export function spread(numbers, digits) {
+/**
+ * Median and range.
+ * @param {number[]} numbers
+ * @param {number} [digits]
+ */
+export function spread(numbers, digits = 0) {
+  if (numbers.length === 0) return 'not yet';
   const [middle, low, high] = [median(numbers), Math.min(...numbers), Math.max(...numbers)].map((x) =>
     x.toFixed(digits),
   );
-  return `${middle} (${low} to ${high})`;
+  return numbers.length === 1 ? middle : `${middle} (${low} to ${high})`;
 }
 
-/** The machine, for the head of a results page. */
-export function machine() {
-  return `${cpus().length} cores (${cpus()[0].model.trim()}), Node ${process.version}`;
+/**
+ * The ratios of two series of the same rounds, as median and range.
+ * @param {number[]} numerators
+ * @param {number[]} denominators
+ */
+export function ratios(numerators, denominators) {
+  if (numerators.length !== denominators.length) return 'not yet';
+  return spread(
+    numerators.map((value, i) => value / denominators[i]),
+    2,
+  );
+}
+
+/** @param {string[]} columns the first is text, the others are figures @param {string[][]} rows */
+export function table(columns, rows) {
+  const line = (/** @type {string[]} */ cells) => `| ${cells.join(' | ')} |`;
+  return [line(columns), line(columns.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n');
 }

@@ -81,7 +81,12 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
     mode,
     current: () => fee,
     state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei }),
-    holds: (earlier) => earlier === fee || isNear(priceOf(earlier), priceOf(fee)),
+    holds: (earlier) => {
+      // Two blocks can move the base fee by a quarter.
+      const isEnough = priceOf(earlier) * 4n >= priceOf(fee) * 3n;
+      // What a dynamic fee offers too much is not paid.
+      return isEnough && (mode === 'eip1559' || priceOf(earlier) * 3n <= priceOf(fee) * 4n);
+    },
     worstPriceWei: () => priceOf(fee),
     observe: (newBaseFee) => {
       if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
@@ -94,9 +99,4 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
 /** @param {import('./transaction.js').Fee} fee @returns {bigint} in wei, the most that one gas can cost */
 function priceOf(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
-}
-
-/** Within a third: two blocks can move the base fee by a quarter. @param {bigint} earlier @param {bigint} now */
-function isNear(earlier, now) {
-  return earlier * 4n >= now * 3n && earlier * 3n <= now * 4n;
 }

@@ -54,35 +54,40 @@ export function createRpc(transport, display, { fixedId = null } = {}) {
   const counts = {};
 
   /**
+   * Plain promises and no async functions: each costs a kilobyte of garbage, and this is done for every request.
+   * @template T
    * @param {string} body
    * @param {{purpose: string, calls: number, tries: number, onSent?: () => unknown}} exchange
+   * @param {(answer: any) => T} then what becomes of the JSON that came back
+   * @returns {Promise<T>}
    */
-  async function post(body, { purpose, calls, tries, onSent }) {
-    for (let left = tries - 1; ; left -= 1) {
-      counts[purpose] = (counts[purpose] ?? 0) + calls;
-      try {
-        return await transport.post(body, onSent);
-      } catch (error) {
+  function post(body, exchange, then) {
+    const { purpose, calls, tries, onSent } = exchange;
+    counts[purpose] = (counts[purpose] ?? 0) + calls;
+    return transport.post(body, onSent).then(
+      (reply) => then(parse(reply, display)),
+      (error) => {
         if (!(error instanceof TransportError)) throw error;
-        if (left > 0 && error.code === 'transport_reset') continue;
+        if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
         error.message = `${display}: ${error.message}`;
         throw error;
-      }
-    }
+      },
+    );
   }
 
   /** @type {Rpc['call']} */
-  async function call(method, params, purpose, onSent) {
+  function call(method, params, purpose, onSent) {
     const id = nextId();
     const tries = method.startsWith('eth_send') ? 1 : READ_TRIES;
-    const reply = await post(encode(id, method, params), { purpose, calls: 1, tries, onSent });
-    return resultOf(parse(reply, display), id, method, display);
+    return post(encode(id, method, params), { purpose, calls: 1, tries, onSent }, (answer) =>
+      resultOf(answer, id, method, display),
+    );
   }
 
   const batcher = new Batcher({
-    post: async (texts, purpose) => {
+    post: (texts, purpose) => {
       const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-      return parse(await post(body, { purpose, calls: texts.length, tries: READ_TRIES }), display);
+      return post(body, { purpose, calls: texts.length, tries: READ_TRIES }, (answer) => answer);
     },
     resultOf: (answer, id, method) => resultOf(answer, id, method, display),
   });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { HDNodeWallet, Mnemonic, computeAddress } from 'ethers';
 import { InputError, UsageError, displayName, oneLine } from '../errors.js';
+import { createCurve } from './curve.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
@@ -52,7 +53,7 @@ export class Wallet {
 
   /** @param {ReturnType<Wallet['handOver']>} handed */
   static resume({ index, address, nonce, privateKey }) {
-    const wallet = new Wallet(index, `0x${Buffer.from(privateKey).toString('hex')}`, address);
+    const wallet = new Wallet(index, toHexKey(privateKey), address);
     wallet.nonce = nonce;
     return wallet;
   }
@@ -96,12 +97,13 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
     );
   }
   const parent = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(words.join(' ')), path);
+  const curve = createCurve();
   return {
     name: 'the mnemonic',
     size: 2 ** 31,
     wallet: (index) => {
-      const child = parent.deriveChild(index);
-      return new Wallet(index, child.privateKey, child.address);
+      const { privateKey, address } = curve.child(parent, index);
+      return new Wallet(index, toHexKey(privateKey), address);
     },
   };
 }
@@ -121,7 +123,9 @@ export function keyFileSource(file) {
     throw new InputError(`cannot read the key file ${name}: ${reason(error)}`);
   }
   const keys = parseKeys(text, name);
-  return { name, size: keys.length, wallet: (index) => new Wallet(index, keys[index]) };
+  const curve = createCurve();
+  const addressOf = (/** @type {string} */ key) => curve.addressOf(Buffer.from(key.slice(2), 'hex'));
+  return { name, size: keys.length, wallet: (index) => new Wallet(index, keys[index], addressOf(keys[index])) };
 }
 
 /** @param {string} text @param {string} file @returns {string[]} */
@@ -195,4 +199,9 @@ function reason(error) {
   /** @type {Record<string, string>} */
   const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
   return words[code ?? ''] ?? code ?? oneLine(message);
+}
+
+/** @param {Uint8Array} privateKey */
+function toHexKey(privateKey) {
+  return `0x${Buffer.from(privateKey).toString('hex')}`;
 }

@@ -67,11 +67,12 @@ async function steps(tools, operation) {
   const included = new Promise((/** @type {(found: import('../inclusion/index.js').Inclusion) => void} */ resolve) => {
     for (const sent of operation.hashes) inclusion.watch(sent, resolve);
   });
-  const answer = await submit(rpc, raw, () => {
+  const onSent = () => {
     if (operation.isCancelled) return false;
     operation.sentAtUs = clock.nowUs();
     return true;
-  });
+  };
+  const answer = await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent).catch(nullIfKnown);
   if (answer !== null && answer !== hash) throw new Failed('hash_mismatch');
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
@@ -83,14 +84,10 @@ async function steps(tools, operation) {
   await readBack(tools, operation, found);
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} raw @param {() => boolean} onSent @returns {Promise<string | null>} null: it had it already */
-async function submit(rpc, raw, onSent) {
-  try {
-    return await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent);
-  } catch (error) {
-    if (error instanceof RpcError && submitFailure(error) === 'already_known') return null;
-    throw error;
-  }
+/** The node had the transaction already. @param {unknown} error */
+function nullIfKnown(error) {
+  if (error instanceof RpcError && submitFailure(error) === 'already_known') return null;
+  throw error;
 }
 
 /**

@@ -58,7 +58,8 @@ describe('readInvocation(): values', () => {
       ...{ fundFrom: null, fundAmountWei: null, to: null, workload: 'counter', contracts: null, inclusion: 'auto' },
       ...{ transport: 'undici', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
       ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
-      ...{ logLevel: 'warn', logFile: null },
+      ...{ logLevel: 'warn', logFile: null, noKeepAlive: false, insecure: false, workers: 1 },
+      ...{ method: null, params: null, fixedId: null },
     });
     assert.equal(redacted.command, 'run');
   });

@@ -1,0 +1,81 @@
+/**
+ * What the generator itself can do: verified increments a second against the null chain, which does next to nothing,
+ * with each transport, in one process and in two workers.
+ *
+ *     npm run bench:ceiling -- [--rounds 5] [--seconds 5] [--threads 2000] [--block-ms 100] [--write]
+ *
+ * A wallet increments at most once a block, so that --threads * 1000 / --block-ms is a limit too. The table says how
+ * much CPU was used: a row that uses less than its workers could is held up by that, or by the number of cores.
+ */
+import { cpus } from 'node:os';
+import { call } from '../nodes/build.js';
+import { interleave, publish, readNumbers, runOurs, spread, table } from './lib.js';
+import { startNullChain } from './null-chain.js';
+
+/** Two workers, their parent and the null chain want four. */
+const CORES_FOR_WORKERS = 4;
+
+const numbers = readNumbers({ rounds: 5, seconds: 5, threads: 2000, 'block-ms': 100 });
+const { rounds, seconds, threads, 'block-ms': blockMs } = numbers;
+
+const CELLS = [1, 2].flatMap((workers) =>
+  ['undici', 'tcp'].map((transport) => ({
+    name: `${transport}, ${workers === 1 ? 'one process' : `--workers ${workers}`}`,
+    // One process is asked for by leaving the option out, so that a stress without it can be measured too.
+    cell: ['--transport', transport, ...(workers === 1 ? [] : ['--workers', `${workers}`])],
+  })),
+);
+
+/** Since the last deployment, so without the set-up. @typedef {{requests: number, cpuUs: number}} NodeStats */
+
+const chain = await startNullChain({ blockMs });
+try {
+  const stats = async () => /** @type {NodeStats} */ (await call(chain.url, 'null_stats'));
+  const rows = await interleave(CELLS, rounds, (args) => measure(args, stats), say);
+  const markdown = table(
+    ['', 'verified TPS', 'CPU us per verified', 'cores used by us', 'null chain, CPU us per request'],
+    rows.map(({ name, results }) => [
+      name,
+      spread(results.map(({ tps }) => tps)),
+      spread(results.map(({ cpuUs }) => cpuUs)),
+      spread(
+        results.map(({ cores }) => cores),
+        2,
+      ),
+      spread(results.map(({ nodeUs }) => nodeUs)),
+    ]),
+  );
+  await publish('ceiling', 'The generator alone', [setting(), markdown, ...reservations()].join('\n\n'), [
+    'null-chain/1',
+  ]);
+} finally {
+  await chain.stop();
+}
+
+/** @param {string[]} args @param {() => Promise<NodeStats>} stats */
+async function measure(args, stats) {
+  const { tps, cpuUs } = await runOurs(chain, ['-t', `${threads}`, ...args], seconds);
+  const node = await stats();
+  return { tps, cpuUs, cores: (tps * cpuUs) / 1e6, nodeUs: node.cpuUs / node.requests };
+}
+
+/** @param {{tps: number, cpuUs: number}} result */
+function say({ tps, cpuUs }) {
+  return `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
+}
+
+function setting() {
+  const limit = Math.round((threads * 1000) / blockMs);
+  return (
+    `Against the null chain (scripts/bench/null-chain.js: no EVM, a block every ${blockMs} ms), ${threads} wallets, ` +
+    `so at most ${limit} TPS, ${seconds} s, ${rounds} interleaved rounds; median and range.`
+  );
+}
+
+function reservations() {
+  if (cpus().length >= CORES_FOR_WORKERS) return [];
+  return [
+    `This machine has ${cpus().length} cores for the workers, their parent and the null chain together: ` +
+      'the rows with workers are judged by the CPU per increment, not by the TPS.',
+  ];
+}

@@ -1,0 +1,490 @@
+/** What every transport must do with servers that only raw sockets can play: odd, old and broken ones. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { TransportError, UsageError } from '../../src/errors.js';
+import { transports } from '../../src/transport/index.js';
+import { caught } from '../helpers/caught.js';
+
+/** No test waits for anything this long, unless it hangs. */
+const LIMIT = Object.freeze({ timeout: 20_000 });
+const TIMEOUT_MS = 500;
+/** Longest time that a failure may take which is no time-out: far less than the time-out of 5 s. */
+const LATEST_MS = 3000;
+
+/**
+ * @typedef {object} Asked a whole request, as it came
+ * @property {import('node:net').Socket} socket
+ * @property {string} head its request line and its fields
+ * @property {string} body
+ * @property {number} connection which one it came on, from 1
+ * @property {number} number of the request on this connection, from 1
+ *
+ * @typedef {object} Facts
+ * @property {Asked[]} asked
+ * @property {() => number} connections opened so far
+ * @property {() => number} open connections
+ * @property {number[]} finished connections whose other side was closed by the client, in that order
+ */
+
+/** @typedef {Partial<import('../../src/transport/index.js').TransportOptions> & {host?: string, onData?: (socket: import('node:net').Socket) => void}} Options */
+
+/**
+ * A transport to a raw server of its own, both of which end with the test. The server never closes a connection by
+ * itself.
+ * @param {import('node:test').TestContext} t
+ * @param {string} name
+ * @param {(asked: Asked) => void} answer called with each whole request
+ * @param {Options} [options]
+ */
+async function connect(t, name, answer, { host = '127.0.0.1', onData, ...options } = {}) {
+  /** @type {Set<import('node:net').Socket>} */
+  const open = new Set();
+  let connections = 0;
+  /** @type {Facts} */
+  const server = { asked: [], finished: [], connections: () => connections, open: () => open.size };
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    const connection = (connections += 1);
+    open.add(socket);
+    socket.on('error', () => {}).on('close', () => open.delete(socket));
+    socket.on('end', () => {
+      server.finished.push(connection);
+      socket.end();
+    });
+    let bytes = Buffer.alloc(0);
+    let number = 0;
+    socket.on('data', (chunk) => {
+      onData?.(socket);
+      bytes = Buffer.concat([bytes, chunk]);
+      for (let end = bytes.indexOf('\r\n\r\n'); end !== -1; end = bytes.indexOf('\r\n\r\n')) {
+        const head = bytes.toString('latin1', 0, end);
+        const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
+        if (bytes.length < end + 4 + length) return;
+        const body = bytes.toString('utf8', end + 4, end + 4 + length);
+        bytes = bytes.subarray(end + 4 + length);
+        const asked = { socket, head, body, connection, number: (number += 1) };
+        server.asked.push(asked);
+        answer(asked);
+      }
+    });
+  });
+  await new Promise((resolve, reject) => {
+    listener.once('error', reject).listen(0, host, () => resolve(undefined));
+  });
+  const { port } = /** @type {import('node:net').AddressInfo} */ (listener.address());
+  const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const transport = transports[name]({ url, connections: 1, timeoutMs: 5000, ...options });
+  t.after(async () => {
+    await transport.close();
+    listener.close();
+    for (const socket of open) socket.destroy();
+  });
+  return { transport, server, url };
+}
+
+/** A usual answer. @param {string} body @param {string} [fields] */
+const response = (body, fields = '') =>
+  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+/** @param {Asked} asked */
+const echo = ({ socket, body }) => void socket.write(response(`answer to ${body}`));
+
+/** @param {() => boolean} condition */
+async function until(condition) {
+  while (!condition()) await sleep(5);
+}
+
+/**
+ * @param {() => Promise<unknown>} action
+ * @returns {Promise<TransportError>}
+ */
+async function failure(action) {
+  const startMs = performance.now();
+  const error = await caught(action);
+  const tookMs = performance.now() - startMs;
+  assert.ok(error instanceof TransportError, `${error?.name}: ${error?.message}`);
+  assert.match(error.code, /^transport_[a-z_]+$/);
+  assert.ok(tookMs <= LATEST_MS, `it took ${Math.round(tookMs)} ms`);
+  return error;
+}
+
+/** @param {import('../../src/transport/index.js').Transport} transport @param {string} body */
+async function assertAnswered(transport, body) {
+  assert.deepEqual(await transport.post(body), { status: 200, text: `answer to ${body}` });
+}
+
+/** @returns {() => void} runs the garbage collector, which tests are not started with */
+function garbageCollector() {
+  setFlagsFromString('--expose_gc');
+  return runInNewContext('gc');
+}
+
+/**
+ * What a server may send for an answer to a post, which must fail then. Node.js' own parser, which undici has, is
+ * more lenient with some of it.
+ * @type {Array<{name: string, text: string, onlyTcp?: boolean}>}
+ */
+const BROKEN = [
+  { name: 'no HTTP', text: 'SSH-2.0-OpenSSH_9.6\r\n' },
+  { name: 'TLS', text: '\x15\x03\x01\x00\x02\x02\x46' },
+  { name: 'HTTP/2', text: '\0\0\x12\x04\0\0\0\0\0' },
+  { name: 'no status', text: 'HTTP/1.1 OK\r\n\r\n' },
+  { name: 'a field without a colon', text: 'HTTP/1.1 200 OK\r\nContent-Length 2\r\n\r\n{}' },
+  { name: 'a space before a colon', text: 'HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n{}' },
+  { name: 'two Content-Lengths', text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}' },
+  { name: 'a Content-Length of -2', text: 'HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}' },
+  {
+    name: 'a Content-Length and chunks',
+    text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+  },
+  {
+    name: 'the size of a chunk is no number',
+    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}\r\n',
+  },
+  {
+    name: 'a chunk longer than it says',
+    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n',
+  },
+  { name: 'a folded field', text: 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\n{}', onlyTcp: true },
+  { name: 'a bare LF', text: 'HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\n{}', onlyTcp: true },
+  {
+    name: 'another transfer coding',
+    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    onlyTcp: true,
+  },
+];
+
+for (const name of Object.keys(transports)) {
+  describe(`transport ${name}: servers of another kind`, LIMIT, () => {
+    for (const [framing, fields] of /** @type {Array<[string, (body: string) => string]>} */ ([
+      ['with a Content-Length', (body) => `Content-Length: ${body.length}\r\n`],
+      ['without one', () => ''],
+    ])) {
+      it(`HTTP/1.0 ${framing}, closing after each answer`, async (t) => {
+        const { transport, server } = await connect(t, name, ({ socket, body }) => {
+          const text = `answer to ${body}`;
+          socket.end(`HTTP/1.0 200 OK\r\n${fields(text)}\r\n${text}`);
+        });
+        for (let i = 1; i <= 5; i += 1) await assertAnswered(transport, String(i));
+        assert.equal(server.connections(), 5);
+        assert.deepEqual(
+          server.asked.map(({ number }) => number),
+          [1, 1, 1, 1, 1],
+        );
+      });
+    }
+
+    it('HTTP/1.0 without a length, many at once', async (t) => {
+      const { transport } = await connect(
+        ...[t, name],
+        ({ socket, body }) => socket.end(`HTTP/1.0 200 OK\r\n\r\nanswer to ${body}`),
+        { connections: 3 },
+      );
+      await Promise.all(Array.from({ length: 50 }, (_, i) => assertAnswered(transport, String(i))));
+    });
+
+    it('chunks with extensions and trailers, on one connection', async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+        socket.write(`7;a=b;c="d e"\r\nanswer \r\n003\r\nto \r\n${body.length.toString(16)}\r\n${body}\r\n`);
+        socket.write('0\r\nX-Trailer: 1\r\nExpires: never\r\n\r\n');
+      });
+      for (let i = 1; i <= 5; i += 1) await assertAnswered(transport, `body ${i}`);
+      assert.equal(server.connections(), 1);
+    });
+
+    it('an answer that comes byte by byte', async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        const bytes = Buffer.from(response(`answer to ${body}`));
+        const writeFrom = (/** @type {number} */ at) => {
+          if (at === bytes.length) return;
+          socket.write(bytes.subarray(at, at + 1));
+          setImmediate(() => writeFrom(at + 1));
+        };
+        writeFrom(0);
+      });
+      for (const body of ['{"a":"ä€😀"}', 'second']) await assertAnswered(transport, body);
+      assert.equal(server.connections(), 1);
+    });
+
+    for (const [interim, onlyTcp] of /** @type {Array<[string, boolean]>} */ ([
+      ['HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', false],
+      // Undici takes this one, to a request without "Expect", for a fault.
+      ['HTTP/1.1 100 Continue\r\n\r\n', true],
+    ])) {
+      if (onlyTcp && name !== 'tcp') continue;
+      it(`${interim.slice(0, 12)} first, in the same packet and before it`, async (t) => {
+        const { transport, server } = await connect(t, name, ({ socket, body }) => {
+          socket.write(interim);
+          setTimeout(() => socket.write(interim + response(`answer to ${body}`)), 10);
+        });
+        for (let i = 1; i <= 3; i += 1) await assertAnswered(transport, String(i));
+        assert.equal(server.connections(), 1);
+      });
+    }
+
+    it('an answer before the whole request has been sent', async (t) => {
+      let isFirst = true;
+      const { transport, server } = await connect(t, name, echo, {
+        onData: (socket) => {
+          if (isFirst)
+            socket.write('HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig');
+          isFirst = false;
+        },
+      });
+      assert.deepEqual(await transport.post('x'.repeat(8_000_000)), { status: 413, text: 'big' });
+      await assertAnswered(transport, 'next');
+      assert.equal(server.connections(), 2);
+    });
+
+    it('an IPv6 address', async (t) => {
+      const connected = await connect(t, name, echo, { host: '::1' }).catch(() => null);
+      if (connected === null) return t.skip('there is no ::1 on this machine');
+      const { transport, server, url } = connected;
+      assert.match(url.hostname, /^\[::1\]$/);
+      await assertAnswered(transport, '{}');
+      assert.match(server.asked[0].head, new RegExp(`^host: \\[::1\\]:${url.port}$`, 'im'));
+    });
+  });
+
+  describe(`transport ${name}: what it sends`, LIMIT, () => {
+    for (const body of ['', '{"id":1}', 'é', 'ÿ\x80', '€', '😀', `{"text":"${'aä€😀'.repeat(10_000)}"}`, '\ud800']) {
+      it(`the length of ${JSON.stringify(body.slice(0, 20))} is that of its bytes`, async (t) => {
+        const { transport, server } = await connect(t, name, echo);
+        await transport.post(body);
+        // What is no character is sent as the one that stands for such: in UTF-8 there is nothing else for it.
+        const sent = Buffer.from(body);
+        assert.ok(server.asked[0].body === sent.toString(), 'it came changed');
+        assert.match(server.asked[0].head, new RegExp(`^content-length: ${sent.length}$`, 'im'));
+        await assertAnswered(transport, 'next');
+        assert.equal(server.connections(), 1);
+      });
+    }
+
+    it('no field of the request holds a line end, whatever the URL is', async (t) => {
+      const { server, url } = await connect(t, name, echo);
+      const odd = new URL(`http://us%0D%0Aer:pass%0D%0AX-Evil: 1@${url.host}/pa%0D%0Ath?a=%0D%0A b`);
+      const transport = transports[name]({ url: odd, connections: 1, timeoutMs: 5000 });
+      t.after(() => transport.close());
+      await assertAnswered(transport, '{}');
+      assert.doesNotMatch(server.asked[0].head, /evil/i);
+      assert.match(server.asked[0].head, /^POST \/pa%0D%0Ath\?a=%0D%0A%20b HTTP\/1\.1\r\n/);
+    });
+  });
+
+  describe(`transport ${name}: answers nobody asked for`, LIMIT, () => {
+    for (const [what, behind] of [
+      ['a second answer', response('a second answer')],
+      ['half a second answer', 'HTTP/1.1 200 OK\r\nContent-'],
+      ['something else', 'garbage'],
+      ['an interim answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ]) {
+      it(`${what} in the same packet: the first one counts, and the connection is not used again`, async (t) => {
+        const { transport, server } = await connect(t, name, ({ socket, body }) => {
+          socket.write(response(`answer to ${body}`) + behind);
+        });
+        for (let i = 1; i <= 4; i += 1) await assertAnswered(transport, String(i));
+        assert.deepEqual(
+          server.asked.map(({ body, number }) => [body, number]),
+          [1, 2, 3, 4].map((i) => [String(i), 1]),
+        );
+      });
+    }
+
+    it('with others waiting for the connection: each gets its own', async (t) => {
+      const { transport } = await connect(t, name, ({ socket, body }) => {
+        socket.write(response(`answer to ${body}`) + response('a second answer'));
+      });
+      await Promise.all(Array.from({ length: 20 }, (_, i) => assertAnswered(transport, String(i))));
+    });
+
+    for (const [what, unasked] of [
+      ['an answer', response('nobody asked')],
+      ['half an answer', 'HTTP/1.1 200 OK\r\nContent-'],
+      ['something else', 'garbage'],
+    ]) {
+      it(`${what} on an idle connection: it is closed, and the next post gets its own`, async (t) => {
+        const { transport, server } = await connect(t, name, echo);
+        for (let i = 1; i <= 3; i += 1) {
+          await assertAnswered(transport, String(i));
+          server.asked.at(-1)?.socket.write(unasked);
+          await until(() => server.open() === 0);
+        }
+        assert.equal(server.connections(), 3);
+        assert.equal(transport.stats().requests, 3);
+      });
+    }
+  });
+
+  describe(`transport ${name}: broken answers`, LIMIT, () => {
+    for (const { name: what, text } of BROKEN.filter(({ onlyTcp }) => name === 'tcp' || !onlyTcp)) {
+      it(`${what}: that post fails at once, and the next one works`, async (t) => {
+        const { transport } = await connect(t, name, ({ socket, body }) => {
+          socket.write(body === 'broken' ? Buffer.from(text, 'latin1') : response(`answer to ${body}`));
+        });
+        await assertAnswered(transport, 'before');
+        const posts = [failure(() => transport.post('broken')), assertAnswered(transport, 'behind it')];
+        const [{ code, message }] = /** @type {[TransportError, void]} */ (await Promise.all(posts));
+        if (name === 'tcp') assert.equal(code, 'transport_bad_response');
+        assert.doesNotMatch(message, /[\x00-\x1f]/);
+        await assertAnswered(transport, 'after');
+      });
+    }
+
+    it('a head beyond 16 KiB, whole or without end', async (t) => {
+      const { transport } = await connect(t, name, ({ socket, body }) => {
+        if (body === 'whole') socket.write(response('{}', `X: ${'x'.repeat(17_000)}\r\n`));
+        else if (body !== 'endless') socket.write(response(`answer to ${body}`, `X: ${'x'.repeat(15_000)}\r\n`));
+        else {
+          socket.write('HTTP/1.1 200 OK\r\n');
+          const timer = setInterval(() => socket.write(`X: ${'x'.repeat(1000)}\r\n`), 1);
+          socket.on('close', () => clearInterval(timer));
+        }
+      });
+      await assertAnswered(transport, 'before');
+      for (const body of ['whole', 'endless']) {
+        const { code } = await failure(() => transport.post(body));
+        if (name === 'tcp') assert.equal(code, 'transport_bad_response');
+        await assertAnswered(transport, 'after');
+      }
+    });
+
+    it('a reset connection, before the answer and within it', async (t) => {
+      const { transport } = await connect(t, name, ({ socket, body }) => {
+        if (body === 'before') socket.resetAndDestroy();
+        else if (body === 'within') socket.write(response('{}').slice(0, -1), () => socket.resetAndDestroy());
+        else socket.write(response(`answer to ${body}`));
+      });
+      for (const body of ['before', 'within']) {
+        assert.equal((await failure(() => transport.post(body))).code, 'transport_reset');
+        await assertAnswered(transport, 'after');
+      }
+    });
+
+    it('a server that closes in the middle of a head, of a body and of a chunk', async (t) => {
+      /** @type {Record<string, string>} */
+      const halves = {
+        head: 'HTTP/1.1 200 OK\r\nContent-Le',
+        body: response('{}').slice(0, -1),
+        chunk: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}',
+        'last chunk': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n',
+        interim: 'HTTP/1.1 100 Continue\r\n\r\n',
+      };
+      const { transport } = await connect(t, name, ({ socket, body }) => {
+        if (Object.hasOwn(halves, body)) socket.end(halves[body]);
+        else socket.write(response(`answer to ${body}`));
+      });
+      for (const half of Object.keys(halves)) {
+        const { code } = await failure(() => transport.post(half));
+        if (name === 'tcp') assert.equal(code, 'transport_reset', half);
+        await assertAnswered(transport, 'after');
+      }
+    });
+  });
+
+  describe(`transport ${name}: keeping connections`, LIMIT, () => {
+    it('one that the server keeps for 1 s only is not used again: it may be closed just then', async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        socket.write(response(`answer to ${body}`, 'Connection: keep-alive\r\nKeep-Alive: timeout=1\r\n'));
+      });
+      for (let i = 1; i <= 3; i += 1) {
+        await assertAnswered(transport, String(i));
+        await sleep(5);
+      }
+      assert.equal(server.connections(), 3);
+    });
+
+    it('one that it keeps for a minute is', async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        socket.write(response(`answer to ${body}`, 'Keep-Alive: timeout=60, max=1000\r\n'));
+      });
+      for (let i = 1; i <= 3; i += 1) {
+        await assertAnswered(transport, String(i));
+        await sleep(5);
+      }
+      assert.equal(server.connections(), 1);
+    });
+
+    it('one of several Connection fields says "close": it is not used again', async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        socket.write(response(`answer to ${body}`, 'Connection: close\r\nConnection: keep-alive\r\n'));
+      });
+      for (let i = 1; i <= 3; i += 1) await assertAnswered(transport, String(i));
+      assert.equal(server.connections(), 3);
+    });
+
+    it('keepAlive: false gives each request a connection, which we close first', async (t) => {
+      const { transport, server } = await connect(t, name, echo, { keepAlive: false, connections: 4 });
+      await Promise.all(Array.from({ length: 20 }, (_, i) => assertAnswered(transport, String(i))));
+      for (let i = 20; i < 25; i += 1) await assertAnswered(transport, String(i));
+      assert.equal(server.connections(), 25);
+      assert.equal(transport.stats().connectionsOpened, 25);
+      assert.ok(server.asked.every(({ number, head }) => number === 1 && /^connection: close$/im.test(head)));
+      // This server closes its side of a connection only when ours is closed.
+      await until(() => server.open() === 0);
+      assert.equal(server.finished.length, 25);
+    });
+  });
+
+  describe(`transport ${name}: many that wait`, LIMIT, () => {
+    it('for a server that accepts and never answers: all time out, none is sent later, none is kept', async (t) => {
+      let isSilent = true;
+      const { transport, server } = await connect(
+        ...[t, name],
+        (/** @type {Asked} */ asked) => {
+          if (!isSilent) echo(asked);
+        },
+        { timeoutMs: TIMEOUT_MS, connections: 2 },
+      );
+      const collect = garbageCollector();
+      let sent = 0;
+      /** @type {Array<WeakRef<() => unknown>>} */
+      const kept = [];
+      const post = () => {
+        const onSent = () => (sent += 1);
+        kept.push(new WeakRef(onSent));
+        return failure(() => transport.post('{}', onSent));
+      };
+      for (const { code } of await Promise.all(Array.from({ length: 1000 }, post))) {
+        assert.equal(code, 'transport_timeout');
+      }
+      isSilent = false;
+      await assertAnswered(transport, 'works again');
+      // Two, and those whose turn comes while the first ones time out: not all were posted within one millisecond.
+      assert.ok(sent >= 2 && sent < 100, `${sent} were sent`);
+      assert.ok(server.asked.length <= sent + 1, `${server.asked.length} came, ${sent} were sent`);
+      // One connection for each that was given up would keep a server busy that has just come back.
+      assert.ok(server.connections() <= sent + 5, `${server.connections()} connections, ${sent} were sent`);
+      await sleep(10);
+      collect();
+      const left = kept.filter((ref) => ref.deref() !== undefined).length;
+      assert.ok(left <= 10, `${left} of 1000 are still held`);
+    });
+
+    it('and are not wanted any more when their turn comes: they fail, however many they are', async (t) => {
+      const { transport, server } = await connect(t, name, echo);
+      const first = assertAnswered(transport, 'first');
+      const unwanted = Array.from({ length: 20_000 }, () => caught(() => transport.post('unwanted', () => false)));
+      const last = assertAnswered(transport, 'last');
+      await Promise.all([first, last]);
+      for (const { code } of await Promise.all(unwanted)) assert.equal(code, 'transport_not_sent');
+      assert.deepEqual(
+        server.asked.map(({ body }) => body),
+        ['first', 'last'],
+      );
+    });
+  });
+}
+
+describe('transport tcp', LIMIT, () => {
+  it('does not speak https: it says so, and what does', async () => {
+    const url = new URL('https://127.0.0.1:8545');
+    const error = await caught(() => transports.tcp({ url, connections: 1, timeoutMs: 1000 }));
+    assert.ok(error instanceof UsageError);
+    assert.equal(error.exitCode, 64);
+    assert.match(error.message, /--transport undici/);
+  });
+});

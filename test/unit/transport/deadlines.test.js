@@ -1,0 +1,315 @@
+/** Deadlines that all lie the same time ahead, on a clock that the test turns by hand. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Deadlines } from '../../../src/deadlines.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+const TIMEOUT_MS = 100;
+/** A timer is not set for less than this, so that a deadline may be late by as much. */
+const TICK_US = 1000;
+
+/**
+ * Deadlines with names, and when each fell due.
+ * @param {(clock: ReturnType<typeof createFakeClock>) => ConstructorParameters<typeof Deadlines>[0]} [seenAs]
+ */
+function create(seenAs = (clock) => clock) {
+  const clock = createFakeClock({ startUs: 0 });
+  const deadlines = new Deadlines(seenAs(clock), TIMEOUT_MS);
+  /** @type {Array<[string, number]>} name, and milliseconds since the start */
+  const due = [];
+  /** @param {string} name @param {() => void} [then] */
+  const set = (name, then) =>
+    deadlines.set(() => {
+      due.push([name, clock.nowUs() / 1000]);
+      then?.();
+    });
+  return { clock, deadlines, set, due, names: () => due.map(([name]) => name) };
+}
+
+/** @param {number} count */
+const namesOf = (count) => Array.from({ length: count }, (_, i) => `d${i}`);
+
+describe('deadlines fall due', () => {
+  it('not before their time, once, and then', async () => {
+    const { clock, set, due } = create();
+    set('a');
+    await clock.advance(TIMEOUT_MS - 0.001);
+    assert.deepEqual(due, []);
+    await clock.advance(0.001);
+    assert.deepEqual(due, [['a', 100]]);
+    await clock.advance(10 * TIMEOUT_MS);
+    assert.deepEqual(due, [['a', 100]]);
+  });
+
+  it('in the order in which they were set, each at its own time', async () => {
+    const { clock, set, due } = create();
+    set('a');
+    set('b');
+    await clock.advance(30);
+    set('c');
+    await clock.advance(45);
+    set('d');
+    await clock.advance(1000);
+    assert.deepEqual(due, [
+      ['a', 100],
+      ['b', 100],
+      ['c', 130],
+      ['d', 175],
+    ]);
+  });
+
+  it('at their time also after a while without any', async () => {
+    const { clock, deadlines, set, due } = create();
+    deadlines.clear(set('met'));
+    // The timer of the first one is still running when the second one is set, and is of no use to it.
+    await clock.advance(60);
+    set('a');
+    await clock.advance(1000);
+    set('b');
+    await clock.advance(1000);
+    assert.deepEqual(due, [
+      ['a', 160],
+      ['b', 1160],
+    ]);
+  });
+
+  it('also when timers fire a little early, as those of Node.js do', async () => {
+    const { clock, set, due } = create((real) => ({ nowUs: real.nowUs, after: (f, ms) => real.after(f, ms - 0.7) }));
+    set('a');
+    await clock.advance(50);
+    set('b');
+    await clock.advance(200);
+    assert.deepEqual(
+      due.map(([name]) => name),
+      ['a', 'b'],
+    );
+    assert.ok(due[0][1] >= 100 && due[0][1] <= 101, `${due[0]}`);
+    assert.ok(due[1][1] >= 150 && due[1][1] <= 151, `${due[1]}`);
+  });
+
+  it('all of them when the event loop was blocked for long', async () => {
+    let lateUs = 0;
+    const { clock, set, names } = create((real) => ({ nowUs: () => real.nowUs() + lateUs, after: real.after }));
+    set('a');
+    await clock.advance(40);
+    set('b');
+    lateUs = 500_000;
+    await clock.advance(60);
+    assert.deepEqual(names(), ['a', 'b']);
+  });
+});
+
+describe('clear()', () => {
+  for (const [place, at] of /** @type {Array<[string, number]>} */ ([
+    ['the first', 0],
+    ['one in the middle', 2],
+    ['the last', 4],
+  ])) {
+    it(`takes out ${place}, and no other`, async () => {
+      const { clock, deadlines, set, names } = create();
+      const all = namesOf(5).map((name) => set(name));
+      deadlines.clear(all[at]);
+      assert.equal(all[at].isSet, false);
+      await clock.advance(1000);
+      assert.deepEqual(
+        names(),
+        namesOf(5).filter((_, i) => i !== at),
+      );
+    });
+  }
+
+  it('twice is once', async () => {
+    const { clock, deadlines, set, names } = create();
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => set(name));
+    deadlines.clear(b);
+    deadlines.clear(b);
+    deadlines.clear(a);
+    // A second time behind another one: its old neighbours are no longer its own.
+    deadlines.clear(b);
+    set('d');
+    deadlines.clear(b);
+    await clock.advance(1000);
+    assert.deepEqual(names(), ['c', 'd']);
+    assert.equal(c.isSet, false);
+  });
+
+  it('does nothing to one that has fallen due', async () => {
+    const { clock, deadlines, set, names } = create();
+    const a = set('a');
+    await clock.advance(50);
+    set('b');
+    await clock.advance(50);
+    assert.deepEqual(names(), ['a']);
+    deadlines.clear(a);
+    await clock.advance(50);
+    assert.deepEqual(names(), ['a', 'b']);
+  });
+
+  it('of all of them leaves none, and new ones can be set', async () => {
+    const { clock, deadlines, set, names } = create();
+    for (const deadline of namesOf(3).map((name) => set(name))) deadlines.clear(deadline);
+    await clock.advance(1000);
+    assert.deepEqual(names(), []);
+    assert.equal(clock.pending(), 0);
+    set('e');
+    await clock.advance(TIMEOUT_MS);
+    assert.deepEqual(names(), ['e']);
+  });
+});
+
+describe('inside onDue', () => {
+  it('one that is being called is not set any more, and can be cleared', async () => {
+    const { clock, deadlines, set, names } = create();
+    const a = set('a', () => {
+      assert.equal(a.isSet, false);
+      deadlines.clear(a);
+    });
+    set('b');
+    await clock.advance(1000);
+    assert.deepEqual(names(), ['a', 'b']);
+  });
+
+  it('the next one that is due can be cleared', async () => {
+    const { clock, deadlines, set, names } = create();
+    set('a', () => deadlines.clear(b));
+    const b = set('b');
+    set('c');
+    await clock.advance(1000);
+    assert.deepEqual(names(), ['a', 'c']);
+  });
+
+  it('a new one can be set, and has its whole time', async () => {
+    const { clock, set, due } = create();
+    set('a', () => set('b', () => set('c')));
+    await clock.advance(1000);
+    assert.deepEqual(due, [
+      ['a', 100],
+      ['b', 200],
+      ['c', 300],
+    ]);
+  });
+
+  it('a new one does not keep those before it waiting', async () => {
+    const { clock, set, due } = create();
+    set('a', () => set('c'));
+    await clock.advance(5);
+    set('b');
+    await clock.advance(1000);
+    assert.deepEqual(due, [
+      ['a', 100],
+      ['b', 105],
+      ['c', 200],
+    ]);
+  });
+});
+
+describe('stop()', () => {
+  it('no deadline falls due any more, and no timer is left', async () => {
+    const { clock, deadlines, set, names } = create();
+    set('a');
+    await clock.advance(50);
+    set('b');
+    deadlines.stop();
+    assert.equal(clock.pending(), 0);
+    await clock.advance(1000);
+    assert.deepEqual(names(), []);
+  });
+
+  it('can be called before any was set, after the last one was due, and twice', async () => {
+    const unused = create();
+    unused.deadlines.stop();
+    assert.equal(unused.clock.pending(), 0);
+    const { clock, deadlines, set, names } = create();
+    set('a');
+    await clock.advance(TIMEOUT_MS);
+    deadlines.stop();
+    deadlines.stop();
+    assert.deepEqual(names(), ['a']);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('inside onDue: those behind it do not fall due, and no timer is left', async () => {
+    const { clock, deadlines, set, names } = create();
+    set('a', () => deadlines.stop());
+    set('b');
+    await clock.advance(5);
+    set('c');
+    await clock.advance(1000);
+    assert.deepEqual(names(), ['a']);
+    assert.equal(clock.pending(), 0);
+  });
+});
+
+describe('many', () => {
+  it('have one timer, and those that are met cost none', async () => {
+    const { clock, deadlines, set, names } = create();
+    const all = namesOf(10_000).map((name) => set(name));
+    assert.equal(clock.pending(), 1);
+    for (const deadline of all.slice(0, -1)) deadlines.clear(deadline);
+    assert.equal(clock.pending(), 1);
+    await clock.advance(TIMEOUT_MS);
+    assert.deepEqual(names(), ['d9999']);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('fall due in one go when they are due together', async () => {
+    const { clock, set, names } = create();
+    namesOf(10_000).forEach((name) => set(name));
+    await clock.advance(TIMEOUT_MS);
+    assert.deepEqual(names(), namesOf(10_000));
+  });
+
+  it('in any order of setting, clearing and waiting: each that is not cleared, once, in order, in time', async () => {
+    const step = fc.oneof(
+      // The value says how often it sets a new one when it falls due.
+      fc.record({ kind: fc.constant('set'), value: fc.nat({ max: 2 }) }),
+      fc.record({ kind: fc.constant('clear'), value: fc.nat({ max: 30 }) }),
+      fc.record({ kind: fc.constant('wait'), value: fc.nat({ max: 70 }) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const clock = createFakeClock({ startUs: 0 });
+        const deadlines = new Deadlines(clock, TIMEOUT_MS);
+        /** @typedef {{deadline: import('../../../src/deadlines.js').Deadline, dueUs: number, calledUs: number | null, isCleared: boolean}} Entry */
+        /** @type {Entry[]} */
+        const entries = [];
+        /** @type {Entry[]} */
+        const called = [];
+        /** @param {number} again */
+        const set = (again) => {
+          const dueUs = clock.nowUs() + TIMEOUT_MS * 1000;
+          const deadline = deadlines.set(() => {
+            entry.calledUs = clock.nowUs();
+            called.push(entry);
+            if (again > 0) set(again - 1);
+          });
+          /** @type {Entry} */
+          const entry = { deadline, dueUs, calledUs: null, isCleared: false };
+          entries.push(entry);
+        };
+        for (const { kind, value } of steps) {
+          if (kind === 'set') set(value);
+          else if (kind === 'wait') await clock.advance(value);
+          else if (value < entries.length) {
+            const entry = entries[value];
+            if (entry.deadline.isSet) entry.isCleared = true;
+            deadlines.clear(entry.deadline);
+          }
+        }
+        await clock.advance(10 * TIMEOUT_MS);
+        for (const { dueUs, calledUs, isCleared } of entries) {
+          if (isCleared) assert.equal(calledUs, null);
+          else
+            assert.ok(calledUs !== null && calledUs >= dueUs && calledUs <= dueUs + TICK_US, `${calledUs}, ${dueUs}`);
+        }
+        assert.deepEqual(
+          called,
+          entries.filter(({ isCleared }) => !isCleared),
+        );
+        assert.equal(clock.pending(), 0);
+      }),
+      { seed: 7, numRuns: 100 },
+    );
+  });
+});
