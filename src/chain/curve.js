@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { HDNodeWallet, computeAddress, getAddress, keccak256 } from 'ethers';
+import { computeAddress, getAddress, keccak256 } from 'ethers';
 import { loadSecp256k1 } from './signer.js';
 
 /**
@@ -8,7 +8,7 @@ import { loadSecp256k1 } from './signer.js';
  *
  * @typedef {object} Curve
  * @property {(privateKey: Uint8Array) => string} addressOf with its checksum (EIP-55)
- * @property {(parent: HDNodeWallet, index: number) => {privateKey: Uint8Array, address: string}} child a normal one
+ * @property {(parent: import('ethers').HDNodeWallet, index: number) => {privateKey: Uint8Array, address: string}} child a normal one
  *   (BIP-32), not a hardened one
  */
 

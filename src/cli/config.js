@@ -154,6 +154,7 @@ function redact(option, value) {
   if (value === null) return null;
   if (option.isSecret) return '[redacted]';
   if (value instanceof URL) return displayUrl(value);
+  if (Array.isArray(value)) return JSON.stringify(value);
   return typeof value === 'bigint' ? String(value) : value;
 }
 

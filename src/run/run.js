@@ -147,6 +147,7 @@ async function runOn(context) {
     audit: audited.report,
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
+      ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
       ...whatIsNotKnown(chain, sender),
     },
   });

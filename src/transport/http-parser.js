@@ -106,6 +106,8 @@ export function createHeadCache() {
 }
 
 export class ResponseParser {
+  /** An interim response was read, and the real one has not begun. */
+  #isInterim = false;
   /** What has come of a head or a line that is not complete. @type {Buffer} */
   #rest = Buffer.alloc(0);
   /** Set while its body is read. @type {Head | null} */
@@ -134,7 +136,7 @@ export class ResponseParser {
 
   /** Whether a response has begun and is not complete. */
   get isInside() {
-    return this.#head !== null || this.#rest.length > 0;
+    return this.#head !== null || this.#isInterim || this.#rest.length > 0;
   }
 
   /**
@@ -174,8 +176,8 @@ export class ResponseParser {
     const head = this.#parseHead(buffer.toString('latin1', 0, end));
     const next = at + end + END_OF_HEAD.length - known;
     if (head.status === 101) throw malformed('it switches protocols');
-    if (head.status < 200) return next; // an interim response; the real one follows
-    this.#begin(head);
+    this.#isInterim = head.status < 200;
+    if (!this.#isInterim) this.#begin(head);
     return next;
   }
 

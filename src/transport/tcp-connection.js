@@ -45,28 +45,34 @@ export class TcpConnection {
         },
       },
     });
+    const deadline = pool.deadlines.set(() => this.close(new TransportError('no answer in time', 'timeout')));
     this.#socket.on('connect', () => {
+      pool.deadlines.clear(deadline);
       this.#isOpen = true;
       pool.stats.connectionsOpened += 1;
       pool.release(this);
     });
     this.#socket.on('end', () => this.#ended());
     this.#socket.on('error', (error) => this.close(asTransportError(error)));
-    this.#socket.on('close', () => this.close());
+    this.#socket.on('close', () => {
+      pool.deadlines.clear(deadline);
+      this.close();
+    });
   }
 
-  /** @param {import('./tcp.js').Exchange} exchange */
+  /** @param {import('./tcp.js').Exchange} exchange @returns {boolean} false: it was not wanted any more */
   send(exchange) {
     const { body, onSent } = exchange;
     if (onSent?.() === false) {
       exchange.fail(new TransportError('given up before it was sent', 'not_sent'));
-      return this.#pool.release(this);
+      return false;
     }
     this.#exchange = exchange;
     exchange.connection = this;
     const bytes = Buffer.byteLength(body);
     // Text of one byte a character needs no encoding.
     this.#socket.write(`${this.#pool.head}${bytes}\r\n\r\n${body}`, bytes === body.length ? 'latin1' : 'utf8');
+    return true;
   }
 
   /** @param {Buffer} buffer @param {number} count */

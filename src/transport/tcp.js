@@ -79,7 +79,6 @@ export class TcpPool {
   #waiting = new Set();
   #isClosed = false;
   #mostConnections;
-  #deadlines;
 
   /** @param {import('./index.js').TransportOptions} options */
   constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, keepAlive = true }) {
@@ -87,7 +86,7 @@ export class TcpPool {
     this.keepAlive = keepAlive;
     this.limits = { maxHeadBytes: MAX_HEAD_BYTES, maxBodyBytes };
     this.#mostConnections = connections;
-    this.#deadlines = new Deadlines(createClock(), timeoutMs);
+    this.deadlines = new Deadlines(createClock(), timeoutMs);
     const headers = { host: url.host, ...requestHeaders(url), connection: keepAlive ? 'keep-alive' : 'close' };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     /** What every request begins with; the length of its body follows. */
@@ -99,10 +98,11 @@ export class TcpPool {
     this.stats.requests += 1;
     if (this.#isClosed) return Promise.reject(closed());
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(body, onSent, this.#deadlines, resolve, reject);
+      const exchange = new Exchange(body, onSent, this.deadlines, resolve, reject);
       const connection = this.#takeIdle();
-      if (connection !== null) connection.send(exchange);
-      else {
+      if (connection !== null) {
+        if (!connection.send(exchange)) this.release(connection);
+      } else {
         this.#waiting.add(exchange);
         this.#openIfWanted();
       }
@@ -134,9 +134,10 @@ export class TcpPool {
 
   /** A connection is free. @param {TcpConnection} connection */
   release(connection) {
-    const next = this.nextWaiting();
-    if (next === null) this.#idle.push(connection);
-    else connection.send(next);
+    for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) {
+      if (connection.send(next)) return;
+    }
+    this.#idle.push(connection);
   }
 
   /** A connection is gone. @param {TcpConnection} connection */
@@ -151,7 +152,7 @@ export class TcpPool {
     this.#isClosed = true;
     for (const connection of this.#connections) connection.close(closed());
     for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) next.fail(closed());
-    this.#deadlines.stop();
+    this.deadlines.stop();
   }
 }
 

@@ -1,4 +1,6 @@
 import { Pool } from 'undici';
+import { createClock } from '../clock.js';
+import { Deadlines } from '../deadlines.js';
 import { TransportError } from '../errors.js';
 import { MAX_BODY_BYTES, asTransportError, requestHeaders } from './http.js';
 
@@ -32,6 +34,7 @@ export function createUndiciTransport({
   });
   const path = url.pathname + url.search;
   const headers = requestHeaders(url);
+  const deadlines = new Deadlines(createClock(), timeoutMs);
 
   return {
     post: (body, onSent) =>
@@ -39,11 +42,14 @@ export function createUndiciTransport({
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, { maxBodyBytes, timeoutMs }, resolve, reject, onSent),
+          new ReplyHandler(stats, maxBodyBytes, deadlines, resolve, reject, onSent),
         );
       }),
     stats: () => ({ ...stats }),
-    close: () => pool.destroy(),
+    close: () => {
+      deadlines.stop();
+      return pool.destroy();
+    },
   };
 }
 
@@ -58,26 +64,28 @@ class ReplyHandler {
 
   /**
    * @param {{bytesReceived: number}} stats
-   * @param {{maxBodyBytes: number, timeoutMs: number}} limits
+   * @param {number} maxBodyBytes
+   * @param {Deadlines} deadlines
    * @param {(reply: import('./index.js').Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
    * @param {import('./index.js').OnSent | undefined} onSent
    */
-  constructor(stats, { maxBodyBytes, timeoutMs }, resolve, reject, onSent) {
+  constructor(stats, maxBodyBytes, deadlines, resolve, reject, onSent) {
     this.stats = stats;
     this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.onSent = onSent;
-    /** @type {NodeJS.Timeout | null} */
-    this.timer = setTimeout(() => this.#giveUp(), timeoutMs);
+    this.deadlines = deadlines;
+    this.deadline = deadlines.set(() => this.#giveUp());
   }
 
   /** @param {import('undici').Dispatcher.DispatchController} controller */
   onRequestStart(controller) {
     this.controller = controller;
-    if (this.timer === null || this.onSent?.() === false) {
-      controller.abort(new TransportError('given up before it was sent', 'not_sent'));
+    if (!this.deadline.isSet || this.onSent?.() === false) {
+      // Thrown, because abort() would take the connection with it.
+      throw new TransportError('given up before it was sent', 'not_sent');
     }
   }
 
@@ -98,25 +106,19 @@ class ReplyHandler {
   }
 
   onResponseEnd() {
-    this.#stopTimer();
+    this.deadlines.clear(this.deadline);
     const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
     this.resolve({ status: this.status, text });
   }
 
   /** @param {unknown} _controller @param {Error} error */
   onResponseError(_controller, error) {
-    this.#stopTimer();
+    this.deadlines.clear(this.deadline);
     this.reject(asTransportError(error));
-  }
-
-  #stopTimer() {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
   }
 
   /** One that still waits for a connection is given up here, and not sent when its turn comes. */
   #giveUp() {
-    this.timer = null;
     const error = new TransportError('no answer in time', 'timeout');
     this.reject(error);
     this.controller?.abort(error);

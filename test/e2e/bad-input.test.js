@@ -263,8 +263,8 @@ const TABLE = {
     },
     { args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s', says: /^-d is an option of stress, not of stress fund$/ },
     { args: '-t 1 --inclusion magic', says: /^--inclusion must be one of auto, blocks, receipts, not "magic"$/ },
-    { args: '-t 1 --workload magic', says: /^--workload must be one of counter, not "magic"$/ },
-    { args: '-t 1 --transport magic', says: /^--transport must be one of undici, not "magic"$/ },
+    { args: '-t 1 --workload magic', says: /^--workload must be one of counter, rpc, not "magic"$/ },
+    { args: '-t 1 --transport magic', says: /^--transport must be one of undici, tcp, not "magic"$/ },
     {
       args: '-t 1 --log-level loud',
       says: /^--log-level must be one of debug, info, warn, error, silent, not "loud"$/,

@@ -193,7 +193,7 @@ describe('batches', AT_ONCE, () => {
     for (const [how, start] of Object.entries(refusals)) {
       test(`${transport}: answered with ${how}: asked in smaller ones, and exact`, async (t) => {
         const { url } = await start();
-        const run = await exactRun(t, url, ['--transport', transport, '--request-timeout', '500ms']);
+        const run = await exactRun(t, url, ['--transport', transport, '--request-timeout', '2s']);
         assertAllVerified(run);
         const { limit, largest, refused, why } = run.generator.batches;
         assert.ok(limit < 100, `limit ${limit}`);

@@ -457,6 +457,10 @@ const MALFORMED = [
   },
   { name: 'a trailer beyond the limit', text: `${CHUNKED}0\r\nA: `, goesOn: 'a', within: TIGHT.maxHeadBytes + 3 },
   {
+    name: 'whole trailers one byte beyond the limit',
+    text: `${CHUNKED}0\r\nA: ${'a'.repeat(95)}\r\nA: ${'a'.repeat(TIGHT.maxHeadBytes + 1 - 100 - 5)}\r\n\r\n`,
+  },
+  {
     name: 'many trailers beyond the limit',
     text: `${CHUNKED}0\r\n`,
     goesOn: 'A: b\r\n',

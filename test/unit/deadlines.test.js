@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Deadlines } from '../../../src/deadlines.js';
-import { createFakeClock } from '../../helpers/clock.js';
+import { Deadlines } from '../../src/deadlines.js';
+import { createFakeClock } from '../helpers/clock.js';
 
 const TIMEOUT_MS = 100;
 /** A timer is not set for less than this, so that a deadline may be late by as much. */
@@ -271,7 +271,7 @@ describe('many', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const clock = createFakeClock({ startUs: 0 });
         const deadlines = new Deadlines(clock, TIMEOUT_MS);
-        /** @typedef {{deadline: import('../../../src/deadlines.js').Deadline, dueUs: number, calledUs: number | null, isCleared: boolean}} Entry */
+        /** @typedef {{deadline: import('../../src/deadlines.js').Deadline, dueUs: number, calledUs: number | null, isCleared: boolean}} Entry */
         /** @type {Entry[]} */
         const entries = [];
         /** @type {Entry[]} */
