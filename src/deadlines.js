@@ -53,6 +53,10 @@ export class Deadlines {
     else previous.next = next;
     if (next === null) this.#last = previous;
     else next.previous = previous;
+    // One that the garbage collector takes for old would keep all that came after it alive.
+    deadline.previous = null;
+    deadline.next = null;
+    deadline.onDue = nothing;
   }
 
   /** No deadline falls due any more, and none may be set. */
@@ -68,8 +72,9 @@ export class Deadlines {
       first !== null && !this.#isStopped && first.dueUs <= this.#clock.nowUs();
       first = this.#first
     ) {
+      const { onDue } = first;
       this.clear(first);
-      first.onDue();
+      onDue();
     }
     this.#cancel = null;
     if (this.#first === null || this.#isStopped) return;
@@ -77,3 +82,5 @@ export class Deadlines {
     this.#cancel = this.#clock.after(() => this.#expire(), Math.max(waitMs, 1));
   }
 }
+
+function nothing() {}

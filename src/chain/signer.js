@@ -15,6 +15,7 @@ import { createKeccak } from 'hash-wasm';
  * @property {string} name as the run file states it
  * @property {(digest: Uint8Array, privateKey: Uint8Array) => Signature} sign
  * @property {(bytes: Uint8Array) => Uint8Array} keccak256
+ * @property {(bytes: Uint8Array) => string} keccak256Hex 64 hexadecimal digits
  */
 
 /**
@@ -32,7 +33,7 @@ export async function createNativeSigner() {
   if (secp256k1 === null) return null;
   return {
     name: 'secp256k1',
-    keccak256: await createHasher(),
+    ...(await createHasher()),
     sign: (digest, privateKey) => {
       const { signature, recid } = secp256k1.ecdsaSign(digest, privateKey);
       const hex = Buffer.from(signature.buffer, signature.byteOffset, 64).toString('hex');
@@ -45,7 +46,7 @@ export async function createNativeSigner() {
 export async function createEthersSigner() {
   return {
     name: 'ethers',
-    keccak256: await createHasher(),
+    ...(await createHasher()),
     sign: (digest, privateKey) => {
       const { r, s, yParity } = new SigningKey(privateKey).sign(digest);
       return { r: r.slice(2), s: s.slice(2), yParity };
@@ -56,7 +57,10 @@ export async function createEthersSigner() {
 /** Keccak-256 in WebAssembly takes a twelfth of the time that ethers' takes. */
 async function createHasher() {
   const hasher = await createKeccak(256);
-  return (/** @type {Uint8Array} */ bytes) => hasher.init().update(bytes).digest('binary');
+  return {
+    keccak256: (/** @type {Uint8Array} */ bytes) => hasher.init().update(bytes).digest('binary'),
+    keccak256Hex: (/** @type {Uint8Array} */ bytes) => hasher.init().update(bytes).digest('hex'),
+  };
 }
 
 /**

@@ -98,5 +98,5 @@ function digest(hex, signer) {
 
 /** @param {string} hex without 0x @param {import('./signer.js').Signer} signer @returns {SignedTransaction} */
 function finish(hex, signer) {
-  return { raw: `0x${hex}`, hash: `0x${Buffer.from(digest(hex, signer)).toString('hex')}` };
+  return { raw: `0x${hex}`, hash: `0x${signer.keccak256Hex(Buffer.from(hex, 'hex'))}` };
 }

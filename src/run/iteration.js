@@ -72,8 +72,13 @@ async function steps(tools, operation) {
     operation.sentAtUs = clock.nowUs();
     return true;
   };
-  const answer = await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent).catch(nullIfKnown);
-  if (answer !== null && answer !== hash) throw new Failed('hash_mismatch');
+  let answer = hash;
+  try {
+    answer = await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent);
+  } catch (error) {
+    if (!isKnown(error)) throw error;
+  }
+  if (answer !== hash) throw new Failed('hash_mismatch');
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
   presigner.signLater(operation.account, operation.nonce + 1);
@@ -85,9 +90,8 @@ async function steps(tools, operation) {
 }
 
 /** The node had the transaction already. @param {unknown} error */
-function nullIfKnown(error) {
-  if (error instanceof RpcError && submitFailure(error) === 'already_known') return null;
-  throw error;
+function isKnown(error) {
+  return error instanceof RpcError && submitFailure(error) === 'already_known';
 }
 
 /**
@@ -102,7 +106,12 @@ async function readBack({ rpc, clock, workload }, operation, found) {
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   for (let attempt = 0; !operation.isCancelled; attempt += 1) {
-    const verdict = await workload.verify(position, executed + 1, found, attempt).catch(noVerdict);
+    let verdict;
+    try {
+      verdict = await workload.verify(position, executed + 1, found, attempt);
+    } catch (error) {
+      verdict = noVerdict(error);
+    }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
     if (verdict.state === 'ok') return;

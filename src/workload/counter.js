@@ -88,25 +88,26 @@ class CounterWorkload {
   }
 
   /** @type {import('./index.js').TransactionWorkload['verify']} */
-  async verify(position, ordinal, inclusion, attempt) {
+  verify(position, ordinal, inclusion, attempt) {
     const { address, start } = this.#counters[position];
     // Only the owner can increment, and it has nothing else under way, so where the node no longer has the state of
     // that block, the latest state says the same. Where it does not have it yet, it will: both are asked in turn.
     const isExact = attempt % 2 === 0;
     const block = isExact ? toHex(inclusion.number) : 'latest';
-    let answer;
-    try {
-      answer = await this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
-    } catch (error) {
-      if (error instanceof RpcError) return { state: 'behind', effect: null, target: address };
-      throw error;
-    }
-    const count = Number(toBigInt(answer));
-    const expected = start + ordinal;
-    const effect = String(count);
-    if (count === expected) return { state: 'ok', effect, target: address };
-    if (count > expected) return { state: 'wrong', effect, target: address };
-    return { state: isExact ? 'missing' : 'behind', effect, target: address };
+    return this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback').then(
+      (answer) => {
+        const count = Number(toBigInt(answer));
+        const expected = start + ordinal;
+        const effect = String(count);
+        if (count === expected) return { state: 'ok', effect, target: address };
+        if (count > expected) return { state: 'wrong', effect, target: address };
+        return { state: isExact ? 'missing' : 'behind', effect, target: address };
+      },
+      (error) => {
+        if (error instanceof RpcError) return { state: 'behind', effect: null, target: address };
+        throw error;
+      },
+    );
   }
 
   /** @type {import('./index.js').TransactionWorkload['audit']} */
