@@ -40,7 +40,7 @@ export class Deadlines {
     else this.#last.next = deadline;
     this.#last = deadline;
     // It is left running when the list empties: most deadlines are met, and the next one is near.
-    this.#cancel ??= this.#clock.after(() => this.#expire(), this.#timeoutMs);
+    if (!this.#isStopped) this.#cancel ??= this.#clock.after(() => this.#expire(), this.#timeoutMs);
     return deadline;
   }
 
@@ -59,7 +59,7 @@ export class Deadlines {
     deadline.onDue = nothing;
   }
 
-  /** No deadline falls due any more, and none may be set. */
+  /** No deadline falls due any more, not even one that is set later. */
   stop() {
     this.#isStopped = true;
     this.#cancel?.();

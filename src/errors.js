@@ -136,9 +136,15 @@ export class TransportError extends StressError {
 
 /** An answer came back that is not JSON-RPC 2.0, or not the answer to what was asked. */
 export class ProtocolError extends StressError {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
+  /**
+   * @param {string} message
+   * @param {unknown} [cause]
+   * @param {number} [status] HTTP status code
+   */
+  constructor(message, cause, status = 200) {
     super(message, 'protocol', EXIT.unavailable, cause);
+    /** Too many requests, or a gateway without a node behind it: it may be well again in a moment. */
+    this.isBusy = status === 429 || status >= 500;
   }
 }
 

@@ -1,4 +1,4 @@
-import { ProtocolError, TransportError } from '../errors.js';
+import { ProtocolError, TransportError, oneLine } from '../errors.js';
 
 /**
  * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
@@ -30,15 +30,15 @@ import { ProtocolError, TransportError } from '../errors.js';
 /** Where the limit starts. Nodes take 100 and more, gateways often fewer. */
 const FIRST_LIMIT = 100;
 
-/** geth's error of an item behind the point where the whole answer had become too large. */
-const RESPONSE_TOO_LARGE = -32003;
+/** The error of a node that is asked too much (EIP-1474): it says nothing of the size of a batch. */
+const LIMIT_EXCEEDED = -32005;
 
 /** Failures after which it is unknown whether the node dislikes the batch or is just not well. */
 const UNANSWERED = new Set(['transport_timeout', 'transport_reset']);
 
 export class Batcher {
-  #limit = FIRST_LIMIT;
-  #largest = 1;
+  #limit;
+  #largest;
   #refused = 0;
   /** @type {string | null} */
   #why = null;
@@ -46,9 +46,11 @@ export class Batcher {
   #queues = new Map();
   #options;
 
-  /** @param {BatcherOptions} options */
-  constructor(options) {
+  /** @param {BatcherOptions} options @param {{limit: number, largest: number}} [known] what was learned before */
+  constructor(options, known) {
     this.#options = options;
+    this.#limit = known?.limit ?? FIRST_LIMIT;
+    this.#largest = known?.largest ?? 1;
   }
 
   /** @param {Item} item @returns {Promise<any>} its result */
@@ -95,14 +97,19 @@ export class Batcher {
 
   /** Matches by id, whatever the order. @param {Waiting[]} part @param {any} answers */
   #distribute(part, answers) {
-    if (!Array.isArray(answers))
+    if (!Array.isArray(answers)) {
+      if (this.#isProven && answers?.error?.code === LIMIT_EXCEEDED) {
+        for (const waiting of part) this.#settle(waiting, answers);
+        return;
+      }
       return this.#refuse(part, part.length, answers?.error?.message ?? 'no array came back');
+    }
     const byId = new Map(answers.map((answer) => [answer?.id, answer]));
     /** @type {Waiting[]} */
     const missing = [];
     for (const waiting of part) {
       const answer = byId.get(waiting.item.id);
-      if (answer === undefined || answer?.error?.code === RESPONSE_TOO_LARGE) missing.push(waiting);
+      if (answer === undefined || isTooLarge(answer)) missing.push(waiting);
       else this.#settle(waiting, answer);
     }
     if (missing.length === 0) this.#largest = Math.max(this.#largest, part.length);
@@ -126,7 +133,9 @@ export class Batcher {
   /** @param {Waiting[]} part @param {unknown} error */
   #failed(part, error) {
     // Asked one by one, the node names the real fault if there is one.
-    const isRefusal = error instanceof ProtocolError || (error instanceof TransportError && this.#isSuspect(error));
+    const isRefusal =
+      (error instanceof ProtocolError && !(this.#isProven && error.isBusy)) ||
+      (error instanceof TransportError && this.#isSuspect(error));
     if (part.length > 1 && isRefusal) this.#refuse(part, part.length, error.message);
     else for (const { reject } of part) reject(error);
   }
@@ -134,9 +143,14 @@ export class Batcher {
   /** A node that has never answered a batch may be one that never will. @param {TransportError} error */
   #isSuspect({ code }) {
     if (code === 'transport_body_too_large') return true;
-    const isNew = this.#largest === 1;
-    if (isNew && UNANSWERED.has(code)) this.#limit = 1;
-    return isNew && UNANSWERED.has(code);
+    if (this.#isProven || !UNANSWERED.has(code)) return false;
+    this.#limit = 1;
+    return true;
+  }
+
+  /** It has answered a batch before: what fails now need not be because of the batch. */
+  get #isProven() {
+    return this.#largest > 1;
   }
 
   /**
@@ -146,8 +160,13 @@ export class Batcher {
    */
   #refuse(unanswered, size, why) {
     this.#refused += 1;
-    this.#why = why;
+    this.#why = oneLine(why, 200);
     this.#limit = Math.max(1, Math.min(this.#limit, Math.floor(size / 2)));
     for (const waiting of unanswered) this.#enqueue(waiting);
   }
+}
+
+/** geth's error of an item behind the point where the whole answer had become too large. @param {any} answer */
+function isTooLarge(answer) {
+  return answer?.error?.code === -32003 && /too large/i.test(String(answer.error.message));
 }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
 
@@ -43,12 +44,14 @@ export function displayUrl(url) {
 /**
  * @param {{post: (body: string, onSent?: () => unknown) => Promise<{status: number, text: string}>}} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null}} [options] fixedId: the id of every request, for servers that answer a constant.
+ * @param {{fixedId?: number | null, batches?: {limit: number, largest: number}}} [options] batches: what another Rpc to
+ *   the same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null } = {}) {
-  let lastId = 0;
+export function createRpc(transport, display, { fixedId = null, batches } = {}) {
+  // Not from 1: whoever answers with a constant would be right once.
+  let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;
   /** @type {Record<string, number>} */
   const counts = {};
@@ -78,19 +81,23 @@ export function createRpc(transport, display, { fixedId = null } = {}) {
   /** @type {Rpc['call']} */
   function call(method, params, purpose, onSent) {
     const id = nextId();
-    const tries = method.startsWith('eth_send') ? 1 : READ_TRIES;
+    // What is the load, and what changes the chain, is asked for once.
+    const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
     return post(encode(id, method, params), { purpose, calls: 1, tries, onSent }, (answer) =>
       resultOf(answer, id, method, display),
     );
   }
 
-  const batcher = new Batcher({
-    post: (texts, purpose) => {
-      const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-      return post(body, { purpose, calls: texts.length, tries: READ_TRIES }, (answer) => answer);
+  const batcher = new Batcher(
+    {
+      post: (texts, purpose) => {
+        const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
+        return post(body, { purpose, calls: texts.length, tries: READ_TRIES }, (answer) => answer);
+      },
+      resultOf: (answer, id, method) => resultOf(answer, id, method, display),
     },
-    resultOf: (answer, id, method) => resultOf(answer, id, method, display),
-  });
+    batches,
+  );
 
   /** @type {Rpc['gather']} */
   const gather = (method, params, purpose) => {
@@ -133,7 +140,7 @@ function parse({ status, text }, display) {
     if (status === 401 || status === 403)
       throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
     if (status === 404) throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`);
-    if (status !== 200) throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`);
+    if (status !== 200) throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status);
     const start = oneLine(text, 40);
     throw new ProtocolError(
       `${display} does not speak JSON-RPC: it answered ${start === '' ? 'an empty body' : `"${start}"`}`,

@@ -106,20 +106,14 @@ async function waitForReceipts({ rpc, clock, signal, timeoutMs }, hashes, onProg
 
 /** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {import('./rpc.js').Rpc} rpc @param {string[]} hashes */
 async function receiptsOf(rpc, hashes) {
-  const requests = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
-  try {
-    return await rpc.batch(requests, 'setup');
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    return Promise.all(
-      hashes.map((hash) =>
-        rpc.call('eth_getTransactionReceipt', [hash], 'setup').catch((/** @type {unknown} */ failure) => {
-          if (failure instanceof RpcError) return null;
-          throw failure;
-        }),
-      ),
-    );
-  }
+  return Promise.all(
+    hashes.map((hash) =>
+      rpc.gather('eth_getTransactionReceipt', [hash], 'setup').catch((/** @type {unknown} */ error) => {
+        if (error instanceof RpcError) return null;
+        throw error;
+      }),
+    ),
+  );
 }
 
 /**

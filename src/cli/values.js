@@ -77,6 +77,13 @@ export function workerCount(text) {
   return text === 'auto' ? text : wholeNumber(1, 256)(text);
 }
 
+/** @param {string} text */
+export function methodName(text) {
+  if (!/^[\w.-]{1,100}$/.test(text))
+    throw new Error(`must be a JSON-RPC method such as eth_blockNumber, not ${quote(text)}`);
+  return text;
+}
+
 /** @param {string} text @returns {unknown[]} */
 export function jsonArray(text) {
   let value;

@@ -42,3 +42,42 @@ export function mergeBlocks(a, b) {
     gasLimit: b.gasLimit ?? a.gasLimit,
   };
 }
+
+/**
+ * Blocks as several threads see them: each sees every block, but only its own transactions in it. A block counts once
+ * all have seen it, so that its figures belong together.
+ *
+ * @typedef {Parameters<typeof addBlock>[1]} SeenBlock
+ */
+export class SharedBlocks {
+  #totals = noBlocks();
+  /** By number, those that not all have seen. @type {Map<number, {block: SeenBlock, seen: number}>} */
+  #open = new Map();
+
+  /** @param {SeenBlock} block as one thread saw it @param {number} threads that there are */
+  add(block, threads) {
+    const known = this.#open.get(block.number);
+    if (known === undefined) this.#open.set(block.number, { block, seen: 1 });
+    else {
+      known.block = { ...known.block, ours: known.block.ours + block.ours };
+      known.seen += 1;
+    }
+    // Threads see blocks in order: what is before one that all have seen, one that died had not.
+    for (const [number, { block: merged, seen }] of this.#open) {
+      if (seen < threads) break;
+      addBlock(this.#totals, merged);
+      this.#open.delete(number);
+    }
+  }
+
+  /** @param {boolean} isLast also what not all have seen @returns {BlockTotals} since the last time */
+  take(isLast) {
+    if (isLast) {
+      for (const { block } of this.#open.values()) addBlock(this.#totals, block);
+      this.#open.clear();
+    }
+    const totals = this.#totals;
+    this.#totals = noBlocks();
+    return totals;
+  }
+}

@@ -1,6 +1,6 @@
 import { InternalError } from '../errors.js';
 import { Distribution } from './distribution.js';
-import { STAGES, stagesUs, totalUs } from './sample.js';
+import { stagesUs, totalUs } from './sample.js';
 
 /**
  * Counts and distributions of a run: whole run, window, current interval. It takes samples and nothing else.
@@ -34,6 +34,7 @@ import { STAGES, stagesUs, totalUs } from './sample.js';
  * @property {Record<string, number>} failures
  *
  * @typedef {object} RecorderState a recorder as one thread hands it to another
+ * @property {number} endUs of the window
  * @property {Counts} counts
  * @property {Record<string, number>} failures
  * @property {WindowCounts} windowCounts
@@ -79,14 +80,24 @@ export class Recorder {
     this.endedBy = new Float64Array(walletIndexes.length);
     this.verifiedBy = new Float64Array(walletIndexes.length);
     this.interval = newInterval(startUs);
+    /** What happens after the window, before its last interval is taken. @type {Interval | null} */
+    this.next = null;
+  }
+
+  /** The window, when it is known only later where it begins. @param {number} startUs @param {number} endUs Infinity: not known yet */
+  open(startUs, endUs) {
+    this.startUs = startUs;
+    this.endUs = endUs;
+    this.interval.startUs = startUs;
   }
 
   /** @param {number} position @param {number} nowUs */
   start(position, nowUs) {
     this.counts.scheduled += 1;
     this.counts.started += 1;
-    this.interval.counts.scheduled += 1;
-    this.interval.counts.started += 1;
+    const { counts } = this.#intervalAt(nowUs);
+    counts.scheduled += 1;
+    counts.started += 1;
     this.startedBy[position] += 1;
     if (this.#inside(nowUs)) this.windowCounts.started += 1;
   }
@@ -95,16 +106,17 @@ export class Recorder {
   add(sample) {
     const key = OUTCOME_COUNT[sample.outcome];
     this.counts[key] += 1;
-    this.interval.counts[key] += 1;
+    const interval = this.#intervalAt(sample.endedAtUs);
+    interval.counts[key] += 1;
     this.endedBy[sample.position] += 1;
     if (sample.code !== null) {
       this.failures[sample.code] = (this.failures[sample.code] ?? 0) + 1;
-      this.interval.failures[sample.code] = (this.interval.failures[sample.code] ?? 0) + 1;
+      interval.failures[sample.code] = (interval.failures[sample.code] ?? 0) + 1;
     }
     this.#addToWindow(sample);
     if (sample.outcome === 'verified') {
       this.verifiedBy[sample.position] += 1;
-      this.interval.latency.record(totalUs(sample));
+      interval.latency.record(totalUs(sample));
     }
   }
 
@@ -121,15 +133,20 @@ export class Recorder {
       this.timedOut.record(totalUs(sample));
     } else if (sample.outcome === 'verified') {
       const total = totalUs(sample);
-      const stages = stagesUs(sample);
-      const sum = stages.queuedUs + stages.submitUs + stages.inclusionUs + stages.readBackUs;
-      if (sum !== total || STAGES.some((stage) => stages[`${stage}Us`] < 0)) {
+      const parts = stagesUs(sample);
+      const { queuedUs, submitUs, inclusionUs, readBackUs } = parts;
+      const isSum = queuedUs + submitUs + inclusionUs + readBackUs === total;
+      if (!isSum || queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || readBackUs < 0) {
         throw new InternalError(
-          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(stages)}, ${total} us in all`,
+          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(parts)}, ${total} us in all`,
         );
       }
       this.total.record(total);
-      for (const stage of STAGES) this.stages[stage].record(stages[`${stage}Us`]);
+      const { stages } = this;
+      stages.queued.record(queuedUs);
+      stages.submit.record(submitUs);
+      stages.inclusion.record(inclusionUs);
+      stages.readBack.record(readBackUs);
     }
   }
 
@@ -143,11 +160,28 @@ export class Recorder {
     this.endUs = Math.min(this.endUs, nowUs);
   }
 
+  /** No interval reaches over the end of the window, however late it is taken. @param {number} atUs */
+  #intervalAt(atUs) {
+    const isBefore = this.interval.startUs < this.endUs;
+    if (!isBefore || atUs <= this.endUs) return this.interval;
+    this.next ??= newInterval(this.endUs);
+    return this.next;
+  }
+
+  /** Operations in flight at the end of the current interval, seen from now. @param {number} live those in flight now */
+  inFlightAtEnd(live) {
+    if (this.next === null) return live;
+    const { started, verified, failed, timedOut, abandoned } = this.next.counts;
+    return live - started + verified + failed + timedOut + abandoned;
+  }
+
   /** Ends the current interval, starts the next. @param {number} nowUs */
   rotate(nowUs) {
     const { interval } = this;
     interval.endUs = nowUs;
-    this.interval = newInterval(nowUs);
+    const isLast = nowUs >= this.endUs && this.next !== null;
+    this.interval = (isLast ? this.next : null) ?? newInterval(nowUs);
+    if (isLast) this.next = null;
     return interval;
   }
 
@@ -158,11 +192,11 @@ export class Recorder {
 
   /** @returns {RecorderState} */
   state() {
-    const { counts, failures, windowCounts, startedBy, endedBy, verifiedBy } = this;
+    const { endUs, counts, failures, windowCounts, startedBy, endedBy, verifiedBy } = this;
     const latency = Object.fromEntries(
       Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
     );
-    return { counts, failures, windowCounts, latency, startedBy, endedBy, verifiedBy };
+    return { endUs, counts, failures, windowCounts, latency, startedBy, endedBy, verifiedBy };
   }
 
   /**
@@ -180,6 +214,14 @@ export class Recorder {
     this.startedBy.set(state.startedBy, first);
     this.endedBy.set(state.endedBy, first);
     this.verifiedBy.set(state.verifiedBy, first);
+  }
+
+  /** What was still open when its thread died is abandoned: nobody waits for it any more. */
+  abandonOpen() {
+    this.startedBy.forEach((started, i) => {
+      this.counts.abandoned += started - this.endedBy[i];
+      this.endedBy[i] = started;
+    });
   }
 
   /**

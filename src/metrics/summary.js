@@ -17,6 +17,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {import('./recorder.js').Recorder} recorder
  * @property {import('./intervals.js').IntervalRow[]} intervals
  * @property {number} windowStartedAtMs time of day
+ * @property {Record<string, string>} failureWords of the first failure of each code
  * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, failedPolls: number}} generator
  * @property {object | null} audit
  * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
@@ -55,6 +56,7 @@ export function buildRunFile(parts) {
     },
     counts: { ...recorder.counts },
     failures: { ...recorder.failures },
+    failureWords: parts.failureWords,
     rates: {
       attemptedPerSecond: rate(windowCounts.started),
       acceptedPerSecond: rate(windowCounts.accepted),

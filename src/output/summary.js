@@ -11,6 +11,7 @@ export function summaryText(run, explain) {
     '',
     `Summary: ${ENDS[run.end] ?? run.end}, window ${seconds(run.window.durationMs)}`,
     overview(run),
+    ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     auditText(run),
   ];
@@ -27,6 +28,7 @@ const ENDS = {
   foreign_sender: 'ended because another sender uses the wallets',
   no_wallets: 'ended because no wallet was left to work with',
   endpoint_lost: 'ended because the endpoint was lost',
+  worker_died: 'ended because a worker thread died',
   chain_ended: 'ended because the embedded chain ended',
   internal: 'ended by a bug of stress',
   audit_failed: 'the audit could not be made',

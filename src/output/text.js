@@ -14,7 +14,8 @@ export function createTextOutput({ stream, verbose, explain }) {
     notice: line,
     wantsSamples: verbose,
     sample: (sample) => {
-      if (verbose && sample.outcome === 'verified') line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
+      if (verbose && sample.outcome === 'verified' && sample.target !== null)
+        line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
     },
     interval: (row, totals) => {
       if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;

@@ -104,7 +104,9 @@ async function decideFates(options) {
     await Promise.all(
       open.slice(at, at + ASKED_AT_ONCE).map(async ({ operation, sample }) => {
         const decision = await fateOf(rpc, operation, 'audit', startBlock);
-        if (decision.fate !== 'pending') ledger.settle(operation, sample, decision);
+        // What its worker sent before it died may be what replaced it.
+        const isUnknown = operation.account.isLost && decision.fate === 'replaced';
+        if (decision.fate !== 'pending' && !isUnknown) ledger.settle(operation, sample, decision);
       }),
     );
   }

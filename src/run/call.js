@@ -23,18 +23,22 @@ export function call({ rpc, clock, deadlines, workload }, operation) {
     operation.sentAtUs = clock.nowUs();
     return true;
   };
-  rpc.call(method, params, 'load', onSent).then(
-    (result) => {
-      if (operation.isCancelled) return;
-      operation.acceptedAtUs = clock.nowUs();
+  /** @param {Error} error */
+  const fail = (error) => {
+    if (operation.isCancelled) return;
+    const code = failureCode(error);
+    if (code === 'internal') operation.bug = error;
+    operation.words = error.message;
+    operation.end('failed', code, clock.nowUs());
+  };
+  rpc.call(method, params, 'load', onSent).then((result) => {
+    if (operation.isCancelled) return;
+    operation.acceptedAtUs = clock.nowUs();
+    try {
       operation.effect = workload.check(position, result);
-      operation.end('verified', null, operation.acceptedAtUs);
-    },
-    (error) => {
-      if (operation.isCancelled) return;
-      const code = failureCode(error);
-      if (code === 'internal') operation.bug = error;
-      operation.end('failed', code, clock.nowUs());
-    },
-  );
+    } catch (error) {
+      return fail(/** @type {Error} */ (error));
+    }
+    operation.end('verified', null, operation.acceptedAtUs);
+  }, fail);
 }

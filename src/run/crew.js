@@ -1,11 +1,13 @@
-import { EXIT, InternalError } from '../errors.js';
+import { EXIT } from '../errors.js';
+import { addBlock, noBlocks } from '../metrics/blocks.js';
 import { Engine } from './engine.js';
 
 /**
  * Those who do the load: the engine in this thread, or a fleet of workers. The rest of a run does not care which.
  *
  * @typedef {object} Crew
- * @property {(startUs: number) => void} start
+ * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
+ * @property {(startUs: number, endUs: number) => void} start endUs: of the window, Infinity when it is not known yet
  * @property {(nowUs: number) => Promise<import('./engine.js').Report>} report ends an interval
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
@@ -32,29 +34,25 @@ export const STOP_EXIT = Object.freeze({
   internal: EXIT.internal,
 });
 
-/** One thread, this one. @param {import('./engine.js').EngineOptions} options @returns {Crew} */
+/** One thread, this one. @param {Omit<import('./engine.js').EngineOptions, 'onBlock'>} options @returns {Crew} */
 export function soloCrew(options) {
-  /** @type {Engine | null} */
-  let engine = null;
-  const present = () => {
-    if (engine === null) throw new InternalError('the load has not been started');
-    return engine;
-  };
+  let blocks = noBlocks();
+  const engine = new Engine({ ...options, onBlock: (block) => addBlock(blocks, block) });
   return {
-    start: (startUs) => {
-      engine = new Engine(options, startUs);
-      engine.start();
+    prepare: (signal) => engine.prepare(signal),
+    start: (startUs, endUs) => {
+      blocks = noBlocks();
+      engine.start(startUs, endUs);
     },
-    report: async (nowUs) => present().report(nowUs),
-    check: () => present().check(),
-    stop: (nowUs) => present().stop(nowUs),
-    drain: (timeoutMs, signal) => present().drain(timeoutMs, signal),
-    result: async () => ({
-      recorder: present().recorder,
-      ledger: present().ledger,
-      stats: present().stats(),
-      threads: [],
-    }),
-    close: async () => engine?.close(),
+    report: async (nowUs) => {
+      const seen = blocks;
+      blocks = noBlocks();
+      return { ...engine.report(nowUs), blocks: seen };
+    },
+    check: () => engine.check(),
+    stop: (nowUs) => engine.stop(nowUs),
+    drain: (timeoutMs, signal) => engine.drain(timeoutMs, signal),
+    result: async () => ({ recorder: engine.recorder, ledger: engine.ledger, stats: engine.stats(), threads: [] }),
+    close: () => engine.close(),
   };
 }

@@ -20,15 +20,21 @@ import { Operation } from './operation.js';
  * @typedef {'foreign_sender' | 'no_wallets' | 'internal'} StopReason
  */
 
+/** Operations begun before the event loop gets a turn: answers and new blocks must not wait for all of them. */
+const BEGUN_AT_ONCE = 256;
+
 export class Driver {
   /** Live operations by position. @type {Map<number, Operation>} */
   live = new Map();
+  /** The words of the first failure of each code. @type {Record<string, string>} */
+  failureWords = {};
   /** @type {number[]} */
   #idle = [];
   #started = 0;
   #startUs = 0;
+  #endUs = Infinity;
   #retired = 0;
-  #isPumping = false;
+  #isPumpDue = false;
   #halt = new AbortController();
   #drained = new AbortController();
   /** Set while the pacer makes us wait. @type {(() => void) | null} */
@@ -43,8 +49,10 @@ export class Driver {
     setMaxListeners(0, this.#halt.signal);
   }
 
-  start() {
+  /** @param {number} endUs when no operation is started any more, whoever may say so later */
+  start(endUs) {
     const { clock, accounts, course, onStop } = this.options;
+    this.#endUs = endUs;
     this.#startUs = clock.nowUs();
     this.#idle = accounts.map(({ position }) => position).reverse();
     this.#pump();
@@ -71,29 +79,37 @@ export class Driver {
     for (const operation of this.live.values()) operation.end('abandoned', null, clock.nowUs());
   }
 
+  /** Behind all answers that are there already: reading them comes before what they lead to. */
+  #pumpSoon() {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    setImmediate(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
+  }
+
   #pump() {
-    // An operation may end while it starts: the loop that started it goes on with its wallet.
-    if (this.#isPumping) return;
-    this.#isPumping = true;
     const { clock, pacer } = this.options;
-    while (!this.#halt.signal.aborted && this.#idle.length > 0) {
-      const waitUs = pacer(clock.nowUs() - this.#startUs, this.#started);
+    for (let begun = 0; !this.#halt.signal.aborted && this.#idle.length > 0; begun += 1) {
+      if (begun === BEGUN_AT_ONCE) return this.#pumpSoon();
+      const nowUs = clock.nowUs();
+      if (nowUs > this.#endUs) return;
+      const waitUs = pacer(nowUs - this.#startUs, this.#started);
       if (waitUs > 0) {
         this.#cancelWait ??= clock.after(() => {
           this.#cancelWait = null;
           this.#pump();
         }, waitUs / 1000);
-        break;
+        return;
       }
-      this.#begin(/** @type {number} */ (this.#idle.pop()));
+      this.#begin(/** @type {number} */ (this.#idle.pop()), nowUs);
     }
-    this.#isPumping = false;
   }
 
-  /** @param {number} position */
-  #begin(position) {
-    const { clock, accounts, recorder, course } = this.options;
-    const nowUs = clock.nowUs();
+  /** @param {number} position @param {number} nowUs */
+  #begin(position, nowUs) {
+    const { accounts, recorder, course } = this.options;
     const operation = new Operation(accounts[position], nowUs, this.#finish);
     this.#started += 1;
     this.live.set(position, operation);
@@ -115,6 +131,7 @@ export class Driver {
         account.undecided = null;
         this.#rearm(account.position);
       } else {
+        if (sample.code !== null && operation.words !== null) this.failureWords[sample.code] ??= operation.words;
         account.failuresInRow += 1;
         this.#mend(operation, sample);
       }
@@ -127,7 +144,7 @@ export class Driver {
   /** @param {number} position */
   #rearm(position) {
     this.#idle.push(position);
-    this.#pump();
+    this.#pumpSoon();
   }
 
   /** @param {Operation} operation @param {Sample} sample */

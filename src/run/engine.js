@@ -1,6 +1,5 @@
 import { Deadlines } from '../deadlines.js';
 import { detectors } from '../inclusion/index.js';
-import { addBlock, noBlocks } from '../metrics/blocks.js';
 import { Recorder } from '../metrics/recorder.js';
 import { pacers } from '../pacer/index.js';
 import { callCourse, transactionCourse } from './course.js';
@@ -20,6 +19,7 @@ import { Presigner } from './presigner.js';
  * @property {import('../workload/index.js').Workload} workload
  * @property {ChainTools | null} chain null where the workload sends no transactions
  * @property {import('./driver.js').DriverOptions['onSample']} onSample
+ * @property {(block: import('../inclusion/index.js').Block) => void} onBlock each new block, in order
  * @property {import('./driver.js').DriverOptions['onStop']} onStop
  *
  * @typedef {object} ChainTools
@@ -29,12 +29,13 @@ import { Presigner } from './presigner.js';
  * @property {number} startBlock latest block when the load began
  * @property {string} inclusion name of the detector
  *
- * @typedef {object} Report what happened since the last one
+ * @typedef {object} EngineReport what happened since the last one
  * @property {import('../metrics/recorder.js').IntervalState} interval
- * @property {number[]} live positions of the operations in flight
- * @property {import('../metrics/blocks.js').BlockTotals} blocks
+ * @property {number} inFlight
  * @property {import('../metrics/recorder.js').Counts} totals of the whole run so far
  * @property {{silentMs: number, words: string} | null} silence how long no poll of the chain has succeeded, and why
+ *
+ * @typedef {EngineReport & {blocks: import('../metrics/blocks.js').BlockTotals}} Report
  *
  * @typedef {object} EngineStats
  * @property {number} readBackRetries
@@ -42,6 +43,7 @@ import { Presigner } from './presigner.js';
  * @property {number | null} inclusionResolutionMs null where nothing is polled
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
+ * @property {Record<string, string>} failureWords of the first failure of each code
  */
 
 export class Engine {
@@ -54,15 +56,14 @@ export class Engine {
   /** @type {Presigner | null} */
   #presigner = null;
   #deadlines;
-  #blocks = noBlocks();
 
-  /** @param {EngineOptions} options @param {number} startUs of the window */
-  constructor(options, startUs) {
+  /** @param {EngineOptions} options */
+  constructor(options) {
     const { config, clock, accounts, onSample, onStop } = options;
     this.#options = options;
     this.recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),
-      startUs,
+      clock.nowUs(),
     );
     this.ledger = new Ledger(accounts, () => onStop('foreign_sender'));
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
@@ -73,7 +74,7 @@ export class Engine {
   }
 
   #course() {
-    const { config, clock, rpc, workload, chain } = this.#options;
+    const { config, clock, rpc, workload, chain, onBlock } = this.#options;
     const tools = { clock, rpc, deadlines: this.#deadlines };
     if (workload.kind === 'call') return callCourse({ ...tools, workload });
     const { signer, fees, chainId, startBlock, inclusion: name } = /** @type {ChainTools} */ (chain);
@@ -81,33 +82,38 @@ export class Engine {
       ...{ rpc, clock, head: startBlock },
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
-        addBlock(this.#blocks, block);
+        onBlock(block);
       },
     });
-    const presigner = new Presigner({ signer, fees, workload, chainId });
+    const presigner = new Presigner({ clock, signer, fees, workload, chainId });
     this.#detector = inclusion;
     this.#presigner = presigner;
     const { txTimeoutMs } = config;
     return transactionCourse({ ...tools, workload, inclusion, presigner, startBlock, txTimeoutMs }, this.ledger);
   }
 
-  start() {
-    this.#driver.start();
+  /** What can be done before the first operation is due. @param {AbortSignal} signal ends it early */
+  async prepare(signal) {
+    await this.#presigner?.signFirst(this.#options.accounts, signal);
+  }
+
+  /** @param {number} startUs of the window @param {number} endUs Infinity when it is not known yet */
+  start(startUs, endUs) {
+    this.recorder.open(startUs, endUs);
+    this.#driver.start(endUs);
   }
 
   /**
    * @param {number} nowUs
-   * @returns {Report}
+   * @returns {EngineReport}
    */
   report(nowUs) {
-    const live = [...this.#driver.live.keys()];
-    const blocks = this.#blocks;
-    this.#blocks = noBlocks();
+    const inFlight = this.recorder.inFlightAtEnd(this.#driver.live.size);
     const rotated = this.recorder.rotate(nowUs);
     const interval = { ...rotated, latency: rotated.latency.toJSON() };
     const stats = this.#detector?.stats();
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, words: stats.lastError?.message ?? '' };
-    return { interval, live, blocks, totals: { ...this.recorder.counts }, silence };
+    return { interval, inFlight, totals: { ...this.recorder.counts }, silence };
   }
 
   /** @throws {import('../errors.js').InternalError} when conservation is broken */
@@ -117,6 +123,7 @@ export class Engine {
 
   /** Starts nothing any more. @param {number} nowUs end of the window */
   stop(nowUs) {
+    this.#presigner?.stop();
     this.#driver.stop();
     this.recorder.closeWindow(nowUs);
   }
@@ -135,6 +142,7 @@ export class Engine {
       retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
       inclusionResolutionMs: stats?.resolutionMs ?? null,
       failedPolls: stats?.failedPolls ?? 0,
+      failureWords: this.#driver.failureWords,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
   }

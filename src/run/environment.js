@@ -31,3 +31,23 @@ export function describeEnvironment({ version, chain, rpc, sender, config, inclu
     inclusion,
   };
 }
+
+/**
+ * @param {{clientVersion: string | null, genesisHash?: string | null, chainId: number | null}} chain
+ * @param {import('../chain/send.js').Sender | null} sender
+ * @returns {Record<string, string>} why figures are null, by their JSON pointers
+ */
+export function whatIsNotKnown({ clientVersion, genesisHash, chainId }, sender) {
+  const notAsked = 'plain calls do not need it';
+  /** @type {Record<string, string>} */
+  const reasons = {};
+  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
+  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
+  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
+  if (sender === null) {
+    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
+      reasons[`/environment/${name}`] = notAsked;
+    reasons['/generator/inclusionResolutionMs'] = notAsked;
+  }
+  return reasons;
+}

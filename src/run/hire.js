@@ -53,6 +53,7 @@ export async function hire({
     taskOf: (first, count) => ({
       config: { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs },
       url: url.href,
+      batches: rpc.batchFacts(),
       wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
       workload: { name: config.workload, state: workload.handOver(first, count) },
       chain:

@@ -44,12 +44,13 @@ export function iterate(tools, operation) {
   };
   steps(tools, operation).then(
     () => {
-      if (!operation.isCancelled) operation.end('verified', null, clock.nowUs());
+      if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
     },
     (error) => {
       if (operation.isCancelled) return;
       const code = failureCode(error);
       if (code === 'internal') operation.bug = /** @type {Error} */ (error);
+      if (error instanceof StressError) operation.words = error.message;
       operation.end('failed', code, clock.nowUs());
     },
   );
@@ -114,7 +115,11 @@ async function readBack({ rpc, clock, workload }, operation, found) {
     }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
-    if (verdict.state === 'ok') return;
+    if (verdict.state === 'ok') {
+      // Taken here: those of the same batch are all read before the first of them is followed up.
+      operation.verifiedAtUs = clock.nowUs();
+      return;
+    }
     if (verdict.state === 'wrong') throw new Failed('wrong_count');
     if (verdict.state === 'missing') {
       const status = await statusOf(rpc, operation.hashes);
@@ -126,11 +131,11 @@ async function readBack({ rpc, clock, workload }, operation, found) {
   }
 }
 
-/** A lost connection says nothing of the effect. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
+/** A lost connection says nothing of the effect, nor does a busy endpoint. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
 function noVerdict(error) {
-  if (error instanceof TransportError && error.code !== 'transport_refused') {
+  const isLost = error instanceof TransportError && error.code !== 'transport_refused';
+  if (isLost || (error instanceof ProtocolError && error.isBusy))
     return { state: 'behind', effect: null, target: null };
-  }
   throw error;
 }
 

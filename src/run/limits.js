@@ -5,17 +5,22 @@ import { UsageError } from '../errors.js';
 /** Descriptors beside the connections: files, pipes, the event loop, the embedded chain. */
 const SPARE_DESCRIPTORS = 32;
 
+/** What a worker thread needs for itself. */
+const DESCRIPTORS_PER_WORKER = 16;
+
 /**
  * Running out of descriptors in the middle of a load looks like a fault of the endpoint, so it is found out before.
  * @param {number} connections
+ * @param {number} workers
  * @throws {UsageError}
  */
-export function checkDescriptors(connections) {
+export function checkDescriptors(connections, workers) {
   const limit = descriptorLimit();
-  const needed = connections + openDescriptors() + SPARE_DESCRIPTORS;
+  const forWorkers = workers > 1 ? workers * DESCRIPTORS_PER_WORKER : 0;
+  const needed = connections + forWorkers + openDescriptors() + SPARE_DESCRIPTORS;
   if (limit === null || needed <= limit) return;
   throw new UsageError(
-    `--connections ${connections} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
+    `--connections ${connections}${workers > 1 ? ` with --workers ${workers}` : ''} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
   );
 }
 

@@ -20,13 +20,16 @@ const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load({ config, clock, outputs, stop, crew }) {
+  await crew.prepare(stop.drain);
   const startUs = clock.nowUs();
   const windowStartedAtMs = clock.wallMs();
   const reporter = new Reporter(startUs, outputs);
 
-  crew.start(startUs);
+  const { durationMs } = config;
+  const plannedEndUs = durationMs === null ? Infinity : startUs + durationMs * 1000;
+  crew.start(startUs, plannedEndUs);
   await reportUntilStopped({ config, clock, stop, reporter, crew });
-  const endUs = clock.nowUs();
+  const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plannedEndUs : 0), plannedEndUs);
   crew.stop(endUs);
   await report('load', { stop, reporter, crew }, endUs);
   await crew.drain(config.drainTimeoutMs, stop.now);
@@ -40,7 +43,10 @@ export async function load({ config, clock, outputs, stop, crew }) {
 async function reportUntilStopped({ config, clock, stop, reporter, crew }) {
   const { durationMs, intervalMs, txTimeoutMs } = config;
   const { startUs } = reporter;
-  const cancel = durationMs === null ? () => {} : clock.after(() => stop.request('duration'), durationMs);
+  const cancel =
+    durationMs === null
+      ? () => {}
+      : clock.after(() => stop.request('duration'), durationMs - (clock.nowUs() - startUs) / 1000);
   for (let k = 1; ; k = Math.max(k, Math.floor((clock.nowUs() - startUs) / (intervalMs * 1000))) + 1) {
     const dueUs = startUs + k * intervalMs * 1000;
     // The last interval ends when the load does: a report a moment before would split it.

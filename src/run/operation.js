@@ -18,8 +18,12 @@ export class Operation {
   effect = null;
   /** @type {string | null} */
   target = null;
+  /** When its effect was read back. @type {number | null} */
+  verifiedAtUs = null;
   /** Its steps go no further. */
   isCancelled = false;
+  /** What went wrong, in words. @type {string | null} */
+  words = null;
   /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
   bug = null;
   #isOver = false;
@@ -38,7 +42,7 @@ export class Operation {
     this.intendedAtUs = intendedAtUs;
     this.#onEnd = onEnd;
     /** What is left to do when it ends: timers, watches. @type {() => void} */
-    this.release = () => {};
+    this.release = nothing;
   }
 
   /**
@@ -71,3 +75,5 @@ export class Operation {
     this.#onEnd(this, sample);
   }
 }
+
+function nothing() {}

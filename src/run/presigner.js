@@ -6,19 +6,22 @@
  *
  * @typedef {object} PresignerOptions
  * @property {import('../chain/signer.js').Signer} signer
+ * @property {import('../clock.js').Clock} clock
  * @property {import('../chain/fees.js').Fees} fees
  * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {number} chainId
  */
 
-/** What is signed in one turn of the event loop; answers that arrive meanwhile wait no longer than for this. */
-const SIGNED_PER_TURN = 4;
+/** How long is signed in one turn of the event loop: answers that arrive meanwhile wait no longer than for this. */
+const TURN_US = 1000;
 
 export class Presigner {
   /** Signatures made ahead that were used, and that were thrown away. */
   stats = { used: 0, discarded: 0 };
   /** Wallets whose next transaction is wanted, with its nonce. @type {Map<Account, number>} */
   #wanted = new Map();
+  #isStopped = false;
+  #isTurnDue = false;
   #options;
 
   /** @param {PresignerOptions} options */
@@ -45,20 +48,45 @@ export class Presigner {
 
   /** @param {Account} account @param {number} nonce */
   signLater(account, nonce) {
-    if (this.#wanted.size === 0) setImmediate(() => this.#turn());
+    if (this.#isStopped) return;
     this.#wanted.set(account, nonce);
+    this.#turnSoon();
   }
 
-  #turn() {
-    let left = SIGNED_PER_TURN;
+  /** The first transactions of a run, before it starts. @param {Account[]} accounts @param {AbortSignal} signal */
+  async signFirst(accounts, signal) {
+    for (const account of accounts) this.#wanted.set(account, account.wallet.nonce);
+    while (this.#wanted.size > 0 && !signal.aborted) {
+      this.#signSome();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Nothing is wanted any more. */
+  stop() {
+    this.#isStopped = true;
+    this.#wanted.clear();
+  }
+
+  #turnSoon() {
+    if (this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      this.#signSome();
+      if (this.#wanted.size > 0) this.#turnSoon();
+    });
+  }
+
+  #signSome() {
+    const { clock, fees } = this.#options;
+    const endUs = clock.nowUs() + TURN_US;
     for (const [account, nonce] of this.#wanted) {
       this.#wanted.delete(account);
-      const fee = this.#options.fees.current();
+      const fee = fees.current();
       account.ahead = { nonce, fee, signed: this.#signNow(account, nonce, fee) };
-      left -= 1;
-      if (left === 0) break;
+      if (clock.nowUs() >= endUs) return;
     }
-    if (this.#wanted.size > 0) setImmediate(() => this.#turn());
   }
 
   /** @param {Account} account @param {number} nonce @param {import('../chain/transaction.js').Fee} fee */

@@ -62,12 +62,15 @@ function whyUnusable({ undecided }, { code }) {
  * @param {AbortSignal} signal
  */
 export async function lookAfterOverdue({ clock, rpc, startBlock }, live, signal) {
-  while (!signal.aborted) {
+  for (let round = 0; !signal.aborted; round += 1) {
     await clock.sleep(OVERDUE_MS, signal);
     const oldestUs = clock.nowUs() - OVERDUE_MS * 1000;
-    const overdue = [...live.values()]
-      .filter(({ acceptedAtUs, inclusion }) => inclusion === null && acceptedAtUs !== null && acceptedAtUs < oldestUs)
-      .slice(0, LOOK_AFTER_AT_ONCE);
+    const all = [...live.values()].filter(
+      ({ acceptedAtUs, inclusion }) => inclusion === null && acceptedAtUs !== null && acceptedAtUs < oldestUs,
+    );
+    // Others each time, so that none is hidden for ever behind those that are just slow.
+    const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
+    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
     // One batch tells whose nonce has moved on; only those cost more.
     const requests = overdue.map(({ account }) => ({
       method: 'eth_getTransactionCount',

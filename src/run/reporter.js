@@ -23,7 +23,7 @@ export class Reporter {
    * @param {'load' | 'drain'} phase
    * @param {import('./engine.js').Report} report
    */
-  add(phase, { interval, live, blocks, totals }) {
+  add(phase, { interval, inFlight, blocks, totals }) {
     const self = this.#self.sample();
     if (phase === 'load') this.cpuUs += self.cpuUs;
     const seconds = (interval.endUs - interval.startUs) / 1e6;
@@ -35,7 +35,7 @@ export class Reporter {
       endMs: (interval.endUs - this.startUs) / 1000,
       counts: interval.counts,
       failures: interval.failures,
-      inFlight: live.length,
+      inFlight,
       tps: phase === 'load' && seconds > 0 ? interval.counts.verified / seconds : null,
       latency: interval.latency,
       blocks,

@@ -8,7 +8,7 @@ import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
 import { audit } from './audit.js';
 import { interruptible, openTransport, readGiven } from './connect.js';
-import { describeEnvironment } from './environment.js';
+import { describeEnvironment, whatIsNotKnown } from './environment.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
@@ -66,6 +66,9 @@ import { setUp, setUpCalls } from './setup.js';
  * @property {string} version
  */
 
+/** Why a run of plain calls has no audit. */
+const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
+
 /** What `--inclusion auto` chooses, and why, as the run file states it. */
 const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and one block fetch serve every wallet' });
 
@@ -77,7 +80,7 @@ const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and 
 export async function run(config, surroundings) {
   const { clock, stop } = surroundings;
   const given = readGiven(config);
-  checkDescriptors(config.connections);
+  checkDescriptors(config.connections, workersOf(config));
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
   /** @type {import('../transport/index.js').Transport | null} */
@@ -114,14 +117,21 @@ async function runOn(context) {
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const startBlock = sender === null ? 0 : toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
 
+  // Workers have connections of their own.
+  if (workersOf(config) > 1) await transport.rest();
   const crew = await hire({ ...context, rpc, accounts, workload, sender, startBlock, inclusion });
-  const loaded = await load({ config, clock, outputs, stop, crew });
+  let loaded;
+  let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
+  try {
+    loaded = await load({ config, clock, outputs, stop, crew });
+    const { recorder, ledger } = loaded;
+    const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
+    if (workload.kind === 'transaction') audited = await auditUnlessHurried({ ...parts, workload }, config, stop);
+  } finally {
+    await crew.close();
+  }
   const { recorder, ledger, threads } = loaded;
-  const audited =
-    workload.kind === 'call'
-      ? { report: null, reason: 'plain calls leave nothing on the chain to audit' }
-      : await auditUnlessHurried({ rpc, clock, workload, accounts, recorder, ledger, startBlock }, config, stop);
-  await crew.close();
+  const { failureWords, ...stats } = loaded.stats;
 
   const exitCode = worstExit([
     ...stop.exitCodes,
@@ -143,7 +153,8 @@ async function runOn(context) {
     recorder,
     intervals: loaded.intervals,
     windowStartedAtMs: loaded.windowStartedAtMs,
-    generator: { ...loaded.generator, ...loaded.stats, workers: workersOf(config), ...traffic },
+    failureWords,
+    generator: { ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
     audit: audited.report,
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
@@ -179,26 +190,6 @@ async function finishAll(outputs, runFile) {
 /** @param {unknown} error */
 function unexpected(error) {
   return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
-}
-
-/**
- * @param {{clientVersion: string | null, genesisHash?: string | null, chainId: number | null}} chain
- * @param {import('../chain/send.js').Sender | null} sender
- * @returns {Record<string, string>} why figures are null, by their JSON pointers
- */
-function whatIsNotKnown({ clientVersion, genesisHash, chainId }, sender) {
-  const notAsked = 'plain calls do not need it';
-  /** @type {Record<string, string>} */
-  const reasons = {};
-  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
-  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
-  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
-  if (sender === null) {
-    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
-      reasons[`/environment/${name}`] = notAsked;
-    reasons['/generator/inclusionResolutionMs'] = notAsked;
-  }
-  return reasons;
 }
 
 /**

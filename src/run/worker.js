@@ -7,11 +7,12 @@
  * @property {Array<ReturnType<import('../chain/wallets.js').Wallet['handOver']>>} wallets
  * @property {{name: string, state: unknown}} workload
  * @property {{chainId: number, startBlock: number, inclusion: string, fees: ReturnType<import('../chain/fees.js').Fees['state']>} | null} chain
+ * @property {import('../chain/batches.js').BatchFacts} batches as the set-up learned them
  * @property {boolean} wantsSamples
  *
  * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs'>} WorkerConfig
  *
- * @typedef {{type: 'start', startUs: number} | {type: 'report', nowUs: number} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', startUs: number, endUs: number} | {type: 'report', nowUs: number, number: number} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
  * @typedef {object} State everything a worker knows
  * @property {import('../metrics/recorder.js').RecorderState} recorder
@@ -19,7 +20,7 @@
  * @property {import('./engine.js').EngineStats} stats
  * @property {import('./crew.js').ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'report', report: import('./engine.js').Report, state: State} | {type: 'drained'} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, report: import('./engine.js').EngineReport, state: State} | {type: 'drained'} | {type: 'block', block: import('../inclusion/index.js').Block} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -32,11 +33,15 @@ import { Account } from './account.js';
 import { openTransport } from './connect.js';
 import { Engine } from './engine.js';
 
+/** Samples are told together: so many, or what there is after so long. */
+const SAMPLES_AT_ONCE = 1000;
+const SAMPLES_WAIT_MS = 200;
+
 /**
  * @param {Task} task
  * @param {import('node:worker_threads').MessagePort} port
  */
-async function work({ config, url, wallets, workload: prepared, chain, wantsSamples }, port) {
+async function work({ config, url, wallets, workload: prepared, chain, batches, wantsSamples }, port) {
   /** @param {Message} message */
   const tell = (message) => port.postMessage(message);
   /** @param {import('./driver.js').StopReason} reason @param {Error} [error] */
@@ -44,32 +49,39 @@ async function work({ config, url, wallets, workload: prepared, chain, wantsSamp
 
   const clock = createClock();
   const transport = openTransport(config, new URL(url));
-  const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId });
+  const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId, batches });
   const options = {
     ...{ config, clock, rpc, onStop: askForStop },
+    onBlock: (/** @type {import('../inclusion/index.js').Block} */ block) => tell({ type: 'block', block }),
     accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
     workload: workloads[prepared.name]({ rpc, contractsFile: null, state: prepared.state }),
     chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
     onSample: (/** @type {import('../metrics/sample.js').Sample} */ sample) => {
-      if (wantsSamples) samples.push(sample);
+      if (!wantsSamples) return;
+      samples.push(sample);
+      if (samples.length === 1) clock.after(tellSamples, SAMPLES_WAIT_MS);
+      if (samples.length === SAMPLES_AT_ONCE) tellSamples();
     },
   };
   /** Those that were not told yet. @type {import('../metrics/sample.js').Sample[]} */
   const samples = [];
+  const tellSamples = () => {
+    if (samples.length > 0) tell({ type: 'samples', samples: samples.splice(0) });
+  };
   const hurry = new AbortController();
-  /** @type {Engine | null} */
-  let engine = null;
+  const engine = new Engine(options);
+  let stoppedAtUs = 0;
 
-  /** @param {Engine} running @param {number} nowUs */
-  function report(running, nowUs) {
+  /** @param {number} nowUs @param {number} number */
+  function report(nowUs, number) {
     try {
-      if (samples.length > 0) tell({ type: 'samples', samples: samples.splice(0) });
-      const made = running.report(nowUs);
-      const { recorder, ledger } = running;
+      tellSamples();
+      const made = engine.report(nowUs);
+      const { recorder, ledger } = engine;
       const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
-      const state = { recorder: recorder.state(), ledger: ledger.state(), stats: running.stats(), thread };
-      tell({ type: 'report', report: made, state });
-      running.check();
+      const state = { recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
+      tell({ type: 'report', number, report: made, state });
+      engine.check();
     } catch (error) {
       askForStop('internal', /** @type {Error} */ (error));
     }
@@ -77,23 +89,27 @@ async function work({ config, url, wallets, workload: prepared, chain, wantsSamp
 
   /** @param {Order} order */
   async function obey(order) {
-    if (order.type === 'start') {
-      engine = new Engine(options, order.startUs);
-      engine.start();
+    if (order.type === 'prepare') {
+      await engine.prepare(hurry.signal);
+      tell({ type: 'prepared' });
+    } else if (order.type === 'start') {
+      engine.start(order.startUs, order.endUs);
     } else if (order.type === 'hurry') {
       hurry.abort();
       await transport.close();
     } else if (order.type === 'close') {
-      await engine?.close();
+      await engine.close();
       await transport.close();
       port.close();
-    } else if (engine !== null) {
-      if (order.type === 'report') report(engine, order.nowUs);
-      else if (order.type === 'stop') engine.stop(order.nowUs);
-      else {
-        await engine.drain(order.timeoutMs, hurry.signal);
-        tell({ type: 'drained' });
-      }
+    } else if (order.type === 'report') {
+      report(Math.max(order.nowUs, stoppedAtUs), order.number);
+    } else if (order.type === 'stop') {
+      // What was counted since then was counted inside: the window lasts until here.
+      engine.stop(Math.max(order.nowUs, clock.nowUs()));
+      stoppedAtUs = engine.recorder.endUs;
+    } else {
+      await engine.drain(order.timeoutMs, hurry.signal);
+      tell({ type: 'drained' });
     }
   }
 

@@ -19,6 +19,7 @@ import { createUndiciTransport } from './undici.js';
  * @typedef {object} Transport
  * @property {(body: string, onSent?: OnSent) => Promise<Reply>} post sends one body. Rejects with TransportError when no whole answer came back.
  * @property {() => TransportStats} stats
+ * @property {() => Promise<void>} rest closes connections that are idle; new ones are opened when they are wanted
  * @property {() => Promise<void>} close ends every connection at once; open requests are rejected
  *
  * @typedef {object} TransportOptions

@@ -49,6 +49,7 @@ export class TcpConnection {
     this.#socket.on('connect', () => {
       pool.deadlines.clear(deadline);
       this.#isOpen = true;
+      pool.opened();
       pool.stats.connectionsOpened += 1;
       pool.release(this);
     });
@@ -114,6 +115,7 @@ export class TcpConnection {
   close(error = new TransportError('connection lost', 'reset')) {
     if (this.#isGone) return;
     this.#isGone = true;
+    if (!this.#isOpen) this.#pool.opened();
     this.#socket.destroy();
     // One that could not be opened has no exchange yet: its failure is that of the one that waits longest.
     const exchange = this.#exchange ?? (this.#isOpen ? null : this.#pool.nextWaiting());

@@ -21,6 +21,7 @@ export function createTcpTransport(options) {
   return {
     post: (body, onSent) => pool.post(body, onSent),
     stats: () => ({ ...pool.stats }),
+    rest: async () => pool.rest(),
     close: async () => pool.close(),
   };
 }
@@ -77,6 +78,8 @@ export class TcpPool {
   #connections = new Set();
   /** In the order they came. @type {Set<Exchange>} */
   #waiting = new Set();
+  /** Connections that are not open yet. */
+  #opening = 0;
   #isClosed = false;
   #mostConnections;
 
@@ -119,8 +122,15 @@ export class TcpPool {
   }
 
   #openIfWanted() {
-    if (this.#isClosed || this.#waiting.size === 0 || this.#connections.size >= this.#mostConnections) return;
+    const isWanted = this.#waiting.size > this.#opening && this.#connections.size < this.#mostConnections;
+    if (this.#isClosed || !isWanted) return;
+    this.#opening += 1;
     this.#connections.add(new TcpConnection(this));
+  }
+
+  /** A connection is open, or will never be. */
+  opened() {
+    this.#opening -= 1;
   }
 
   /** The exchange that waits longest and is still wanted. @returns {Exchange | null} */
@@ -146,6 +156,10 @@ export class TcpPool {
     const at = this.#idle.lastIndexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
     this.#openIfWanted();
+  }
+
+  rest() {
+    for (const connection of [...this.#idle]) connection.close();
   }
 
   close() {

@@ -20,18 +20,22 @@ export function createUndiciTransport({
   insecure = false,
 }) {
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
-  const pool = new Pool(url.origin, {
-    connections,
-    pipelining: keepAlive ? 1 : 0,
-    keepAliveTimeout: 60_000,
-    // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
-  });
-  pool.on('connect', () => {
-    stats.connectionsOpened += 1;
-  });
+  const open = () => {
+    const opened = new Pool(url.origin, {
+      connections,
+      pipelining: keepAlive ? 1 : 0,
+      keepAliveTimeout: 60_000,
+      // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
+    });
+    opened.on('connect', () => {
+      stats.connectionsOpened += 1;
+    });
+    return opened;
+  };
+  let pool = open();
   const path = url.pathname + url.search;
   const headers = requestHeaders(url);
   const deadlines = new Deadlines(createClock(), timeoutMs);
@@ -46,6 +50,12 @@ export function createUndiciTransport({
         );
       }),
     stats: () => ({ ...stats }),
+    // Requests that are under way end on the connections that they have.
+    rest: () => {
+      const old = pool;
+      pool = open();
+      return old.close();
+    },
     close: () => {
       deadlines.stop();
       return pool.destroy();

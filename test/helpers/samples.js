@@ -119,6 +119,7 @@ export function runFileOf(given = {}) {
     recorder,
     intervals: [rowOf({ counts, failures, latency: latency.toJSON(), blocks, endMs: 2000, tps: 8.5 })],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
+    failureWords: {},
     generator: {
       ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
       ...{ readBackRetries: 0, retiredWallets: 0, inclusionResolutionMs: 10, failedPolls: 0 },

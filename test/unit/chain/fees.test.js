@@ -118,3 +118,101 @@ describe('readFees()', () => {
     await assert.rejects(readFees(rpc, 10n, AUTO), TransportError);
   });
 });
+
+describe('fees.holds()', () => {
+  it('EIP-1559: what offers less than three quarters of what is offered now does not hold', () => {
+    const fees = createFees({ baseFeeWei: 80n, tipWei: 0n, legacy: false, maxFeeWei: null });
+    assert.equal(fees.worstPriceWei(), 400n);
+    const offers = [299n, 300n, 400n, 10_000n * GWEI];
+    assert.deepEqual(
+      offers.map((maxFeePerGasWei) => fees.holds({ maxFeePerGasWei, maxPriorityFeePerGasWei: 0n })),
+      [false, true, true, true],
+      'what is offered too much is not paid',
+    );
+  });
+
+  it('legacy: neither less than three quarters, nor more than a third above, because all of it is paid', () => {
+    const fees = createFees({ baseFeeWei: 150n, tipWei: 0n, legacy: true, maxFeeWei: null });
+    assert.equal(fees.worstPriceWei(), 300n);
+    assert.deepEqual(
+      [224n, 225n, 300n, 400n, 401n].map((gasPriceWei) => fees.holds({ gasPriceWei })),
+      [false, true, true, true, false],
+    );
+  });
+
+  for (const legacy of [false, true]) {
+    it(`an offer ${legacy ? 'of a gas price' : 'of a dynamic fee'} outlasts two full blocks, and not four`, () => {
+      let baseFee = 1000n * GWEI;
+      const fees = createFees({ baseFeeWei: baseFee, tipWei: 1n, legacy, maxFeeWei: null });
+      const earlier = fees.current();
+      const held = [];
+      for (let block = 0; block < 4; block += 1) {
+        baseFee += baseFee / 8n;
+        fees.observe(baseFee);
+        held.push(fees.holds(earlier));
+        assert.ok(fees.holds(fees.current()), 'the offer of now always holds');
+      }
+      assert.deepEqual(held.slice(0, 2), [true, true]);
+      assert.equal(held[3], false);
+    });
+  }
+
+  it('one that fell: a dynamic fee holds however far, a gas price does not', () => {
+    for (const [legacy, expected] of /** @type {const} */ ([
+      [false, true],
+      [true, false],
+    ])) {
+      const fees = createFees({ baseFeeWei: 1000n * GWEI, tipWei: 1n, legacy, maxFeeWei: null });
+      const earlier = fees.current();
+      fees.observe(7n);
+      assert.equal(fees.holds(earlier), expected);
+    }
+  });
+
+  it('at the cap all offers are the same, and hold', () => {
+    const fees = createFees({ baseFeeWei: 100n, tipWei: 1n, legacy: false, maxFeeWei: 200n });
+    const earlier = fees.current();
+    fees.observe(100_000n);
+    assert.ok(fees.holds(earlier));
+  });
+
+  it('a fixed price always holds', async () => {
+    const fees = await readFees(fakeRpc({}), 10n, { ...AUTO, gasPriceWei: 9n });
+    const earlier = fees.current();
+    fees.observe(1000n * GWEI);
+    assert.ok(fees.holds(earlier));
+  });
+});
+
+describe('fees.state()', () => {
+  /** @type {Array<[string, import('../../../src/chain/fees.js').FeeState]>} */
+  const kinds = [
+    ['EIP-1559', { baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null }],
+    ['EIP-1559 with a cap', { baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: 30n }],
+    ['legacy on a chain with a base fee', { baseFeeWei: 7n, tipWei: 2n, legacy: true, maxFeeWei: null }],
+    ['a chain without a base fee', { baseFeeWei: null, tipWei: 9n * GWEI, legacy: false, maxFeeWei: null }],
+  ];
+  for (const [name, options] of kinds) {
+    it(`${name}: another thread makes the same offers from it, now and later`, () => {
+      const fees = createFees(options);
+      fees.observe(50n);
+      const copy = createFees(structuredClone(fees.state()));
+      assert.equal(copy.mode, fees.mode);
+      assert.deepEqual(copy.current(), fees.current());
+      for (const baseFee of [80n, 3n, null, 10n ** 12n]) {
+        fees.observe(baseFee);
+        copy.observe(baseFee);
+        assert.deepEqual(copy.current(), fees.current());
+        assert.deepEqual(copy.state(), fees.state());
+      }
+    });
+  }
+
+  it('the two go their own ways', () => {
+    const fees = createFees({ baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null });
+    const copy = createFees(structuredClone(fees.state()));
+    copy.observe(100n);
+    assert.deepEqual(fees.current(), { maxFeePerGasWei: 37n, maxPriorityFeePerGasWei: 2n });
+    assert.equal(fees.state().baseFeeWei, 7n);
+  });
+});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { InternalError } from '../../../src/errors.js';
 import { Recorder } from '../../../src/metrics/recorder.js';
 import { STAGES, stagesUs, totalUs } from '../../../src/metrics/sample.js';
@@ -243,5 +244,139 @@ describe('Recorder: conservation', () => {
     for (let position = 0; position < 20; position += 1) recorder.start(position, 0);
     const error = await caught(() => recorder.assertConservation(new Map()));
     assert.match(error.message, /for wallet 0, 1, 2, 3, 4: /);
+  });
+});
+
+describe('Recorder.state() and adopt()', () => {
+  const WALLETS = 8;
+  const WINDOW = { startUs: 1000, endUs: 2_000_000 };
+  const OUTCOMES = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
+  const CODES = ['reverted', 'wrong_count', 'transport_timeout'];
+
+  const events = fc.array(
+    fc.record({
+      position: fc.nat(WALLETS - 1),
+      outcome: fc.constantFrom(...OUTCOMES),
+      code: fc.constantFrom(...CODES),
+      startUs: fc.nat(2_500_000),
+      // Long ones, so that squares go beyond what a double holds.
+      durations: fc.tuple(fc.nat(1e4), fc.nat(1e5), fc.nat(1e6), fc.nat(1e9)),
+      reached: fc.nat(2),
+    }),
+    { maxLength: 60 },
+  );
+  /** Where the parts after the first begin. */
+  const borders = fc.uniqueArray(fc.integer({ min: 1, max: WALLETS - 1 }), { minLength: 1, maxLength: 3 });
+
+  /** @typedef {{position: number, outcome: import('../../../src/metrics/sample.js').Outcome, code: string, startUs: number, durations: number[], reached: number}} Event */
+
+  /** @param {Recorder} recorder @param {Event} event @param {number} first position of the recorder's first wallet */
+  function enter(recorder, { position, outcome, code, startUs, durations, reached }, first) {
+    const [sentAtUs, acceptedAtUs, includedAtUs, endedAtUs] = durations.map((_, i) =>
+      durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
+    );
+    const isWhole = outcome === 'verified';
+    recorder.start(position - first, startUs);
+    recorder.add(
+      sampleOf({
+        ...{ position: position - first, walletIndex: 100 + position, startUs, outcome, endedAtUs, sentAtUs },
+        code: outcome === 'failed' ? code : null,
+        acceptedAtUs: isWhole || reached > 0 ? acceptedAtUs : null,
+        includedAtUs: isWhole || reached > 1 ? includedAtUs : null,
+      }),
+    );
+  }
+
+  /** @param {number} first @param {number} count */
+  function recorderOf(first, count) {
+    const recorder = new Recorder(
+      Array.from({ length: count }, (_, i) => 100 + first + i),
+      WINDOW.startUs,
+    );
+    recorder.closeWindow(WINDOW.endUs);
+    return recorder;
+  }
+
+  /**
+   * A histogram by what is in it: its encoding also states how large a value it has room for, which depends on its
+   * history.
+   * @param {import('../../../src/metrics/recorder.js').RecorderState} state
+   */
+  function contentsOf({ latency, ...rest }) {
+    const distributions = Object.entries(latency).map(([name, { hdr, ...figures }]) => {
+      const decoded = decodeFromCompressedBase64(hdr, 32, false);
+      // Fine enough to meet each of the values of a list.
+      const values = Array.from({ length: 201 }, (_, i) => decoded.getValueAtPercentile(i / 2));
+      return [name, { ...figures, values, total: decoded.totalCount }];
+    });
+    return { ...rest, latency: Object.fromEntries(distributions) };
+  }
+
+  it('what parts of the wallets recorded adds up to what one would have recorded, exactly', () => {
+    fc.assert(
+      fc.property(events, borders, (list, starts) => {
+        const one = recorderOf(0, WALLETS);
+        for (const event of list) enter(one, event, 0);
+
+        const firsts = [0, ...starts.toSorted((a, b) => a - b)];
+        const whole = recorderOf(0, WALLETS);
+        for (const [i, first] of firsts.entries()) {
+          const end = firsts[i + 1] ?? WALLETS;
+          const part = recorderOf(first, end - first);
+          for (const event of list) if (event.position >= first && event.position < end) enter(part, event, first);
+          whole.adopt(structuredClone(part.state()), first);
+        }
+
+        assert.deepEqual(contentsOf(whole.state()), contentsOf(one.state()));
+        assert.deepEqual([...whole.startedBy], [...one.startedBy]);
+        assert.deepEqual([...whole.verifiedBy], [...one.verifiedBy]);
+        for (const name of /** @type {const} */ (['total', 'timedOut'])) {
+          assert.equal(whole[name].sumUs, one[name].sumUs);
+          assert.equal(whole[name].sumOfSquaresUs2, one[name].sumOfSquaresUs2);
+          assert.deepEqual([whole[name].minUs, whole[name].maxUs], [one[name].minUs, one[name].maxUs]);
+        }
+        whole.assertConservation(new Map());
+      }),
+      { seed: 21 },
+    );
+  });
+
+  it('does not depend on the order in which the parts are taken over', () => {
+    const left = recorderOf(0, 4);
+    const right = recorderOf(4, 4);
+    const event = { code: 'reverted', durations: [1, 2, 3, 4], reached: 2, startUs: 5000 };
+    enter(left, { ...event, position: 1, outcome: 'verified' }, 0);
+    enter(right, { ...event, position: 6, outcome: 'failed' }, 4);
+    const merged = [
+      [left, right],
+      [right, left],
+    ].map((order) => {
+      const whole = recorderOf(0, WALLETS);
+      for (const part of order) whole.adopt(structuredClone(part.state()), part === left ? 0 : 4);
+      return whole;
+    });
+    assert.deepEqual(contentsOf(merged[0].state()), contentsOf(merged[1].state()));
+    assert.deepEqual([...merged[0].endedBy], [0, 1, 0, 0, 0, 0, 1, 0]);
+    assert.deepEqual([...merged[0].verifiedBy], [0, 1, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it('an operation in flight in a part is one in flight of the whole', async () => {
+    const part = recorderOf(4, 4);
+    part.start(2, 5000);
+    const whole = recorderOf(0, WALLETS);
+    whole.adopt(structuredClone(part.state()), 4);
+    whole.assertConservation(new Map([[6, 1]]));
+    const error = await caught(() => whole.assertConservation(new Map()));
+    assert.match(error.message, /conservation is broken for wallet 106: /);
+  });
+
+  it('taking over a part leaves it as it was', () => {
+    const part = recorderOf(0, 4);
+    enter(part, { position: 1, outcome: 'verified', code: '', durations: [1, 2, 3, 4], reached: 2, startUs: 5000 }, 0);
+    const before = structuredClone(part.state());
+    const whole = recorderOf(0, WALLETS);
+    whole.adopt(part.state(), 0);
+    whole.start(0, 5000);
+    assert.deepEqual(part.state(), before);
   });
 });

@@ -1,0 +1,153 @@
+import { Worker } from 'node:worker_threads';
+import { InternalError } from '../errors.js';
+import { STOP_EXIT } from './crew.js';
+
+/** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
+const ANSWER_MS = 30_000;
+/** The same when the user is in a hurry. */
+const HURRIED_MS = 2000;
+
+/**
+ * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('../inclusion/index.js').Block) => void}} PartOptions
+ */
+
+/**
+ * One worker of a fleet: the wallets it has, what was heard from it last, and whether it lives. Every wait for it is
+ * bounded; one that does not answer is ended, and has died.
+ */
+export class Part {
+  /** @type {import('./worker.js').State | null} */
+  state = null;
+  /** Of the interval that was asked for last. @type {import('./engine.js').EngineReport | null} */
+  report = null;
+  /** What it has done so far, as it said last. @type {import('../metrics/recorder.js').Counts | null} */
+  totals = null;
+  isDead = false;
+  #isClosing = false;
+  #reports = 0;
+  #worker;
+  #options;
+  /** Those who wait for a message of a type, or for the end. @type {Map<string, () => void>} */
+  #waiting = new Map();
+
+  /**
+   * @param {import('./worker.js').Task} task
+   * @param {number} first position of its first wallet
+   * @param {number} count
+   * @param {PartOptions} options
+   */
+  constructor(task, first, count, options) {
+    this.first = first;
+    this.count = count;
+    this.#options = options;
+    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: task });
+    this.#worker.on('message', (message) => this.#hear(message));
+    this.#worker.on('error', (error) => this.#died(error.message));
+    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`));
+    this.ready = this.#waitFor('ready', ANSWER_MS);
+  }
+
+  /** @param {import('./worker.js').Order} order */
+  order(order) {
+    if (!this.isDead) this.#worker.postMessage(order);
+  }
+
+  async prepare() {
+    this.order({ type: 'prepare' });
+    await this.#waitFor('prepared', ANSWER_MS);
+  }
+
+  /** @param {number} nowUs */
+  async askForReport(nowUs) {
+    this.report = null;
+    this.#reports += 1;
+    this.order({ type: 'report', nowUs, number: this.#reports });
+    await this.#waitFor('report', ANSWER_MS);
+  }
+
+  /** @param {number} timeoutMs */
+  async drain(timeoutMs) {
+    this.order({ type: 'drain', timeoutMs });
+    await this.#waitFor('drained', timeoutMs + ANSWER_MS);
+  }
+
+  async close() {
+    this.#isClosing = true;
+    this.order({ type: 'close' });
+    await this.#waitFor('exit', HURRIED_MS);
+  }
+
+  /**
+   * @param {string} type
+   * @param {number} mostMs after which the worker is ended
+   * @returns {Promise<void>} ends also when the worker does
+   */
+  async #waitFor(type, mostMs) {
+    if (this.isDead) return;
+    const { now } = this.#options.stop;
+    const giveUp = () => {
+      this.#died('it did not answer');
+      this.#worker.terminate().catch(() => {});
+    };
+    let timer = setTimeout(giveUp, now.aborted ? HURRIED_MS : mostMs);
+    const hurry = () => {
+      clearTimeout(timer);
+      timer = setTimeout(giveUp, HURRIED_MS);
+    };
+    now.addEventListener('abort', hurry);
+    await new Promise((resolve) => this.#waiting.set(type, () => resolve(undefined)));
+    now.removeEventListener('abort', hurry);
+    clearTimeout(timer);
+  }
+
+  /** @param {import('./worker.js').Message} message */
+  #hear(message) {
+    const { stop, outputs } = this.#options;
+    if (message.type === 'samples') {
+      for (const sample of message.samples) for (const output of outputs) output.sample(sample);
+    } else if (message.type === 'block') {
+      this.#options.onBlock(message.block);
+    } else if (message.type === 'stop') {
+      const error = message.message === null ? undefined : new InternalError(message.message);
+      stop.request(message.reason, STOP_EXIT[message.reason], error);
+      // What it was asked for may be what it could not do.
+      if (message.reason === 'internal') this.#wakeAll();
+    } else if (message.type === 'report') {
+      this.state = message.state;
+      this.totals = message.report.totals;
+      if (message.number !== this.#reports) return; // that one is not waited for any more
+      this.report = message.report;
+      this.#wake('report');
+    } else {
+      this.#wake(message.type);
+    }
+  }
+
+  /** @param {string} type */
+  #wake(type) {
+    const resolve = this.#waiting.get(type);
+    this.#waiting.delete(type);
+    resolve?.();
+  }
+
+  #wakeAll() {
+    for (const type of [...this.#waiting.keys()]) this.#wake(type);
+  }
+
+  /** @param {string} words */
+  #died(words) {
+    if (this.isDead) return;
+    this.isDead = true;
+    this.report = null;
+    if (!this.#isClosing) {
+      const { stop, accounts } = this.#options;
+      for (const account of accounts.slice(this.first, this.first + this.count)) account.isLost = true;
+      const { index } = accounts[this.first].wallet;
+      const error = new InternalError(
+        `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`,
+      );
+      stop.request('worker_died', STOP_EXIT.internal, error);
+    }
+    this.#wakeAll();
+  }
+}

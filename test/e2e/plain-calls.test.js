@@ -1,0 +1,405 @@
+/** `--workload rpc`: plain calls, which need no wallets, no funds and no chain that mines. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { HANG_UP, serve } from '../helpers/endpoint.js';
+import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
+import { schemaErrors } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
+const STACK_TRACE = /\n +at .*:\d+:\d+/;
+
+/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+before(async () => {
+  anvil = await startAnvil();
+});
+
+/** @param {import('node:test').TestContext} t @param {string | null} rpc @param {string[]} more arguments */
+function calls(t, rpc, more) {
+  const TMPDIR = temporaryFolder(t);
+  t.after(() => endProcessesOf(TMPDIR));
+  const out = join(temporaryFolder(t), 'run.json');
+  const args = [
+    ...(rpc === null ? [] : ['--rpc', rpc]),
+    ...['-t', '4', '--workload', 'rpc', '--interval', '200ms', '--out', out, ...more],
+  ];
+  const options = { env: { TMPDIR }, timeoutMs: 20_000 };
+  return { TMPDIR, args, options, readRun: () => /** @type {RunFile} */ (readJson(out)) };
+}
+
+/** @param {number[]} values */
+const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
+
+/** @param {RunFile} run */
+const environmentOf = (run) => /** @type {any} */ (run.environment);
+
+/**
+ * What holds for every run of plain calls. assertRunFile() asks for transactions, which there are none of.
+ * @param {RunFile} run
+ */
+function assertCalls(run) {
+  assert.deepEqual(schemaErrors(run), []);
+  const { counts, failures, intervals, window, latency, generator, unmeasured } = run;
+  assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
+  assert.equal(counts.failed, sumOf(Object.values(failures)));
+  for (const name of /** @type {const} */ (['scheduled', 'started', 'verified', 'failed', 'timedOut', 'abandoned'])) {
+    assert.equal(sumOf(intervals.map((row) => row.counts[name])), counts[name], `${name} of all intervals`);
+  }
+  assert.equal(window.counts.started, counts.started);
+  assert.equal(window.counts.included, 0);
+  assert.equal(latency.total.count, counts.verified + counts.timedOut);
+  assert.equal(
+    latency.total.sumUs,
+    latency.timedOut.sumUs + sumOf(Object.values(latency.stages).map(({ sumUs }) => sumUs)),
+    'the stages add up to the latency',
+  );
+  assert.equal(latency.stages.inclusion.maxUs ?? 0, 0, 'nothing is waited for');
+  assert.equal(latency.stages.readBack.maxUs ?? 0, 0, 'nothing is read back');
+  assert.deepEqual(
+    Object.keys(generator.rpcCalls).filter((purpose) => purpose !== 'setup' && purpose !== 'load'),
+    [],
+  );
+  assert.equal(generator.presigned.used + generator.presigned.discarded, 0);
+  assert.equal(run.audit, null);
+  assert.match(unmeasured['/audit'], /plain calls/);
+  for (const name of ['signer', 'feeMode', 'inclusion', 'blockGasLimit', 'genesisHash']) {
+    assert.equal(environmentOf(run)[name], null, name);
+    assert.ok(unmeasured[`/environment/${name}`].length > 0, `${name} is null for a reason`);
+  }
+  assert.equal(generator.inclusionResolutionMs, null);
+  assert.ok(unmeasured['/generator/inclusionResolutionMs'].length > 0);
+}
+
+/** Nothing of a run is on the chain: no block, no transaction, no funds. */
+async function stateOfChain() {
+  return {
+    head: await anvil.rpc('eth_blockNumber'),
+    pool: await anvil.rpc('txpool_status'),
+    // Wallet 15 of the test mnemonic, which anvil does not fund by itself.
+    balance: await anvil.rpc('eth_getBalance', ['0xcd3B766CCDd6AE721141F452C550Ca635964ce71', 'latest']),
+    nonce: await anvil.rpc('eth_getTransactionCount', ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', 'latest']),
+  };
+}
+
+describe('--workload rpc', () => {
+  /** @type {Array<{name: string, more: string[], workers?: number}>} */
+  const table = [
+    { name: 'undici', more: ['--method', 'eth_blockNumber'] },
+    { name: 'tcp', more: ['--method', 'eth_blockNumber', '--transport', 'tcp'] },
+    { name: 'two workers', more: ['--method', 'eth_blockNumber', '--workers', '2'], workers: 2 },
+    {
+      name: 'two workers over tcp',
+      more: ['--method', 'eth_blockNumber', '--workers', '2', '--transport', 'tcp'],
+      workers: 2,
+    },
+    {
+      name: 'with parameters, from another offset',
+      more: ['--method', 'eth_getBlockByNumber', '--params', '["0x0", false]', '-o', '12'],
+    },
+  ];
+  for (const { name, more, workers = 1 } of table) {
+    test(`${name}: exit 0, all figures add up, nothing is left on the chain`, async (t) => {
+      const before = await stateOfChain();
+      const { args, options, readRun, TMPDIR } = calls(t, anvil.url, [...more, '-d', '600ms']);
+      const { code, stdout, stderr } = await runStress(args, options);
+      assert.equal(stderr, '');
+      assert.equal(code, 0);
+      assert.match(stdout, /; 4 users$/m);
+      assert.match(stdout, /^ {2}audit +none: plain calls/m);
+      assert.doesNotMatch(stdout, /wallets/);
+      const run = readRun();
+      assertCalls(run);
+      assert.equal(run.exitCode, 0);
+      assert.equal(run.end, 'duration');
+      assert.ok(run.counts.verified > 0);
+      assert.equal(run.counts.verified, run.counts.started);
+      assert.equal(run.generator.workers, workers);
+      assert.equal(run.generator.rpcCalls.load, run.counts.started);
+      assert.equal(run.generator.transport.requests, sumOf(Object.values(run.generator.rpcCalls)));
+      assert.equal(environmentOf(run).chainId, 31337);
+      assert.equal(run.intervals.length, 4);
+      assert.deepEqual(await stateOfChain(), before);
+      await assertNothingLeft(TMPDIR);
+    });
+  }
+
+  test('asks for what it was told to, as often as it says', async (t) => {
+    /** @type {Array<{method: string, params: unknown[]}>} */
+    const asked = [];
+    const endpoint = await serve((body) => {
+      const { id, method, params } = JSON.parse(body);
+      asked.push({ method, params });
+      return { body: JSON.stringify({ jsonrpc: '2.0', id, result: '0x7a69' }) };
+    });
+    const params = '["0x1", {"a": "\\"ü\\n"}, null, 1.5]';
+    const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'any_thing', '--params', params]);
+    const { code, stderr } = await runStress([...args, '-d', '300ms'], options);
+    assert.equal(code, 0, stderr);
+    const mine = asked.filter(({ method }) => method === 'any_thing');
+    assert.equal(mine.length, readRun().counts.started);
+    assert.ok(mine.length > 0);
+    for (const request of mine) assert.deepEqual(request.params, JSON.parse(params));
+    const others = new Set(asked.map(({ method }) => method).filter((method) => method !== 'any_thing'));
+    assert.deepEqual([...others].sort(), ['eth_chainId', 'web3_clientVersion']);
+  });
+
+  test('a result of null is an answer', async (t) => {
+    const { args, options, readRun } = calls(t, anvil.url, [
+      ...['--method', 'eth_getBlockByNumber', '--params', '["0xffffff", false]', '-d', '300ms'],
+    ]);
+    const { code, stderr } = await runStress(args, options);
+    assert.equal(code, 0, stderr);
+    assertCalls(readRun());
+  });
+
+  test('on the embedded chain, without a wallet', async (t) => {
+    const { args, options, readRun, TMPDIR } = calls(t, null, ['--method', 'eth_blockNumber', '-d', '500ms']);
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /funded/);
+    const run = readRun();
+    assertCalls(run);
+    assert.equal(environmentOf(run).embeddedChain, true);
+    assert.ok(run.counts.verified > 0);
+    await assertNothingLeft(TMPDIR);
+  });
+
+  for (const more of [[], ['--workers', '2']]) {
+    test(`a method that does not exist ${more.join(' ')}: rpc_error, exit 1, and no hot loop`, async (t) => {
+      const { args, options, readRun } = calls(t, anvil.url, ['--method', 'eth_nonsense', '-d', '1s', ...more]);
+      const { code, stdout, stderr } = await runStress(args, options);
+      assert.equal(code, 1, stderr);
+      const run = readRun();
+      assertCalls(run);
+      assert.equal(run.counts.verified, 0);
+      assert.deepEqual(Object.keys(run.failures), ['rpc_error']);
+      assert.equal(run.failures.rpc_error, run.counts.started);
+      // Pauses of 50, 100, 200, 400 ms ... for each of four users.
+      assert.ok(run.counts.started >= 8 && run.counts.started <= 24, `${run.counts.started} attempts in a second`);
+      assert.match(stdout, /rpc_error/);
+    });
+  }
+
+  test('SIGINT: drained, exit 130, a whole summary', async (t) => {
+    const { args, options, readRun, TMPDIR } = calls(t, anvil.url, ['--method', 'eth_blockNumber']);
+    const stress = spawnStress(args, options);
+    await stress.waitFor(INTERVAL_LINE);
+    stress.child.kill('SIGINT');
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+    assert.equal(stderr, '');
+    assert.match(stdout, /^Summary: interrupted/m);
+    const run = readRun();
+    assertCalls(run);
+    assert.equal(run.exitCode, 130);
+    assert.equal(run.counts.abandoned, 0);
+    assert.equal(run.counts.verified, run.counts.started);
+    await assertNothingLeft(TMPDIR);
+  });
+});
+
+describe('--workload rpc: what makes no sense is exit 64 and one line', () => {
+  /** @type {Array<[string, string[], RegExp]>} */
+  const table = [
+    ['no method', ['--workload', 'rpc'], /--method/],
+    ['a method for another workload', ['--method', 'eth_blockNumber'], /--method .*--workload rpc/],
+    ['parameters for another workload', ['--params', '[]'], /--params .*--workload rpc/],
+    ['a fixed id for another workload', ['--fixed-id', '1'], /--fixed-id .*--workload rpc/],
+    ['parameters that are no JSON', ['--workload', 'rpc', '--method', 'a', '--params', '[1'], /--params /],
+    ['parameters that are no array', ['--workload', 'rpc', '--method', 'a', '--params', '{"a":1}'], /--params /],
+    ['an id that is no number', ['--workload', 'rpc', '--method', 'a', '--fixed-id', 'x'], /--fixed-id /],
+  ];
+  for (const [name, args, words] of table) {
+    test(name, async (t) => {
+      const TMPDIR = temporaryFolder(t);
+      // Without --rpc: nothing may be started for a command line that makes no sense.
+      const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '300ms', ...args], { env: { TMPDIR } });
+      assert.equal(code, 64);
+      assert.match(stderr, /^stress: .*\n$/);
+      assert.match(stderr, words);
+      assert.equal(stdout, '');
+      await assertNothingLeft(TMPDIR);
+    });
+  }
+});
+
+describe('a server that answers a constant', () => {
+  /** @type {import('../helpers/endpoint.js').Endpoint} */
+  let constant;
+  before(async () => {
+    constant = await serve(() => ({ body: '{"jsonrpc":"2.0","id":1,"result":"0x1b4"}' }));
+  });
+
+  for (const more of [
+    ['--transport', 'undici'],
+    ['--transport', 'tcp'],
+    ['--workers', '2'],
+  ]) {
+    test(`--fixed-id 1 ${more.join(' ')}: exit 0`, async (t) => {
+      const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '--fixed-id', '1']);
+      const { code, stderr } = await runStress([...args, '-d', '400ms', ...more], options);
+      assert.equal(stderr, '');
+      assert.equal(code, 0);
+      const run = readRun();
+      assertCalls(run);
+      assert.ok(run.counts.verified > 0);
+      assert.equal(run.counts.verified, run.counts.started);
+    });
+
+    test(`without it ${more.join(' ')}: no answer has the id of its request, and nothing is verified`, async (t) => {
+      const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms']);
+      const { code, stderr } = await runStress([...args, ...more], options);
+      const run = readRun();
+      assertCalls(run);
+      assert.deepEqual(Object.keys(run.failures), ['protocol']);
+      assert.equal(run.counts.verified, 0);
+      assert.equal(code, 1, stderr);
+    });
+  }
+
+  test('another fixed id than the one it answers: nothing is verified', async (t) => {
+    const { args, options, readRun } = calls(t, constant.url, ['--method', 'a', '--fixed-id', '2', '-d', '300ms']);
+    const { code, stderr } = await runStress(args, options);
+    assert.equal(code, 1, stderr);
+    assert.deepEqual(Object.keys(readRun().failures), ['protocol']);
+  });
+});
+
+describe('--no-keep-alive', () => {
+  /** A server of its own, because connections are counted. @param {import('node:test').TestContext} t */
+  async function countingServer(t) {
+    const seen = { connections: 0, closedByClient: 0, headers: new Set() };
+    /** @type {import('node:http').RequestListener} */
+    const answer = (request, response) => {
+      seen.headers.add(request.headers.connection);
+      let body = '';
+      request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      request.on('end', () => respond(response, body));
+    };
+    /** @param {import('node:http').ServerResponse} response @param {string} body */
+    const respond = (response, body) => {
+      const text = JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: '0x7a69' });
+      // The server would keep the connection: it is for the client to close it.
+      response.shouldKeepAlive = true;
+      response.writeHead(200, { 'content-type': 'application/json', connection: 'keep-alive' }).end(text);
+    };
+    const server = createServer(answer);
+    server.keepAliveTimeout = 60_000;
+    server.on('connection', (socket) => {
+      seen.connections += 1;
+      let isEndedByUs = false;
+      socket.on('finish', () => (isEndedByUs = true));
+      socket.on('end', () => (seen.closedByClient += isEndedByUs ? 0 : 1));
+      socket.on('error', () => {});
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    return { url: `http://127.0.0.1:${port}`, seen };
+  }
+
+  for (const transport of ['undici', 'tcp']) {
+    test(`${transport}: a connection for each request, closed by us`, async (t) => {
+      const { url, seen } = await countingServer(t);
+      const { args, options, readRun } = calls(t, url, ['--method', 'eth_blockNumber', '-d', '400ms']);
+      const { code, stderr } = await runStress([...args, '--no-keep-alive', '--transport', transport], options);
+      assert.equal(code, 0, stderr);
+      const run = readRun();
+      assertCalls(run);
+      assert.ok(run.counts.verified > 0);
+      assert.equal(run.counts.failed, 0);
+      const { requests, connectionsOpened } = run.generator.transport;
+      assert.equal(connectionsOpened, requests);
+      assert.equal(seen.connections, connectionsOpened);
+      assert.equal(environmentOf(run).transport.keepAlive, false);
+      await sleep(100);
+      assert.equal(seen.closedByClient, seen.connections);
+      assert.deepEqual([...seen.headers], ['close']);
+    });
+
+    test(`${transport}, without it: connections are kept`, async (t) => {
+      const { url, seen } = await countingServer(t);
+      const { args, options, readRun } = calls(t, url, ['--method', 'eth_blockNumber', '-d', '400ms']);
+      const { code, stderr } = await runStress([...args, '--transport', transport], options);
+      assert.equal(code, 0, stderr);
+      const { requests, connectionsOpened } = readRun().generator.transport;
+      assert.equal(seen.connections, connectionsOpened);
+      assert.ok(connectionsOpened <= 8 && requests > 2 * connectionsOpened, `${connectionsOpened} for ${requests}`);
+      assert.ok(!seen.headers.has('close'));
+    });
+  }
+});
+
+describe('an endpoint that fails in the middle', () => {
+  const DOWN_MS = 1200;
+  /** @type {Array<[string, string, import('../helpers/endpoint.js').Answer | typeof HANG_UP, RegExp]>} */
+  const table = [
+    ['HTTP 503', 'undici', { status: 503, body: 'busy' }, /^protocol$/],
+    ['HTTP 503', 'tcp', { status: 503, body: 'busy' }, /^protocol$/],
+    ['a connection that is closed', 'undici', HANG_UP, /^transport_/],
+  ];
+  for (const [name, transport, failure, code] of table) {
+    test(`${name}, ${transport}: it is counted, not hammered, and used again when it is well`, async (t) => {
+      let isDown = false;
+      let askedWhileDown = 0;
+      const endpoint = await serve((body) => {
+        askedWhileDown += isDown ? 1 : 0;
+        if (isDown) return failure === HANG_UP ? HANG_UP : /** @type {any} */ (failure);
+        return { body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: '0x7a69' }) };
+      });
+      const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'eth_blockNumber']);
+      const stress = spawnStress([...args, '--transport', transport], options);
+      await stress.waitFor(INTERVAL_LINE);
+      isDown = true;
+      await sleep(DOWN_MS);
+      isDown = false;
+      // The longest pause that users may be in is 1.6 s by then.
+      await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +[\d,]+ +[1-9][\d.,]* .* 0$/m, 'now');
+      stress.child.kill('SIGINT');
+      const { code: exitCode, stdout, stderr } = await stress.done;
+      assert.equal(exitCode, 130, stderr);
+      assert.doesNotMatch(stdout + stderr, STACK_TRACE);
+      const run = readRun();
+      assertCalls(run);
+      assert.ok(run.counts.failed > 0);
+      for (const word of Object.keys(run.failures)) assert.match(word, code);
+      // Pauses of 50, 100, 200, 400, 800 ms for each of four users; a lost connection is tried three times.
+      assert.ok(askedWhileDown >= 4 && askedWhileDown <= 4 * 3 * 7, `${askedWhileDown} requests in ${DOWN_MS} ms`);
+      assert.ok(run.counts.failed <= 4 * 7, `${run.counts.failed} failures in ${DOWN_MS} ms`);
+      const firstFailed = run.intervals.findIndex((row) => row.counts.failed > 0);
+      assert.ok(
+        run.intervals.slice(firstFailed + 1).some((row) => row.counts.verified > 0),
+        'it goes on afterwards',
+      );
+    });
+  }
+
+  test('one that is gone for good, with a duration: exit 0, because there was an answer, and the failures', async (t) => {
+    const endpoint = await startAnvil();
+    after(endpoint.stop);
+    const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'eth_blockNumber', '-d', '1500ms']);
+    const stress = spawnStress(args, options);
+    await stress.waitFor(INTERVAL_LINE);
+    await endpoint.stop();
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /transport_/);
+    const run = readRun();
+    assertCalls(run);
+    assert.ok(run.counts.failed > 0 && run.counts.failed <= 4 * 7);
+  });
+});

@@ -1,0 +1,536 @@
+/** Several threads share a slice: what they did adds up as if one had done it, and however they end it is in order. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HDNodeWallet, Transaction } from 'ethers';
+import { startAnvil, startMiner } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { serveBetween } from '../helpers/endpoint.js';
+import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
+import { mutant } from '../helpers/mutant.js';
+import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** `-v`: wallet index, contract address, count. */
+const VERIFIED_LINE = /^(\d+) (0x[0-9a-fA-F]{40}) (\d+)$/gm;
+const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
+const EXACT = /audit +exact: (\d+) counters grew by ([\d,]+) = \2 verified \+ 0 included late/;
+const STACK_TRACE = /\n +at .*:\d+:\d+/;
+
+/** A second signal means "at once" only when it comes after the first one was seen to do something. */
+const SECOND_WISH_MS = 400;
+
+/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+
+/** A chain with a block for each transaction. @type {import('../helpers/anvil.js').Anvil} */
+let instant;
+/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+let paced;
+
+before(async () => {
+  [instant, paced] = await Promise.all([
+    startAnvil({ args: ['--accounts', '150'] }),
+    startAnvil({ args: ['--accounts', '150', '--block-time', '0.1'] }),
+  ]);
+});
+
+let nextIndex = 10;
+
+/** Each test has wallets of its own. @param {number} threads */
+function takeWallets(threads) {
+  const offset = nextIndex;
+  nextIndex += threads;
+  return offset;
+}
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {{rpc?: string, threads?: number, workers?: number | string, offset?: number, interval?: string, script?: string, more?: string[]}} given
+ */
+function fleet(t, given) {
+  const { rpc = paced.url, threads = 6, workers = 2, interval = '300ms', script, more = [] } = given;
+  const offset = given.offset ?? takeWallets(threads);
+  const TMPDIR = temporaryFolder(t);
+  t.after(() => endProcessesOf(TMPDIR));
+  const out = join(temporaryFolder(t), 'run.json');
+  const args = [
+    ...['--rpc', rpc, '-t', String(threads), '-o', String(offset), '--workers', String(workers)],
+    ...['--interval', interval, '--out', out, ...more],
+  ];
+  const options = { env: { TMPDIR }, timeoutMs: 20_000, ...(script === undefined ? {} : { script }) };
+  return { TMPDIR, offset, threads, args, options, readRun: () => /** @type {RunFile} */ (readJson(out)) };
+}
+
+/** @param {string} stdout @returns {Map<number, number[]>} the counts that -v says, by wallet */
+function countsSaid(stdout) {
+  /** @type {Map<number, number[]>} */
+  const said = new Map();
+  for (const [, index, , count] of stdout.matchAll(VERIFIED_LINE)) {
+    said.set(Number(index), [...(said.get(Number(index)) ?? []), Number(count)]);
+  }
+  return said;
+}
+
+/** @param {number[]} values */
+const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
+
+/** @param {RunFile} run */
+function auditOf(run) {
+  return run.audit ?? assert.fail(`there is no audit: ${run.unmeasured['/audit']}`);
+}
+
+/**
+ * Every wallet of the slice worked, -v said each increment once and in order, and all figures add up.
+ * @param {RunFile} run
+ * @param {string} stdout
+ * @param {{offset: number, threads: number}} slice
+ */
+function assertWhole(run, stdout, { offset, threads }) {
+  assertRunFile(run);
+  const { counts, intervals, latency } = run;
+  for (const name of /** @type {const} */ (['scheduled', 'started', 'verified', 'failed', 'timedOut', 'abandoned'])) {
+    assert.equal(sumOf(intervals.map((row) => row.counts[name])), counts[name], `${name} of all intervals`);
+  }
+  assert.equal(latency.total.count, counts.verified + counts.timedOut);
+  assert.equal(sumOf(intervals.map((row) => row.latency.count)), counts.verified);
+  assert.equal(auditOf(run).exact, true);
+  assert.equal(auditOf(run).effectsOnChain, String(counts.verified));
+
+  const said = countsSaid(stdout);
+  assert.deepEqual(
+    [...said.keys()].sort((a, b) => a - b),
+    Array.from({ length: threads }, (_, i) => offset + i),
+    'every wallet of the slice, and no other',
+  );
+  for (const [index, numbers] of said) {
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, i) => i + 1),
+      `each count of wallet ${index} is one more than the one before`,
+    );
+  }
+  assert.equal(sumOf([...said.values()].map(({ length }) => length)), counts.verified, 'a line for each, once');
+}
+
+describe('workers share the slice', { concurrency: 2 }, () => {
+  /** @type {Array<{workers: number, threads: number, transport: string, inclusion: string, chain: 'instant' | 'paced'}>} */
+  const table = [
+    { workers: 2, threads: 7, transport: 'undici', inclusion: 'blocks', chain: 'paced' },
+    { workers: 3, threads: 7, transport: 'tcp', inclusion: 'receipts', chain: 'paced' },
+    { workers: 2, threads: 10, transport: 'tcp', inclusion: 'blocks', chain: 'instant' },
+    { workers: 3, threads: 10, transport: 'undici', inclusion: 'receipts', chain: 'instant' },
+  ];
+  for (const { workers, threads, transport, inclusion, chain } of table) {
+    test(`--workers ${workers} -t ${threads}, ${transport}, ${inclusion}, ${chain} blocks`, async (t) => {
+      const { args, options, readRun, ...slice } = fleet(t, {
+        ...{ rpc: chain === 'instant' ? instant.url : paced.url, workers, threads },
+        more: ['-d', '900ms', '-v', '--transport', transport, '--inclusion', inclusion],
+      });
+      const { code, stdout, stderr } = await runStress(args, options);
+      assert.equal(stderr, '');
+      assert.equal(code, 0);
+      assert.match(stdout, EXACT);
+      const run = readRun();
+      assertWhole(run, stdout, slice);
+      const { generator, counts } = run;
+      assert.equal(run.exitCode, 0);
+      assert.equal(run.end, 'duration');
+      assert.equal(generator.workers, workers);
+      assert.ok(generator.transport.connectionsOpened > workers, 'each worker has connections of its own');
+      assert.ok(generator.presigned.used > 0, 'transactions are signed ahead in the workers');
+      assert.ok(generator.presigned.used + generator.presigned.discarded <= counts.started);
+      assert.ok(Number(generator.inclusionResolutionMs) > 0);
+      assert.equal(run.intervals.length, 4);
+      await assertNothingLeft(slice.TMPDIR);
+    });
+  }
+
+  test('-o 5: the slice begins at its offset', async (t) => {
+    const { args, options, readRun, ...slice } = fleet(t, { offset: 5, threads: 5, more: ['-d', '800ms', '-v'] });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /; wallets 5\.\.9 of /);
+    assertWhole(readRun(), stdout, slice);
+  });
+
+  test('without -v no increment is told of', async (t) => {
+    const { args, options } = fleet(t, { threads: 4, more: ['-d', '500ms'] });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 0, stderr);
+    assert.equal(countsSaid(stdout).size, 0);
+  });
+
+  test('--workers auto: one for every two cores, and no more than there are wallets', async (t) => {
+    const { args, options, readRun, ...slice } = fleet(t, { workers: 'auto', threads: 2, more: ['-d', '500ms', '-v'] });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 0, stderr);
+    const run = readRun();
+    const { cores } = /** @type {{cores: number}} */ (/** @type {unknown} */ (run.environment));
+    assert.equal(run.generator.workers, Math.max(1, Math.min(2, Math.floor(cores / 2))));
+    assertWhole(run, stdout, slice);
+  });
+
+  test('on the embedded chain', async (t) => {
+    const TMPDIR = temporaryFolder(t);
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-t', '5', '-o', '0', '--workers', '2', '-d', '800ms', '--interval', '300ms', '-v', '--out', out];
+    const { code, stdout, stderr } = await runStress(args, { env: { TMPDIR } });
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
+    const run = readJson(out);
+    assert.equal(run.generator.workers, 2);
+    assert.equal(run.environment.embeddedChain, true);
+    assertWhole(run, stdout, { offset: 0, threads: 5 });
+    await assertNothingLeft(TMPDIR);
+  });
+
+  for (const [name, args, words] of /** @type {Array<[string, string[], RegExp]>} */ ([
+    ['more workers than wallets', ['--workers', '5', '-t', '4'], /--workers 5 .*-t 4/],
+    [
+      'more workers than connections',
+      ['--workers', '3', '-t', '9', '--connections', '2'],
+      /--workers 3 .*--connections 2/,
+    ],
+  ])) {
+    test(`${name}: exit 64, one line`, async () => {
+      const { code, stdout, stderr } = await runStress(['--rpc', paced.url, ...args, '-d', '500ms']);
+      assert.equal(code, 64);
+      assert.match(stderr, /^stress: .*\n$/);
+      assert.match(stderr, words);
+      assert.equal(stdout, '');
+    });
+  }
+});
+
+describe('workers are asked to end', { concurrency: 2 }, () => {
+  for (const times of [1, 2]) {
+    test(`SIGINT ${times === 1 ? 'once' : 'twice, as from a terminal under npm'}: drained, exact, exit 130`, async (t) => {
+      const { args, options, readRun, ...slice } = fleet(t, { more: ['-v'] });
+      const stress = spawnStress(args, options);
+      await stress.waitFor(INTERVAL_LINE);
+      for (let i = 0; i < times; i += 1) stress.child.kill('SIGINT');
+      const { code, stdout, stderr } = await stress.done;
+      assert.equal(code, 130, stderr);
+      assert.equal(stderr, '');
+      assert.match(stdout, /^Summary: interrupted/m);
+      assert.match(stdout, EXACT);
+      const run = readRun();
+      assert.equal(run.end, 'interrupted');
+      assert.equal(run.exitCode, 130);
+      assert.equal(run.counts.verified, run.counts.started, 'what was in flight was drained');
+      assertWhole(run, stdout, slice);
+      await assertNothingLeft(slice.TMPDIR);
+    });
+  }
+
+  test('a second SIGINT during a drain ends at once with what is known of all workers', async (t) => {
+    const anvil = await startAnvil({ args: ['--no-mining'] });
+    t.after(anvil.stop);
+    const miner = startMiner(anvil);
+    const { args, options, readRun, TMPDIR } = fleet(t, {
+      ...{ rpc: anvil.url, offset: 0, threads: 5, more: ['-v'] },
+    });
+    const stress = spawnStress(args, options);
+    await stress.waitFor(/^\d 0x\w{40} 2$/m);
+    await miner.pause();
+    while (Number((await anvil.rpc('txpool_status')).pending) < 5) await sleep(20);
+    stress.child.kill('SIGINT');
+    // Without a block the drain cannot end by itself.
+    await sleep(SECOND_WISH_MS);
+    assert.doesNotMatch(stress.output().stdout, /Summary/);
+    const askedAtMs = Date.now();
+    stress.child.kill('SIGINT');
+    const { code, stdout, stderr } = await stress.done;
+    assert.ok(Date.now() - askedAtMs < 5000, 'at once');
+    assert.equal(code, 130, stderr);
+    assert.equal(stderr, '');
+    assert.match(stdout, /audit +none: ended at once, on request/);
+    const run = readRun();
+    assert.deepEqual(schemaErrors(run), []);
+    assert.equal(run.counts.abandoned, 5);
+    assert.equal(run.counts.verified + 5, run.counts.started);
+    assert.equal(run.audit, null);
+    await assertNothingLeft(TMPDIR);
+  });
+
+  test('the endpoint goes away: the run ends by itself with exit 69 and a summary', async (t) => {
+    const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
+    t.after(anvil.stop);
+    const { args, options, readRun, TMPDIR } = fleet(t, {
+      ...{ rpc: anvil.url, offset: 0, threads: 5 },
+      more: ['-d', '1m', '--tx-timeout', '1s', '--drain-timeout', '1s', '--request-timeout', '1s'],
+    });
+    const stress = spawnStress(args, options);
+    await stress.waitFor(INTERVAL_LINE);
+    const goneAtMs = Date.now();
+    await anvil.stop();
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 69, stderr);
+    assert.ok(Date.now() - goneAtMs < 10_000);
+    assert.match(stderr, /has not answered for \d+ s|connection refused/);
+    assert.doesNotMatch(stderr, STACK_TRACE);
+    // After --tx-timeout both are known at once: that nobody answers, and that all wallets are stuck.
+    assert.match(stdout, /^Summary: ended because (the endpoint was lost|no wallet was left)/m);
+    const run = readRun();
+    assert.deepEqual(schemaErrors(run), []);
+    assert.ok(['endpoint_lost', 'no_wallets'].includes(run.end), run.end);
+    assert.equal(run.exitCode, 69);
+    assert.ok(run.counts.verified > 0 && run.counts.timedOut + run.counts.failed + run.counts.abandoned > 0);
+    await assertNothingLeft(TMPDIR);
+  });
+});
+
+const WORKER = 'src/run/worker.js';
+const WORKER_STARTS = '  const clock = createClock();\n';
+const RECORDER = 'src/metrics/recorder.js';
+const ADD = '  add(sample) {\n';
+
+/** The worker of the part that begins with this wallet dies after a while. @param {number} index @param {number} [afterMs] */
+function deadly(index, afterMs = 700) {
+  return {
+    ...{ file: WORKER, find: WORKER_STARTS },
+    replace: `${WORKER_STARTS}  if (wallets[0].index === ${index}) setTimeout(() => { throw new Error('planted'); }, ${afterMs});\n`,
+  };
+}
+
+describe('a worker that fails', { concurrency: 2 }, () => {
+  test('dies: exit 70, its wallets are named, all the rest is verified, nobody is accused', async (t) => {
+    const offset = takeWallets(6);
+    const script = mutant(t, [deadly(offset + 3)]);
+    const { args, options, readRun, TMPDIR } = fleet(t, {
+      ...{ offset, script },
+      more: ['-d', '1m', '--drain-timeout', '2s', '-v'],
+    });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 70, stderr);
+    assert.match(stderr, /^ERROR: .*\n$/, 'one line');
+    assert.match(stderr, new RegExp(`the worker of wallets ${offset + 3}\\.\\.${offset + 5} died \\(planted\\)`));
+    assert.doesNotMatch(stderr + stdout, /another sender|not ours/);
+    assert.match(stdout, /^ {2}latency ms/m);
+    const run = readRun();
+    assert.equal(run.exitCode, 70);
+    const audit = auditOf(run);
+    assert.deepEqual(audit.foreign, []);
+    assert.ok(audit.mismatches.every(({ walletIndex }) => walletIndex >= offset + 3));
+    const said = countsSaid(stdout);
+    for (const index of [offset, offset + 1, offset + 2]) {
+      const counts = said.get(index) ?? assert.fail(`wallet ${index} of the other worker has done nothing`);
+      assert.deepEqual(
+        counts,
+        counts.map((_, i) => i + 1),
+      );
+    }
+    // What the dead one said after its last report is not in the figures.
+    const living = [...said].filter(([index]) => index < offset + 3);
+    assert.ok(run.counts.verified >= sumOf(living.map(([, { length }]) => length)));
+    for (const name of /** @type {const} */ (['started', 'verified', 'failed'])) {
+      assert.equal(sumOf(run.intervals.map((row) => row.counts[name])), run.counts[name], `${name} of all intervals`);
+    }
+    await assertNothingLeft(TMPDIR);
+
+    await t.test('the run file and the summary have words for it', () => {
+      assert.equal(run.end, 'worker_died');
+      assert.deepEqual(schemaErrors(run), []);
+      assert.doesNotMatch(stdout, /^Summary: worker_died/m);
+      assert.match(stdout, /^Summary: ended /m);
+    });
+  });
+
+  test('dies before it is ready: exit 70, the other one works on until the end', async (t) => {
+    const offset = takeWallets(4);
+    const script = mutant(t, [
+      {
+        ...{ file: WORKER, find: WORKER_STARTS },
+        replace: `${WORKER_STARTS}  if (wallets[0].index === ${offset}) throw new Error('planted');\n`,
+      },
+    ]);
+    const { args, options, readRun, TMPDIR } = fleet(t, { offset, threads: 4, script, more: ['-d', '5s'] });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 70, stderr);
+    assert.match(
+      stderr,
+      new RegExp(`^ERROR: the worker of wallets ${offset}\\.\\.${offset + 1} died \\(planted\\).*\\n$`),
+    );
+    assert.doesNotMatch(stderr + stdout, STACK_TRACE);
+    assert.match(stdout, /^Summary: /m);
+    assert.equal(readRun().exitCode, 70);
+    await assertNothingLeft(TMPDIR);
+  });
+
+  test('all of them die: exit 70, a line for each, a summary', async (t) => {
+    const offset = takeWallets(4);
+    const script = mutant(t, [deadly(offset), { ...deadly(offset + 2), find: '  /** @param {Message} message */\n' }]);
+    const { args, options, readRun, TMPDIR } = fleet(t, { offset, threads: 4, script, more: ['-d', '1m'] });
+    const { code, stdout, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
+    assert.equal(code, 70, stderr);
+    assert.match(stderr, new RegExp(`wallets ${offset}\\.\\.${offset + 1} died`));
+    assert.match(stderr, new RegExp(`wallets ${offset + 2}\\.\\.${offset + 3} died`));
+    assert.doesNotMatch(stderr + stdout, STACK_TRACE);
+    assert.match(stdout, /^Summary: /m);
+    assert.equal(readRun().exitCode, 70);
+    await assertNothingLeft(TMPDIR);
+  });
+
+  test('its engine cannot be made: exit 70, and nobody waits for it', async (t) => {
+    const offset = takeWallets(4);
+    const script = mutant(t, [
+      {
+        ...{ file: WORKER, find: '  const engine = new Engine(options);\n' },
+        replace: `  if (wallets[0].index === ${offset + 2}) throw new Error('planted');\n  const engine = new Engine(options);\n`,
+      },
+    ]);
+    const { args, options, readRun } = fleet(t, { offset, threads: 4, script, more: ['-d', '2s'] });
+    const { code, stderr } = await runStress(args, { ...options, timeoutMs: 8000 });
+    assert.equal(code, 70, stderr);
+    assert.match(stderr, /planted/);
+    assert.equal(readRun().exitCode, 70);
+  });
+
+  test('conservation is broken in it: exit 70 and the wallet', async (t) => {
+    const offset = takeWallets(6);
+    const victim = offset + 4;
+    const script = mutant(t, [
+      {
+        ...{ file: RECORDER, find: ADD },
+        replace: `${ADD}    if (sample.walletIndex === ${victim} && !this.done) return void (this.done = true);\n`,
+      },
+    ]);
+    const { args, options, readRun, TMPDIR } = fleet(t, { offset, script, more: ['-d', '1m'] });
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 70, stderr);
+    assert.match(stderr, new RegExp(`conservation is broken for wallet ${victim}:`));
+    assert.doesNotMatch(stderr, /another sender|died/);
+    assert.doesNotMatch(stderr, STACK_TRACE);
+    assert.match(stdout, /^Summary: ended by a bug of stress/m);
+    const run = readRun();
+    assert.deepEqual(schemaErrors(run), []);
+    assert.equal(run.end, 'internal');
+    assert.equal(run.exitCode, 70);
+    assert.deepEqual(
+      auditOf(run).mismatches.map(({ walletIndex }) => walletIndex),
+      [victim],
+    );
+    await assertNothingLeft(TMPDIR);
+  });
+
+  test('an exception when a sample is counted: exit 70 with its words, and no interval is lost', async (t) => {
+    const offset = takeWallets(4);
+    const script = mutant(t, [
+      {
+        ...{ file: RECORDER, find: ADD },
+        replace: `${ADD}    if (sample.walletIndex === ${offset} && this.counts.verified >= 5) throw new Error('planted');\n`,
+      },
+    ]);
+    const { args, options, readRun } = fleet(t, { offset, threads: 4, script, more: ['-d', '1m'] });
+    const { code, stdout, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
+    assert.equal(code, 70, stderr);
+    assert.match(stderr, /planted/);
+    assert.doesNotMatch(stderr, STACK_TRACE);
+    assert.match(stdout, /^Summary: ended by a bug of stress/m);
+    const run = readRun();
+    for (const name of /** @type {const} */ (['started', 'verified'])) {
+      assert.equal(sumOf(run.intervals.map((row) => row.counts[name])), run.counts[name], `${name} of all intervals`);
+    }
+  });
+});
+
+const DEV_WALLETS = HDNodeWallet.fromPhrase(
+  'test test test test test test test test test test test junk',
+  undefined,
+  "m/44'/60'/0'/0",
+);
+
+/** Far more than the run offers. */
+const FEE = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
+
+/** @param {import('../helpers/anvil.js').Anvil} anvil @param {number} index of the wallet @returns {Promise<string>} the hash */
+async function sendFrom(anvil, index) {
+  const wallet = DEV_WALLETS.deriveChild(index);
+  const nonce = Number(await anvil.rpc('eth_getTransactionCount', [wallet.address, 'pending']));
+  const transfer = { to: `0x${'12'.repeat(20)}`, value: 1n, gasLimit: 21_000n };
+  const raw = await wallet.signTransaction({ type: 2, chainId: 31337, nonce, ...FEE, ...transfer });
+  return anvil.rpc('eth_sendRawTransaction', [raw]);
+}
+
+describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
+  test('somebody else, from one of the second worker: exit 76, the wallet by its own index', async (t) => {
+    const anvil = await startAnvil({ args: ['--no-mining', '--accounts', '20'] });
+    const miner = startMiner(anvil);
+    t.after(async () => {
+      await miner.pause();
+      await anvil.stop();
+    });
+    const offset = 11;
+    const { args, options, readRun, TMPDIR } = fleet(t, {
+      ...{ rpc: anvil.url, offset, threads: 5, more: ['-v', '-d', '20s'] },
+    });
+    const stress = spawnStress(args, options);
+    await stress.waitFor(/^15 0x\w{40} 3$/m);
+    await miner.pause();
+    while (Number((await anvil.rpc('txpool_status')).pending) < 5) await sleep(20);
+    const hash = await sendFrom(anvil, 15);
+    miner.resume();
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 76, stderr);
+    assert.match(
+      stderr,
+      new RegExp(`another sender uses wallets? 15: transaction ${hash} \\(wallet 15, nonce \\d+\\)`),
+    );
+    assert.match(stdout, /^ {2}audit +NOT EXACT/m);
+    const run = readRun();
+    assertRunFile(run);
+    assert.equal(run.end, 'foreign_sender', 'found while running, not at the end');
+    const audit = auditOf(run);
+    assert.deepEqual(
+      audit.foreign.map((foreign) => [foreign.walletIndex, foreign.hash]),
+      [[15, hash]],
+    );
+    assert.deepEqual(
+      audit.mismatches.map(({ walletIndex }) => walletIndex),
+      [15],
+    );
+    await assertNothingLeft(TMPDIR);
+  });
+
+  test('the worker itself, before it died: what it sent last is no proof of another sender', async (t) => {
+    const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
+    t.after(anvil.stop);
+    const mine = DEV_WALLETS.deriveChild(2).address.slice(2).toLowerCase();
+    let isRefused = false;
+    // The node refuses the second worker's only wallet for a while, and takes what it sends later for the same nonce.
+    const endpoint = await serveBetween(anvil.url, ({ method, params }) => {
+      if (method !== 'eth_sendRawTransaction' || !isRefused) return null;
+      return senders(params[0]) === mine ? { error: { code: -32000, message: 'rejected, for a while' } } : null;
+    });
+    const script = mutant(t, [
+      deadly(2, 3000),
+      {
+        // Another fee makes another hash of the same nonce, as a base fee that moves would.
+        ...{ file: 'src/run/presigner.js', find: '    return wallet.sign({ chainId, nonce, fee, call:' },
+        replace:
+          '    fee = { ...fee, maxPriorityFeePerGasWei: 1n + BigInt((this.times = (this.times ?? 0) + 1)) };\n    return wallet.sign({ chainId, nonce, fee, call:',
+      },
+    ]);
+    const { args, options, readRun } = fleet(t, {
+      ...{ rpc: endpoint.url, offset: 0, threads: 3, interval: '1500ms', script },
+      more: ['-d', '1m', '--drain-timeout', '1s'],
+    });
+    const stress = spawnStress(args, options);
+    await stress.waitFor(/wallets 0\.\.2 of/);
+    await sleep(1200);
+    isRefused = true;
+    await stress.waitFor(/^ +1\.5 s /m);
+    isRefused = false;
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 70, stderr);
+    const { audit } = readRun();
+    assert.deepEqual(audit?.foreign, []);
+    assert.doesNotMatch(stderr + stdout, /another sender|not ours/);
+  });
+});
+
+/** Who has signed a transaction. @param {string} raw */
+function senders(raw) {
+  return Transaction.from(raw).from?.slice(2).toLowerCase();
+}

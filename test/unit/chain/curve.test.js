@@ -1,0 +1,143 @@
+/** Native code derives keys and addresses where it can, so it is held to ethers, and both to the standards. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { HDNodeWallet, computeAddress, getAddress } from 'ethers';
+import fc from 'fast-check';
+import { createCurve, createNativeCurve, ethersCurve } from '../../../src/chain/curve.js';
+
+const SEED = 32;
+const RUNS = 300;
+const LAST_INDEX = 2 ** 31 - 1;
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+const native = createNativeCurve();
+/** @type {Array<readonly [string, import('../../../src/chain/curve.js').Curve]>} */
+const curves = [['ethers', ethersCurve], ...(native === null ? [] : [/** @type {const} */ (['native', native])])];
+
+/** @param {bigint} key */
+const bytesOf = (key) => Buffer.from(key.toString(16).padStart(64, '0'), 'hex');
+/** @param {Uint8Array} bytes */
+const hexOf = (bytes) => `0x${Buffer.from(bytes).toString('hex')}`;
+
+const keys = fc.oneof(
+  { weight: 20, arbitrary: fc.bigInt({ min: 1n, max: ORDER - 1n }) },
+  { weight: 1, arbitrary: fc.constantFrom(1n, 2n, 255n, 2n ** 128n, ORDER - 1n) },
+);
+const indexes = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: LAST_INDEX }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, LAST_INDEX) },
+);
+
+/** Chain m/0H of test vector 1 of BIP-32 and those below it, and chain m of test vector 2. */
+const BIP_32 = [
+  {
+    parent:
+      'xprv9uHRZZhk6KAJC1avXpDAp4MDc3sQKNxDiPvvkX8Br5ngLNv1TxvUxt4cV1rGL5hj6KCesnDYUhd7oWgT11eZG7XnxHrnYeSvkzY7d2bhkJ7',
+    index: 1,
+    child:
+      'xprv9wTYmMFdV23N2TdNG573QoEsfRrWKQgWeibmLntzniatZvR9BmLnvSxqu53Kw1UmYPxLgboyZQaXwTCg8MSY3H2EU4pWcQDnRnrVA1xe8fs',
+  },
+  {
+    parent:
+      'xprv9z4pot5VBttmtdRTWfWQmoH1taj2axGVzFqSb8C9xaxKymcFzXBDptWmT7FwuEzG3ryjH4ktypQSAewRiNMjANTtpgP4mLTj34bhnZX7UiM',
+    index: 2,
+    child:
+      'xprvA2JDeKCSNNZky6uBCviVfJSKyQ1mDYahRjijr5idH2WwLsEd4Hsb2Tyh8RfQMuPh7f7RtyzTtdrbdqqsunu5Mm3wDvUAKRHSC34sJ7in334',
+  },
+  {
+    parent:
+      'xprv9s21ZrQH143K31xYSDQpPDxsXRTUcvj2iNHm5NUtrGiGG5e2DtALGdso3pGz6ssrdK4PFmM8NSpSBHNqPqm55Qn3LqFtT2emdEXVYsCzC2U',
+    index: 0,
+    child:
+      'xprv9vHkqa6EV4sPZHYqZznhT2NPtPCjKuDKGY38FBWLvgaDx45zo9WQRUT3dKYnjwih2yJD9mkrocEZXo1ex8G81dwSM1fwqWpWkeS3v86pgKt',
+  },
+];
+
+/** @param {string} extendedKey */
+function nodeOf(extendedKey) {
+  const node = HDNodeWallet.fromExtendedKey(extendedKey);
+  return node instanceof HDNodeWallet ? node : assert.fail('it is a private one');
+}
+
+for (const [name, curve] of curves) {
+  describe(`curve of ${name}`, () => {
+    for (const { parent, index, child } of BIP_32) {
+      it(`BIP-32: child ${index} of ${parent.slice(0, 12)}...`, () => {
+        const { privateKey, address } = curve.child(nodeOf(parent), index);
+        assert.equal(hexOf(privateKey), nodeOf(child).privateKey);
+        assert.equal(address, nodeOf(child).address);
+      });
+    }
+
+    it('addresses that everybody knows, with their checksum', () => {
+      const known = [
+        [1n, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'],
+        [
+          0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80n,
+          '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+        ],
+      ];
+      for (const [key, address] of known) assert.equal(curve.addressOf(bytesOf(BigInt(key))), address);
+    });
+
+    it('the test mnemonic: its first and its last wallet', () => {
+      const parent = HDNodeWallet.fromPhrase(
+        'test test test test test test test test test test test junk',
+        undefined,
+        "m/44'/60'/0'/0",
+      );
+      assert.equal(curve.child(parent, 0).address, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
+      assert.equal(curve.child(parent, 1).address, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8');
+      assert.equal(curve.child(parent, LAST_INDEX).address, parent.deriveChild(LAST_INDEX).address);
+    });
+
+    it('a key of its own for each call: what is done with one does not change the next', () => {
+      const parent = nodeOf(BIP_32[0].parent);
+      const first = curve.child(parent, 7).privateKey;
+      const copy = hexOf(first);
+      first.fill(0);
+      assert.equal(hexOf(curve.child(parent, 7).privateKey), copy);
+      assert.equal(parent.privateKey, nodeOf(BIP_32[0].parent).privateKey, 'nor the parent');
+    });
+  });
+}
+
+describe('the native curve', () => {
+  it('is there on this platform, and is the one that is chosen', (t) => {
+    if (native === null) return t.skip(`no binary of secp256k1 for ${process.platform} ${process.arch}`);
+    assert.notEqual(createCurve(), ethersCurve);
+  });
+
+  it('gives the addresses of ethers', (t) => {
+    if (native === null) return t.skip('there is none');
+    fc.assert(
+      fc.property(keys, (key) => {
+        const address = native.addressOf(bytesOf(key));
+        assert.equal(address, computeAddress(hexOf(bytesOf(key))));
+        assert.equal(address, getAddress(address.toLowerCase()), 'with its checksum');
+      }),
+      { seed: SEED, numRuns: RUNS },
+    );
+  });
+
+  it('gives the children of ethers', (t) => {
+    if (native === null) return t.skip('there is none');
+    const seeds = fc.uint8Array({ minLength: 16, maxLength: 64 });
+    let withZero = 0;
+    fc.assert(
+      fc.property(seeds, indexes, (seed, index) => {
+        const parent = HDNodeWallet.fromSeed(seed);
+        if (parent.privateKey.startsWith('0x00')) withZero += 1;
+        const child = native.child(parent, index);
+        const expected = parent.deriveChild(index);
+        assert.equal(hexOf(child.privateKey), expected.privateKey);
+        assert.equal(child.privateKey.length, 32);
+        assert.equal(child.address, expected.address);
+        if (expected.privateKey.startsWith('0x00')) withZero += 1;
+      }),
+      { seed: SEED, numRuns: RUNS },
+    );
+    // One key in 256 starts with a zero byte, which must not be lost: they must have been among them.
+    assert.ok(withZero > 0, 'none came up: choose another seed');
+  });
+});

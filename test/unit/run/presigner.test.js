@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Transaction } from 'ethers';
+import { createFees } from '../../../src/chain/fees.js';
+import { createEthersSigner } from '../../../src/chain/signer.js';
+import { Wallet } from '../../../src/chain/wallets.js';
+import { Account } from '../../../src/run/account.js';
+import { Presigner } from '../../../src/run/presigner.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+const CHAIN_ID = 31_337;
+const GWEI = 10n ** 9n;
+/** A turn of src/run/presigner.js lasts for a millisecond, so that this many signatures fit into one. */
+const PER_TURN = 4;
+const SIGNATURE_US = 250;
+
+const ethersSigner = await createEthersSigner();
+
+/** @param {{legacy?: boolean, wallets?: number}} [options] */
+function setUp({ legacy = false, wallets = 1 } = {}) {
+  let signatures = 0;
+  /** @type {import('../../../src/chain/signer.js').Signer} */
+  const signer = {
+    ...ethersSigner,
+    sign: (digest, privateKey) => {
+      signatures += 1;
+      return ethersSigner.sign(digest, privateKey);
+    },
+  };
+  // Nothing but signing takes time.
+  const clock = { ...createFakeClock(), nowUs: () => signatures * SIGNATURE_US };
+  const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei: null });
+  const call = { to: `0x${'c0'.repeat(20)}`, data: '0xd09de08a', value: 0n, gasLimit: 50_000n };
+  const workload = /** @type {import('../../../src/workload/index.js').TransactionWorkload} */ (
+    /** @type {unknown} */ ({ kind: 'transaction', next: () => call })
+  );
+  const accounts = Array.from(
+    { length: wallets },
+    (_, i) => new Account(i, new Wallet(i, `0x${(i + 1).toString(16).padStart(64, '0')}`)),
+  );
+  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID });
+  return { presigner, fees, accounts, account: accounts[0], signatures: () => signatures };
+}
+
+describe('Presigner', () => {
+  it('signs in a later turn of the event loop, and what is signed is used', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    assert.equal(signatures(), 0, 'not while the answer is handled');
+    await Promise.resolve();
+    assert.equal(signatures(), 0, 'nor in its microtasks');
+    await turn();
+    assert.equal(signatures(), 1);
+    const ahead = account.ahead?.signed;
+    assert.equal(presigner.sign(account, 5), ahead);
+    assert.equal(signatures(), 1, 'nothing is left to sign when it is due');
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('is never used twice', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    presigner.sign(account, 5);
+    presigner.sign(account, 5);
+    assert.equal(signatures(), 2);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('gives the bytes that signing at once gives', async () => {
+    for (const legacy of [false, true]) {
+      const { presigner, account } = setUp({ legacy });
+      const atOnce = presigner.sign(account, 9);
+      presigner.signLater(account, 9);
+      await turn();
+      const ahead = presigner.sign(account, 9);
+      assert.deepEqual(ahead, atOnce);
+      assert.equal(presigner.stats.used, 1);
+      const { nonce, chainId, from, hash, type } = Transaction.from(ahead.raw);
+      assert.deepEqual([nonce, chainId, from, hash], [9, BigInt(CHAIN_ID), account.wallet.address, ahead.hash]);
+      assert.equal(type, legacy ? 0 : 2);
+    }
+  });
+
+  it('with another nonce it is thrown away', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    const { raw } = presigner.sign(account, 4);
+    assert.equal(Transaction.from(raw).nonce, 4);
+    assert.equal(signatures(), 2);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
+    assert.equal(account.ahead, null);
+    presigner.sign(account, 5);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 }, 'what was thrown away does not come back');
+  });
+
+  it('with a fee that no longer holds it is thrown away, and the new fee is offered', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    fees.observe(2n * GWEI);
+    const { raw } = presigner.sign(account, 5);
+    assert.equal(Transaction.from(raw).maxFeePerGas, 10n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
+  });
+
+  it('with a fee that still holds it is used as it is', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    fees.observe((GWEI * 5n) / 4n);
+    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 5n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('offers the fee of the moment in which it is signed', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    fees.observe(2n * GWEI);
+    await turn();
+    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 10n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('what is due before there was time for it is signed once', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    presigner.sign(account, 5);
+    for (let i = 0; i < 3; i += 1) await turn();
+    assert.equal(signatures(), 1);
+    assert.equal(account.ahead, null, 'nothing is signed for a nonce that is used');
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 0 });
+  });
+
+  it('asked for twice, it is signed once, for the nonce asked for last', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    presigner.signLater(account, 6);
+    await turn();
+    await turn();
+    assert.equal(signatures(), 1);
+    assert.equal(account.ahead?.nonce, 6);
+  });
+
+  it('many wallets: a few in each turn, each once, in the order they came', async () => {
+    const wallets = 10;
+    const { presigner, accounts, signatures } = setUp({ wallets });
+    for (const account of accounts) presigner.signLater(account, account.position);
+    for (let done = 0; done < wallets;) {
+      await turn();
+      done = Math.min(wallets, done + PER_TURN);
+      assert.equal(signatures(), done);
+      assert.deepEqual(
+        accounts.map(({ ahead }) => ahead?.nonce),
+        accounts.map(({ position }) => (position < done ? position : undefined)),
+      );
+    }
+    await turn();
+    assert.equal(signatures(), wallets);
+    for (const account of accounts) {
+      const { from } = Transaction.from(presigner.sign(account, account.position).raw);
+      assert.equal(from, account.wallet.address, 'each with its own key');
+    }
+    assert.equal(presigner.stats.used, wallets);
+  });
+
+  it('a wallet that comes while others are signed waits for its turn as they do', async () => {
+    const { presigner, accounts, signatures } = setUp({ wallets: 6 });
+    for (const account of accounts.slice(0, 5)) presigner.signLater(account, 1);
+    await turn();
+    presigner.signLater(accounts[5], 1);
+    await turn();
+    assert.equal(signatures(), 6);
+    assert.ok(accounts.every(({ ahead }) => ahead !== null));
+  });
+
+  it('no more are signed in a turn when what was wanted first was due before', async () => {
+    const { presigner, accounts, signatures } = setUp({ wallets: 2 * PER_TURN + 1 });
+    presigner.signLater(accounts[0], 1);
+    presigner.sign(accounts[0], 1);
+    const signedAtOnce = signatures();
+    for (const account of accounts.slice(1)) presigner.signLater(account, 1);
+    await turn();
+    assert.equal(signatures() - signedAtOnce, PER_TURN);
+  });
+});
