@@ -51,7 +51,6 @@ export async function startFleet(options) {
     },
     start: (fromUs, toUs) => {
       startUs = fromUs;
-      shared.take(true);
       for (const part of parts) part.order({ type: 'start', startUs, endUs: toUs });
     },
     report: async (nowUs) => {

@@ -53,6 +53,7 @@ async function reportUntilStopped({ config, clock, stop, reporter, crew }) {
     const isLast = durationMs !== null && k * intervalMs >= durationMs;
     await clock.sleep(isLast ? LONG_MS : Math.max(0, (dueUs - clock.nowUs()) / 1000), stop.drain);
     if (stop.drain.aborted) break;
+    if (durationMs !== null && clock.nowUs() >= startUs + durationMs * 1000) continue; // so late that the last one is due
     const silence = await report('load', { stop, reporter, crew }, clock.nowUs());
     if (silence !== null && silence.silentMs > txTimeoutMs) {
       const words = `the endpoint has not answered for ${Math.round(silence.silentMs / 1000)} s: ${silence.words}`;

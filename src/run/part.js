@@ -110,13 +110,11 @@ export class Part {
     } else if (message.type === 'stop') {
       const error = message.message === null ? undefined : new InternalError(message.message);
       stop.request(message.reason, STOP_EXIT[message.reason], error);
-      // What it was asked for may be what it could not do.
-      if (message.reason === 'internal') this.#wakeAll();
     } else if (message.type === 'report') {
-      this.state = message.state;
-      this.totals = message.report.totals;
+      this.state = message.made?.state ?? this.state;
+      this.totals = message.made?.report.totals ?? this.totals;
       if (message.number !== this.#reports) return; // that one is not waited for any more
-      this.report = message.report;
+      this.report = message.made?.report ?? null;
       this.#wake('report');
     } else {
       this.#wake(message.type);

@@ -20,7 +20,7 @@
  * @property {import('./engine.js').EngineStats} stats
  * @property {import('./crew.js').ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, report: import('./engine.js').EngineReport, state: State} | {type: 'drained'} | {type: 'block', block: import('../inclusion/index.js').Block} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'drained'} | {type: 'block', block: import('../inclusion/index.js').Block} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -74,24 +74,24 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
+    tellSamples();
+    let made = null;
     try {
-      tellSamples();
-      const made = engine.report(nowUs);
-      const { recorder, ledger } = engine;
-      const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
-      const state = { recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
-      tell({ type: 'report', number, report: made, state });
-      engine.check();
-    } catch (error) {
-      askForStop('internal', /** @type {Error} */ (error));
+      made = { report: engine.report(nowUs), state: stateOf(engine, rpc, transport) };
+    } finally {
+      tell({ type: 'report', number, made });
     }
+    engine.check();
   }
 
   /** @param {Order} order */
   async function obey(order) {
     if (order.type === 'prepare') {
-      await engine.prepare(hurry.signal);
-      tell({ type: 'prepared' });
+      try {
+        await engine.prepare(hurry.signal);
+      } finally {
+        tell({ type: 'prepared' });
+      }
     } else if (order.type === 'start') {
       engine.start(order.startUs, order.endUs);
     } else if (order.type === 'hurry') {
@@ -108,8 +108,11 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
       engine.stop(Math.max(order.nowUs, clock.nowUs()));
       stoppedAtUs = engine.recorder.endUs;
     } else {
-      await engine.drain(order.timeoutMs, hurry.signal);
-      tell({ type: 'drained' });
+      try {
+        await engine.drain(order.timeoutMs, hurry.signal);
+      } finally {
+        tell({ type: 'drained' });
+      }
     }
   }
 
@@ -117,6 +120,18 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
     obey(order).catch((error) => askForStop('internal', error));
   });
   tell({ type: 'ready' });
+}
+
+/**
+ * @param {Engine} engine
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('../transport/index.js').Transport} transport
+ * @returns {State}
+ */
+function stateOf(engine, rpc, transport) {
+  const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
+  const { recorder, ledger } = engine;
+  return { recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
 }
 
 await work(workerData, /** @type {import('node:worker_threads').MessagePort} */ (parentPort));
