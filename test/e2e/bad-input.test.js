@@ -434,7 +434,7 @@ const TABLE = {
       'a JSON string': [{ body: '"0x1"' }, /answered eth_chainId without JSON-RPC$/],
       'an array': [{ body: '[]' }, /answered eth_chainId (without JSON-RPC|with a foreign id)$/],
       'another id': [{ body: '{"jsonrpc":"2.0","id":99,"result":"0x1"}' }, /answered eth_chainId with a foreign id$/],
-      'no result': [{ body: '{"jsonrpc":"2.0","id":1}' }, /answered eth_chainId without a result$/],
+      'no result': [{ body: '{"id":1,"jsonrpc":"2.0"}' }, /answered eth_chainId without a result$/],
       'a result of another kind': [
         { body: '{"jsonrpc":"2.0","id":1,"result":{"chain":1}}' },
         /expected a quantity such as 0x1b4, got/,
@@ -646,7 +646,9 @@ function answers(cases) {
   return Object.entries(cases).map(([given, [answer, says]]) => ({
     args: '-t 1 --rpc URL',
     given,
-    endpoint: () => serve(() => answer),
+    // An id of 1 stands for that of the request.
+    endpoint: () =>
+      serve((asked) => ({ ...answer, body: answer.body.replace('"id":1,', `"id":${JSON.parse(asked).id},`) })),
     exit: 69,
     says,
     asks: ['eth_chainId'],
