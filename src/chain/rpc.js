@@ -56,6 +56,19 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
   /** @type {Record<string, number>} */
   const counts = {};
 
+  /** The parameters encoded last: plain calls send the same ones each time. */
+  let encodedParams = /** @type {unknown} */ (null);
+  let paramsText = '';
+
+  /** @param {number} id @param {string} method @param {unknown[]} params */
+  function encode(id, method, params) {
+    if (params !== encodedParams) {
+      encodedParams = params;
+      paramsText = JSON.stringify(params);
+    }
+    return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${paramsText}}`;
+  }
+
   /**
    * Plain promises and no async functions: each costs a kilobyte of garbage, and this is done for every request.
    * @template T
@@ -117,11 +130,6 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
   }
 
   return { display, call, gather, batch, callCounts: () => ({ ...counts }), batchFacts: () => batcher.facts() };
-}
-
-/** @param {number} id @param {string} method @param {unknown[]} params */
-function encode(id, method, params) {
-  return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${JSON.stringify(params)}}`;
 }
 
 /**

@@ -1,22 +1,20 @@
 import { failureCode } from './iteration.js';
 
 /**
- * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for.
+ * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for, and its
+ * deadline is that of its request.
  *
  * @typedef {import('./operation.js').Operation} Operation
  *
  * @typedef {object} CallTools
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
- * @property {import('../deadlines.js').Deadlines} deadlines
  * @property {import('../workload/index.js').CallWorkload} workload
  */
 
 /** @param {CallTools} tools @param {Operation} operation */
-export function call({ rpc, clock, deadlines, workload }, operation) {
+export function call({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
-  const deadline = deadlines.set(() => operation.end('timed_out', null, clock.nowUs()));
-  operation.release = () => deadlines.clear(deadline);
   const { method, params } = workload.next(position);
   const onSent = () => {
     if (operation.isCancelled) return false;

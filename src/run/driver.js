@@ -35,6 +35,7 @@ export class Driver {
   #endUs = Infinity;
   #retired = 0;
   #isPumpDue = false;
+  #isHalted = false;
   #halt = new AbortController();
   #drained = new AbortController();
   /** Set while the pacer makes us wait. @type {(() => void) | null} */
@@ -61,6 +62,7 @@ export class Driver {
 
   /** No operation is started from here on. */
   stop() {
+    this.#isHalted = true;
     this.#halt.abort();
     this.#cancelWait?.();
   }
@@ -91,7 +93,7 @@ export class Driver {
 
   #pump() {
     const { clock, pacer } = this.options;
-    for (let begun = 0; !this.#halt.signal.aborted && this.#idle.length > 0; begun += 1) {
+    for (let begun = 0; !this.#isHalted && this.#idle.length > 0; begun += 1) {
       if (begun === BEGUN_AT_ONCE) return this.#pumpSoon();
       const nowUs = clock.nowUs();
       if (nowUs > this.#endUs) return;
