@@ -55,7 +55,12 @@ try {
     `The fixed cost is ${idleFigures} ms of CPU a second: one wallet on a null chain with a block every 100 ms, of ` +
     `which every ${BLOCKS_PER_LOAD}th takes transactions. In a busy process the same polls cost less, because their ` +
     'code is compiled and wake-ups are shared, so what is left without it is rather too little.';
-  await publish('scale', `Wallets (${chainName()})`, [setting(), markdown, fixedCost].join('\n\n'), versions(rows));
+  await publish(
+    nullChain === null ? 'scale' : 'scale-null',
+    `Wallets (${chainName()})`,
+    [setting(), markdown, fixedCost].join('\n\n'),
+    versions(rows),
+  );
 } finally {
   await idleChain.stop();
   await nullChain?.stop();
