@@ -75,8 +75,8 @@ export class Engine {
 
   #course() {
     const { config, clock, rpc, workload, chain, onBlock } = this.#options;
+    if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
     const tools = { clock, rpc, deadlines: this.#deadlines };
-    if (workload.kind === 'call') return callCourse({ ...tools, workload });
     const { signer, fees, chainId, startBlock, inclusion: name } = /** @type {ChainTools} */ (chain);
     const inclusion = detectors[name]({
       ...{ rpc, clock, head: startBlock },

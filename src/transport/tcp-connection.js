@@ -9,7 +9,7 @@ const LONGEST_IDLE_MS = 60_000;
 const IDLE_MARGIN_MS = 1000;
 const READ_BUFFER_BYTES = 16 * 1024;
 
-/** @typedef {{head: import('./http-parser.js').Head, text: string}} Answer */
+/** @typedef {{head: import('./http-head.js').Head, text: string}} Answer */
 
 /** One socket, and the exchange that is on it. */
 export class TcpConnection {

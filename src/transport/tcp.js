@@ -2,7 +2,7 @@ import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
 import { MAX_BODY_BYTES, MAX_HEAD_BYTES, requestHeaders } from './http.js';
-import { createHeadCache } from './http-parser.js';
+import { createHeadCache } from './http-head.js';
 import { TcpConnection } from './tcp-connection.js';
 
 /**

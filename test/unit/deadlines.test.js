@@ -101,6 +101,18 @@ describe('deadlines fall due', () => {
 });
 
 describe('clear()', () => {
+  it('lets go of its neighbours: an old entry would keep all later ones from being collected', async () => {
+    const { clock, deadlines, set } = create();
+    const [a, b, c] = namesOf(3).map((name) => set(name));
+    const { onDue } = b;
+    deadlines.clear(b);
+    assert.deepEqual([b.previous, b.next], [null, null]);
+    assert.notEqual(b.onDue, onDue);
+    assert.ok(a.next === c && c.previous === a);
+    await clock.advance(TIMEOUT_MS);
+    assert.deepEqual([a.previous, a.next, c.previous, c.next], [null, null, null, null]);
+  });
+
   for (const [place, at] of /** @type {Array<[string, number]>} */ ([
     ['the first', 0],
     ['one in the middle', 2],

@@ -207,6 +207,12 @@ describe('a connection that is lost', () => {
     assert.equal(bodies.length, 1);
   });
 
+  it('a call that is the load is not made twice: it would be another one', async () => {
+    const { rpc, bodies } = failing('reset');
+    assert.equal((await caught(() => rpc.call('eth_blockNumber', [], 'load'))).code, 'transport_reset');
+    assert.equal(bodies.length, 1);
+  });
+
   for (const reason of ['timeout', 'refused', 'not_sent', 'body_too_large']) {
     it(`${reason} is no such case`, async () => {
       const { rpc, bodies } = failing(reason);
@@ -331,6 +337,21 @@ describe('batch()', () => {
     assert.deepEqual(await rpc.batch(requests(40), 'setup'), numbers(40));
     assert.ok(rpc.batchFacts().limit <= 4);
   });
+
+  for (const status of [429, 503]) {
+    it(`HTTP ${status} once batches were answered: the endpoint is busy, and their size is not to blame`, async () => {
+      let isWell = true;
+      const { rpc } = rpcOver((asked) =>
+        isWell ? asked.map((/** @type {Asked} */ one) => right(one)) : { status, text: 'busy' },
+      );
+      await rpc.batch(requests(50), 'setup');
+      isWell = false;
+      const error = await caught(() => rpc.batch(requests(50), 'setup'));
+      assert.ok(error instanceof ProtocolError && error.isBusy, String(error));
+      const { limit, refused } = rpc.batchFacts();
+      assert.deepEqual([limit, refused], [100, 0]);
+    });
+  }
 
   for (const reason of ['timeout', 'reset']) {
     it(`${reason}: a node that has never answered a batch is asked one by one, one that has is just not well`, async () => {

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
-import { ResponseParser, createHeadCache, parseHead } from '../../../src/transport/http-parser.js';
+import { createHeadCache, parseHead } from '../../../src/transport/http-head.js';
+import { ResponseParser } from '../../../src/transport/http-parser.js';
 import { caught } from '../../helpers/caught.js';
 
 /**
@@ -643,7 +644,7 @@ describe('end()', () => {
 });
 
 describe('parseHead()', () => {
-  /** @type {Array<[string, Partial<import('../../../src/transport/http-parser.js').Head>]>} head fields, and what they say */
+  /** @type {Array<[string, Partial<import('../../../src/transport/http-head.js').Head>]>} head fields, and what they say */
   const heads = [
     ['HTTP/1.1 200 OK', { status: 200, keepAlive: true, keepAliveMs: null, body: 'until_close' }],
     ['HTTP/1.0 200 OK', { keepAlive: false, body: 'until_close' }],
