@@ -16,6 +16,7 @@ const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 /** The longest line before a chunk, its extensions included, in bytes. */
 const MAX_CHUNK_LINE_BYTES = 1024;
+
 export class ResponseParser {
   /** An interim response was read, and the real one has not begun. */
   #isInterim = false;
