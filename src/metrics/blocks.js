@@ -9,16 +9,30 @@
  * @property {number} ours
  * @property {number} gasUsed
  * @property {number | null} gasLimit of the last of them
+ * @property {number | null} skewMinMs time of day when a block was seen, less its timestamp: of all blocks the least
+ * @property {number | null} skewMaxMs
+ * @property {number} skewSumMs of all blocks
+ *
+ * @typedef {object} BlockFacts what addBlock() needs of one block
+ * @property {number} number
+ * @property {number} transactions
+ * @property {number} ours
+ * @property {number} gasUsed
+ * @property {number} gasLimit
+ * @property {number} skewMs
  */
 
 /** @returns {BlockTotals} */
 export function noBlocks() {
-  return { count: 0, firstNumber: null, lastNumber: null, transactions: 0, ours: 0, gasUsed: 0, gasLimit: null };
+  return {
+    ...{ count: 0, firstNumber: null, lastNumber: null, transactions: 0, ours: 0, gasUsed: 0, gasLimit: null },
+    ...{ skewMinMs: null, skewMaxMs: null, skewSumMs: 0 },
+  };
 }
 
 /**
  * @param {BlockTotals} totals changed in place
- * @param {{number: number, transactions: number, ours: number, gasUsed: number, gasLimit: number}} block
+ * @param {BlockFacts} block
  */
 export function addBlock(totals, block) {
   totals.count += 1;
@@ -28,6 +42,9 @@ export function addBlock(totals, block) {
   totals.ours += block.ours;
   totals.gasUsed += block.gasUsed;
   totals.gasLimit = block.gasLimit;
+  totals.skewMinMs = Math.min(totals.skewMinMs ?? Infinity, block.skewMs);
+  totals.skewMaxMs = Math.max(totals.skewMaxMs ?? -Infinity, block.skewMs);
+  totals.skewSumMs += block.skewMs;
 }
 
 /** @param {BlockTotals} a @param {BlockTotals} b the later one @returns {BlockTotals} */
@@ -40,6 +57,11 @@ export function mergeBlocks(a, b) {
     ours: a.ours + b.ours,
     gasUsed: a.gasUsed + b.gasUsed,
     gasLimit: b.gasLimit ?? a.gasLimit,
+    skewMinMs:
+      a.skewMinMs === null || b.skewMinMs === null ? (a.skewMinMs ?? b.skewMinMs) : Math.min(a.skewMinMs, b.skewMinMs),
+    skewMaxMs:
+      a.skewMaxMs === null || b.skewMaxMs === null ? (a.skewMaxMs ?? b.skewMaxMs) : Math.max(a.skewMaxMs, b.skewMaxMs),
+    skewSumMs: a.skewSumMs + b.skewSumMs,
   };
 }
 
@@ -47,33 +69,48 @@ export function mergeBlocks(a, b) {
  * Blocks as several threads see them: each sees every block, but only its own transactions in it. A block counts once
  * all have seen it, so that its figures belong together.
  *
- * @typedef {Parameters<typeof addBlock>[1]} SeenBlock
+ *
+ * @template {BlockFacts} T
  */
 export class SharedBlocks {
   #totals = noBlocks();
-  /** By number, those that not all have seen. @type {Map<number, {block: SeenBlock, seen: number}>} */
+  /** By number, those that not all have seen. @type {Map<number, {block: T, seen: number}>} */
   #open = new Map();
+  #onWhole;
 
-  /** @param {SeenBlock} block as one thread saw it @param {number} threads that there are */
+  /** @param {(block: T) => void} onWhole called with each block once all threads have seen it */
+  constructor(onWhole) {
+    this.#onWhole = onWhole;
+  }
+
+  /** @param {T} block as one thread saw it @param {number} threads that there are */
   add(block, threads) {
     const known = this.#open.get(block.number);
     if (known === undefined) this.#open.set(block.number, { block, seen: 1 });
     else {
-      known.block = { ...known.block, ours: known.block.ours + block.ours };
+      const { ours, skewMs } = known.block;
+      // It was seen when the first of them saw it.
+      known.block = { ...known.block, ours: ours + block.ours, skewMs: Math.min(skewMs, block.skewMs) };
       known.seen += 1;
     }
     // Threads see blocks in order: what is before one that all have seen, one that died had not.
     for (const [number, { block: merged, seen }] of this.#open) {
       if (seen < threads) break;
-      addBlock(this.#totals, merged);
+      this.#add(merged);
       this.#open.delete(number);
     }
+  }
+
+  /** @param {T} block */
+  #add(block) {
+    addBlock(this.#totals, block);
+    this.#onWhole(block);
   }
 
   /** @param {boolean} isLast also what not all have seen @returns {BlockTotals} since the last time */
   take(isLast) {
     if (isLast) {
-      for (const { block } of this.#open.values()) addBlock(this.#totals, block);
+      for (const { block } of this.#open.values()) this.#add(block);
       this.#open.clear();
     }
     const totals = this.#totals;

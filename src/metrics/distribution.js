@@ -130,6 +130,13 @@ export class Distribution {
   }
 }
 
+/** @param {DistributionJson} a @param {DistributionJson} b @returns {DistributionJson} */
+export function mergeJson(a, b) {
+  const merged = Distribution.fromJSON(a);
+  merged.merge(Distribution.fromJSON(b));
+  return merged.toJSON();
+}
+
 function emptyHistogram() {
   return hdr.build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
 }

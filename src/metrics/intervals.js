@@ -1,21 +1,26 @@
 import { mergeBlocks } from './blocks.js';
-import { Distribution } from './distribution.js';
+import { mergeJson } from './distribution.js';
+import { addUp } from './interval.js';
+import { mergeReadings } from './readings.js';
 
 /**
  * The intervals of a run, bounded: above the limit neighbours are merged pairwise, so a run of any length keeps
  * between half the limit and the limit.
  *
  * @typedef {object} IntervalRow
- * @property {'load' | 'drain'} phase
+ * @property {Phase} phase
  * @property {number} startMs since the start of the load
  * @property {number} endMs
- * @property {import('./recorder.js').Counts} counts what happened in it
+ * @property {import('./interval.js').Counts} counts what happened in it
  * @property {Record<string, number>} failures by code
  * @property {number} inFlight at its end
  * @property {number | null} tps verified operations per second; null for the drain
  * @property {import('./distribution.js').DistributionJson} latency of the operations verified in it
+ * @property {import('./distribution.js').DistributionJson} lag of the operations due in it: from due to begun
  * @property {import('./blocks.js').BlockTotals} blocks
- * @property {{self: import('../probe/self.js').SelfReading}} probes
+ * @property {import('./readings.js').Readings} probes
+ *
+ * @typedef {'warmup' | 'load' | 'drain'} Phase
  */
 
 export const INTERVAL_LIMIT = 2000;
@@ -46,8 +51,6 @@ export class IntervalLog {
 
 /** @param {IntervalRow} a @param {IntervalRow} b the one after it @returns {IntervalRow} */
 function mergeRows(a, b) {
-  const latency = Distribution.fromJSON(a.latency);
-  latency.merge(Distribution.fromJSON(b.latency));
   const counts = addUp(a.counts, b.counts);
   return {
     phase: a.phase,
@@ -57,21 +60,9 @@ function mergeRows(a, b) {
     failures: addUp(a.failures, b.failures),
     inFlight: b.inFlight,
     tps: a.tps === null ? null : counts.verified / ((b.endMs - a.startMs) / 1000),
-    latency: latency.toJSON(),
+    latency: mergeJson(a.latency, b.latency),
+    lag: mergeJson(a.lag, b.lag),
     blocks: mergeBlocks(a.blocks, b.blocks),
-    probes: {
-      self: {
-        cpuUs: a.probes.self.cpuUs + b.probes.self.cpuUs,
-        rssBytes: Math.max(a.probes.self.rssBytes, b.probes.self.rssBytes),
-      },
-    },
+    probes: mergeReadings(a.probes, b.probes, a.endMs - a.startMs, b.endMs - b.startMs),
   };
-}
-
-/** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
-function addUp(a, b) {
-  /** @type {Record<string, number>} */
-  const sum = { ...a };
-  for (const [key, value] of Object.entries(b)) sum[key] = (sum[key] ?? 0) + value;
-  return /** @type {T} */ (sum);
 }

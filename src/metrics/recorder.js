@@ -1,44 +1,30 @@
 import { InternalError } from '../errors.js';
 import { Distribution } from './distribution.js';
+import { Intervals, zeroCounts } from './interval.js';
 import { stagesUs, totalUs } from './sample.js';
 
 /**
- * Counts and distributions of a run: whole run, window, current interval. It takes samples and nothing else.
+ * Counts and distributions of a run: whole run, window, intervals. It takes samples and nothing else.
  *
  * @typedef {import('./sample.js').Sample} Sample
- *
- * @typedef {object} Counts
- * @property {number} scheduled operations that the pacer asked for
- * @property {number} dropped scheduled, but no wallet was idle
- * @property {number} started
- * @property {number} verified
- * @property {number} failed
- * @property {number} timedOut
- * @property {number} abandoned
+ * @typedef {import('./interval.js').Counts} Counts
  *
  * @typedef {object} WindowCounts operations by where their instants lie: inside the window or not
- * @property {number} started
+ * @property {number} scheduled due inside
+ * @property {number} dropped due inside, but no wallet was idle
+ * @property {number} started due inside
  * @property {number} accepted
  * @property {number} included
  * @property {number} verified
  * @property {number} failed
  * @property {number} timedOut
- */
-
-/**
- * @typedef {object} IntervalState an interval that is over
- * @property {number} startUs
- * @property {number} endUs
- * @property {Counts} counts
- * @property {import('./distribution.js').DistributionJson} latency
- * @property {Record<string, number>} failures
  *
  * @typedef {object} RecorderState a recorder as one thread hands it to another
  * @property {number} endUs of the window
  * @property {Counts} counts
  * @property {Record<string, number>} failures
  * @property {WindowCounts} windowCounts
- * @property {Record<string, import('./distribution.js').DistributionJson>} latency total, timedOut and the stages
+ * @property {Record<string, import('./distribution.js').DistributionJson>} latency all of the run's, by name
  * @property {Float64Array} startedBy by position
  * @property {Float64Array} endedBy by position
  * @property {Float64Array} verifiedBy by position
@@ -48,19 +34,28 @@ const OUTCOME_COUNT = Object.freeze(
   /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
 );
 
-/** @returns {Counts} */
-function zeroCounts() {
-  return { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
-}
-
 export class Recorder {
   counts = zeroCounts();
   /** @type {Record<string, number>} failures of the whole run, by code */
   failures = {};
   /** @type {WindowCounts} */
-  windowCounts = { started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
+  windowCounts = {
+    scheduled: 0,
+    dropped: 0,
+    started: 0,
+    accepted: 0,
+    included: 0,
+    verified: 0,
+    failed: 0,
+    timedOut: 0,
+  };
+  /** From due to verified. */
   total = new Distribution();
+  /** From begun to verified: what a measurement that leaves out its own lateness would see. */
+  fromStart = new Distribution();
   timedOut = new Distribution();
+  /** From due to begun. */
+  lag = new Distribution();
   stages = {
     queued: new Distribution(),
     submit: new Distribution(),
@@ -79,34 +74,52 @@ export class Recorder {
     this.startedBy = new Float64Array(walletIndexes.length);
     this.endedBy = new Float64Array(walletIndexes.length);
     this.verifiedBy = new Float64Array(walletIndexes.length);
-    this.interval = newInterval(startUs);
-    /** What happens after the window, before its last interval is taken. @type {Interval | null} */
-    this.next = null;
+    this.intervals = new Intervals(startUs);
   }
 
-  /** The window, when it is known only later where it begins. @param {number} startUs @param {number} endUs Infinity: not known yet */
-  open(startUs, endUs) {
+  /**
+   * The window, when it is known only later where it begins.
+   * @param {number} loadStartUs when the first operation may be due; what is due before the window is a warm-up
+   * @param {number} startUs
+   * @param {number} endUs Infinity: not known yet
+   */
+  open(loadStartUs, startUs, endUs) {
     this.startUs = startUs;
     this.endUs = endUs;
-    this.interval.startUs = startUs;
+    this.intervals = new Intervals(loadStartUs);
+    this.intervals.setWindow(startUs, endUs);
   }
 
-  /** @param {number} position @param {number} nowUs */
-  start(position, nowUs) {
-    this.counts.scheduled += 1;
-    this.counts.started += 1;
-    const { counts } = this.#intervalAt(nowUs);
-    counts.scheduled += 1;
-    counts.started += 1;
+  /** @param {number} position @param {number} dueUs @param {number} [nowUs] when it is begun */
+  start(position, dueUs, nowUs = dueUs) {
+    this.#schedule('started', dueUs);
     this.startedBy[position] += 1;
-    if (this.#inside(nowUs)) this.windowCounts.started += 1;
+    this.intervals.at(dueUs).lag.record(nowUs - dueUs);
+    if (this.#inside(dueUs)) this.lag.record(nowUs - dueUs);
+  }
+
+  /** An operation was due, and no wallet was idle. @param {number} dueUs */
+  drop(dueUs) {
+    this.#schedule('dropped', dueUs);
+  }
+
+  /** @param {'started' | 'dropped'} key @param {number} dueUs */
+  #schedule(key, dueUs) {
+    const { counts } = this.intervals.at(dueUs);
+    counts.scheduled += 1;
+    counts[key] += 1;
+    this.counts.scheduled += 1;
+    this.counts[key] += 1;
+    if (!this.#inside(dueUs)) return;
+    this.windowCounts.scheduled += 1;
+    this.windowCounts[key] += 1;
   }
 
   /** @param {Sample} sample */
   add(sample) {
     const key = OUTCOME_COUNT[sample.outcome];
     this.counts[key] += 1;
-    const interval = this.#intervalAt(sample.endedAtUs);
+    const interval = this.intervals.at(sample.endedAtUs);
     interval.counts[key] += 1;
     this.endedBy[sample.position] += 1;
     if (sample.code !== null) {
@@ -117,6 +130,11 @@ export class Recorder {
     if (sample.outcome === 'verified') {
       this.verifiedBy[sample.position] += 1;
       interval.latency.record(totalUs(sample));
+      const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(sample);
+      interval.stages.queued.record(queuedUs);
+      interval.stages.submit.record(submitUs);
+      interval.stages.inclusion.record(inclusionUs);
+      interval.stages.readBack.record(readBackUs);
     }
   }
 
@@ -131,6 +149,7 @@ export class Recorder {
     if (sample.outcome === 'timed_out') {
       this.total.record(totalUs(sample));
       this.timedOut.record(totalUs(sample));
+      this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
     } else if (sample.outcome === 'verified') {
       const total = totalUs(sample);
       const parts = stagesUs(sample);
@@ -142,6 +161,7 @@ export class Recorder {
         );
       }
       this.total.record(total);
+      this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
       const { stages } = this;
       stages.queued.record(queuedUs);
       stages.submit.record(submitUs);
@@ -158,36 +178,13 @@ export class Recorder {
   /** From here on nothing is inside the window any more. @param {number} nowUs */
   closeWindow(nowUs) {
     this.endUs = Math.min(this.endUs, nowUs);
-  }
-
-  /** No interval reaches over the end of the window, however late it is taken. @param {number} atUs */
-  #intervalAt(atUs) {
-    const isBefore = this.interval.startUs < this.endUs;
-    if (!isBefore || atUs <= this.endUs) return this.interval;
-    this.next ??= newInterval(this.endUs);
-    return this.next;
-  }
-
-  /** Operations in flight at the end of the current interval, seen from now. @param {number} live those in flight now */
-  inFlightAtEnd(live) {
-    if (this.next === null) return live;
-    const { started, verified, failed, timedOut, abandoned } = this.next.counts;
-    return live - started + verified + failed + timedOut + abandoned;
-  }
-
-  /** Ends the current interval, starts the next. @param {number} nowUs */
-  rotate(nowUs) {
-    const { interval } = this;
-    interval.endUs = nowUs;
-    const isLast = nowUs >= this.endUs && this.next !== null;
-    this.interval = (isLast ? this.next : null) ?? newInterval(nowUs);
-    if (isLast) this.next = null;
-    return interval;
+    this.intervals.setWindow(this.startUs, this.endUs);
   }
 
   /** Those of the run, by name; the interval's is apart. @returns {Record<string, Distribution>} */
   #distributions() {
-    return { total: this.total, timedOut: this.timedOut, ...this.stages };
+    const { total, fromStart, timedOut, lag, stages } = this;
+    return { total, fromStart, timedOut, lag, ...stages };
   }
 
   /** @returns {RecorderState} */
@@ -249,17 +246,3 @@ export class Recorder {
 export function addTo(sums, more) {
   for (const [key, value] of Object.entries(more)) sums[key] = (sums[key] ?? 0) + value;
 }
-
-/** @param {number} startUs */
-function newInterval(startUs) {
-  return {
-    startUs,
-    endUs: startUs,
-    counts: zeroCounts(),
-    latency: new Distribution(),
-    /** @type {Record<string, number>} */
-    failures: {},
-  };
-}
-
-/** @typedef {ReturnType<typeof newInterval>} Interval */

@@ -11,6 +11,7 @@
  * @property {Outcome} outcome
  * @property {string | null} code why it failed, null unless it did
  * @property {number} intendedAtUs when it was due, on the run's clock
+ * @property {number} startedAtUs when it was begun: later than due when the generator was late
  * @property {number | null} sentAtUs when the transaction was written to the socket
  * @property {number | null} acceptedAtUs when the node's hash was read
  * @property {number | null} includedAtUs when its block was seen, not before it was accepted
@@ -26,9 +27,11 @@
  * @property {number} readBackUs from seen in a block to read back
  */
 
+/** @typedef {typeof STAGES[number]} Stage */
+
 export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
 
-/** @param {Sample} sample */
+/** Seen from when it was due, so that what a stall delays is measured. @param {Sample} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;
 }

@@ -3,5 +3,5 @@
  * @returns {import('./index.js').Pacer}
  */
 export function closed() {
-  return () => 0;
+  return { isOpen: false, dueUs: () => 0 };
 }

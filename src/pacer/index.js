@@ -1,15 +1,40 @@
 import { closed } from './closed.js';
+import { open } from './open.js';
 
 /**
- * A pacer decides when the next operation starts. It is a pure function.
+ * A pacer decides when each operation is due. It knows neither the clock nor what became of the ones before: a pure
+ * function of an operation's number, so that lateness never adds up.
  *
- * @callback Pacer
- * @param {number} elapsedUs since the start of the load
- * @param {number} started operations started so far
- * @returns {number} microseconds until the next one is due, 0 for now
+ * @typedef {object} Pacer
+ * @property {boolean} isOpen false: the next one is due as soon as a wallet is idle, and dueUs is not asked
+ * @property {(ordinal: number) => number} dueUs when operation number `ordinal` (from 0, and asked for in ascending
+ *   order) is due, in microseconds since the start of the load; Infinity when the schedule is over
+ *
+ * @typedef {object} Schedule what an open loop asks for
+ * @property {Stage[]} stages one after the other
+ * @property {Arrival} arrival
+ * @property {number} seed of random arrivals
+ *
+ * @typedef {object} Stage a time in which the rate goes evenly from one figure to another
+ * @property {number} fromPerSecond
+ * @property {number} toPerSecond
+ * @property {number} durationUs Infinity: to the end of the run
+ *
+ * @typedef {'uniform' | 'poisson'} Arrival uniform: at the rate; poisson: independent of each other, at the rate on average
+ *
+ * @typedef {object} Share the part of a schedule that is one thread's: of every `of` operations in a row, number `index`
+ * @property {number} index
+ * @property {number} of
  */
 
-/** @type {Record<string, () => Pacer>} */
-export const pacers = {
-  closed,
-};
+/** Every other operation of a schedule, or every third: what a thread starts is decided without asking the others. */
+const WHOLE = Object.freeze({ index: 0, of: 1 });
+
+/**
+ * @param {Schedule | null} schedule null for a closed loop
+ * @param {Share} [share]
+ * @returns {Pacer}
+ */
+export function createPacer(schedule, share = WHOLE) {
+  return schedule === null ? closed() : open(schedule, share);
+}

@@ -1,6 +1,25 @@
-/** What this run did with one wallet: the ledger that the audit compares with the chain. */
+/**
+ * What this run did with one wallet: the ledger that the audit compares with the chain, and the nonces that are under
+ * way. Operations of a wallet may end in any order; the chain executes them in the order of their nonces.
+ *
+ * @typedef {import('./operation.js').Operation} Operation
+ *
+ * @typedef {object} Slot what is known of one nonce
+ * @property {Standing} standing
+ * @property {Operation | null} operation null where another thread had it
+ * @property {import('./ledger.js').Open | null} undecided the last operation with this nonce, when the node knew
+ *   nothing of it: its transaction may still arrive, so its hashes belong to every later operation with the nonce
+ *
+ * @typedef {'live' | 'executed' | 'spent' | 'open' | 'vacant'} Standing live: under way; executed: with its effect;
+ *   spent: used up without effect of ours; open: ended, and what became of it is not known; vacant: to be used (again)
+ *
+ * @typedef {object} Bounds how many operations of the wallet the chain may have executed
+ * @property {number} least as of the block
+ * @property {number} most as of the block: more than the least while the fate of an earlier one is open
+ * @property {number} latest as of any later block
+ */
 export class Account {
-  /** Operations of ours whose effect the chain has: verified ones, and ones found included later. */
+  /** Operations of ours whose effect the chain has, up to the first nonce that is not settled. */
   executed = 0;
   /** Operations that did not verify, but were found executed in a block afterwards. */
   includedLate = 0;
@@ -8,12 +27,12 @@ export class Account {
   reverted = 0;
   /** Why no more operations are started with this wallet, or null. @type {string | null} */
   retired = null;
-  /**
-   * The last operation, when the node knew nothing of it: its transaction may still arrive, so its hashes belong to
-   * every later operation with the same nonce.
-   * @type {import('./ledger.js').Open | null}
-   */
-  undecided = null;
+  /** By nonce, from the wallet's on, which is the first that is not settled. @type {Slot[]} */
+  slots = [];
+  /** Operations that are being looked after: nothing is started before they are settled. */
+  mending = 0;
+  /** Operations that were to be started meanwhile. */
+  held = 0;
   /**
    * The next transaction, signed already.
    * @type {{nonce: number, fee: import('../chain/transaction.js').Fee, signed: import('../chain/transaction.js').SignedTransaction} | null}
@@ -33,5 +52,82 @@ export class Account {
     this.wallet = wallet;
     /** The wallet's nonce when the load began. */
     this.startNonce = wallet.nonce;
+  }
+
+  /** The lowest nonce that can be used: one that was not, or the next. */
+  get nextNonce() {
+    const vacant = this.slots.findIndex(({ standing }) => standing === 'vacant');
+    return this.wallet.nonce + (vacant === -1 ? this.slots.length : vacant);
+  }
+
+  /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce that it has */
+  take(operation) {
+    const nonce = this.nextNonce;
+    const undecided = this.slotOf(nonce)?.undecided ?? null;
+    this.slots[nonce - this.wallet.nonce] = { standing: 'live', operation, undecided };
+    return { nonce, undecided };
+  }
+
+  /** @param {number} nonce @returns {Slot | null} null when it is settled */
+  slotOf(nonce) {
+    return this.slots[nonce - this.wallet.nonce] ?? null;
+  }
+
+  /** @param {number} nonce @param {Standing} standing */
+  settle(nonce, standing) {
+    const slot = this.slotOf(nonce);
+    if (slot === null) return;
+    slot.standing = standing;
+    // The nonce is used: what else was sent with it never comes.
+    if (standing === 'executed' || standing === 'spent') slot.undecided = null;
+    const { wallet, slots } = this;
+    while (slots.length > 0 && (slots[0].standing === 'executed' || slots[0].standing === 'spent')) {
+      if (slots[0].standing === 'executed') this.executed += 1;
+      slots.shift();
+      wallet.nonce += 1;
+    }
+  }
+
+  /** What the effect of an operation has to be, as of a block that includes it. @param {Operation} operation @param {number} blockNumber @returns {Bounds} */
+  boundsAsOf(operation, blockNumber) {
+    const bounds = { least: this.executed, most: this.executed, latest: this.executed };
+    const last = this.#lastAsOf(operation, blockNumber);
+    this.slots.forEach(({ standing, operation: own }, i) => {
+      if (standing === 'spent') return;
+      // One that was given up may be in any block, and so may one that was found executed afterwards.
+      const isAnywhere = standing !== 'live' && (own?.inclusion ?? null) === null;
+      if (i <= last && (standing === 'live' || standing === 'executed')) bounds.least += 1;
+      if (i <= last || isAnywhere) bounds.most += 1;
+      bounds.latest += 1;
+    });
+    return bounds;
+  }
+
+  /** Those under way that have to be in that block or before it, too. @param {Operation} operation @param {number} blockNumber @returns {Operation[]} */
+  othersAsOf(operation, blockNumber) {
+    return this.slots
+      .slice(0, this.#lastAsOf(operation, blockNumber) + 1)
+      .flatMap(({ standing, operation: other }) =>
+        standing === 'live' && other !== null && other !== operation ? other : [],
+      );
+  }
+
+  /** One that is in the block stands for all before it: the chain takes nonces in order. @param {Operation} operation @param {number} blockNumber @returns {number} place of its slot */
+  #lastAsOf({ nonce }, blockNumber) {
+    return this.slots.reduce((last, { operation }, i) => {
+      const inclusion = operation?.inclusion ?? null;
+      return inclusion !== null && inclusion.number <= blockNumber ? Math.max(last, i) : last;
+    }, nonce - this.wallet.nonce);
+  }
+
+  /** Whether operations of this wallet that were sent before that moment are in no block yet. @param {number} atUs */
+  hasUnseenBefore(atUs) {
+    return this.slots.some(
+      ({ standing, operation, undecided }) =>
+        standing === 'live' &&
+        operation !== null &&
+        operation.inclusion === null &&
+        (undecided !== null || (operation.sentAtUs ?? atUs) < atUs),
+    );
   }
 }

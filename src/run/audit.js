@@ -87,13 +87,13 @@ export async function audit(options) {
 
 /** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
 function undecided({ ledger, accounts }) {
-  const lost = accounts.flatMap((account) => account.undecided ?? []);
+  const lost = accounts.flatMap(({ slots }) => slots.flatMap(({ undecided: open }) => open ?? []));
   return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
 }
 
 /** A later operation with the same nonce knows all hashes of this one. @param {import('./ledger.js').Ledger} ledger @param {import('./ledger.js').Open['operation']} operation */
 function isOpenElsewhere(ledger, operation) {
-  return ledger.unresolved.has(operation.account.position);
+  return ledger.expected(operation.account, operation.nonce) !== null;
 }
 
 /** @param {AuditOptions} options */
@@ -193,10 +193,11 @@ async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatche
   const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
   for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
     const account = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
-    const { wallet, position, undecided } = account;
+    const { wallet } = account;
     if (account.isLost || wallet.nonce >= next) continue;
     const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
-    const ours = ledger.unresolved.get(position)?.operation.hashes ?? undecided?.operation.hashes ?? [];
+    const open = ledger.expected(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
+    const ours = open?.operation.hashes ?? [];
     if (mined !== null && !ours.includes(mined.hash)) ledger.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
   }
 }

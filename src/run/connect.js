@@ -13,7 +13,7 @@ import { readFees } from '../chain/fees.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/wallets.js';
-import { transports } from '../transport/index.js';
+import { chooseTransport, transports } from '../transport/index.js';
 import { sliceIndexes } from './slice.js';
 
 /**
@@ -46,7 +46,13 @@ const DERIVE_AT_ONCE = 50;
  */
 export function openTransport({ transport, connections, requestTimeoutMs, noKeepAlive, insecure }, url) {
   const timeoutMs = requestTimeoutMs;
-  return transports[transport]({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure });
+  return transports[chooseTransport(transport, url)]({
+    url,
+    connections,
+    timeoutMs,
+    keepAlive: !noKeepAlive,
+    insecure,
+  });
 }
 
 /**

@@ -12,7 +12,7 @@ import { REPAIR_PAUSE_MS, lookAfterOverdue, repair } from './repair.js';
  * @property {(operation: Operation) => void} begin ends the operation some time, on every path
  * @property {(operation: Operation, sample: import('../metrics/sample.js').Sample, signal: AbortSignal) => Promise<string | null>} mend
  *   after one that did not verify; gives why its wallet cannot be used any more, or null
- * @property {(live: Map<number, Operation>, signal: AbortSignal) => Promise<void>} watch until the signal aborts
+ * @property {(live: Set<Operation>, signal: AbortSignal) => Promise<void>} watch until the signal aborts
  */
 
 /**
@@ -38,7 +38,8 @@ export function callCourse(tools) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   return {
     begin: (operation) => call(tools, operation),
-    mend: async ({ account }, _sample, signal) => {
+    mend: async ({ account, nonce }, _sample, signal) => {
+      account.settle(nonce, 'spent');
       await tools.clock.sleep(Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs), signal);
       return null;
     },

@@ -7,7 +7,7 @@ import { Engine } from './engine.js';
  *
  * @typedef {object} Crew
  * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
- * @property {(startUs: number, endUs: number) => void} start endUs: of the window, Infinity when it is not known yet
+ * @property {(plan: import('./engine.js').Plan) => void} start
  * @property {(nowUs: number) => Promise<import('./engine.js').Report>} report ends an interval
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
@@ -34,20 +34,31 @@ export const STOP_EXIT = Object.freeze({
   internal: EXIT.internal,
 });
 
-/** One thread, this one. @param {Omit<import('./engine.js').EngineOptions, 'onBlock'>} options @returns {Crew} */
-export function soloCrew(options) {
+/**
+ * One thread, this one.
+ * @param {import('./engine.js').EngineOptions} options
+ * @param {import('../transport/index.js').Transport} transport
+ * @returns {Crew}
+ */
+export function soloCrew(options, transport) {
   let blocks = noBlocks();
-  const engine = new Engine({ ...options, onBlock: (block) => addBlock(blocks, block) });
+  const engine = new Engine({
+    ...options,
+    onBlock: (block) => {
+      addBlock(blocks, block);
+      options.onBlock(block);
+    },
+  });
   return {
     prepare: (signal) => engine.prepare(signal),
-    start: (startUs, endUs) => {
+    start: (plan) => {
       blocks = noBlocks();
-      engine.start(startUs, endUs);
+      engine.start(plan);
     },
     report: async (nowUs) => {
       const seen = blocks;
       blocks = noBlocks();
-      return { ...engine.report(nowUs), blocks: seen };
+      return { ...engine.report(nowUs), blocks: seen, transport: transport.stats() };
     },
     check: () => engine.check(),
     stop: (nowUs) => engine.stop(nowUs),

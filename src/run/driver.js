@@ -1,17 +1,20 @@
 import { setMaxListeners } from 'node:events';
 import { InternalError } from '../errors.js';
 import { Operation } from './operation.js';
+import { Queue } from './queue.js';
 
 /**
- * Starts operations when the pacer says so, keeps at most one in flight per wallet, and re-arms a wallet in O(1)
- * when its operation has ended. A wallet whose operation did not verify is mended first.
+ * Starts operations when the pacer says so, keeps at most some in flight per wallet, and re-arms a wallet in O(1) when
+ * one of its operations has ended. A wallet with an operation that did not verify is mended first.
  *
  * @typedef {import('../metrics/sample.js').Sample} Sample
+ * @typedef {import('./account.js').Account} Account
  *
  * @typedef {object} DriverOptions
  * @property {import('../clock.js').Clock} clock
  * @property {import('./course.js').Course} course
- * @property {import('./account.js').Account[]} accounts
+ * @property {Account[]} accounts
+ * @property {number} inFlight most operations of one wallet at once
  * @property {import('../metrics/recorder.js').Recorder} recorder
  * @property {import('../pacer/index.js').Pacer} pacer
  * @property {(sample: Sample) => void} onSample
@@ -24,13 +27,14 @@ import { Operation } from './operation.js';
 const BEGUN_AT_ONCE = 256;
 
 export class Driver {
-  /** Live operations by position. @type {Map<number, Operation>} */
-  live = new Map();
+  /** @type {Set<Operation>} */
+  live = new Set();
   /** The words of the first failure of each code. @type {Record<string, string>} */
   failureWords = {};
-  /** @type {number[]} */
-  #idle = [];
-  #started = 0;
+  /** A wallet is in it as often as operations of it may be started. @type {Queue<Account>} */
+  #idle = new Queue();
+  /** Operations that were due: started or dropped. */
+  #scheduled = 0;
   #startUs = 0;
   #endUs = Infinity;
   #retired = 0;
@@ -50,18 +54,29 @@ export class Driver {
     setMaxListeners(0, this.#halt.signal);
   }
 
-  /** @param {number} endUs when no operation is started any more, whoever may say so later */
-  start(endUs) {
-    const { clock, accounts, course, onStop } = this.options;
+  /**
+   * @param {number} startUs from which on the pacer counts
+   * @param {number} endUs when no operation is due any more, whoever may say so later
+   */
+  start(startUs, endUs) {
+    const { accounts, inFlight, course, onStop } = this.options;
+    this.#startUs = startUs;
     this.#endUs = endUs;
-    this.#startUs = clock.nowUs();
-    this.#idle = accounts.map(({ position }) => position).reverse();
+    // All wallets once, then all of them again: the load is spread before it is piled up.
+    for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
     course.watch(this.live, this.#drained.signal).catch((error) => onStop('internal', error));
   }
 
-  /** No operation is started from here on. */
-  stop() {
+  /** Starts or drops what is owed by now, without waiting for the next turn. */
+  catchUp() {
+    if (this.options.pacer.isOpen) this.#pump(Infinity);
+  }
+
+  /** No operation that is due later is started. @param {number} endUs */
+  stop(endUs) {
+    this.#endUs = Math.min(this.#endUs, endUs);
+    this.catchUp();
     this.#isHalted = true;
     this.#halt.abort();
     this.#cancelWait?.();
@@ -78,7 +93,7 @@ export class Driver {
     this.#onIdle = () => over.abort();
     if (this.live.size > 0) await clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal]));
     this.#drained.abort();
-    for (const operation of this.live.values()) operation.end('abandoned', null, clock.nowUs());
+    for (const operation of [...this.live]) operation.end('abandoned', null, clock.nowUs());
   }
 
   /** Behind all answers that are there already: reading them comes before what they lead to. */
@@ -91,48 +106,71 @@ export class Driver {
     });
   }
 
-  #pump() {
-    const { clock, pacer } = this.options;
-    for (let begun = 0; !this.#isHalted && this.#idle.length > 0; begun += 1) {
-      if (begun === BEGUN_AT_ONCE) return this.#pumpSoon();
+  /** @param {number} most operations to begin before the event loop gets a turn */
+  #pump(most = BEGUN_AT_ONCE) {
+    const { clock, pacer, recorder } = this.options;
+    for (let begun = 0; !this.#isHalted;) {
+      if (begun === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
-      if (nowUs > this.#endUs) return;
-      const waitUs = pacer(nowUs - this.#startUs, this.#started);
-      if (waitUs > 0) {
-        this.#cancelWait ??= clock.after(() => {
-          this.#cancelWait = null;
-          this.#pump();
-        }, waitUs / 1000);
-        return;
+      const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
+      if (pacer.isOpen ? dueUs >= this.#endUs : dueUs > this.#endUs) return;
+      if (dueUs > nowUs) return this.#waitFor(dueUs, nowUs);
+      const account = this.#takeIdle();
+      if (account === null && !pacer.isOpen) return;
+      this.#scheduled += 1;
+      if (account === null) {
+        recorder.drop(dueUs);
+      } else {
+        this.#begin(account, { intendedAtUs: dueUs, startedAtUs: nowUs });
+        begun += 1;
       }
-      this.#begin(/** @type {number} */ (this.#idle.pop()), nowUs);
     }
   }
 
-  /** @param {number} position @param {number} nowUs */
-  #begin(position, nowUs) {
-    const { accounts, recorder, course } = this.options;
-    const operation = new Operation(accounts[position], nowUs, this.#finish);
-    this.#started += 1;
-    this.live.set(position, operation);
-    recorder.start(position, nowUs);
+  /** @param {number} dueUs @param {number} nowUs */
+  #waitFor(dueUs, nowUs) {
+    this.#cancelWait ??= this.options.clock.after(
+      () => {
+        this.#cancelWait = null;
+        this.#pump();
+      },
+      (dueUs - nowUs) / 1000,
+    );
+  }
+
+  /** @returns {Account | null} a wallet that an operation can be started with */
+  #takeIdle() {
+    for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
+      if (account.retired !== null) continue;
+      if (account.mending === 0) return account;
+      account.held += 1;
+    }
+    return null;
+  }
+
+  /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
+  #begin(account, instants) {
+    const { recorder, course } = this.options;
+    const operation = new Operation(account, instants, this.#finish);
+    this.live.add(operation);
+    recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
     course.begin(operation);
   }
 
   /** @param {Operation} operation @param {Sample} sample */
   #finish = (operation, sample) => {
     try {
-      const { account } = operation;
-      this.live.delete(account.position);
+      const { account, nonce } = operation;
+      this.live.delete(operation);
       this.options.recorder.add(sample);
       this.options.onSample(sample);
       if (sample.outcome === 'verified') {
-        account.wallet.nonce += 1;
-        account.executed += 1;
+        account.settle(nonce, 'executed');
         account.failuresInRow = 0;
-        account.undecided = null;
-        this.#rearm(account.position);
+        this.#rearm(account, 1);
       } else {
+        const slot = account.slotOf(nonce);
+        if (slot !== null) slot.standing = 'open';
         if (sample.code !== null && operation.words !== null) this.failureWords[sample.code] ??= operation.words;
         account.failuresInRow += 1;
         this.#mend(operation, sample);
@@ -143,9 +181,9 @@ export class Driver {
     }
   };
 
-  /** @param {number} position */
-  #rearm(position) {
-    this.#idle.push(position);
+  /** @param {Account} account @param {number} times */
+  #rearm(account, times) {
+    for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
   }
 
@@ -154,17 +192,24 @@ export class Driver {
     const { course, onStop } = this.options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
+    account.mending += 1;
     course.mend(operation, sample, this.#halt.signal).then(
       (whyUnusable) => {
+        account.mending -= 1;
+        account.held += 1;
         if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if (!this.#halt.signal.aborted) this.#rearm(account.position);
+        else if (account.mending === 0 && !this.#halt.signal.aborted) {
+          this.#rearm(account, account.held);
+          account.held = 0;
+        }
       },
       (error) => onStop('internal', error),
     );
   }
 
-  /** @param {import('./account.js').Account} account @param {string} why */
+  /** @param {Account} account @param {string} why */
   #retire(account, why) {
+    if (account.retired !== null) return;
     account.retired = why;
     this.#retired += 1;
     if (this.#retired === this.options.accounts.length) this.options.onStop('no_wallets');

@@ -1,7 +1,9 @@
 import { Deadlines } from '../deadlines.js';
 import { detectors } from '../inclusion/index.js';
+import { intervalState } from '../metrics/interval.js';
 import { Recorder } from '../metrics/recorder.js';
-import { pacers } from '../pacer/index.js';
+import { createPacer } from '../pacer/index.js';
+import { probes } from '../probe/index.js';
 import { callCourse, transactionCourse } from './course.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
@@ -12,15 +14,25 @@ import { Presigner } from './presigner.js';
  * its own thread, or one in each worker.
  *
  * @typedef {object} EngineOptions
- * @property {Pick<import('./run.js').Config, 'txTimeoutMs'>} config
+ * @property {Pick<import('./run.js').Config, 'txTimeoutMs' | 'inFlight'>} config
+ * @property {import('../pacer/index.js').Schedule | null} schedule null for a closed loop
+ * @property {import('../pacer/index.js').Share} [share] of the schedule; all of it where there is one thread
  * @property {import('../clock.js').Clock} clock
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('./account.js').Account[]} accounts
  * @property {import('../workload/index.js').Workload} workload
  * @property {ChainTools | null} chain null where the workload sends no transactions
  * @property {import('./driver.js').DriverOptions['onSample']} onSample
- * @property {(block: import('../inclusion/index.js').Block) => void} onBlock each new block, in order
+ * @property {(block: SeenBlock) => void} onBlock each new block, in order
  * @property {import('./driver.js').DriverOptions['onStop']} onStop
+ *
+ * @typedef {import('../inclusion/index.js').Block & {seenAtMs: number, skewMs: number}} SeenBlock with the time of day
+ *   when it was seen, and how much later that was than its timestamp
+ *
+ * @typedef {object} Plan when the load begins and its window, on the run's clock
+ * @property {number} loadStartUs before the window there is a warm-up
+ * @property {number} startUs
+ * @property {number} endUs Infinity when it is not known yet
  *
  * @typedef {object} ChainTools
  * @property {import('../chain/signer.js').Signer} signer
@@ -30,17 +42,20 @@ import { Presigner } from './presigner.js';
  * @property {string} inclusion name of the detector
  *
  * @typedef {object} EngineReport what happened since the last one
- * @property {import('../metrics/recorder.js').IntervalState} interval
+ * @property {import('../metrics/interval.js').IntervalState} interval
  * @property {number} inFlight
- * @property {import('../metrics/recorder.js').Counts} totals of the whole run so far
+ * @property {import('../metrics/interval.js').Counts} totals of the whole run so far
  * @property {{silentMs: number, words: string} | null} silence how long no poll of the chain has succeeded, and why
+ * @property {import('../probe/loop.js').LoopReading | null} loop of the thread; null where every thread died
  *
- * @typedef {EngineReport & {blocks: import('../metrics/blocks.js').BlockTotals}} Report
+ * @typedef {EngineReport & {blocks: import('../metrics/blocks.js').BlockTotals, transport: import('../transport/index.js').TransportStats}} Report
+ *   with what the transports of all threads have done so far
  *
  * @typedef {object} EngineStats
  * @property {number} readBackRetries
  * @property {number} retiredWallets
  * @property {number | null} inclusionResolutionMs null where nothing is polled
+ * @property {'poll' | 'subscription' | null} headSource how new heads are learned of, as of the end
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
  * @property {Record<string, string>} failureWords of the first failure of each code
@@ -56,10 +71,11 @@ export class Engine {
   /** @type {Presigner | null} */
   #presigner = null;
   #deadlines;
+  #loop = probes.loop();
 
   /** @param {EngineOptions} options */
   constructor(options) {
-    const { config, clock, accounts, onSample, onStop } = options;
+    const { config, clock, accounts, schedule, share, onSample, onStop } = options;
     this.#options = options;
     this.recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),
@@ -69,7 +85,8 @@ export class Engine {
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
     this.#driver = new Driver({
       ...{ clock, accounts, onSample, onStop },
-      ...{ course: this.#course(), recorder: this.recorder, pacer: pacers.closed() },
+      ...{ course: this.#course(), recorder: this.recorder, pacer: createPacer(schedule, share) },
+      inFlight: config.inFlight,
     });
   }
 
@@ -82,7 +99,8 @@ export class Engine {
       ...{ rpc, clock, head: startBlock },
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
-        onBlock(block);
+        const seenAtMs = clock.wallMs();
+        onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000 });
       },
     });
     const presigner = new Presigner({ clock, signer, fees, workload, chainId });
@@ -97,10 +115,11 @@ export class Engine {
     await this.#presigner?.signFirst(this.#options.accounts, signal);
   }
 
-  /** @param {number} startUs of the window @param {number} endUs Infinity when it is not known yet */
-  start(startUs, endUs) {
-    this.recorder.open(startUs, endUs);
-    this.#driver.start(endUs);
+  /** @param {Plan} plan */
+  start({ loadStartUs, startUs, endUs }) {
+    this.recorder.open(loadStartUs, startUs, endUs);
+    this.#loop.sample(); // what happened before counts nowhere
+    this.#driver.start(loadStartUs, endUs);
   }
 
   /**
@@ -108,23 +127,29 @@ export class Engine {
    * @returns {EngineReport}
    */
   report(nowUs) {
-    const inFlight = this.recorder.inFlightAtEnd(this.#driver.live.size);
-    const rotated = this.recorder.rotate(nowUs);
-    const interval = { ...rotated, latency: rotated.latency.toJSON() };
+    this.#driver.catchUp();
+    const { intervals, counts } = this.recorder;
+    const inFlight = intervals.inFlightAtEnd(this.#driver.live.size);
+    const interval = intervalState(intervals.rotate(nowUs));
     const stats = this.#detector?.stats();
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, words: stats.lastError?.message ?? '' };
-    return { interval, inFlight, totals: { ...this.recorder.counts }, silence };
+    return { interval, inFlight, totals: { ...counts }, silence, loop: this.#loop.sample() };
   }
 
   /** @throws {import('../errors.js').InternalError} when conservation is broken */
   check() {
-    this.recorder.assertConservation(new Map([...this.#driver.live.keys()].map((position) => [position, 1])));
+    /** @type {Map<number, number>} */
+    const inFlightBy = new Map();
+    for (const { account } of this.#driver.live) {
+      inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
+    }
+    this.recorder.assertConservation(inFlightBy);
   }
 
   /** Starts nothing any more. @param {number} nowUs end of the window */
   stop(nowUs) {
     this.#presigner?.stop();
-    this.#driver.stop();
+    this.#driver.stop(nowUs);
     this.recorder.closeWindow(nowUs);
   }
 
@@ -141,6 +166,7 @@ export class Engine {
       readBackRetries: accounts.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
       retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
       inclusionResolutionMs: stats?.resolutionMs ?? null,
+      headSource: stats?.source ?? null,
       failedPolls: stats?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
@@ -149,6 +175,7 @@ export class Engine {
 
   async close() {
     this.#deadlines.stop();
+    this.#loop.close?.();
     await this.#detector?.stop();
   }
 }

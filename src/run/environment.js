@@ -1,4 +1,5 @@
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
+import { chooseTransport } from '../transport/index.js';
 
 /**
  * What a run ran on and with, as the run file states it.
@@ -27,7 +28,11 @@ export function describeEnvironment({ version, chain, rpc, sender, config, inclu
     blockGasLimit: chain.blockGasLimit ?? null,
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
-    transport: { name: config.transport, connections: config.connections, keepAlive: !config.noKeepAlive },
+    transport: {
+      name: chooseTransport(config.transport, config.rpc),
+      connections: config.connections,
+      keepAlive: !config.noKeepAlive,
+    },
     inclusion,
   };
 }
@@ -48,6 +53,7 @@ export function whatIsNotKnown({ clientVersion, genesisHash, chainId }, sender) 
     for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
       reasons[`/environment/${name}`] = notAsked;
     reasons['/generator/inclusionResolutionMs'] = notAsked;
+    reasons['/generator/headSource'] = notAsked;
   }
   return reasons;
 }

@@ -1,6 +1,7 @@
 import { SharedBlocks } from '../metrics/blocks.js';
+import { mergeIntervals, zeroCounts } from '../metrics/interval.js';
+import { worstLoop } from '../metrics/readings.js';
 import { addTo, Recorder } from '../metrics/recorder.js';
-import { Distribution } from '../metrics/distribution.js';
 import { STOP_EXIT } from './crew.js';
 import { Ledger } from './ledger.js';
 import { Part } from './part.js';
@@ -16,23 +17,25 @@ import { sliceIndexes, splitSlice } from './slice.js';
  * @property {Pick<import('./run.js').Config, 'offset' | 'threads' | 'connections'>} config
  * @property {number} workers
  * @property {import('./account.js').Account[]} accounts by position in the slice
- * @property {(first: number, count: number) => Omit<Task, 'wantsSamples'>} taskOf the task for a part of the positions
+ * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task for a part of
+ *   the positions, by the number of the worker as well
+ * @property {(block: import('./engine.js').SeenBlock) => void} onBlock each new block, in order, with what is ours in all
  * @property {import('./stop.js').Stop} stop
  * @property {import('../output/index.js').Output[]} outputs
  */
 
 /** @param {FleetOptions} options @returns {Promise<import('./crew.js').Crew>} whose workers are ready */
 export async function startFleet(options) {
-  const { config, workers, taskOf, stop, outputs, accounts } = options;
+  const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
-  const shared = new SharedBlocks();
-  /** @param {import('../inclusion/index.js').Block} block */
+  const shared = new SharedBlocks(onWholeBlock);
+  /** @param {import('./engine.js').SeenBlock} block */
   const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
   /** @type {Part[]} */
   const parts = splitSlice({ offset: 0, threads: config.threads }, workers).map(({ offset, threads }, i) => {
     // What is left over by an even split goes to the first ones.
     const connections = Math.floor((config.connections + workers - 1 - i) / workers);
-    const task = taskOf(offset, threads);
+    const task = taskOf(offset, threads, i);
     return new Part({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
       stop,
       outputs,
@@ -49,13 +52,13 @@ export async function startFleet(options) {
     prepare: async () => {
       await Promise.all(parts.map((part) => part.prepare()));
     },
-    start: (fromUs, toUs) => {
-      startUs = fromUs;
-      for (const part of parts) part.order({ type: 'start', startUs, endUs: toUs });
+    start: (plan) => {
+      startUs = plan.startUs;
+      for (const part of parts) part.order({ type: 'start', plan });
     },
     report: async (nowUs) => {
       await Promise.all(parts.map((part) => part.askForReport(nowUs)));
-      return { ...mergeReports(parts, startUs, nowUs), blocks: shared.take(isDrained) };
+      return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
     },
     check: () => {}, // each worker checks itself, at the instant of its report
     stop: (nowUs) => {
@@ -92,36 +95,35 @@ export async function startFleet(options) {
   };
 }
 
+/** What the transports of all parts have done, of those that died as far as it was heard. @param {Part[]} parts */
+function transportOf(parts) {
+  const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
+  for (const { state } of parts) if (state !== null) addTo(sum, state.thread.transport);
+  return sum;
+}
+
 /**
  * @param {Part[]} parts whose reports are of the same interval; one that has died has none
- * @param {number} startUs
  * @param {number} nowUs
  * @returns {import('./engine.js').EngineReport}
  */
-function mergeReports(parts, startUs, nowUs) {
-  const latency = new Distribution();
-  /** @type {import('./engine.js').EngineReport} */
-  const sum = {
-    interval: { ...new Recorder([], startUs).interval, endUs: nowUs, latency: latency.toJSON() },
-    inFlight: 0,
-    totals: new Recorder([], startUs).counts,
-    silence: null,
+function mergeReports(parts, nowUs) {
+  const totals = zeroCounts();
+  // What a dead one has done counts on.
+  for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
+  const reports = parts.flatMap(({ report }) => report ?? []);
+  const silences = reports.flatMap(({ silence }) => silence ?? []);
+  const loops = reports.flatMap(({ loop }) => loop ?? []);
+  return {
+    interval: mergeIntervals(
+      reports.map(({ interval }) => interval),
+      nowUs,
+    ),
+    inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    totals,
+    silence: silences.reduce((longest, one) => (one.silentMs > longest.silentMs ? one : longest), silences[0] ?? null),
+    loop: loops.length === 0 ? null : loops.reduce(worstLoop),
   };
-  for (const { report, totals } of parts) {
-    // What a dead one has done counts on.
-    if (totals !== null) addTo(sum.totals, totals);
-    if (report === null) continue;
-    const { interval, silence } = report;
-    sum.interval.startUs = Math.max(sum.interval.startUs, interval.startUs);
-    sum.interval.endUs = Math.max(sum.interval.endUs, interval.endUs);
-    addTo(sum.interval.counts, interval.counts);
-    addTo(sum.interval.failures, interval.failures);
-    latency.merge(Distribution.fromJSON(interval.latency));
-    sum.inFlight += report.inFlight;
-    if (silence !== null && silence.silentMs >= (sum.silence?.silentMs ?? 0)) sum.silence = silence;
-  }
-  sum.interval.latency = latency.toJSON();
-  return sum;
 }
 
 /** @param {import('./engine.js').EngineStats[]} all @returns {import('./engine.js').EngineStats} */
@@ -135,6 +137,7 @@ function mergeStats(all) {
     readBackRetries: all.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
     retiredWallets: all.reduce((sum, { retiredWallets }) => sum + retiredWallets, 0),
     inclusionResolutionMs: resolutions.length === 0 ? null : Math.max(...resolutions),
+    headSource: (all.find(({ headSource }) => headSource === 'poll') ?? all[0])?.headSource ?? null,
     failedPolls: all.reduce((sum, { failedPolls }) => sum + failedPolls, 0),
     presigned,
     failureWords,

@@ -13,6 +13,8 @@ import { startFleet } from './fleet.js';
  * @param {import('../output/index.js').Output[]} parts.outputs
  * @param {import('./stop.js').Stop} parts.stop
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
+ * @param {import('../transport/index.js').Transport} parts.transport
+ * @param {import('../pacer/index.js').Schedule | null} parts.schedule
  * @param {import('./account.js').Account[]} parts.accounts
  * @param {import('../workload/index.js').Workload} parts.workload
  * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
@@ -27,6 +29,8 @@ export async function hire({
   outputs,
   stop,
   rpc,
+  transport,
+  schedule,
   accounts,
   workload,
   sender,
@@ -41,17 +45,25 @@ export async function hire({
         ? null
         : { chainId, fees, signer, startBlock, inclusion: inclusion.name };
     const wanting = outputs.filter((output) => output.wantsSamples);
-    return soloCrew({
-      ...{ config, clock, rpc, accounts, workload, chain },
-      onSample: (sample) => wanting.forEach((output) => output.sample(sample)),
-      onStop: (reason, error) => stop.request(reason, STOP_EXIT[reason], error),
-    });
+    const options = {
+      ...{ config, clock, rpc, accounts, workload, chain, schedule },
+      onSample: (/** @type {import('../metrics/sample.js').Sample} */ sample) =>
+        wanting.forEach((output) => output.sample(sample)),
+      onBlock: tellBlock(outputs),
+      onStop: (/** @type {import('./driver.js').StopReason} */ reason, /** @type {Error | undefined} */ error) =>
+        stop.request(reason, STOP_EXIT[reason], error),
+    };
+    return soloCrew(options, transport);
   }
-  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs } = config;
+  const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
   return startFleet({
-    ...{ config, workers, accounts, stop, outputs },
-    taskOf: (first, count) => ({
-      config: { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs },
+    ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs) },
+    taskOf: (first, count, index) => ({
+      config: {
+        ...{ transport: config.transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId },
+        ...{ txTimeoutMs, inFlight },
+      },
+      ...{ schedule, share: { index, of: workers } },
       url: url.href,
       batches: rpc.batchFacts(),
       wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
@@ -62,6 +74,12 @@ export async function hire({
           : { chainId, startBlock, inclusion: inclusion.name, fees: fees.state() },
     }),
   });
+}
+
+/** @param {import('../output/index.js').Output[]} outputs @returns {(block: import('./engine.js').SeenBlock) => void} */
+function tellBlock(outputs) {
+  const wanting = outputs.flatMap((output) => output.block?.bind(output) ?? []);
+  return (block) => wanting.forEach((tell) => tell(block));
 }
 
 /** @param {Pick<import('./run.js').Config, 'workers' | 'threads' | 'connections'>} config */

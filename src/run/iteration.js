@@ -66,7 +66,13 @@ async function steps(tools, operation) {
 
   // Watched before it is sent: a block may hold it before the node's answer is read.
   const included = new Promise((/** @type {(found: import('../inclusion/index.js').Inclusion) => void} */ resolve) => {
-    for (const sent of operation.hashes) inclusion.watch(sent, resolve);
+    for (const sent of operation.hashes) {
+      inclusion.watch(sent, (found) => {
+        // Noted at once: others of this wallet in the same block are read back as of it, too.
+        operation.inclusion ??= found;
+        resolve(found);
+      });
+    }
   });
   const onSent = () => {
     if (operation.isCancelled) return false;
@@ -82,11 +88,9 @@ async function steps(tools, operation) {
   if (answer !== hash) throw new Failed('hash_mismatch');
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
-  presigner.signLater(operation.account, operation.nonce + 1);
+  presigner.signLater(operation.account, operation.account.nextNonce);
 
   const found = await included;
-  operation.inclusion = { ...found, seenAtUs: Math.max(found.seenAtUs, operation.acceptedAtUs) };
-
   await readBack(tools, operation, found);
 }
 
@@ -103,29 +107,38 @@ function isKnown(error) {
  * @param {import('../inclusion/index.js').Inclusion} found
  */
 async function readBack({ rpc, clock, workload }, operation, found) {
-  const { position, executed } = operation.account;
+  const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   for (let attempt = 0; !operation.isCancelled; attempt += 1) {
+    const bounds = account.boundsAsOf(operation, found.number);
     let verdict;
     try {
-      verdict = await workload.verify(position, executed + 1, found, attempt);
+      verdict = await workload.verify(account.position, bounds, found, attempt);
     } catch (error) {
       verdict = noVerdict(error);
     }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
-    if (verdict.state === 'ok') {
+    const { state } = verdict;
+    // What is in the block may be the effect of another one: then the receipt tells whose.
+    const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
+    if (status === 0) throw new Failed('reverted');
+    if (state === 'ok' || (state === 'likely' && status !== null)) {
       // Taken here: those of the same batch are all read before the first of them is followed up.
       operation.verifiedAtUs = clock.nowUs();
       return;
     }
-    if (verdict.state === 'wrong') throw new Failed('wrong_count');
-    if (verdict.state === 'missing') {
-      const status = await statusOf(rpc, operation.hashes);
-      if (status !== null) throw new Failed(status === 0 ? 'reverted' : 'wrong_count');
+    const { least, most, latest } = account.boundsAsOf(operation, found.number);
+    // Too many is wrong only once every operation that may have been in time is known to have its block, or to have none.
+    const isWrong = state === 'wrong' && most === bounds.most && latest === bounds.latest;
+    if (isWrong && !account.hasUnseenBefore(found.seenAtUs)) throw new Failed('wrong_count');
+    // Too few is wrong only if none of the others was reverted: that changes what is expected here.
+    const isTooFew = state === 'missing' && status !== null && least === bounds.least;
+    if (isTooFew && (await areExecuted(rpc, account.othersAsOf(operation, found.number))) && !operation.isCancelled) {
+      if (account.boundsAsOf(operation, found.number).least === least) throw new Failed('wrong_count');
     }
-    operation.account.readBackRetries += 1;
+    account.readBackRetries += 1;
     await clock.sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
@@ -146,6 +159,12 @@ async function statusOf(rpc, hashes) {
     if (receipt !== null) return toNumber(receipt.status);
   }
   return null;
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {Operation[]} operations that were found in blocks */
+async function areExecuted(rpc, operations) {
+  const statuses = await Promise.all(operations.map(({ hashes }) => statusOf(rpc, hashes)));
+  return statuses.every((status) => status === 1);
 }
 
 /**

@@ -23,20 +23,31 @@
  * @property {Sample} sample
  *
  * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
- * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'retired' | 'readBackRetries'> & {nonce: number, undecided: OpenState | null}>} accounts
- * @property {Array<[number, OpenState]>} unresolved
+ * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
+ * @property {Array<OpenState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
  * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
  * @property {Foreign[]} foreign
  *
  * @typedef {{nonce: number, hashes: string[], sample: Sample}} OpenState
+ * @typedef {{standing: import('./account.js').Standing, undecided: OpenState | null}} SlotState
  */
 
 /** How many resolved operations are kept one by one; beyond that they are only counted. */
 const RESOLUTIONS_KEPT = 1000;
 
+/** What a fate makes of a nonce. @type {Readonly<Record<import('./fate.js').Fate, import('./account.js').Standing>>} */
+const STANDING = Object.freeze({
+  ...{ included: 'executed', reverted: 'spent', replaced: 'spent', never_sent: 'vacant', pending: 'open' },
+});
+
+/** An operation by its wallet and nonce. @param {Open['operation']} operation */
+function keyOf({ account, nonce }) {
+  return `${account.position}:${nonce}`;
+}
+
 export class Ledger {
-  /** Operations whose fate is not known yet, by position. @type {Map<number, Open>} */
+  /** Operations whose fate is not known yet, by wallet and nonce. @type {Map<string, Open>} */
   unresolved = new Map();
   /** @type {Resolution[]} */
   resolutions = [];
@@ -51,6 +62,16 @@ export class Ledger {
     this.onForeign = onForeign;
   }
 
+  /** An operation has ended, and what became of it is to be found out. @param {Open} open */
+  expect(open) {
+    this.unresolved.set(keyOf(open.operation), open);
+  }
+
+  /** The operation whose fate is open for a wallet's nonce. @param {Account} account @param {number} nonce */
+  expected(account, nonce) {
+    return this.unresolved.get(`${account.position}:${nonce}`) ?? null;
+  }
+
   /**
    * Enters what became of an operation.
    * @param {Open['operation']} operation
@@ -60,20 +81,18 @@ export class Ledger {
   settle(operation, sample, { fate, foreign }) {
     const { account, nonce } = operation;
     const { wallet } = account;
+    const slot = account.slotOf(nonce);
     // One that had not been sent as far as the node knew may have arrived since: it is settled again.
-    const isAgain = account.undecided?.operation === operation;
+    const isAgain = slot !== null && slot.undecided?.operation === operation;
     if (isAgain && fate === 'never_sent') return;
     if (isAgain) this.fates.never_sent = (this.fates.never_sent ?? 1) - 1;
-    account.undecided = fate === 'never_sent' ? { operation, sample } : null;
-    if (fate !== 'pending') this.unresolved.delete(account.position);
+    if (slot !== null) slot.undecided = fate === 'never_sent' ? { operation, sample } : null;
+    if (fate !== 'pending') this.unresolved.delete(keyOf(operation));
     this.fates[fate] = (this.fates[fate] ?? 0) + 1;
     this.#keep({ ...pick(sample), nonce, fate });
-    if (fate === 'included') {
-      account.executed += 1;
-      account.includedLate += 1;
-    }
+    if (fate === 'included') account.includedLate += 1;
     if (fate === 'reverted') account.reverted += 1;
-    if (fate === 'included' || fate === 'reverted' || fate === 'replaced') wallet.nonce = nonce + 1;
+    account.settle(nonce, STANDING[fate]);
     if (foreign !== null) this.accuse({ walletIndex: wallet.index, nonce, ...foreign });
   }
 
@@ -94,13 +113,17 @@ export class Ledger {
   /** @returns {LedgerState} */
   state() {
     return {
-      accounts: this.accounts.map(
-        ({ wallet, executed, includedLate, reverted, retired, readBackRetries, undecided }) => ({
-          ...{ nonce: wallet.nonce, executed, includedLate, reverted, retired, readBackRetries },
+      accounts: this.accounts.map(({ wallet, executed, includedLate, reverted, retired, readBackRetries, slots }) => ({
+        ...{ nonce: wallet.nonce, executed, includedLate, reverted, retired, readBackRetries },
+        slots: slots.map(({ standing, undecided }) => ({
+          standing,
           undecided: undecided === null ? null : stateOf(undecided),
-        }),
-      ),
-      unresolved: [...this.unresolved].map(([position, open]) => [position, stateOf(open)]),
+        })),
+      })),
+      unresolved: [...this.unresolved.values()].map((open) => ({
+        ...stateOf(open),
+        position: open.operation.account.position,
+      })),
       resolutions: this.resolutions,
       fates: this.fates,
       foreign: this.foreign,
@@ -113,14 +136,17 @@ export class Ledger {
    * @param {number} first position of the part's first wallet
    */
   adopt(state, first) {
-    state.accounts.forEach(({ nonce, undecided, ...rest }, i) => {
+    state.accounts.forEach(({ nonce, slots, ...rest }, i) => {
       const account = this.accounts[first + i];
-      Object.assign(account, rest, { undecided: undecided === null ? null : openOf(account, undecided) });
+      Object.assign(account, rest);
       account.wallet.nonce = nonce;
+      account.slots = slots.map(({ standing, undecided }) => ({
+        ...{ standing, operation: null },
+        undecided: undecided === null ? null : openOf(account, undecided),
+      }));
     });
-    for (const [position, open] of state.unresolved) {
-      const account = this.accounts[first + position];
-      this.unresolved.set(account.position, openOf(account, open));
+    for (const { position, ...open } of state.unresolved) {
+      this.expect(openOf(this.accounts[first + position], open));
     }
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);

@@ -6,73 +6,98 @@ import { Reporter } from './reporter.js';
  * thread does the work or many, is the crew's business.
  *
  * @typedef {object} LoadOptions
- * @property {import('./run.js').Config} config
+ * @property {Pick<import('./run.js').Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
  * @property {import('../clock.js').Clock} clock
  * @property {import('../output/index.js').Output[]} outputs
  * @property {import('./stop.js').Stop} stop
  * @property {import('./crew.js').Crew} crew
+ * @property {import('./watch.js').Watch} watch
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
+ * @typedef {import('./engine.js').Plan} Plan
+ * @typedef {import('./reporter.js').Phase} Phase
  */
 
-/** As good as for ever: the end of the duration interrupts it. */
+/** The longest a timer can wait; whoever waits for longer waits again. */
 const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
-export async function load({ config, clock, outputs, stop, crew }) {
+export async function load({ config, clock, outputs, stop, crew, watch }) {
   await crew.prepare(stop.drain);
-  const startUs = clock.nowUs();
-  const windowStartedAtMs = clock.wallMs();
-  const reporter = new Reporter(startUs, outputs);
+  const plan = planFrom(clock.nowUs(), config);
+  const startedAtMs = clock.wallMs();
+  const reporter = new Reporter(plan, outputs, watch);
+  const parts = { config, clock, stop, crew, reporter };
 
-  const { durationMs } = config;
-  const plannedEndUs = durationMs === null ? Infinity : startUs + durationMs * 1000;
-  crew.start(startUs, plannedEndUs);
-  await reportUntilStopped({ config, clock, stop, reporter, crew });
-  const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plannedEndUs : 0), plannedEndUs);
+  for (const output of outputs) output.start?.({ startUs: plan.loadStartUs, startedAtMs });
+  watch.begin();
+  crew.start(plan);
+  if (config.warmupMs > 0) {
+    await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
+    if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
+  }
+  await reportUntil(plan.endUs, 'load', plan.startUs, parts);
+  if (!stop.drain.aborted) stop.request('duration');
+
+  const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
   crew.stop(endUs);
-  await report('load', { stop, reporter, crew }, endUs);
+  await report(endUs < plan.startUs ? 'warmup' : 'load', parts, endUs);
   await crew.drain(config.drainTimeoutMs, stop.now);
-  await report('drain', { stop, reporter, crew }, clock.nowUs());
+  await report('drain', parts, clock.nowUs());
   const { cpuUs, rows } = reporter;
   const generator = { cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 };
+  const windowStartedAtMs = startedAtMs + config.warmupMs;
   return { generator, intervals: rows, windowStartedAtMs, ...(await crew.result()) };
 }
 
-/** @param {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew'> & {reporter: Reporter}} options */
-async function reportUntilStopped({ config, clock, stop, reporter, crew }) {
-  const { durationMs, intervalMs, txTimeoutMs } = config;
-  const { startUs } = reporter;
-  const cancel =
-    durationMs === null
-      ? () => {}
-      : clock.after(() => stop.request('duration'), durationMs - (clock.nowUs() - startUs) / 1000);
-  for (let k = 1; ; k = Math.max(k, Math.floor((clock.nowUs() - startUs) / (intervalMs * 1000))) + 1) {
-    const dueUs = startUs + k * intervalMs * 1000;
-    // The last interval ends when the load does: a report a moment before would split it.
-    const isLast = durationMs !== null && k * intervalMs >= durationMs;
-    await clock.sleep(isLast ? LONG_MS : Math.max(0, (dueUs - clock.nowUs()) / 1000), stop.drain);
-    if (stop.drain.aborted) break;
-    if (durationMs !== null && clock.nowUs() >= startUs + durationMs * 1000) continue; // so late that the last one is due
-    const silence = await report('load', { stop, reporter, crew }, clock.nowUs());
-    if (silence !== null && silence.silentMs > txTimeoutMs) {
+/**
+ * The borders of the run, decided once: every rate and every thread goes by them.
+ * @param {number} nowUs
+ * @param {Pick<LoadOptions['config'], 'warmupMs' | 'durationMs'>} config
+ * @returns {Plan}
+ */
+function planFrom(nowUs, { warmupMs, durationMs }) {
+  const startUs = nowUs + warmupMs * 1000;
+  return { loadStartUs: nowUs, startUs, endUs: durationMs === null ? Infinity : startUs + durationMs * 1000 };
+}
+
+/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew'> & {reporter: Reporter}} Parts */
+
+/**
+ * Reports at every interval of a phase but the last, which ends when the phase does.
+ * @param {number} endUs of the phase
+ * @param {Phase} phase
+ * @param {number} startUs of the phase
+ * @param {Parts} parts
+ */
+async function reportUntil(endUs, phase, startUs, parts) {
+  const { clock, stop, config } = parts;
+  const intervalUs = config.intervalMs * 1000;
+  for (let nowUs = clock.nowUs(); nowUs < endUs && !stop.drain.aborted; nowUs = clock.nowUs()) {
+    const nextUs = startUs + (Math.floor((nowUs - startUs) / intervalUs) + 1) * intervalUs;
+    const isLast = nextUs >= endUs;
+    const dueUs = isLast ? endUs : nextUs;
+    await clock.sleep(Math.min((dueUs - nowUs) / 1000, LONG_MS), stop.drain);
+    // A timer may fire a moment early.
+    if (stop.drain.aborted || isLast || clock.nowUs() < dueUs || clock.nowUs() >= endUs) continue;
+    const silence = await report(phase, parts, clock.nowUs());
+    if (silence !== null && silence.silentMs > config.txTimeoutMs) {
       const words = `the endpoint has not answered for ${Math.round(silence.silentMs / 1000)} s: ${silence.words}`;
       stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(words));
     }
   }
-  cancel();
 }
 
 /**
  * A law of ours that breaks ends the run, but not without its drain and its summary.
- * @param {'load' | 'drain'} phase
- * @param {Pick<LoadOptions, 'stop' | 'crew'> & {reporter: Reporter}} parts
+ * @param {Phase} phase
+ * @param {Pick<Parts, 'stop' | 'crew' | 'reporter'>} parts
  * @param {number} nowUs
  */
 async function report(phase, { stop, reporter, crew }, nowUs) {
   try {
     const made = await crew.report(nowUs);
-    reporter.add(phase, made);
+    await reporter.add(phase, made);
     crew.check();
     return made.silence;
   } catch (error) {

@@ -31,15 +31,17 @@ export class Operation {
 
   /**
    * @param {import('./account.js').Account} account
-   * @param {number} intendedAtUs
+   * @param {{intendedAtUs: number, startedAtUs: number}} instants
    * @param {(operation: Operation, sample: Sample) => void} onEnd called once
    */
-  constructor(account, intendedAtUs, onEnd) {
+  constructor(account, { intendedAtUs, startedAtUs }, onEnd) {
     this.account = account;
-    this.nonce = account.wallet.nonce;
+    const { nonce, undecided } = account.take(this);
+    this.nonce = nonce;
     /** Every hash ever sent for this wallet and nonce, also by operations before this one. @type {string[]} */
-    this.hashes = account.undecided === null ? [] : [...account.undecided.operation.hashes];
+    this.hashes = undecided === null ? [] : [...undecided.operation.hashes];
     this.intendedAtUs = intendedAtUs;
+    this.startedAtUs = startedAtUs;
     this.#onEnd = onEnd;
     /** What is left to do when it ends: timers, watches. @type {() => void} */
     this.release = nothing;
@@ -55,7 +57,9 @@ export class Operation {
     this.#isOver = true;
     this.isCancelled = true;
     this.release();
-    const { account, nonce, hash, intendedAtUs, sentAtUs, acceptedAtUs, inclusion, effect, target } = this;
+    const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
+    // A block that was read before the node's answer counts from the answer on; without one it is the audit's.
+    const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const sample = Object.freeze({
       position: account.position,
       walletIndex: account.wallet.index,
@@ -64,9 +68,10 @@ export class Operation {
       outcome,
       code,
       intendedAtUs,
+      startedAtUs,
       sentAtUs,
       acceptedAtUs,
-      includedAtUs: inclusion === null ? null : inclusion.seenAtUs,
+      includedAtUs: inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0),
       endedAtUs,
       blockNumber: inclusion === null ? null : inclusion.number,
       effect,

@@ -8,7 +8,7 @@ const ANSWER_MS = 30_000;
 const HURRIED_MS = 2000;
 
 /**
- * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('../inclusion/index.js').Block) => void}} PartOptions
+ * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('./engine.js').SeenBlock) => void}} PartOptions
  */
 
 /**
@@ -20,7 +20,7 @@ export class Part {
   state = null;
   /** Of the interval that was asked for last. @type {import('./engine.js').EngineReport | null} */
   report = null;
-  /** What it has done so far, as it said last. @type {import('../metrics/recorder.js').Counts | null} */
+  /** What it has done so far, as it said last. @type {import('../metrics/interval.js').Counts | null} */
   totals = null;
   isDead = false;
   #isClosing = false;

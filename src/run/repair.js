@@ -4,7 +4,6 @@ import { fateOf } from './fate.js';
  * Looks after wallets whose operation did not verify: what became of it decides the wallet's next nonce. And after
  * operations that are overdue.
  *
- * @typedef {import('./account.js').Account} Account
  * @typedef {import('./operation.js').Operation} Operation
  * @typedef {import('../metrics/sample.js').Sample} Sample
  */
@@ -32,7 +31,7 @@ export async function repair({ clock, rpc, txTimeoutMs, startBlock }, ledger, op
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
-  ledger.unresolved.set(account.position, { operation, sample });
+  ledger.expect({ operation, sample });
   let pauseMs = Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs);
   for (;;) {
     await clock.sleep(pauseMs, signal);
@@ -41,31 +40,32 @@ export async function repair({ clock, rpc, txTimeoutMs, startBlock }, ledger, op
     if (signal.aborted) return null;
     if (decision !== null && decision.fate !== 'pending') {
       ledger.settle(operation, sample, decision);
-      return whyUnusable(account, sample);
+      return whyUnusable(operation, sample);
     }
     if (clock.nowUs() > deadlineUs) return 'its last transaction is stuck';
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
 }
 
-/** @param {Account} account @param {Sample} sample @returns {string | null} */
-function whyUnusable({ undecided }, { code }) {
+/** @param {Operation} operation @param {Sample} sample @returns {string | null} */
+function whyUnusable({ account, nonce }, { code }) {
   if (code === 'insufficient_funds') return 'it has no funds left';
   if (code === 'wrong_count') return 'its counter has a count that it should not have';
+  const undecided = account.slotOf(nonce)?.undecided ?? null;
   return (undecided?.operation.hashes.length ?? 0) >= MOST_HASHES ? 'its transactions do not arrive' : null;
 }
 
 /**
  * A transaction whose nonce was taken by another one never comes: that is found out here, and not by the time-out.
  * @param {import('./iteration.js').Tools} tools
- * @param {Map<number, Operation>} live
+ * @param {Set<Operation>} live
  * @param {AbortSignal} signal
  */
 export async function lookAfterOverdue({ clock, rpc, startBlock }, live, signal) {
   for (let round = 0; !signal.aborted; round += 1) {
     await clock.sleep(OVERDUE_MS, signal);
     const oldestUs = clock.nowUs() - OVERDUE_MS * 1000;
-    const all = [...live.values()].filter(
+    const all = [...live].filter(
       ({ acceptedAtUs, inclusion }) => inclusion === null && acceptedAtUs !== null && acceptedAtUs < oldestUs,
     );
     // Others each time, so that none is hidden for ever behind those that are just slow.

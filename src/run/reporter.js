@@ -1,17 +1,28 @@
 import { IntervalLog } from '../metrics/intervals.js';
-import { probes } from '../probe/index.js';
 
-/** Makes the row of an interval, hands it to the outputs, and keeps it for the run file. */
+/**
+ * Makes the row of an interval, hands it to the outputs, and keeps it for the run file.
+ *
+ * @typedef {import('../metrics/intervals.js').Phase} Phase
+ */
 export class Reporter {
-  #self = probes.self();
   #log = new IntervalLog();
+  #watch;
+  #outputs;
+  #plan;
+  #windowVerified = 0;
   /** CPU time of this process over the window, in microseconds. */
   cpuUs = 0;
 
-  /** @param {number} startUs of the window @param {import('../output/index.js').Output[]} outputs */
-  constructor(startUs, outputs) {
-    this.startUs = startUs;
-    this.outputs = outputs;
+  /**
+   * @param {import('./engine.js').Plan} plan
+   * @param {import('../output/index.js').Output[]} outputs
+   * @param {import('./watch.js').Watch} watch
+   */
+  constructor(plan, outputs, watch) {
+    this.#plan = plan;
+    this.#outputs = outputs;
+    this.#watch = watch;
   }
 
   /** @returns {import('../metrics/intervals.js').IntervalRow[]} */
@@ -20,30 +31,38 @@ export class Reporter {
   }
 
   /**
-   * @param {'load' | 'drain'} phase
+   * @param {Phase} phase
    * @param {import('./engine.js').Report} report
    */
-  add(phase, { interval, inFlight, blocks, totals }) {
-    const self = this.#self.sample();
-    if (phase === 'load') this.cpuUs += self.cpuUs;
-    const seconds = (interval.endUs - interval.startUs) / 1e6;
-    const elapsedS = (interval.endUs - this.startUs) / 1e6;
+  async add(phase, { interval, inFlight, blocks, totals, loop, transport }) {
+    const probes = await this.#watch.sample(loop, transport);
+    const { startUs, endUs, counts, failures, distributions } = interval;
+    const { loadStartUs } = this.#plan;
+    const seconds = (endUs - startUs) / 1e6;
+    if (phase === 'load') {
+      this.cpuUs += probes.self.cpuUs;
+      this.#windowVerified += counts.verified;
+    }
     /** @type {import('../metrics/intervals.js').IntervalRow} */
     const row = {
       phase,
-      startMs: (interval.startUs - this.startUs) / 1000,
-      endMs: (interval.endUs - this.startUs) / 1000,
-      counts: interval.counts,
-      failures: interval.failures,
-      inFlight,
-      tps: phase === 'load' && seconds > 0 ? interval.counts.verified / seconds : null,
-      latency: interval.latency,
-      blocks,
-      probes: { self },
+      startMs: (startUs - loadStartUs) / 1000,
+      endMs: (endUs - loadStartUs) / 1000,
+      ...{ counts, failures, inFlight },
+      tps: phase !== 'drain' && seconds > 0 ? counts.verified / seconds : null,
+      latency: distributions.latency,
+      lag: distributions.lag,
+      ...{ blocks, probes },
     };
     this.#log.add(row);
-    const { started, verified } = totals;
-    const sums = { attempts: started, verified, runTps: phase === 'load' ? verified / elapsedS : null };
-    for (const output of this.outputs) output.interval(row, sums);
+    const windowS = (endUs - this.#plan.startUs) / 1e6;
+    const { queued, submit, inclusion, readBack } = distributions;
+    const sums = {
+      attempts: totals.started,
+      verified: totals.verified,
+      runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
+      stages: { queued, submit, inclusion, readBack },
+    };
+    for (const output of this.#outputs) output.interval(row, sums);
   }
 }

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
-import { indexRanges } from '../chain/funding.js';
 import { createRpc, displayUrl, toNumber } from '../chain/rpc.js';
 import { buildRunFile } from '../metrics/summary.js';
 import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
 import { audit } from './audit.js';
+import { finishAll, sayWhatWentWrong, settleAll, unexpected } from './closing.js';
 import { interruptible, openTransport, readGiven } from './connect.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
+import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
+import { Watch } from './watch.js';
 
 /**
  * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
@@ -30,6 +32,11 @@ import { setUp, setUpCalls } from './setup.js';
  * @property {bigint | null} fundAmountWei
  * @property {string | null} to
  * @property {number | null} durationMs
+ * @property {number} warmupMs
+ * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages
+ * @property {import('../pacer/index.js').Stage[] | null} stages
+ * @property {import('../pacer/index.js').Arrival | null} arrival of an open loop
+ * @property {number} inFlight most operations of one wallet at once
  * @property {number} intervalMs
  * @property {number} drainTimeoutMs
  * @property {number} txTimeoutMs
@@ -49,6 +56,15 @@ import { setUp, setUpCalls } from './setup.js';
  * @property {bigint | null} gasPriceWei
  * @property {bigint | null} maxFeeWei
  * @property {string | null} out
+ * @property {import('../metrics/thresholds.js').Threshold[]} thresholds
+ * @property {string | null} junit
+ * @property {string | null} samples
+ * @property {string | null} blocks
+ * @property {string | null} hlog
+ * @property {{host: string, port: number} | null} prometheus
+ * @property {number | null} nodePid
+ * @property {URL | null} nodeMetrics
+ * @property {string[] | null} nodeSeries
  * @property {number | null} port
  * @property {boolean} verbose
  * @property {boolean} quiet
@@ -78,7 +94,7 @@ const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and 
  * @returns {Promise<number>} the exit code
  */
 export async function run(config, surroundings) {
-  const { clock, stop } = surroundings;
+  const { clock, stop, outputs } = surroundings;
   const given = readGiven(config);
   checkDescriptors(config.connections, workersOf(config));
   /** @type {import('../chain/devchain.js').DevChain | null} */
@@ -86,6 +102,7 @@ export async function run(config, surroundings) {
   /** @type {import('../transport/index.js').Transport | null} */
   let transport = null;
   try {
+    for (const output of outputs) await output.open?.();
     if (config.rpc === null) devChain = await startDevChain(clock);
     const url = config.rpc ?? /** @type {import('../chain/devchain.js').DevChain} */ (devChain).url;
     const opened = openTransport(config, url);
@@ -96,100 +113,104 @@ export async function run(config, surroundings) {
   } finally {
     await transport?.close();
     await devChain?.stop();
+    for (const output of outputs) await output.close?.();
   }
 }
 
 /**
- * @param {Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} context
- * @returns {Promise<number>}
+ * @typedef {Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} RunContext
+ * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
+
+/** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
-  const { config, url, transport, clock, outputs, stop, version, embedded } = context;
+  const { config, url, transport, clock, outputs, stop, log } = context;
   const startedAtMs = clock.wallMs();
   const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId });
+  const carriedOut = await carryOut(context, rpc);
+  const samplesDropped = await settleAll(outputs);
+  const runFile = buildRunFile(describe(context, rpc, carriedOut, { startedAtMs, samplesDropped }));
+  const unwritten = await finishAll(outputs, runFile);
+  for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
+  sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile);
+  return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
+}
+
+/** Set-up, load, drain, audit. @param {RunContext} context @param {import('../chain/rpc.js').Rpc} rpc */
+async function carryOut(context, rpc) {
+  const { config, url, transport, clock, outputs, stop } = context;
   const { contracts: contractsFile, method, params } = config;
   const workload = workloads[config.workload]({ rpc, contractsFile, method, params });
   const ready = await interruptible(stop, transport, () =>
     workload.kind === 'call' ? setUpCalls(context, rpc) : setUp(context, rpc, workload),
   );
-  const { chain, wallets, sender } = ready;
+  const { wallets, sender } = ready;
   const inclusion = sender === null ? null : chooseInclusion(config);
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const startBlock = sender === null ? 0 : toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
 
   // Workers have connections of their own.
   if (workersOf(config) > 1) await transport.rest();
-  const crew = await hire({ ...context, rpc, accounts, workload, sender, startBlock, inclusion });
-  let loaded;
+  const schedule = scheduleOf(config);
+  const crew = await hire({ ...context, rpc, accounts, workload, sender, startBlock, inclusion, schedule });
+  const watch = new Watch({
+    ...{ config, clock, urls: [url], rpc: sender === null ? null : rpc },
+    warn: (words) => context.log.warn(words),
+  });
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
-    loaded = await load({ config, clock, outputs, stop, crew });
+    const loaded = await load({ config, clock, outputs, stop, crew, watch });
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
     if (workload.kind === 'transaction') audited = await auditUnlessHurried({ ...parts, workload }, config, stop);
+    return { ready, inclusion, schedule, loaded, audited, warnings: watch.warnings };
   } finally {
+    watch.close();
     await crew.close();
   }
-  const { recorder, ledger, threads } = loaded;
-  const { failureWords, ...stats } = loaded.stats;
+}
 
-  const exitCode = worstExit([
-    ...stop.exitCodes,
-    audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
-    recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
-  ]);
-  const traffic = addUpThreads(
-    { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() },
-    threads,
-  );
-  const runFile = buildRunFile({
+/**
+ * @param {RunContext} context
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {CarriedOut} carriedOut
+ * @param {{startedAtMs: number, samplesDropped: number}} facts
+ * @returns {import('../metrics/summary.js').RunParts}
+ */
+function describe(context, rpc, { ready, inclusion, schedule, loaded, audited, warnings }, facts) {
+  const { config, transport, clock, stop, version, embedded } = context;
+  const { chain, sender } = ready;
+  const { recorder, intervals, windowStartedAtMs } = loaded;
+  const { failureWords, ...stats } = loaded.stats;
+  const own = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
+  const traffic = addUpThreads(own, loaded.threads);
+  return {
     id: randomUUID(),
-    startedAtMs,
+    startedAtMs: facts.startedAtMs,
     endedAtMs: clock.wallMs(),
     end: stop.reason ?? 'unknown',
-    exitCode,
+    exitCodes: [
+      ...stop.exitCodes,
+      audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
+      recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+    ],
     config: config.redacted,
     environment: describeEnvironment({ version, chain, rpc, sender, config, inclusion, embedded }),
-    recorder,
-    intervals: loaded.intervals,
-    windowStartedAtMs: loaded.windowStartedAtMs,
-    failureWords,
-    generator: { ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
+    ...{ recorder, intervals, windowStartedAtMs, failureWords, warnings },
+    generator: {
+      ...{ ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
+      samplesDropped: facts.samplesDropped,
+      arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
+    },
+    isOpenLoop: schedule !== null,
+    thresholds: config.thresholds,
     audit: audited.report,
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
       ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
       ...whatIsNotKnown(chain, sender),
     },
-  });
-  const unwritten = await finishAll(outputs, runFile);
-  for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
-  sayWhatWentWrong(context.log, stop, ledger);
-  return worstExit([exitCode, ...unwritten.map((error) => error.exitCode)]);
-}
-
-/**
- * Every output gets the run, also when one of them fails.
- * @param {import('../output/index.js').Output[]} outputs
- * @param {import('../metrics/summary.js').RunFile} runFile
- * @returns {Promise<StressError[]>}
- */
-async function finishAll(outputs, runFile) {
-  /** @type {StressError[]} */
-  const errors = [];
-  for (const output of outputs) {
-    try {
-      await output.finish(runFile);
-    } catch (error) {
-      errors.push(error instanceof StressError ? error : new InternalError(unexpected(error), error));
-    }
-  }
-  return errors;
-}
-
-/** @param {unknown} error */
-function unexpected(error) {
-  return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
+  };
 }
 
 /**
@@ -211,22 +232,6 @@ async function auditUnlessHurried(parts, { drainTimeoutMs, requestTimeoutMs }, s
     stop.request('audit_failed', known.exitCode, known);
     return { report: null, reason: known.message };
   }
-}
-
-/**
- * One line for each thing that went wrong, after the summary, where it is seen.
- * @param {import('pino').Logger} log
- * @param {import('./stop.js').Stop} stop
- * @param {import('./ledger.js').Ledger} ledger
- */
-function sayWhatWentWrong(log, stop, { foreign }) {
-  for (const message of new Set(stop.errors.map((error) => error.message))) log.error(message);
-  if (foreign.length === 0) return;
-  const [{ walletIndex, nonce, hash }] = foreign;
-  const indexes = foreign.map((transaction) => transaction.walletIndex);
-  log.error(
-    `another sender uses wallets ${indexRanges(indexes)}: transaction ${hash} (wallet ${walletIndex}, nonce ${nonce}) was mined and is not ours; give each instance its own wallets (-o)`,
-  );
 }
 
 /** @param {Config} config */

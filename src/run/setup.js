@@ -94,18 +94,20 @@ function addressesOf(wallets) {
 }
 
 /**
- * What one wallet may need in this run, in wei: an operation in every block, at the highest price of the offer. It is
+ * What one wallet may need in this run, in wei: as many operations as may be in flight in every block, at the highest price of the offer. It is
  * an estimate; a wallet that runs dry is retired, and `--fund-amount` sets the figure.
- * @param {Pick<Config, 'durationMs' | 'fundAmountWei'>} config
+ * @param {Pick<Config, 'warmupMs' | 'durationMs' | 'fundAmountWei' | 'inFlight'>} config
  * @param {import('../workload/index.js').Gas} gas
  * @param {import('../chain/fees.js').Fees} fees
  * @param {Pick<import('./connect.js').ChainInfo, 'chainId' | 'blockSeconds'>} chain
  */
-export function walletNeedWei({ durationMs, fundAmountWei }, gas, fees, { chainId, blockSeconds }) {
+export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight }, gas, fees, { chainId, blockSeconds }) {
   if (fundAmountWei !== null) return fundAmountWei;
   const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
   const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
-  const operations = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil((durationMs / 1000) * perSecond) + 1;
+  const seconds = ((warmupMs ?? 0) + (durationMs ?? 0)) / 1000;
+  const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
+  const operations = inTurn * (inFlight ?? 1);
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei();
 }
 

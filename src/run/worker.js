@@ -9,10 +9,12 @@
  * @property {{chainId: number, startBlock: number, inclusion: string, fees: ReturnType<import('../chain/fees.js').Fees['state']>} | null} chain
  * @property {import('../chain/batches.js').BatchFacts} batches as the set-up learned them
  * @property {boolean} wantsSamples
+ * @property {import('../pacer/index.js').Schedule | null} schedule
+ * @property {import('../pacer/index.js').Share} share
  *
- * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs'>} WorkerConfig
+ * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight'>} WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', startUs: number, endUs: number} | {type: 'report', nowUs: number, number: number} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'report', nowUs: number, number: number} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
  * @typedef {object} State everything a worker knows
  * @property {import('../metrics/recorder.js').RecorderState} recorder
@@ -20,7 +22,7 @@
  * @property {import('./engine.js').EngineStats} stats
  * @property {import('./crew.js').ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'drained'} | {type: 'block', block: import('../inclusion/index.js').Block} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -41,7 +43,8 @@ const SAMPLES_WAIT_MS = 200;
  * @param {Task} task
  * @param {import('node:worker_threads').MessagePort} port
  */
-async function work({ config, url, wallets, workload: prepared, chain, batches, wantsSamples }, port) {
+async function work(task, port) {
+  const { config, url, wallets, workload: prepared, chain, batches, wantsSamples, schedule, share } = task;
   /** @param {Message} message */
   const tell = (message) => port.postMessage(message);
   /** @param {import('./driver.js').StopReason} reason @param {Error} [error] */
@@ -50,23 +53,15 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
   const clock = createClock();
   const transport = openTransport(config, new URL(url));
   const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId, batches });
+  /** @param {import('./engine.js').SeenBlock} block */
+  const onBlock = (block) => tell({ type: 'block', block });
+  const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
   const options = {
-    ...{ config, clock, rpc, onStop: askForStop },
-    onBlock: (/** @type {import('../inclusion/index.js').Block} */ block) => tell({ type: 'block', block }),
+    ...{ config, clock, rpc, schedule, share, onBlock, onStop: askForStop },
     accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
     workload: workloads[prepared.name]({ rpc, contractsFile: null, state: prepared.state }),
     chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
-    onSample: (/** @type {import('../metrics/sample.js').Sample} */ sample) => {
-      if (!wantsSamples) return;
-      samples.push(sample);
-      if (samples.length === 1) clock.after(tellSamples, SAMPLES_WAIT_MS);
-      if (samples.length === SAMPLES_AT_ONCE) tellSamples();
-    },
-  };
-  /** Those that were not told yet. @type {import('../metrics/sample.js').Sample[]} */
-  const samples = [];
-  const tellSamples = () => {
-    if (samples.length > 0) tell({ type: 'samples', samples: samples.splice(0) });
+    onSample: wantsSamples ? bundle.add : () => {},
   };
   const hurry = new AbortController();
   const engine = new Engine(options);
@@ -74,7 +69,7 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
-    tellSamples();
+    bundle.flush();
     let made = null;
     try {
       made = { report: engine.report(nowUs), state: stateOf(engine, rpc, transport) };
@@ -93,7 +88,7 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
         tell({ type: 'prepared' });
       }
     } else if (order.type === 'start') {
-      engine.start(order.startUs, order.endUs);
+      engine.start(order.plan);
     } else if (order.type === 'hurry') {
       hurry.abort();
       await transport.close();
@@ -120,6 +115,27 @@ async function work({ config, url, wallets, workload: prepared, chain, batches, 
     obey(order).catch((error) => askForStop('internal', error));
   });
   tell({ type: 'ready' });
+}
+
+/**
+ * Samples travel together: a message for each would cost more than what is in it.
+ * @param {import('../clock.js').Clock} clock
+ * @param {(samples: import('../metrics/sample.js').Sample[]) => void} onFull
+ */
+function createBundle(clock, onFull) {
+  /** @type {import('../metrics/sample.js').Sample[]} */
+  let samples = [];
+  const flush = () => {
+    if (samples.length > 0) onFull(samples);
+    samples = [];
+  };
+  /** @param {import('../metrics/sample.js').Sample} sample */
+  const add = (sample) => {
+    samples.push(sample);
+    if (samples.length === 1) clock.after(flush, SAMPLES_WAIT_MS);
+    if (samples.length === SAMPLES_AT_ONCE) flush();
+  };
+  return { add, flush };
 }
 
 /**

@@ -88,19 +88,21 @@ class CounterWorkload {
   }
 
   /** @type {import('./index.js').TransactionWorkload['verify']} */
-  verify(position, ordinal, inclusion, attempt) {
+  verify(position, { least, most, latest }, inclusion, attempt) {
     const { address, start } = this.#counters[position];
-    // Only the owner can increment, and it has nothing else under way, so where the node no longer has the state of
-    // that block, the latest state says the same. Where it does not have it yet, it will: both are asked in turn.
+    // Only the owner can increment, so where the node no longer has the state of that block, the latest state says
+    // nearly the same. Where it does not have it yet, it will: both are asked in turn.
     const isExact = attempt % 2 === 0;
     const block = isExact ? toHex(inclusion.number) : 'latest';
     return this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback').then(
       (answer) => {
         const count = Number(toBigInt(answer));
-        const expected = start + ordinal;
+        const executed = count - start;
         const effect = String(count);
-        if (count === expected) return { state: 'ok', effect, target: address };
-        if (count > expected) return { state: 'wrong', effect, target: address };
+        const bound = isExact ? most : latest;
+        if (executed === bound) return { state: 'ok', effect, target: address };
+        if (executed >= least && executed < bound) return { state: 'likely', effect, target: address };
+        if (executed > bound) return { state: 'wrong', effect, target: address };
         return { state: isExact ? 'missing' : 'behind', effect, target: address };
       },
       (error) => {

@@ -8,10 +8,16 @@ import { createRpcWorkload } from './rpc.js';
  * @typedef {import('../chain/transaction.js').Call} Call
  *
  * @typedef {object} Verdict what was read back
- * @property {'ok' | 'behind' | 'missing' | 'wrong'} state behind: the node does not serve that block yet, ask again;
+ * @property {'ok' | 'likely' | 'behind' | 'missing' | 'wrong'} state likely: it can be, but without one that may have
+ *   been executed, and which of them it is cannot be seen; behind: the node does not serve that block yet, ask again;
  *   missing: it does, and the effect is not in it; wrong: there is an effect that should not be
  * @property {string | null} effect for instance the count
  * @property {string | null} target for instance the address of the contract
+ *
+ * @typedef {object} Executed how many operations of a wallet the chain must have executed in this run, of its own
+ * @property {number} least as of the block
+ * @property {number} most as of the block; the same, unless what became of an earlier one is not known
+ * @property {number} latest as of any later block
  *
  * @typedef {object} AuditReading of one wallet, as the chain has it at one block
  * @property {bigint} start effects before the first operation of this run
@@ -38,9 +44,8 @@ import { createRpcWorkload } from './rpc.js';
  * @property {(preparation: Preparation) => Promise<void>} prepare
  * @property {(position: number) => Call} next the wallet's next transaction. It is signed ahead, so it may be one that
  *   is never sent; the same object for the same call spares encoding it again.
- * @property {(position: number, ordinal: number, inclusion: {number: number}, attempt: number) => Promise<Verdict>} verify
- *   checks the effect of the wallet's operation number `ordinal` (from 1, those that the chain executed) as of the
- *   block that included it; `attempt` counts from 0
+ * @property {(position: number, executed: Executed, inclusion: {number: number}, attempt: number) => Promise<Verdict>} verify
+ *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
  * @property {(blockHash: string, blockNumber: number) => Promise<AuditReading[]>} audit by position
  * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
  *   positions, as the structured clone algorithm can copy it

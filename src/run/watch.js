@@ -1,0 +1,116 @@
+import { probes } from '../probe/index.js';
+import { socketWarnings } from '../probe/sockets.js';
+
+/**
+ * Watches what is beside the load, with all probes at once. One that does not answer in time has no reading.
+ *
+ * @typedef {import('../metrics/readings.js').Readings} Readings
+ * @typedef {import('../probe/index.js').Probe<any>} Probe
+ *
+ * @typedef {object} WatchOptions
+ * @property {Pick<import('./run.js').Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
+ * @property {URL[]} urls of the endpoints
+ * @property {import('../chain/rpc.js').Rpc | null} rpc null where nothing is sent that could be in a pool
+ * @property {import('../clock.js').Clock} clock
+ * @property {(words: string) => void} warn called once for each thing that is worth it
+ */
+
+/** How long a probe may take, in milliseconds: the report of the interval waits for it. */
+const PROBE_TIMEOUT_MS = 1000;
+
+/** Whoever asked for these wants to know that there is nothing to see. */
+const ASKED_FOR = Object.freeze(['node', 'metrics']);
+
+export class Watch {
+  #self = probes.self();
+  #transport = { requests: 0, connectionsOpened: 0 };
+  #connections = probes.connections({ stats: () => this.#transport });
+  /** @type {Record<string, Probe>} */
+  #others;
+  /** Why there is no such probe, by name. @type {Record<string, string>} */
+  #missing = {};
+  #clock;
+  #warn;
+  /** What was warned about, once each. @type {string[]} */
+  warnings = [];
+  /** @type {Set<string>} */
+  #said = new Set();
+
+  /** @param {WatchOptions} options */
+  constructor({ config, urls, rpc, clock, warn }) {
+    const { nodePid, nodeMetrics, nodeSeries, insecure } = config;
+    this.#clock = clock;
+    this.#warn = warn;
+    this.#others = { sockets: probes.sockets({ urls }) };
+    if (rpc === null) this.#missing.pool = 'plain calls leave nothing in it';
+    else this.#others.pool = probes.pool({ rpc });
+    if (nodePid === null) this.#missing.node = 'not asked for (--node-pid)';
+    else this.#others.node = probes.node({ pid: nodePid });
+    if (nodeMetrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
+    else this.#others.metrics = probes.metrics({ url: nodeMetrics, series: nodeSeries, insecure });
+  }
+
+  /** What happened before counts nowhere. */
+  begin() {
+    this.#self.sample();
+    this.#connections.sample();
+  }
+
+  /**
+   * @param {import('../probe/loop.js').LoopReading | null} loop of the thread that is worst off
+   * @param {import('../transport/index.js').TransportStats} transport of all threads, since the start
+   * @returns {Promise<Readings>}
+   */
+  async sample(loop, transport) {
+    this.#transport = transport;
+    // These two are of this moment, whatever the others take.
+    const self = this.#self.sample();
+    const connections = this.#connections.sample();
+    /** @type {Record<string, any>} */
+    const readings = { sockets: null, pool: null, node: null, metrics: null };
+    /** @type {Record<string, string>} */
+    const why = { ...this.#missing, ...(loop === null ? { loop: 'no thread reported' } : {}) };
+    await Promise.all(
+      Object.entries(this.#others).map(async ([name, probe]) => {
+        try {
+          readings[name] = await this.#inTime(probe);
+        } catch (error) {
+          why[name] = /** @type {Error} */ (error).message;
+          if (ASKED_FOR.includes(name)) this.#warnOnce(name, `--node-${name === 'node' ? 'pid' : name}: ${why[name]}`);
+        }
+      }),
+    );
+    if (readings.sockets !== null) for (const words of socketWarnings(readings.sockets)) this.#warnOnce(words, words);
+    return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });
+  }
+
+  /** @param {Probe} probe */
+  async #inTime(probe) {
+    const over = new AbortController();
+    const late = this.#clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(() => {
+      throw new Error(`no answer within ${PROBE_TIMEOUT_MS / 1000} s`);
+    });
+    // The sleep ends early when it is not needed any more; nobody listens then.
+    late.catch(() => {});
+    try {
+      return await Promise.race([Promise.resolve(probe.sample()), late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** @param {string} key @param {string} words */
+  #warnOnce(key, words) {
+    if (this.#said.has(key) || this.#said.size >= MOST_WARNINGS) return;
+    this.#said.add(key);
+    this.warnings.push(words);
+    this.#warn(words);
+  }
+
+  close() {
+    for (const probe of Object.values(this.#others)) probe.close?.();
+  }
+}
+
+/** A run that goes on for days must not fill its log with them. */
+const MOST_WARNINGS = 20;
