@@ -6,10 +6,10 @@
  * @property {number} rssBytes resident memory now
  */
 
-/** @returns {import('./index.js').Probe<SelfReading>} */
 export function createSelfProbe() {
   let last = process.cpuUsage();
   return {
+    /** @returns {SelfReading} */
     sample: () => {
       const { user, system } = process.cpuUsage(last);
       last = process.cpuUsage();

@@ -1,0 +1,65 @@
+import { PerformanceObserver, createHistogram, performance } from 'node:perf_hooks';
+
+/**
+ * The event loop of the thread that makes the probe.
+ *
+ * @typedef {object} LoopReading
+ * @property {number} utilization the part of the time in which the loop was busy, 0 to 1
+ * @property {number} delayMeanUs how much later than asked for a timer fired
+ * @property {number} delayP99Us
+ * @property {number} delayMaxUs
+ * @property {number} gcUs time in garbage collection
+ */
+
+/** How often the delay is measured. Shorter stalls are seen by chance only. */
+const TICK_MS = 10;
+
+export function createLoopProbe() {
+  const delaysUs = createHistogram();
+  let lastTickMs = performance.now();
+  let lastUse = performance.eventLoopUtilization();
+  let gcMs = 0;
+
+  // Not monitorEventLoopDelay: after reset() it waits for one tick before it measures again, so it is blind to a
+  // stall around a sample, where the report of the interval is made.
+  const tick = () => {
+    const nowMs = performance.now();
+    delaysUs.record(Math.max(1, Math.round((nowMs - lastTickMs - TICK_MS) * 1000)));
+    lastTickMs = nowMs;
+  };
+  const timer = setInterval(tick, TICK_MS).unref();
+
+  /** @param {Array<{duration: number}>} entries in milliseconds */
+  const count = (entries) => {
+    for (const { duration } of entries) gcMs += duration;
+  };
+  const observer = new PerformanceObserver((list) => count(list.getEntries()));
+  observer.observe({ entryTypes: ['gc'] });
+
+  return {
+    /** @returns {LoopReading} */
+    sample: () => {
+      // A tick that is overdue belongs to the time before the sample.
+      if (performance.now() - lastTickMs >= TICK_MS) tick();
+      count(observer.takeRecords());
+      const use = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(use, lastUse);
+      const hasDelays = delaysUs.count > 0;
+      const reading = {
+        utilization: Number.isFinite(utilization) ? Math.min(1, Math.max(0, utilization)) : 0,
+        delayMeanUs: hasDelays ? Math.round(delaysUs.mean) : 0,
+        delayP99Us: hasDelays ? delaysUs.percentile(99) : 0,
+        delayMaxUs: hasDelays ? delaysUs.max : 0,
+        gcUs: Math.round(gcMs * 1000),
+      };
+      delaysUs.reset();
+      lastUse = use;
+      gcMs = 0;
+      return reading;
+    },
+    close: () => {
+      clearInterval(timer);
+      observer.disconnect();
+    },
+  };
+}

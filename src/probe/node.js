@@ -1,0 +1,79 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { readFile, readdir } from 'node:fs/promises';
+
+/**
+ * A process of this machine, meant for a local node.
+ *
+ * @typedef {object} NodeReading
+ * @property {number} cpuUs CPU time used, user and system, all threads; the system counts it in steps of 10 ms
+ * @property {number} rssBytes resident memory now
+ * @property {number} threads
+ * @property {number | null} descriptors open files and sockets; null where we may not look
+ * @property {{descriptors: string}} [why] the reason for the null
+ */
+
+/** A tick of the CPU times in /proc: 100 a second on every architecture that Node.js runs on. */
+const TICK_US = 10_000;
+
+/**
+ * @param {{pid: number, proc?: string}} options proc: where the proc file system is
+ */
+export function createNodeProbe({ pid, proc = '/proc' }) {
+  const folder = `${proc}/${pid}`;
+  let last = baseline(folder);
+
+  /** @returns {Promise<NodeReading>} */
+  async function sample() {
+    let now, status;
+    try {
+      now = parseStat(await readFile(`${folder}/stat`, 'latin1'));
+      status = await readFile(`${folder}/status`, 'latin1');
+    } catch {
+      if (!existsSync(`${proc}/self/stat`)) throw new Error('figures of a process need /proc, which is not here');
+      throw new Error(`process ${pid} is gone`);
+    }
+    // The same number with another start is another process; a dead one keeps its number until its parent looks.
+    if (now.startTicks !== last?.startTicks || now.isDead) throw new Error(`process ${pid} is gone`);
+    const cpuUs = Math.max(0, now.cpuTicks - last.cpuTicks) * TICK_US;
+    const reading = { cpuUs, rssBytes: field(status, 'VmRSS') * 1024, threads: field(status, 'Threads') };
+    const found = await countDescriptors(folder);
+    last = now;
+    return { ...reading, ...found };
+  }
+
+  return { sample };
+}
+
+/** @param {string} folder */
+function baseline(folder) {
+  try {
+    return parseStat(readFileSync(`${folder}/stat`, 'latin1'));
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} text of /proc/PID/stat */
+export function parseStat(text) {
+  // The name of the program is in brackets and may hold brackets and spaces itself.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [cpuTicks, startTicks] = [Number(fields[11]) + Number(fields[12]), Number(fields[19])];
+  if (!Number.isFinite(cpuTicks + startTicks)) throw new Error('not the stat of a process');
+  return { isDead: fields[0] === 'Z' || fields[0] === 'X', cpuTicks, startTicks };
+}
+
+/** @param {string} status of /proc/PID/status @param {string} name @returns {number} 0 where it is not stated */
+function field(status, name) {
+  return Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1] ?? 0);
+}
+
+/** @param {string} folder @returns {Promise<Pick<NodeReading, 'descriptors' | 'why'>>} */
+async function countDescriptors(folder) {
+  try {
+    return { descriptors: (await readdir(`${folder}/fd`)).length };
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    const isForbidden = code === 'EACCES' || code === 'EPERM';
+    return { descriptors: null, why: { descriptors: isForbidden ? 'permission denied' : 'cannot be counted' } };
+  }
+}

@@ -1,0 +1,144 @@
+import { lookup } from 'node:dns/promises';
+import { Worker } from 'node:worker_threads';
+import { endpointKeys } from './socket-table.js';
+
+/**
+ * The TCP sockets of this machine, or of the network namespace that we are in.
+ *
+ * @typedef {object} EndpointSockets
+ * @property {string} endpoint host:port
+ * @property {number} timeWait connections towards it that are closed and linger in TIME_WAIT
+ * @property {number} portsInUse ports of the range that something on this machine holds towards it, in any state
+ * @property {number} portsLeft ports of the range that are still free towards it
+ *
+ * @typedef {object} SocketsReading
+ * @property {number} timeWait sockets in TIME_WAIT, towards anybody
+ * @property {{from: number, to: number, ports: number}} range the ephemeral ports, both ends included
+ * @property {EndpointSockets[]} endpoints
+ *
+ * @typedef {{reading: SocketsReading} | {reason: string}} Answer of the thread
+ */
+
+const TIME_WAIT_WARNING = 10_000;
+const RANGE_WARNING = 0.6;
+
+/**
+ * The table is read and counted by a small thread: the kernel gives it out 4 KB at a time, which for 30,000 sockets
+ * costs tens of milliseconds however it is read.
+ * @param {{urls: URL[], proc?: string}} options urls: the endpoints; proc: where the proc file system is
+ */
+export function createSocketsProbe({ urls, proc = '/proc' }) {
+  const reader = createReader();
+  /** @type {Promise<Array<{endpoint: string, keys: string[]}>> | null} */
+  let resolved = null;
+  /** @type {Promise<SocketsReading> | null} */
+  let reading = null;
+
+  async function read() {
+    resolved ??= resolveAll(urls);
+    const endpoints = await resolved.catch((error) => {
+      // The name may be found the next time.
+      resolved = null;
+      throw error;
+    });
+    return reader.ask({ proc, endpoints });
+  }
+
+  return {
+    /** @returns {Promise<SocketsReading>} */
+    sample: () => {
+      // Whoever asks again before the answer is there gets the same one: it is about now for both.
+      reading ??= read().finally(() => {
+        reading = null;
+      });
+      return reading;
+    },
+    close: () => reader.close(),
+  };
+}
+
+/** The thread, seen from here: one question at a time. */
+function createReader() {
+  const worker = new Worker(new URL('./socket-reader.js', import.meta.url));
+  /** @type {((answer: Answer) => void) | null} */
+  let answer = null;
+  /** @type {string | null} */
+  let ended = null;
+  /** @param {string} why */
+  const end = (why) => {
+    ended ??= why;
+    answer?.({ reason: ended });
+  };
+  worker.on('message', (message) => answer?.(message));
+  worker.on('error', (error) => end(`the socket table cannot be read: ${error.message}`));
+  worker.on('exit', () => end('the thread that reads the socket table has ended'));
+  // A probe that nobody closes does not keep the process alive, unless somebody waits for it.
+  worker.unref();
+  return {
+    /** @param {import('./socket-reader.js').Question} question @returns {Promise<SocketsReading>} */
+    ask: async (question) => {
+      if (ended !== null) throw new Error(ended);
+      /** @type {Promise<Answer>} */
+      const answered = new Promise((resolve) => {
+        answer = resolve;
+      });
+      worker.ref();
+      worker.postMessage(question);
+      const message = await answered;
+      worker.unref();
+      if ('reason' in message) throw new Error(message.reason);
+      return message.reading;
+    },
+    close: () => {
+      end('the probe is closed');
+      void worker.terminate();
+    },
+  };
+}
+
+/** @param {URL[]} urls */
+async function resolveAll(urls) {
+  const hosts = new Map(urls.map((url) => [`${url.hostname}:${portOf(url)}`, url]));
+  return Promise.all(
+    [...hosts].map(async ([endpoint, url]) => ({
+      endpoint,
+      keys: (await addressesOf(url.hostname)).flatMap((address) => endpointKeys(address, portOf(url))),
+    })),
+  );
+}
+
+/** @param {URL} url */
+function portOf({ port, protocol }) {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' || protocol === 'wss:' ? 443 : 80;
+}
+
+/** @param {string} hostname of a URL @returns {Promise<string[]>} */
+async function addressesOf(hostname) {
+  if (hostname === 'localhost') return ['127.0.0.1', '::1'];
+  try {
+    const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
+    return found.map(({ address }) => address);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    throw new Error(`the address of ${hostname} was not found (${code})`, { cause: error });
+  }
+}
+
+/**
+ * What the figures say about trouble to come, a line each.
+ * @param {SocketsReading} reading
+ * @returns {string[]}
+ */
+export function socketWarnings({ timeWait, range, endpoints }) {
+  const warnings = [];
+  if (timeWait >= TIME_WAIT_WARNING)
+    warnings.push(`${timeWait} sockets of this machine are in TIME_WAIT: connections are closed faster than they age`);
+  for (const { endpoint, portsInUse, portsLeft } of endpoints) {
+    if (portsInUse < RANGE_WARNING * range.ports) continue;
+    warnings.push(
+      `${portsInUse} of ${range.ports} ephemeral ports towards ${endpoint} are in use, ${portsLeft} are left: without one no connection can be opened`,
+    );
+  }
+  return warnings;
+}
