@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
+import { subscribe } from './subscription.js';
 
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
- * @typedef {'setup' | 'load' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit'} Purpose
+ * @typedef {'setup' | 'load' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
  *
  * @typedef {object} Request
  * @property {string} method
@@ -19,6 +20,8 @@ import { Batcher } from './batches.js';
  *   asked in one turn of the event loop travels together, in batches as large as the node takes them. For reads only.
  * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch gathers all of them; results in the
  *   order of the requests. Rejects with the first error.
+ * @property {null | ((kind: 'newHeads', onEvent: (event: any) => void, onLost: (error: TransportError) => void) => Promise<() => void>)} subscribe
+ *   null where the node cannot speak first. What comes back ends it. Rejects as call does.
  * @property {() => Record<string, number>} callCounts calls made so far, by purpose
  * @property {() => import('./batches.js').BatchFacts} batchFacts
  */
@@ -42,7 +45,7 @@ export function displayUrl(url) {
 }
 
 /**
- * @param {{post: (body: string, onSent?: () => unknown) => Promise<{status: number, text: string}>}} transport
+ * @param {Pick<import('../transport/index.js').Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
  * @param {{fixedId?: number | null, batches?: {limit: number, largest: number}}} [options] batches: what another Rpc to
  *   the same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
@@ -129,7 +132,21 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
     return results;
   }
 
-  return { display, call, gather, batch, callCounts: () => ({ ...counts }), batchFacts: () => batcher.facts() };
+  /** @type {import('./subscription.js').Tools['ask']} */
+  const ask = (method, params) => {
+    const id = nextId();
+    counts.inclusion = (counts.inclusion ?? 0) + 1;
+    const read = (/** @type {string} */ text) => resultOf(parse({ status: 200, text }, display), id, method, display);
+    return { body: encode(id, method, params), read };
+  };
+  const send = fixedId === null ? transport.subscribe : undefined;
+
+  return {
+    ...{ display, call, gather, batch },
+    subscribe: send === undefined ? null : (...args) => subscribe({ send, ask }, ...args),
+    callCounts: () => ({ ...counts }),
+    batchFacts: () => batcher.facts(),
+  };
 }
 
 /**

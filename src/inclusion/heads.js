@@ -1,45 +1,51 @@
 import { toNumber } from '../chain/rpc.js';
+import { Pace } from './pace.js';
+import { subscribeToHeads } from './subscription.js';
+
+/** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
+const SAFETY_POLL_MS = 1000;
 
 /**
- * Follows the head of the chain by polling eth_blockNumber, at a pace that follows the chain's own: about ten
- * polls a block, whatever a block takes.
- */
-
-const POLLS_PER_BLOCK = 10;
-const SHORTEST_POLL_MS = 4;
-const LONGEST_POLL_MS = 250;
-/** Weight of the newest block in the running mean of the block interval. */
-const SMOOTHING = 0.3;
-
-/**
+ * Follows the head of the chain. Where the node can speak first, it is subscribed to. Where it cannot, and while there
+ * is no subscription, eth_blockNumber is polled at a pace that follows the chain's own.
+ *
  * @param {object} options
  * @param {import('../chain/rpc.js').Rpc} options.rpc
  * @param {import('../clock.js').Clock} options.clock
  * @param {number} options.head
  * @param {(from: number, to: number) => Promise<void>} options.onHeads new block numbers, both inclusive; when it
  *   rejects, the same blocks are offered again
+ * @returns {Pick<import('./index.js').InclusionDetector, 'stats' | 'stop'>}
  */
 export function followHeads({ rpc, clock, head, onHeads }) {
-  const controller = new AbortController();
-  let blockMs = 1000;
-  let pollMs = SHORTEST_POLL_MS;
-  /** The newest number we were told of; its block may not be served yet. */
-  let announced = head;
-  let headAtUs = clock.nowUs();
-  let lastSuccessUs = headAtUs;
+  const pace = new Pace(clock, head);
+  let lastSuccessUs = clock.nowUs();
   let failedPolls = 0;
   /** @type {Error | null} */
   let lastError = null;
+  let isStopped = false;
+  let isWoken = false;
+  let waiting = new AbortController();
+  const wake = () => {
+    isWoken = true;
+    waiting.abort();
+  };
+  const subscription = rpc.subscribe === null ? null : subscribeToHeads(rpc.subscribe, { clock, head, onNews: wake });
+  const isSubscribed = () => subscription?.isLive() === true;
+  const waitMs = () => (isSubscribed() && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
 
-  async function poll() {
-    const number = toNumber(await rpc.call('eth_blockNumber', [], 'inclusion'));
-    if (number > announced) {
-      const nowUs = clock.nowUs();
-      const newestMs = (nowUs - headAtUs) / 1000 / (number - announced);
-      blockMs = Math.min(blockMs * (1 - SMOOTHING) + newestMs * SMOOTHING, newestMs * 2);
-      headAtUs = nowUs;
-      announced = number;
-    }
+  /** @returns {Promise<number>} number of the latest block */
+  async function latest() {
+    const pushed = subscription?.newest() ?? head;
+    if (pushed > head) return pushed;
+    const polled = toNumber(await rpc.call('eth_blockNumber', [], 'inclusion'));
+    if (polled > head) subscription?.polled();
+    return polled;
+  }
+
+  async function look() {
+    const number = await latest();
+    pace.announced(number);
     if (number > head) {
       await onHeads(head + 1, number);
       head = number;
@@ -48,30 +54,36 @@ export function followHeads({ rpc, clock, head, onHeads }) {
   }
 
   async function loop() {
-    while (!controller.signal.aborted) {
+    while (!isStopped) {
+      isWoken = false;
       try {
-        await poll();
-        pollMs = Math.min(Math.max(blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), LONGEST_POLL_MS);
+        await look();
+        pace.succeeded();
       } catch (error) {
         failedPolls += 1;
         lastError = /** @type {Error} */ (error);
-        pollMs = Math.min(Math.max(pollMs * 2, 50), 1000);
+        pace.failed();
       }
-      await clock.sleep(pollMs, controller.signal);
+      // What was pushed meanwhile is looked at now.
+      if (isWoken) continue;
+      waiting = new AbortController();
+      await clock.sleep(waitMs(), waiting.signal);
     }
   }
   const done = loop();
 
   return {
     stats: () => ({
-      resolutionMs: pollMs,
+      source: isSubscribed() ? 'subscription' : 'poll',
+      resolutionMs: isSubscribed() ? 0 : pace.pollMs,
       failedPolls,
       lastError,
-      silentMs: Math.max(0, (clock.nowUs() - lastSuccessUs) / 1000 - pollMs),
+      silentMs: Math.max(0, (clock.nowUs() - lastSuccessUs) / 1000 - waitMs()),
     }),
-    stop: () => {
-      controller.abort();
-      return done;
+    stop: async () => {
+      isStopped = true;
+      wake();
+      await Promise.all([done, subscription?.stop()]);
     },
   };
 }

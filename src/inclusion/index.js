@@ -23,8 +23,9 @@ import { createReceiptsInclusion } from './receipts.js';
  * @typedef {object} InclusionDetector
  * @property {(hash: string, found: (inclusion: Inclusion) => void) => void} watch calls back once; watch before sending
  * @property {(hash: string) => void} unwatch forgets a hash, found or not
- * @property {() => {resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number}} stats
- *   resolutionMs: how late a block can be seen because of polling; silentMs: how long no poll has succeeded
+ * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number}} stats
+ *   source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
+ *   heads are pushed; silentMs: how long nothing was heard, in answer or unasked
  * @property {() => Promise<void>} stop
  *
  * @typedef {object} InclusionOptions

@@ -34,10 +34,17 @@ function decode(text) {
  */
 export function asTransportError(error) {
   if (error instanceof TransportError) return error;
+  // A host with several addresses, localhost for one: the code of the whole would be that of the first. Where a family
+  // is not in use that is the one that cannot tell, so the last address speaks for all.
+  if (error instanceof AggregateError && error.errors.length > 0) return asTransportError(error.errors.at(-1));
   const code = error.code ?? error.name;
   if (code === 'ETIMEDOUT' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')))
     return new TransportError('no answer in time', 'timeout', error);
   if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
+  if (code === 'EADDRNOTAVAIL') {
+    const words = 'no local port is left for a connection to the endpoint: closed ones keep theirs in TIME_WAIT';
+    return new TransportError(words, 'no_ports', error);
+  }
   if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
     return new TransportError('connection lost', 'reset', error);
   }

@@ -1,5 +1,7 @@
+import { UsageError } from '../errors.js';
 import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
+import { createWsTransport } from './ws.js';
 
 /**
  * A transport carries JSON-RPC bodies to one endpoint and back. It knows nothing of what is in them.
@@ -18,9 +20,16 @@ import { createUndiciTransport } from './undici.js';
  *
  * @typedef {object} Transport
  * @property {(body: string, onSent?: OnSent) => Promise<Reply>} post sends one body. Rejects with TransportError when no whole answer came back.
+ * @property {(body: string, onPush: (text: string) => void, onLost: (error: import('../errors.js').TransportError) => void) => Promise<Subscription>} [subscribe]
+ *   where an endpoint can say what it was not asked for: sends the body and listens to its connection from the answer
+ *   on. onPush gets each message that answers no request; onLost is called once if the connection is lost.
  * @property {() => TransportStats} stats
  * @property {() => Promise<void>} rest closes connections that are idle; new ones are opened when they are wanted
  * @property {() => Promise<void>} close ends every connection at once; open requests are rejected
+ *
+ * @typedef {object} Subscription
+ * @property {string} text the answer
+ * @property {(farewell?: string) => void} end listens no more; the farewell is a last body for this connection
  *
  * @typedef {object} TransportOptions
  * @property {URL} url the endpoint, credentials included
@@ -35,4 +44,19 @@ import { createUndiciTransport } from './undici.js';
 export const transports = {
   undici: createUndiciTransport,
   tcp: createTcpTransport,
+  ws: createWsTransport,
 };
+
+/**
+ * @param {string} name of a transport, or `auto`
+ * @param {URL | null} url the endpoint; null for the embedded chain
+ * @returns {string} the name of the transport that is used
+ * @throws {UsageError} where the named one does not speak what the endpoint speaks
+ */
+export function chooseTransport(name, url) {
+  const scheme = (url?.protocol ?? 'http:').slice(0, -1);
+  const isWebSocket = scheme === 'ws' || scheme === 'wss';
+  if (name === 'auto') return isWebSocket ? 'ws' : 'undici';
+  if ((name === 'ws') === isWebSocket) return name;
+  throw new UsageError(`--transport ${name} does not speak ${scheme}://: leave it out, or give another URL with --rpc`);
+}

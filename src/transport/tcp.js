@@ -90,7 +90,8 @@ export class TcpPool {
     this.limits = { maxHeadBytes: MAX_HEAD_BYTES, maxBodyBytes };
     this.#mostConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
-    const headers = { host: url.host, ...requestHeaders(url), connection: keepAlive ? 'keep-alive' : 'close' };
+    // Also without keep-alive, so that the server leaves the closing, and the TIME_WAIT that comes with it, to us.
+    const headers = { host: url.host, ...requestHeaders(url), connection: 'keep-alive' };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     /** What every request begins with; the length of its body follows. */
     this.head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}content-length: `;
@@ -147,7 +148,8 @@ export class TcpPool {
     for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) {
       if (connection.send(next)) return;
     }
-    this.#idle.push(connection);
+    if (this.keepAlive) this.#idle.push(connection);
+    else connection.close();
   }
 
   /** A connection is gone. @param {TcpConnection} connection */

@@ -1,12 +1,13 @@
-import { Pool } from 'undici';
+import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError } from '../errors.js';
 import { MAX_BODY_BYTES, asTransportError, requestHeaders } from './http.js';
+import { SingleUsePool } from './single-use.js';
 
 /**
- * HTTP/1.1 over an undici keep-alive pool. It uses dispatch() and not request(), because that tells when a
- * request is written to its socket, and because it spares a stream for each response.
+ * HTTP/1.1 over connections of undici, kept alive or not. It uses dispatch() and not request(), because that tells when
+ * a request is written to its socket, and because it spares a stream for each response.
  *
  * @param {import('./index.js').TransportOptions} options
  * @returns {import('./index.js').Transport}
@@ -20,21 +21,24 @@ export function createUndiciTransport({
   insecure = false,
 }) {
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
-  const open = () => {
-    const opened = new Pool(url.origin, {
-      connections,
-      pipelining: keepAlive ? 1 : 0,
-      keepAliveTimeout: 60_000,
-      // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
-    });
+  const clientOptions = {
+    keepAliveTimeout: 60_000,
+    // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: buildConnector({ timeout: timeoutMs, rejectUnauthorized: !insecure }),
+  };
+  /** @template {Client | Pool} T @param {T} opened */
+  const counted = (opened) => {
     opened.on('connect', () => {
       stats.connectionsOpened += 1;
     });
     return opened;
   };
+  const open = () =>
+    keepAlive
+      ? counted(new Pool(url.origin, { ...clientOptions, connections, pipelining: 1 }))
+      : new SingleUsePool(() => counted(new Client(url.origin, clientOptions)), connections);
   let pool = open();
   const path = url.pathname + url.search;
   const headers = requestHeaders(url);
@@ -65,6 +69,7 @@ export function createUndiciTransport({
 
 /** Collects one response: a dispatch handler of undici. */
 class ReplyHandler {
+  isSent = false;
   status = 0;
   bytes = 0;
   /** @type {Buffer[]} */
@@ -93,10 +98,15 @@ class ReplyHandler {
   /** @param {import('undici').Dispatcher.DispatchController} controller */
   onRequestStart(controller) {
     this.controller = controller;
-    if (!this.deadline.isSet || this.onSent?.() === false) {
+    if (this.isOver || this.onSent?.() === false) {
       // Thrown, because abort() would take the connection with it.
       throw new TransportError('given up before it was sent', 'not_sent');
     }
+    this.isSent = true;
+  }
+
+  get isOver() {
+    return !this.deadline.isSet;
   }
 
   /** @param {unknown} _controller @param {number} status */

@@ -1,9 +1,17 @@
-/** What every inclusion detector must do, against a scripted chain and a clock that is turned by hand. */
+/**
+ * What every inclusion detector must do, against a scripted chain and a clock that is turned by hand; and, where heads are
+ * pushed, against a real node as well.
+ */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { createRpc, toHex } from '../../src/chain/rpc.js';
+import { createClock } from '../../src/clock.js';
 import { ProtocolError, RpcError, TransportError } from '../../src/errors.js';
 import { detectors } from '../../src/inclusion/index.js';
+import { transports } from '../../src/transport/index.js';
+import { startAnvil } from '../helpers/anvil.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
 
@@ -12,10 +20,11 @@ const SHORTEST_POLL_MS = 4;
 /** Long enough for a detector that has not seen a block for a while to notice one. */
 const NOTICED_MS = 300;
 
-/** @param {string} name @param {{latencyMs?: number}} [options] */
-function setUp(name, { latencyMs = 0 } = {}) {
+/** @param {string} name @param {{latencyMs?: number, subscribe?: import('../../src/chain/rpc.js').Rpc['subscribe']}} [options] */
+function setUp(name, { latencyMs = 0, subscribe = null } = {}) {
   const clock = createFakeClock();
   const chain = createFakeChain({ clock, head: HEAD, latencyMs });
+  chain.rpc.subscribe = subscribe;
   /** @type {import('../../src/inclusion/index.js').Block[]} */
   const blocks = [];
   /** Each inclusion that was reported. @type {Array<[string, import('../../src/inclusion/index.js').Inclusion]>} */
@@ -600,4 +609,271 @@ describe('inclusion detector receipts', () => {
     );
     await stop(setting);
   });
+});
+
+/** A node that says new heads by itself, or will not. */
+function createSpeaker() {
+  /** @type {Set<{onEvent: (header: any) => void, onLost: (error: TransportError) => void}>} */
+  const live = new Set();
+  /** What each attempt to subscribe runs into. @type {() => void} */
+  let fault = () => {};
+  let attempts = 0;
+  /** @type {NonNullable<import('../../src/chain/rpc.js').Rpc['subscribe']>} */
+  const subscribe = async (kind, onEvent, onLost) => {
+    attempts += 1;
+    assert.equal(kind, 'newHeads');
+    fault();
+    const listener = { onEvent, onLost };
+    live.add(listener);
+    return () => live.delete(listener);
+  };
+  return {
+    subscribe,
+    /** @param {any} header */
+    say: (header) => live.forEach(({ onEvent }) => onEvent(header)),
+    lose: () => {
+      const listeners = [...live];
+      live.clear();
+      for (const { onLost } of listeners) onLost(new TransportError('connection lost', 'reset'));
+    },
+    /** @param {() => void} newFault */
+    fail: (newFault) => (fault = newFault),
+    live: () => live.size,
+    attempts: () => attempts,
+  };
+}
+
+/** @param {string} name @param {() => void} [fault] of the attempts to subscribe */
+function setUpWithSpeaker(name, fault = () => {}) {
+  const speaker = createSpeaker();
+  speaker.fail(fault);
+  const setting = setUp(name, { subscribe: speaker.subscribe });
+  const { chain } = setting;
+  /** Mined, and said. @param {string[]} [transactions] */
+  const mineAndSay = (transactions) => {
+    chain.mine(transactions);
+    speaker.say({ number: toHex(chain.head()) });
+  };
+  return { ...setting, speaker, mineAndSay };
+}
+
+for (const name of Object.keys(detectors)) {
+  describe(`inclusion detector ${name}: heads that are pushed`, () => {
+    it('a block is read the moment it is said, and nothing is polled while blocks come', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, detector, found, numbers, send, polls, mineAndSay } = setting;
+      await clock.advance(100);
+      const before = polls();
+      for (let i = 1; i <= 20; i += 1) {
+        send(`0x${i}`);
+        mineAndSay();
+        await clock.settle();
+        assert.deepEqual(numbers(), range(HEAD + 1, HEAD + i));
+        assert.equal(found.length, i);
+        await clock.advance(900);
+      }
+      assert.equal(polls(), before);
+      const { source, resolutionMs, failedPolls, silentMs } = detector.stats();
+      assert.deepEqual([source, resolutionMs, failedPolls, silentMs], ['subscription', 0, 0, 0]);
+      await stop(setting);
+    });
+
+    it('blocks that were not said, or made before there was a subscription, are read as well', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, chain, numbers, mineAndSay } = setting;
+      chain.mine();
+      await clock.advance(50);
+      assert.deepEqual(numbers(), [HEAD + 1]);
+      for (let i = 0; i < 9; i += 1) chain.mine();
+      mineAndSay();
+      await clock.settle();
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 11));
+      await stop(setting);
+    });
+
+    it('what is said of an old head, twice, or makes no sense, changes nothing', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, speaker, numbers, mineAndSay } = setting;
+      await clock.advance(50);
+      mineAndSay();
+      for (const header of [{ number: toHex(HEAD) }, { number: toHex(HEAD + 1) }, {}, null, 'x', { number: '0x' }]) {
+        speaker.say(header);
+        await clock.settle();
+      }
+      const before = setting.polls();
+      mineAndSay();
+      await clock.settle();
+      assert.deepEqual(numbers(), [HEAD + 1, HEAD + 2]);
+      assert.equal(setting.polls(), before, 'what is said next is believed');
+      assert.equal(setting.detector.stats().failedPolls, 0);
+      await stop(setting);
+    });
+
+    it('a block that is said before it is served is asked for again soon', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, chain, speaker, numbers } = setting;
+      await clock.advance(5000);
+      speaker.say({ number: toHex(chain.announce()) });
+      await clock.advance(10);
+      chain.put(HEAD + 1, []);
+      await clock.advance(200);
+      assert.deepEqual(numbers(), [HEAD + 1]);
+      await stop(setting);
+    });
+
+    for (const error of [
+      new RpcError('eth_subscribe', -32601, 'method not found'),
+      new ProtocolError('does not speak JSON-RPC'),
+    ]) {
+      it(`a node that refuses with a ${error.name} is polled, and not asked again`, async () => {
+        const setting = setUpWithSpeaker(name, () => {
+          throw error;
+        });
+        const { clock, chain, speaker, detector, numbers } = setting;
+        const end = chain.mineEvery(100);
+        await clock.advance(60_000);
+        assert.equal(numbers().length, 599);
+        const { source, resolutionMs } = detector.stats();
+        assert.equal(source, 'poll');
+        assert.ok(resolutionMs > 0 && resolutionMs < 15, String(resolutionMs));
+        end();
+        await stop(setting);
+        assert.equal(speaker.attempts(), 1);
+      });
+    }
+
+    it('one that is lost is made again, ever more seldom, and meanwhile the chain is polled', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, chain, speaker, detector, numbers, mineAndSay } = setting;
+      await clock.advance(50);
+      mineAndSay();
+      speaker.fail(() => {
+        throw new TransportError('connection refused', 'refused');
+      });
+      chain.mine(); // was made, and nobody said so
+      speaker.lose();
+      await clock.settle();
+      assert.deepEqual(numbers(), [HEAD + 1, HEAD + 2]);
+      assert.equal(detector.stats().source, 'poll');
+      assert.ok(detector.stats().resolutionMs > 0);
+      for (let i = 0; i < 60; i += 1) {
+        chain.mine();
+        await clock.advance(1000);
+      }
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 62));
+      assert.ok(speaker.attempts() >= 8 && speaker.attempts() <= 15, `${speaker.attempts()} attempts in a minute`);
+      speaker.fail(() => {});
+      await clock.advance(10_000);
+      assert.deepEqual([speaker.live(), detector.stats().source], [1, 'subscription']);
+      // One that works is not made to wait for the failures before it.
+      mineAndSay();
+      speaker.lose();
+      await clock.advance(200);
+      assert.equal(detector.stats().source, 'subscription');
+      mineAndSay();
+      await clock.settle();
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 64));
+      await stop(setting);
+    });
+
+    it('one that says nothing though there is news is noticed, and another one made', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, chain, speaker, detector, numbers } = setting;
+      await clock.advance(50);
+      const end = chain.mineEvery(2000);
+      await clock.advance(5000);
+      assert.equal(speaker.attempts(), 1, 'a head that was on its way is no silence');
+      assert.equal(numbers().length, 2);
+      await clock.advance(3000);
+      assert.ok(speaker.attempts() > 1);
+      assert.ok(speaker.live() <= 1, 'the silent one was ended');
+      await clock.advance(50_000);
+      assert.ok(numbers().length >= 27, String(numbers().length));
+      end();
+      await stop(setting);
+      assert.equal(detector.stats().failedPolls, 0);
+    });
+
+    it('an endpoint that is gone without a word is noticed', async () => {
+      const setting = setUpWithSpeaker(name);
+      const { clock, chain, detector, mineAndSay, polls } = setting;
+      await clock.advance(50);
+      mineAndSay();
+      await clock.advance(3000);
+      assert.equal(detector.stats().silentMs, 0);
+      assert.ok(polls() >= 3 && polls() <= 6, `${polls()} polls in 3 s`);
+      chain.fail(() => {
+        throw new TransportError('no answer in time', 'timeout');
+      });
+      await clock.advance(20_000);
+      const { silentMs, failedPolls, lastError } = detector.stats();
+      assert.ok(silentMs > 17_000 && silentMs <= 20_000, String(silentMs));
+      assert.ok(failedPolls >= 15);
+      assert.match(String(lastError?.message), /no answer in time/);
+      await stop(setting);
+    });
+
+    it('stop() ends it, also while it is being made', async () => {
+      const setting = setUpWithSpeaker(name);
+      await setting.clock.advance(50);
+      assert.equal(setting.speaker.live(), 1);
+      await stop(setting);
+      assert.deepEqual([setting.speaker.live(), setting.clock.pending()], [0, 0]);
+      const early = setUpWithSpeaker(name);
+      await stop(early);
+      assert.deepEqual([early.speaker.live(), early.clock.pending()], [0, 0]);
+    });
+  });
+}
+
+describe('inclusion detectors over a WebSocket to a real node', { timeout: 30_000 }, () => {
+  /** @type {import('../helpers/anvil.js').Anvil} */
+  let anvil;
+  before(async () => {
+    anvil = await startAnvil({ args: ['--no-mining'] });
+  });
+  after(() => anvil.stop());
+
+  for (const name of Object.keys(detectors)) {
+    it(`${name}: finds each transaction in its block, without polling`, async (t) => {
+      const url = new URL(anvil.url.replace('http', 'ws'));
+      const transport = transports.ws({ url, connections: 2, timeoutMs: 5000 });
+      t.after(() => transport.close());
+      const rpc = createRpc(transport, 'anvil');
+      let polls = 0;
+      const counting = {
+        ...rpc,
+        call: (/** @type {Parameters<typeof rpc.call>} */ ...args) => {
+          if (args[0] === 'eth_blockNumber') polls += 1;
+          return rpc.call(...args);
+        },
+      };
+      const head = Number(await anvil.rpc('eth_blockNumber'));
+      /** @type {number[]} */
+      const blocks = [];
+      /** @type {number[]} */
+      const found = [];
+      const clock = createClock();
+      const onBlock = (/** @type {{number: number}} */ { number }) => blocks.push(number);
+      const detector = detectors[name]({ rpc: counting, clock, head, onBlock });
+      while (detector.stats().source !== 'subscription') await sleep(5);
+      await sleep(50); // the poll that looks for what came before the subscription
+      const pollsBefore = polls;
+      const [from, to] = await anvil.rpc('eth_accounts');
+      const startedMs = performance.now();
+      for (let i = 1; i <= 10; i += 1) {
+        const hash = await anvil.rpc('eth_sendTransaction', [{ from, to, value: '0x1' }]);
+        detector.watch(hash, ({ number }) => found.push(number));
+        await anvil.rpc('evm_mine');
+        while (found.length < i) await sleep(1);
+      }
+      // Beside a subscription there is one a second.
+      const mostPolls = Math.ceil((performance.now() - startedMs) / 1000);
+      assert.ok(polls - pollsBefore <= mostPolls, `${polls - pollsBefore} polls`);
+      assert.deepEqual(found, range(head + 1, head + 10));
+      assert.deepEqual(blocks, range(head + 1, head + 10));
+      assert.deepEqual([detector.stats().resolutionMs, detector.stats().failedPolls], [0, 0]);
+      await detector.stop();
+    });
+  }
 });

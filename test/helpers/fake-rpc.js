@@ -26,6 +26,7 @@ export function fakeRpc(handlers) {
     call,
     gather: (method, params, purpose) => call(method, params, purpose),
     batch: (requests, purpose) => Promise.all(requests.map(({ method, params }) => call(method, params, purpose))),
+    subscribe: null,
     callCounts: () => ({}),
     batchFacts: () => ({ limit: 100, largest: 1, refused: 0, why: null }),
     calls,

@@ -1,0 +1,502 @@
+/** What only the transport over WebSockets has: many requests on one socket, and a node that speaks first. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UsageError } from '../../src/errors.js';
+import { chooseTransport, transports } from '../../src/transport/index.js';
+import { caught } from '../helpers/caught.js';
+import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
+import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
+
+/** No test waits for anything this long, unless it hangs. */
+const LIMIT = Object.freeze({ timeout: 10_000 });
+
+/**
+ * A transport to a server of its own, both of which end with the test.
+ * @param {import('node:test').TestContext} t
+ * @param {NonNullable<import('../helpers/ws-server.js').WsServerOptions['onMessage']>} onMessage
+ * @param {Partial<import('../../src/transport/index.js').TransportOptions> & Pick<import('../helpers/ws-server.js').WsServerOptions, 'onHandshake' | 'tls'>} [options]
+ */
+async function connect(t, onMessage, { onHandshake, tls, ...options } = {}) {
+  const server = await startWsServer(t, { onMessage, onHandshake, tls });
+  return { server, ...open(t, server.port, { ...options, scheme: tls === undefined ? 'ws' : 'wss' }) };
+}
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {number} port
+ * @param {Partial<import('../../src/transport/index.js').TransportOptions> & {scheme?: string}} [options]
+ */
+function open(t, port, { scheme = 'ws', ...options } = {}) {
+  const url = new URL(`${scheme}://127.0.0.1:${port}`);
+  const transport = transports.ws({ url, connections: 1, timeoutMs: 5000, ...options });
+  t.after(() => transport.close());
+  const subscribe = /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe);
+  return { transport, subscribe };
+}
+
+/** @param {number | string} id */
+const ask = (id, method = 'eth_x') => JSON.stringify({ jsonrpc: '2.0', id, method, params: [] });
+/** @param {number | string | null} id @param {unknown} [result] */
+const answer = (id, result = id) => JSON.stringify({ jsonrpc: '2.0', id, result });
+/** @param {unknown} result */
+const push = (result) =>
+  JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription: '0x1', result } });
+/** @param {any} message @returns {any} */
+const idIn = ({ id }) => id;
+/** @param {string} text */
+const idOf = (text) => idIn(JSON.parse(text));
+
+/** @param {() => boolean} condition */
+async function until(condition) {
+  while (!condition()) await sleep(2);
+}
+
+/** @param {Array<Promise<{text: string}>>} posts */
+const textsOf = async (posts) => (await Promise.all(posts)).map(({ text }) => text);
+
+describe('transport ws: whose answer it is', LIMIT, () => {
+  it('many are under way on one socket, and each gets its own answer, whatever the order', async (t) => {
+    /** @type {string[]} */
+    const asked = [];
+    /** @type {NonNullable<import('../helpers/ws-server.js').WsServerOptions['onMessage']>} */
+    const backwards = ({ send }, text) => {
+      asked.push(text);
+      if (asked.length === 50) for (const body of asked.reverse()) send(answer(idOf(body)));
+    };
+    const { transport, server } = await connect(t, backwards, { connections: 8 });
+    const texts = await textsOf(Array.from({ length: 50 }, (_, id) => transport.post(ask(id))));
+    assert.deepEqual(
+      texts,
+      Array.from({ length: 50 }, (_, id) => answer(id)),
+    );
+    assert.equal(server.connections(), 1);
+  });
+
+  it('wherever a node puts the id, and whatever it is', async (t) => {
+    const { transport } = await connect(t, ({ send }, text) => {
+      const { id } = JSON.parse(text);
+      send(JSON.stringify({ result: { id: 'not this one' }, jsonrpc: '2.0', id }, null, ' '));
+    });
+    const ids = [7, 'seven', '8'];
+    const texts = await textsOf(ids.map((id) => transport.post(JSON.stringify({ id, params: [{ id: 9 }] }))));
+    assert.deepEqual(texts.map(idOf), ids);
+  });
+
+  it('a batch is known by any of its ids, and may be answered by one error', async (t) => {
+    const { transport } = await connect(t, ({ send }, text) => {
+      const ids = JSON.parse(text).map(idIn);
+      if (ids.includes(1)) setTimeout(() => send(`[${answer(3)},${answer(2)},${answer(1)}]`), 20);
+      else if (ids.includes(4)) send(`[${answer(5)}]`);
+      else setTimeout(() => send(`[${answer(6, 'too large')}]`), 10);
+    });
+    const batches = [
+      [1, 2, 3],
+      [4, 5],
+      [6, 7],
+    ].map((ids) => transport.post(`[${ids.map((id) => ask(id)).join(',')}]`));
+    assert.deepEqual(await textsOf(batches), [
+      `[${answer(3)},${answer(2)},${answer(1)}]`,
+      `[${answer(5)}]`,
+      `[${answer(6, 'too large')}]`,
+    ]);
+  });
+
+  it('an answer without an id is that of the only request, and nobody’s where there are two', async (t) => {
+    const refusal = answer(null, 'cannot read it');
+    const { transport } = await connect(
+      ...[t, (/** @type {import('../helpers/ws-server.js').Peer} */ { send }) => send(refusal)],
+      { timeoutMs: 300 },
+    );
+    assert.equal((await transport.post(ask(1))).text, refusal);
+    const ends = await Promise.allSettled([transport.post(ask(2)), transport.post(ask(3))]);
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+  });
+
+  it('two with the same id are never on one socket together', async (t) => {
+    let open = 0;
+    let most = 0;
+    const { transport, server } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+          most = Math.max(most, (open += 1));
+          setTimeout(() => {
+            open -= 1;
+            send(answer(idOf(text)));
+          }, 5);
+        },
+      ],
+      { connections: 3 },
+    );
+    const texts = await textsOf(Array.from({ length: 20 }, () => transport.post(ask(1))));
+    assert.deepEqual(new Set(texts), new Set([answer(1)]));
+    assert.equal(server.connections(), 3);
+    assert.equal(most, 3);
+  });
+
+  it('a late answer is nobody’s: it is not taken for the next with its id', async (t) => {
+    const { transport, server } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+          if (text.includes('slow')) setTimeout(() => send(answer(1, 'late')), 400);
+          else if (!text.includes('silent')) send(answer(idOf(text), 'fresh'));
+        },
+      ],
+      { timeoutMs: 200, connections: 2 },
+    );
+    // Others that are open keep the socket of the slow one.
+    const slow = caught(() => transport.post(ask(1, 'slow')));
+    await sleep(100);
+    const silent = [2, 3, 4].map((id) => caught(() => transport.post(ask(id, 'silent'))));
+    assert.equal((await slow).code, 'transport_timeout');
+    assert.equal((await transport.post(ask(1))).text, answer(1, 'fresh'));
+    assert.equal(server.connections(), 2);
+    await Promise.all(silent);
+  });
+
+  it('one that is not wanted any more when the socket opens makes room for the next with its id', async (t) => {
+    const { transport, server } = await connect(t, ({ send }, text) => send(answer(idOf(text))));
+    const unwanted = caught(() => transport.post(ask(1), () => false));
+    const wanted = transport.post(ask(1));
+    assert.equal((await unwanted).code, 'transport_not_sent');
+    assert.equal((await wanted).text, answer(1));
+    assert.equal(server.connections(), 1);
+  });
+
+  it('a socket that only owes answers that nobody waits for is left for a new one', async (t) => {
+    let asked = 0;
+    const { transport, server } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+          if ((asked += 1) > 1) send(answer(idOf(text)));
+        },
+      ],
+      { timeoutMs: 200 },
+    );
+    assert.equal((await caught(() => transport.post(ask(1)))).code, 'transport_timeout');
+    assert.equal((await transport.post(ask(1))).text, answer(1));
+    assert.equal(server.connections(), 2);
+  });
+
+  it('opens another socket when one has many requests, and no more than it may', async (t) => {
+    /** @type {Map<unknown, number>} */
+    const loads = new Map();
+    let asked = 0;
+    /** @param {unknown} peer */
+    const count = (peer) => {
+      asked += 1;
+      loads.set(peer, (loads.get(peer) ?? 0) + 1);
+    };
+    const { transport, server } = await connect(t, count, { connections: 3 });
+    const posts = Array.from({ length: 500 }, (_, id) => caught(() => transport.post(ask(id))));
+    await until(() => asked === 500);
+    assert.equal(server.connections(), 3);
+    assert.ok(Math.max(...loads.values()) <= 167, 'evenly');
+    await transport.close();
+    await Promise.all(posts);
+  });
+});
+
+describe('transport ws: frames', LIMIT, () => {
+  it('fragments with pings between them, cut at every byte, and binary messages', async (t) => {
+    const body = answer(1, 'äß€😀');
+    /** @param {import('node:stream').Duplex} socket */
+    const trickle = async (socket) => {
+      const bytes = Buffer.from(body);
+      const frames = [
+        ...[encodeFrame(1, bytes.subarray(0, 30), false), encodeFrame(9, Buffer.from('still there?'))],
+        ...[encodeFrame(0, bytes.subarray(30, 33), false), encodeFrame(0, bytes.subarray(33))],
+      ];
+      for (const byte of Buffer.concat(frames)) {
+        socket.write(Buffer.of(byte));
+        await sleep(0);
+      }
+    };
+    const { transport, server } = await connect(t, ({ socket, frame }, text) => {
+      if (idOf(text) === 2) frame('binary', answer(2, '€'));
+      else void trickle(socket);
+    });
+    assert.equal((await transport.post(ask(1))).text, body);
+    assert.equal((await transport.post(ask(2))).text, answer(2, '€'));
+    await until(() => server.peers[0].pongs.length === 1);
+    assert.deepEqual(server.peers[0].pongs, ['still there?']);
+  });
+
+  it('an answer that is too large fails its own request, and no other on the socket', async (t) => {
+    const { transport, server } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+          if (idOf(text) === 1) send(answer(1, 'x'.repeat(1000)));
+          else setTimeout(() => send(answer(2)), 20);
+        },
+      ],
+      { maxBodyBytes: 1000 },
+    );
+    const large = caught(() => transport.post(ask(1)));
+    const small = transport.post(ask(2));
+    assert.equal((await large).code, 'transport_body_too_large');
+    assert.equal((await small).text, answer(2));
+    assert.equal(server.connections(), 1);
+  });
+
+  for (const [what, bytes] of /** @type {Array<[string, Buffer]>} */ ([
+    ['an opcode that there is not', encodeFrame(3, Buffer.from('x'))],
+    ['a masked frame', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])],
+    ['text that is no UTF-8', encodeFrame(1, Buffer.from([0xff, 0xfe]))],
+  ])) {
+    it(`${what}: the open requests fail with that, and the next one is on a new socket`, async (t) => {
+      const { transport, server } = await connect(t, ({ socket, send }, text) => {
+        if (idOf(text) === 3) send(answer(3));
+        else if (idOf(text) === 2) socket.write(bytes);
+      });
+      const errors = await Promise.all([1, 2].map((id) => caught(() => transport.post(ask(id)))));
+      for (const { code, message } of errors) {
+        assert.equal(code, 'transport_bad_response');
+        assert.match(message, /^what it sent is no WebSocket message/);
+      }
+      assert.equal((await transport.post(ask(3))).text, answer(3));
+      assert.equal(server.connections(), 2);
+    });
+  }
+});
+
+describe('transport ws: connections', LIMIT, () => {
+  for (const [how, end] of /** @type {Array<[string, (peer: import('../helpers/ws-server.js').Peer) => void]>} */ ([
+    ['reset', ({ socket }) => socket.destroy()],
+    ['closed', ({ socket }) => socket.end()],
+    ['closed with a close frame', ({ frame, socket }) => socket.end(void frame('close', Buffer.of(3, 0xe9)))],
+  ])) {
+    it(`one that is ${how} fails what is open on it, each with an error of its own; the next opens another`, async (t) => {
+      const { transport, server } = await connect(t, (peer, text) => {
+        if (idOf(text) === 9) peer.send(answer(9));
+        if (idOf(text) === 3) end(peer);
+      });
+      const errors = await Promise.all([1, 2, 3].map((id) => caught(() => transport.post(ask(id)))));
+      for (const { code, message } of errors) {
+        assert.deepEqual([code, message], ['transport_reset', 'connection lost']);
+      }
+      assert.equal(new Set(errors).size, 3);
+      assert.equal((await transport.post(ask(9))).text, answer(9));
+      assert.equal(server.connections(), 2);
+    });
+  }
+
+  it('what waits for a slow handshake is given up at its deadline, and never sent', async (t) => {
+    let sent = 0;
+    /** @type {string[]} */
+    const asked = [];
+    const server = await startWsServer(t, { onHandshake: () => false, onMessage: (_, text) => asked.push(text) });
+    const { transport } = open(t, server.port, { timeoutMs: 200 });
+    const errors = await Promise.all([1, 2].map((id) => caught(() => transport.post(ask(id), () => (sent += 1)))));
+    for (const { code } of errors) assert.equal(code, 'transport_timeout');
+    await until(() => server.open() === 0);
+    assert.deepEqual([sent, asked, transport.stats().connectionsOpened], [0, [], 0]);
+  });
+
+  for (const [status, words] of /** @type {Array<[number, RegExp]>} */ ([
+    [200, /HTTP 200: check the URL$/],
+    [301, /HTTP 301: check the URL$/],
+    [401, /HTTP 401: check its credentials$/],
+    [404, /HTTP 404: check the URL$/],
+    [503, /HTTP 503: check the URL$/],
+  ])) {
+    it(`a handshake answered with HTTP ${status}: said so, in one line`, async (t) => {
+      const { transport } = await connect(t, () => {}, {
+        onHandshake: (_, socket) => {
+          socket.end(`HTTP/1.1 ${status} X\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\nno`);
+          return false;
+        },
+      });
+      const { code, message } = await caught(() => transport.post(ask(1)));
+      assert.equal(code, 'transport_handshake');
+      assert.match(message, words);
+      assert.doesNotMatch(message, /\n/);
+    });
+  }
+
+  it('a handshake with the wrong key', async (t) => {
+    const { transport, server } = await connect(t, () => {}, {
+      onHandshake: (_, socket) => {
+        const lines = ['HTTP/1.1 101 X', 'upgrade: websocket', 'connection: upgrade', 'sec-websocket-accept: guessed'];
+        return !socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+      },
+    });
+    assert.equal((await caught(() => transport.post(ask(1)))).code, 'transport_bad_response');
+    await until(() => server.open() === 0);
+  });
+
+  it('a port that nobody listens on, and one that undici opens no WebSocket to', async (t) => {
+    const server = createServer();
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    await new Promise((resolve) => server.close(resolve));
+    assert.equal((await caught(() => open(t, port).transport.post(ask(1)))).code, 'transport_refused');
+    assert.match((await caught(() => open(t, 6000).transport.post(ask(1)))).message, /ports that browsers block/);
+  });
+
+  it('wss: the certificate is looked at, unless any is good', async (t) => {
+    const tls = { cert: CERTIFICATE, key: CERTIFICATE_KEY };
+    const echo = (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) =>
+      send(answer(idOf(text)));
+    const strict = await connect(t, echo, { tls });
+    const error = await caught(() => strict.transport.post(ask(1)));
+    assert.equal(error.code, 'transport_certificate');
+    assert.match(error.message, /--insecure/);
+    const insecure = await connect(t, echo, { tls, insecure: true });
+    assert.equal((await insecure.transport.post(ask(1))).text, answer(1));
+  });
+
+  it('rest() closes what is idle, and not what somebody waits for or listens to', async (t) => {
+    const { transport, subscribe, server } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) =>
+          setTimeout(() => send(answer(idOf(text))), text.includes('slow') ? 100 : 0),
+      ],
+    );
+    await transport.post(ask(1));
+    await transport.rest();
+    await until(() => server.open() === 0);
+    const slow = transport.post(ask(2, 'slow'));
+    await until(() => server.open() === 1);
+    await transport.rest();
+    assert.equal((await slow).text, answer(2));
+    await subscribe(
+      ask(3),
+      () => {},
+      () => {},
+    );
+    await transport.rest();
+    await transport.post(ask(4));
+    assert.equal(server.connections(), 2);
+  });
+
+  it('close() says farewell', async (t) => {
+    const { transport, server } = await connect(t, ({ send }, text) => send(answer(idOf(text))));
+    await transport.post(ask(1));
+    await transport.close();
+    await until(() => server.peers[0].saidClose && server.open() === 0);
+  });
+});
+
+describe('transport ws: subscriptions', LIMIT, () => {
+  it('what is pushed comes in order, between answers, from right behind the first answer on', async (t) => {
+    const { transport, subscribe, server } = await connect(t, ({ send }, text) => {
+      if (idOf(text) === 1)
+        for (const message of [push('too early'), answer(1, '0x1'), push(1), push(2)]) send(message);
+      else for (const message of [push(3), answer(idOf(text)), push(4)]) send(message);
+    });
+    /** @type {number[]} */
+    const events = [];
+    /** @param {string} text */
+    const onPush = (text) => events.push(JSON.parse(text).params.result);
+    const { text, end } = await subscribe(ask(1, 'eth_subscribe'), onPush, () => assert.fail('it is not lost'));
+    assert.equal(text, answer(1, '0x1'));
+    assert.equal((await transport.post(ask(2))).text, answer(2));
+    // One without an id waits for an answer that has none either: what is pushed is not it.
+    assert.equal((await transport.post('{}').catch(({ code }) => ({ text: code }))).text, '{"jsonrpc":"2.0"}');
+    await until(() => events.length === 6);
+    assert.deepEqual(events, [1, 2, 3, 4, 3, 4]);
+    end(ask(5, 'eth_unsubscribe'));
+    await transport.post(ask(6));
+    assert.deepEqual(events, [1, 2, 3, 4, 3, 4]);
+    assert.equal(server.connections(), 1);
+  });
+
+  it('one whose answer came too late is nobody’s', async (t) => {
+    const { transport, subscribe } = await connect(
+      ...[
+        t,
+        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+          if (idOf(text) === 1) setTimeout(() => send(answer(1)), 500);
+          else if (idOf(text) === 9) for (const message of [push('news'), answer(9)]) send(message);
+        },
+      ],
+      { timeoutMs: 400 },
+    );
+    const late = caught(() =>
+      subscribe(
+        ask(1),
+        () => assert.fail('it was given up'),
+        () => {},
+      ),
+    );
+    await sleep(250);
+    // Others that are open keep the socket.
+    const others = [2, 3, 4].map((id) => caught(() => transport.post(ask(id))));
+    assert.equal((await late).code, 'transport_timeout');
+    await sleep(150);
+    assert.equal((await transport.post(ask(9))).text, answer(9));
+    assert.equal(transport.stats().connectionsOpened, 1);
+    await Promise.all(others);
+  });
+
+  it('one that is lost is told once, and one that was ended or that we closed is not', async (t) => {
+    /** @type {string[]} */
+    const asked = [];
+    const { transport, subscribe, server } = await connect(t, ({ send }, text) => {
+      asked.push(JSON.parse(text).method);
+      send(answer(idOf(text)));
+    });
+    /** @type {string[]} */
+    const lost = [];
+    /** @param {string} name */
+    const listen = (name) =>
+      subscribe(
+        ask(name, name),
+        () => {},
+        ({ code }) => lost.push(`${name} ${code}`),
+      );
+    await listen('first');
+    const ended = await listen('ended');
+    ended.end(ask('bye', 'farewell'));
+    ended.end(ask('bye', 'a second farewell'));
+    await transport.post(ask(1, 'last'));
+    assert.deepEqual(asked, ['first', 'ended', 'farewell', 'last']);
+    server.peers[0].socket.destroy();
+    await until(() => lost.length > 0);
+    await listen('second');
+    await transport.close();
+    assert.deepEqual(lost, ['first transport_reset']);
+  });
+});
+
+describe('transport ws: options', () => {
+  it('a connection for each request makes no sense', async () => {
+    const options = { url: new URL('ws://127.0.0.1:1'), connections: 1, timeoutMs: 1, keepAlive: false };
+    const error = await caught(() => transports.ws(options));
+    assert.ok(error instanceof UsageError);
+    assert.match(error.message, /^--no-keep-alive needs an http:/);
+  });
+
+  for (const [name, url, expected] of /** @type {Array<[string, string | null, string | RegExp]>} */ ([
+    ['auto', null, 'undici'],
+    ['auto', 'http://a', 'undici'],
+    ['auto', 'https://a', 'undici'],
+    ['auto', 'ws://a', 'ws'],
+    ['auto', 'wss://a', 'ws'],
+    ['tcp', 'http://a', 'tcp'],
+    ['tcp', null, 'tcp'],
+    ['ws', 'wss://a', 'ws'],
+    ['ws', null, /^--transport ws does not speak http:\/\/: /],
+    ['ws', 'https://a', /^--transport ws does not speak https:\/\/: /],
+    ['undici', 'ws://a', /^--transport undici does not speak ws:\/\/: /],
+    ['tcp', 'wss://a', /^--transport tcp does not speak wss:\/\/: /],
+  ])) {
+    it(`--transport ${name} with ${url}: ${expected}`, async () => {
+      const choose = () => chooseTransport(name, url === null ? null : new URL(url));
+      if (typeof expected === 'string') return assert.equal(choose(), expected);
+      const error = await caught(choose);
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, expected);
+    });
+  }
+});

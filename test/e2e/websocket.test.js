@@ -1,0 +1,117 @@
+/** A WebSocket endpoint: heads are pushed, and what is lost with a connection is found again. */
+import assert from 'node:assert/strict';
+import { connect, createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @type {Awaited<ReturnType<typeof startAnvil>>} */
+let chain;
+/** @type {string} */
+let url;
+before(async () => {
+  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
+  url = chain.url.replace('http', 'ws');
+});
+after(() => chain.stop());
+
+/**
+ * Passes bytes on to the chain, until it drops all connections.
+ * @param {import('node:test').TestContext} t
+ */
+async function startTcpProxy(t) {
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+  let connections = 0;
+  const server = createServer((client) => {
+    connections += 1;
+    const node = connect(Number(new URL(url).port), '127.0.0.1');
+    client.pipe(node).pipe(client);
+    for (const socket of [client, node]) {
+      sockets.add(socket);
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(socket);
+          client.destroy();
+          node.destroy();
+        });
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const drop = () => sockets.forEach((socket) => socket.destroy());
+  t.after(() => {
+    server.close();
+    drop();
+  });
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return { url: `ws://127.0.0.1:${port}`, drop, connections: () => connections };
+}
+
+test('a run over a WebSocket: heads are pushed, and the audit is exact', async (t) => {
+  const out = `${temporaryFolder(t)}/run.json`;
+  const { code, stdout, stderr } = await runStress(['-t', '20', '-o', '0', '-d', '3s', '--rpc', url, '--out', out]);
+  assert.equal(code, 0, stdout + stderr);
+  assert.equal(stderr, '');
+  const run = readJson(out);
+  assertRunFile(run);
+  const { audit, environment, generator, latency } = run;
+  assert.equal(audit.exact, true);
+  assert.deepEqual([environment.transport.name, environment.endpoint], ['ws', url]);
+  assert.deepEqual([generator.headSource, generator.inclusionResolutionMs], ['subscription', 0]);
+  assert.ok(generator.transport.connectionsOpened <= 2, 'one socket carries them all');
+  assert.ok(latency.total.count > 100);
+});
+
+test('workers have sockets and subscriptions of their own', async (t) => {
+  const out = `${temporaryFolder(t)}/run.json`;
+  const args = ['-t', '10', '-o', '20', '-d', '2s', '--workers', '2', '--rpc', url, '--out', out];
+  const { code, stdout, stderr } = await runStress(args);
+  assert.equal(code, 0, stdout + stderr);
+  const { audit, environment, generator } = readJson(out);
+  assert.equal(audit.exact, true);
+  assert.deepEqual([environment.transport.name, generator.headSource], ['ws', 'subscription']);
+});
+
+test('connections that are dropped in mid-run: subscribed again, and nothing is lost', async (t) => {
+  const out = `${temporaryFolder(t)}/run.json`;
+  const proxy = await startTcpProxy(t);
+  const args = ['-t', '20', '-o', '30', '-d', '5s', '--interval', '500ms', '--rpc', proxy.url, '--out', out];
+  const stress = spawnStress(args);
+  for (let drops = 0; drops < 3; drops += 1) {
+    await stress.waitFor(/^ +\d+\.\d s .*$/m, drops === 0 ? 'start' : 'now');
+    const before = proxy.connections();
+    proxy.drop();
+    while (proxy.connections() === before) await sleep(5);
+  }
+  const { code, stdout, stderr } = await stress.done;
+  assert.equal(code, 0, stdout + stderr);
+  const run = readJson(out);
+  assertRunFile(run);
+  assert.equal(run.audit.exact, true, stdout);
+  assert.equal(run.generator.headSource, 'subscription');
+  assert.ok(run.generator.transport.connectionsOpened >= 4);
+  assert.ok(run.counts.verified > 100);
+});
+
+for (const [name, given, words] of /** @type {Array<[string, string[], RegExp]>} */ ([
+  ['a transport that does not fit', ['--transport', 'tcp'], /--transport tcp does not speak ws:\/\//],
+  ['no keep-alive', ['--no-keep-alive'], /--no-keep-alive needs an http:\/\/ or https:\/\/ endpoint/],
+])) {
+  test(`${name}: said so before anything is sent`, async () => {
+    const { code, stderr } = await runStress(['-t', '1', '-o', '59', '-d', '1s', '--rpc', url, ...given]);
+    assert.equal(code, 64, stderr);
+    assert.match(stderr, words);
+    assert.equal(stderr.trim().split('\n').length, 1);
+  });
+}
+
+test('--fixed-id: one request at a time on each socket', async () => {
+  const args = ['-t', '8', '-o', '0', '-d', '1s', '--workload', 'rpc', '--method', 'eth_chainId', '--fixed-id', '7'];
+  const { code, stdout, stderr } = await runStress([...args, '--rpc', url]);
+  assert.equal(code, 0, stdout + stderr);
+  assert.match(stdout, /failed +0/);
+});

@@ -1,0 +1,127 @@
+/**
+ * A WebSocket server of a test's own, on node:http and with frames made by hand (RFC 6455), so that it can do what no
+ * library would: cut messages anywhere, break the protocol, say nothing.
+ */
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+
+const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+const OPCODES = Object.freeze({ continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 });
+
+/**
+ * @typedef {object} Peer one connection, as the server has it
+ * @property {import('node:stream').Duplex} socket
+ * @property {import('node:http').IncomingMessage} handshake
+ * @property {string[]} pongs what came back to pings
+ * @property {boolean} saidClose whether a close frame came
+ * @property {(kind: keyof typeof OPCODES, payload?: string | Buffer, isLast?: boolean, written?: () => void) => void} frame
+ * @property {(text: string) => void} send one whole text message
+ *
+ * @typedef {object} WsServer
+ * @property {number} port
+ * @property {Peer[]} peers in the order they came
+ * @property {() => number} open connections
+ * @property {() => number} connections opened so far, those without a handshake included
+ *
+ * @typedef {object} WsServerOptions
+ * @property {(peer: Peer, text: string) => void} [onMessage]
+ * @property {(request: import('node:http').IncomingMessage, socket: import('node:stream').Duplex) => boolean} [onHandshake]
+ *   false: the test answers it itself
+ * @property {{cert: string, key: string}} [tls]
+ */
+
+/**
+ * @param {import('node:test').TestContext} t it ends with the test
+ * @param {WsServerOptions} options
+ * @returns {Promise<WsServer>}
+ */
+export async function startWsServer(t, { onMessage = () => {}, onHandshake = () => true, tls }) {
+  /** @type {Peer[]} */
+  const peers = [];
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+  let connections = 0;
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
+  server.on('connection', (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+  });
+  server.on('upgrade', (request, socket, head) => {
+    // Node.js leaves its half open after an upgrade.
+    socket.on('error', () => {}).on('end', () => socket.end());
+    if (!onHandshake(request, socket)) return;
+    const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}${MAGIC}`).digest('base64');
+    const lines = ['HTTP/1.1 101 Switching Protocols', 'upgrade: websocket', 'connection: upgrade'];
+    socket.write(`${[...lines, `sec-websocket-accept: ${accept}`].join('\r\n')}\r\n\r\n`);
+    const peer = createPeer(request, socket);
+    peers.push(peer);
+    readFrames(peer, head, onMessage);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  t.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return { port, peers, open: () => sockets.size, connections: () => connections };
+}
+
+/** @param {import('node:http').IncomingMessage} handshake @param {import('node:stream').Duplex} socket @returns {Peer} */
+function createPeer(handshake, socket) {
+  /** @type {Peer['frame']} */
+  const frame = (kind, payload = '', isLast = true, written = () => {}) => {
+    if (!socket.writable) return;
+    socket.write(encodeFrame(OPCODES[kind], Buffer.from(payload), isLast), written);
+  };
+  return { socket, handshake, pongs: [], saidClose: false, frame, send: (text) => frame('text', text) };
+}
+
+/**
+ * @param {number} opcode
+ * @param {Buffer} payload
+ * @param {boolean} [isLast] of its message
+ */
+export function encodeFrame(opcode, payload, isLast = true) {
+  const { length } = payload;
+  const head = Buffer.alloc(length < 126 ? 2 : length < 65_536 ? 4 : 10);
+  head[0] = (isLast ? 0x80 : 0) | opcode;
+  head[1] = length < 126 ? length : length < 65_536 ? 126 : 127;
+  if (head.length === 4) head.writeUInt16BE(length, 2);
+  if (head.length === 10) head.writeBigUInt64BE(BigInt(length), 2);
+  return Buffer.concat([head, payload]);
+}
+
+/** @param {Peer} peer @param {Buffer} head what came with the handshake @param {NonNullable<WsServerOptions['onMessage']>} onMessage */
+function readFrames(peer, head, onMessage) {
+  let bytes = head;
+  /** @param {Buffer} chunk */
+  const read = (chunk) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    for (let frame = decodeFrame(bytes); frame !== null; frame = decodeFrame(bytes)) {
+      bytes = bytes.subarray(frame.bytes);
+      if (frame.opcode === OPCODES.text) onMessage(peer, frame.payload.toString());
+      else if (frame.opcode === OPCODES.pong) peer.pongs.push(frame.payload.toString());
+      else if (frame.opcode === OPCODES.close) peer.saidClose = true;
+      else throw new Error(`the test server did not expect opcode ${frame.opcode}`);
+    }
+  };
+  peer.socket.on('data', read);
+}
+
+/** @param {Buffer} bytes @returns {{opcode: number, payload: Buffer, bytes: number} | null} null: it is not complete */
+function decodeFrame(bytes) {
+  if (bytes.length < 2) return null;
+  const short = bytes[1] & 0x7f;
+  const head = short < 126 ? 2 : short === 126 ? 4 : 10;
+  if (bytes.length < head + 4) return null;
+  const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
+  if (bytes.length < head + 4 + length) return null;
+  // RFC 6455, section 5.1: a client masks what it sends.
+  if ((bytes[1] & 0x80) === 0) throw new Error('a frame of the client is not masked');
+  const mask = bytes.subarray(head, head + 4);
+  const payload = Buffer.from(bytes.subarray(head + 4, head + 4 + length));
+  for (let i = 0; i < payload.length; i += 1) payload[i] ^= mask[i % 4];
+  return { opcode: bytes[0] & 0x0f, payload, bytes: head + 4 + length };
+}
