@@ -14,6 +14,7 @@ export const EXIT = Object.freeze({
   cannotWrite: 73,
   notExact: 76,
   refused: 77,
+  thresholdFailed: 99,
   hangup: 129,
   interrupted: 130,
   terminated: 143,
@@ -166,10 +167,14 @@ export class RpcError extends StressError {
 }
 
 /**
- * The exit code that wins when several apply: our bug, then the audit, then an interrupt.
+ * The exit code that wins when several apply: our bug, then the audit, then a threshold, then an interrupt: figures
+ * that cannot be trusted come before figures that are not good enough, and who interrupts a run knows it.
  * @param {number[]} codes
  */
 export function worstExit(codes) {
-  const order = [EXIT.internal, EXIT.notExact, EXIT.interrupted, EXIT.terminated, EXIT.hangup];
+  const order = [
+    ...[EXIT.internal, EXIT.notExact, EXIT.thresholdFailed],
+    ...[EXIT.interrupted, EXIT.terminated, EXIT.hangup],
+  ];
   return order.find((code) => codes.includes(code)) ?? codes.find((code) => code !== EXIT.ok) ?? EXIT.ok;
 }

@@ -18,6 +18,7 @@ import {
 } from '../run/connect.js';
 import { run } from '../run/run.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
+import { chooseTransport } from '../transport/index.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
 import { transactionWorkloads } from '../workload/index.js';
 
@@ -35,15 +36,11 @@ const USUAL_PORT = 8545;
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);
-    for (const file of [config.out, config.contracts]) if (file !== null && file !== '-') checkWritable(file);
-    if (config.contracts !== null) checkContractsFile(config.contracts);
-    const stream = config.out === '-' ? process.stderr : process.stdout;
-    const options = { stream, verbose: config.verbose, explain: config.explain, out: config.out };
-    const wanted = [
-      ...(config.quiet ? [] : [outputs.text(options)]),
-      ...(config.out === null ? [] : [outputs.json(options)]),
-    ];
-    return run(config, { ...surroundings, outputs: wanted });
+    const { out, contracts, junit, samples, blocks, hlog } = config;
+    for (const file of [out, contracts, junit, samples, blocks, hlog])
+      if (file !== null && file !== '-') checkWritable(file);
+    if (contracts !== null) checkContractsFile(contracts);
+    return run(config, { ...surroundings, outputs: wantedOutputs(config, surroundings.version) });
   },
 
   node: async (config, { clock, stop, onProgress }) => {
@@ -93,9 +90,20 @@ export const commands = {
     }),
 };
 
+/** @param {Config} config @param {string} version */
+function wantedOutputs(config, version) {
+  const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload, transport } = config;
+  const stream = out === '-' ? process.stderr : process.stdout;
+  const info = { version, workload, transport: chooseTransport(transport, config.rpc) };
+  const options = { stream, verbose, explain, out, junit, samples, blocks, hlog, prometheus, info };
+  const given = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
+  return Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)]));
+}
+
 /** A run file over the keys would be a bad surprise. @param {Config} config */
-function checkFilesDiffer({ out, contracts, keys, logFile }) {
-  const named = Object.entries({ out, contracts, keys, 'log-file': logFile }).flatMap(([name, file]) =>
+function checkFilesDiffer({ out, contracts, keys, logFile, junit, samples, blocks, hlog }) {
+  const files = { out, contracts, keys, 'log-file': logFile, junit, samples, blocks, hlog };
+  const named = Object.entries(files).flatMap(([name, file]) =>
     file === null || file === '-' ? [] : [{ name, path: resolve(file) }],
   );
   const second = named.find(({ path }, i) => named.findIndex((other) => other.path === path) < i);
@@ -130,7 +138,7 @@ async function startNode({ port }, clock) {
 async function withWallets(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc);
   const given = readGiven(config);
-  const transport = openTransport({ ...config, transport: 'undici', noKeepAlive: false }, url);
+  const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
       const rpc = createRpc(transport, displayUrl(url));

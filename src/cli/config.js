@@ -21,6 +21,9 @@ const CONFIG_OPTION = Object.freeze({
   ...{ name: 'config', key: 'config', argument: 'FILE', describe: '', commands: [] },
   parse: (/** @type {string} */ text) => text,
 });
+/** Between the values of an option that takes several. */
+const LIST_SEPARATOR = ',';
+
 const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
@@ -40,23 +43,27 @@ export async function readInvocation(argv, env, version) {
   const file = find(CONFIG_OPTION, parsed, env, {});
   const fromFile = file === null ? {} : readConfigFile(file.text, command);
   /** @type {Record<string, unknown>} */
-  const config = Object.fromEntries(OPTIONS.map(({ key }) => [key, null]));
+  const config = Object.fromEntries(OPTIONS.map(({ key, isList }) => [key, isList ? [] : null]));
   /** @type {Record<string, unknown>} */
   const redacted = { command };
   /** @type {string[]} */
   const warnings = [];
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
-    const value = found === null ? null : parseValue(option, found);
+    const value = found === null ? config[option.key] : parseValue(option, found);
     config[option.key] = value;
-    redacted[option.key] = redact(option, value);
+    redacted[option.key] = redact(option, value, found?.text ?? '');
     if (option.isSecret && found?.where === 'flag' && !isFile(option, found.text)) {
       warnings.push(
         `--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`,
       );
     }
   }
-  const complete = /** @type {Config} */ (/** @type {unknown} */ ({ ...config, redacted: Object.freeze(redacted) }));
+  const given = /** @type {Config} */ (/** @type {unknown} */ (config));
+  checkPace(given);
+  // Stages say themselves how long the window is.
+  const durationMs = given.durationMs ?? stagesMs(given);
+  const complete = { ...given, durationMs, redacted: Object.freeze(redacted) };
   checkTogether(command, complete, env);
   return { kind: 'command', command, config: Object.freeze(complete), warnings };
 }
@@ -123,7 +130,7 @@ function didYouMean(word, names) {
  */
 function find(option, parsed, env, fromFile) {
   const given = parsed[option.name];
-  const flagValue = option.isFlag && Array.isArray(given) ? given.at(-1) : given;
+  const flagValue = Array.isArray(given) ? oneOfSeveral(option, given) : given;
   const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
   if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
   if (flagValue !== undefined) {
@@ -142,19 +149,32 @@ function find(option, parsed, env, fromFile) {
 /** @param {import('./options.js').Option} option @param {NonNullable<ReturnType<typeof find>>} found */
 function parseValue(option, { text, where, label }) {
   try {
-    return option.parse(text);
+    return option.isList ? Object.freeze(textsOf(text).map(option.parse)) : option.parse(text);
   } catch (error) {
     const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
   }
 }
 
-/** @param {import('./options.js').Option} option @param {unknown} value */
-function redact(option, value) {
+/** All of a list, the last of flags; of anything else there are too many. @param {import('./options.js').Option} option @param {string[]} given */
+function oneOfSeveral({ isFlag, isList }, given) {
+  if (isList) return given.join(LIST_SEPARATOR);
+  return isFlag ? given.at(-1) : given;
+}
+
+/** @param {string} text of a list */
+function textsOf(text) {
+  return text === '' ? [] : text.split(LIST_SEPARATOR).map((one) => one.trim());
+}
+
+/** @param {import('./options.js').Option} option @param {unknown} value @param {string} text that it came from */
+function redact(option, value, text) {
   if (value === null) return null;
   if (option.isSecret) return '[redacted]';
+  if (option.isList) return textsOf(text);
   if (value instanceof URL) return displayUrl(value);
-  if (Array.isArray(value)) return JSON.stringify(value);
+  // What has parts is stated as it was given, so that it can be given again.
+  if (typeof value === 'object') return text;
   return typeof value === 'bigint' ? String(value) : value;
 }
 
@@ -171,14 +191,36 @@ function readConfigFile(file, command) {
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))
     throw new InputError(`the config file ${file} is not a JSON object of options`);
-  const names = optionsOf(command).map(({ name }) => name);
+  const options = optionsOf(command);
+  const names = options.map(({ name }) => name);
   for (const [name, value] of Object.entries(json)) {
     if (!names.includes(name))
       throw new InputError(`${file}: unknown option ${JSON.stringify(oneLine(name, 60))}${didYouMean(name, names)}`);
-    if (!['string', 'number', 'boolean'].includes(typeof value))
+    const isList = options.some((option) => option.name === name && option.isList);
+    if (isList && [value].flat().some((one) => typeof one !== 'string'))
+      throw new InputError(`${file}: ${JSON.stringify(name)} must be a string or an array of strings`);
+    if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
       throw new InputError(`${file}: ${JSON.stringify(name)} must be a string, a number or a boolean`);
   }
   return json;
+}
+
+/** @param {Config} config @returns {number | null} */
+function stagesMs({ stages }) {
+  return stages === null ? null : stages.reduce((sum, { durationUs }) => sum + durationUs / 1000, 0);
+}
+
+/** What the options of the pace say together. @param {Config} config as it was given */
+function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs }) {
+  if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
+  if (stages !== null && durationMs !== null)
+    throw new UsageError('--stages and --duration exclude each other: the stages say how long each takes');
+  if (arrival !== null && ratePerSecond === null && stages === null)
+    throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
+  if (stages !== null && warmupMs > 0 && stages[0].fromPerSecond === 0)
+    throw new UsageError(
+      'a --warmup goes at the rate that the stages begin with, which is 0: begin them with another, or leave it out',
+    );
 }
 
 /** What no option can say alone. @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
@@ -203,6 +245,8 @@ function checkTogether(command, config, env) {
     throw new UsageError('--gas-price and --max-fee exclude each other');
   if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
     throw new UsageError('--allow-chain and --chain-id name different chains');
+  if (config.nodeSeries !== null && config.nodeMetrics === null)
+    throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
   if ((command === 'fund' || command === 'reclaim') && config.rpc === null)
     throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
   if (command === 'fund' && config.fundFrom === null)

@@ -1,5 +1,7 @@
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
 import { detectors } from '../inclusion/index.js';
+import { arrivals } from '../pacer/arrivals.js';
+import { parseThreshold } from '../metrics/thresholds.js';
 import { transports } from '../transport/index.js';
 import { workloads } from '../workload/index.js';
 import {
@@ -11,8 +13,14 @@ import {
   flag,
   hdPath,
   jsonArray,
+  listenAddress,
   methodName,
+  metricNames,
   oneOf,
+  rate,
+  rowFile,
+  stages,
+  pageUrl,
   wholeNumber,
   workerCount,
 } from './values.js';
@@ -28,6 +36,7 @@ import {
  * @property {string} [alias]
  * @property {string} [env] where the environment knows it by another name
  * @property {boolean} [isFlag]
+ * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
  * @property {string} [workload] the only one that it is for
  * @property {boolean} [isSecret] never shown, and warned about on the command line, where `ps` shows it
  * @property {(text: string) => unknown} parse
@@ -68,7 +77,7 @@ export const OPTIONS = Object.freeze([
     describe: 'index of the first wallet; give instances disjoint slices' },
   { name: 'rpc', key: 'rpc', argument: 'URL', parse: endpoint, commands: REMOTE,
     defaultText: 'an embedded chain',
-    describe: 'JSON-RPC endpoint, http:// or https://' },
+    describe: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled' },
   { name: 'chain-id', key: 'chainId', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
     describe: 'refuse any other chain; required unless the chain is local or a known development chain' },
   { name: 'allow-chain', key: 'allowChain', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
@@ -76,6 +85,18 @@ export const OPTIONS = Object.freeze([
   { name: 'duration', alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: RUN,
     defaultText: 'until interrupted',
     describe: 'how long to load, such as 30s, 5m, 1h' },
+  { name: 'warmup', key: 'warmupMs', argument: 'TIME', parse: duration(0), fallback: '0s', commands: RUN,
+    describe: 'load for so long before the measured window begins; with --duration the window still has all of it' },
+  { name: 'rate', key: 'ratePerSecond', argument: 'N', parse: rate, commands: RUN,
+    defaultText: 'as fast as the wallets allow',
+    describe: 'operations per second of this instance, due at fixed instants; those that find no idle wallet are dropped' },
+  { name: 'stages', key: 'stages', argument: 'LIST', parse: stages, commands: RUN,
+    describe: 'rates that change: FROM:TO/TIME or RATE/TIME, one after the other, such as 0:100/30s,100/5m' },
+  { name: 'arrival', key: 'arrival', argument: 'NAME', parse: oneOf(Object.keys(arrivals)), commands: RUN,
+    defaultText: 'uniform',
+    describe: 'how operations of a rate arrive: evenly, or independent of each other' },
+  { name: 'in-flight', key: 'inFlight', argument: 'N', parse: wholeNumber(1, 1000), fallback: '1', commands: RUN,
+    describe: 'most operations of one wallet at once, with nonces in a row' },
   { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', commands: RUN,
     describe: 'time between reports' },
   { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', commands: RUN,
@@ -111,8 +132,8 @@ export const OPTIONS = Object.freeze([
     describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
   { name: 'inclusion', key: 'inclusion', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: RUN,
     describe: 'how a transaction is found in a block' },
-  { name: 'transport', key: 'transport', argument: 'NAME', parse: oneOf(Object.keys(transports)), fallback: 'undici', commands: RUN,
-    describe: 'how requests travel' },
+  { name: 'transport', key: 'transport', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(transports)]), fallback: 'auto', commands: RUN,
+    describe: 'how requests travel; auto: ws for a WebSocket endpoint, undici otherwise' },
   { name: 'connections', key: 'connections', argument: 'N', parse: wholeNumber(1, 10_000), fallback: '64', commands: REMOTE,
     describe: 'most keep-alive connections to the endpoint' },
   { name: 'no-keep-alive', key: 'noKeepAlive', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
@@ -131,10 +152,29 @@ export const OPTIONS = Object.freeze([
     describe: 'never offer more than this for a gas, in gwei' },
   { name: 'out', key: 'out', argument: 'FILE', parse: anyText, commands: RUN,
     describe: "write the run file (JSON) there; '-' for standard output" },
+  { name: 'prometheus', key: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
+    describe: 'serve the figures to Prometheus there, at /metrics; on 127.0.0.1 unless a host is given' },
+  { name: 'samples', key: 'samples', argument: 'FILE', parse: rowFile, commands: RUN,
+    describe: 'a row for each operation: FILE.csv or FILE.ndjson, compressed with .gz behind it' },
+  { name: 'blocks', key: 'blocks', argument: 'FILE', parse: rowFile, commands: RUN,
+    describe: 'a row for each block, in the same formats' },
+  { name: 'hlog', key: 'hlog', argument: 'FILE', parse: anyText, commands: RUN,
+    describe: "the latencies of each interval in HdrHistogram's log format" },
+  { name: 'threshold', key: 'thresholds', isList: true, argument: 'EXPR', parse: parseThreshold, commands: RUN,
+    describe: "a figure of the summary and its limit, such as 'p99<2s'; exit code 99 if it does not hold; may be repeated" },
+  { name: 'junit', key: 'junit', argument: 'FILE', parse: anyText, commands: RUN,
+    describe: 'write thresholds and audit there as test cases (JUnit XML), for CI servers' },
   { name: 'verbose', alias: 'v', key: 'verbose', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
     describe: 'a line for each verified increment: wallet index, contract address, count' },
   { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
     describe: 'the definition of each figure after the summary' },
+  { name: 'node-pid', key: 'nodePid', argument: 'PID', parse: wholeNumber(1, 4_194_304), commands: RUN,
+    describe: 'watch this process of the machine, a local node: CPU, memory, threads, descriptors' },
+  { name: 'node-metrics', key: 'nodeMetrics', argument: 'URL', parse: pageUrl, commands: RUN,
+    describe: "read the node's Prometheus page in each interval" },
+  { name: 'node-series', key: 'nodeSeries', argument: 'NAMES', parse: metricNames, commands: RUN,
+    defaultText: 'what is known of geth and AvalancheGo',
+    describe: 'the metrics of that page to keep, by name, separated by commas' },
   { name: 'port', key: 'port', env: 'STRESS_NODE_PORT', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
     defaultText: '8545, or any free one if it is taken',
     describe: 'port of the chain, on loopback' },

@@ -1,4 +1,6 @@
 import { isAddress, parseUnits } from 'ethers';
+import { ROW_EXTENSIONS } from '../output/rows.js';
+import { operationsOf } from '../pacer/open.js';
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
@@ -35,6 +37,49 @@ export function duration(minMs) {
   };
 }
 
+/** The highest rate that is scheduled: an operation a microsecond. */
+const HIGHEST_RATE = 1_000_000;
+
+/** Operations per second. @param {string} text */
+export function rate(text) {
+  if (!/^\d+(\.\d+)?$/.test(text))
+    throw new Error(`must be operations per second, such as 500 or 0.5, not ${quote(text)}`);
+  const value = Number(text);
+  if (value <= 0) throw new Error(`must be more than 0, not ${quote(text)}`);
+  if (value > HIGHEST_RATE) throw new Error(`must be at most ${HIGHEST_RATE}, not ${quote(text)}`);
+  return value;
+}
+
+/**
+ * Stages such as 0:100/30s,100:1000/2m,1000/1m.
+ * @param {string} text
+ * @returns {import('../pacer/index.js').Stage[]}
+ */
+export function stages(text) {
+  const list = text.split(',').map((part) => {
+    const match = /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/.exec(part.trim());
+    if (match === null)
+      throw new Error(
+        `must be stages such as 0:100/30s,100/5m (FROM:TO/TIME or RATE/TIME), and ${quote(part)} is none`,
+      );
+    const [, from = match[2], to, time] = match;
+    if (Number(from) > HIGHEST_RATE || Number(to) > HIGHEST_RATE)
+      throw new Error(`must have rates of at most ${HIGHEST_RATE}, unlike ${quote(part)}`);
+    return { fromPerSecond: Number(from), toPerSecond: Number(to), durationUs: stageTimeMs(part, time) * 1000 };
+  });
+  if (operationsOf(list) === 0) throw new Error(`must ask for something: ${quote(text)} stays at a rate of 0`);
+  return list;
+}
+
+/** @param {string} part @param {string} time */
+function stageTimeMs(part, time) {
+  try {
+    return duration(1)(time);
+  } catch (error) {
+    throw new Error(`has a stage ${quote(part)} whose time ${/** @type {Error} */ (error).message}`, { cause: error });
+  }
+}
+
 /** An amount of coin with its unit. @param {'ether' | 'gwei'} defaultUnit */
 export function amount(defaultUnit) {
   return (/** @type {string} */ text) => {
@@ -51,6 +96,8 @@ export function amount(defaultUnit) {
   };
 }
 
+const SCHEMES = 'http://, https://, ws:// or wss://';
+
 /** @param {string} text */
 export function endpoint(text) {
   let url;
@@ -58,18 +105,40 @@ export function endpoint(text) {
     url = new URL(text);
   } catch {
     // What was given is not shown: it may hold a key.
-    throw new Error('must be a URL such as http://127.0.0.1:8545, with http:// or https:// before it');
+    throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
   }
   try {
     decodeURIComponent(url.username + url.password);
   } catch {
     throw new Error('has a user name or password that is not percent-encoded: write % as %25');
   }
-  if (url.protocol === 'ws:' || url.protocol === 'wss:')
-    throw new Error('must be http:// or https://: WebSocket endpoints are not supported yet');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new Error(`must start with http:// or https://, not ${quote(url.protocol)}`);
+  if (!['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol))
+    throw new Error(`must start with ${SCHEMES}, not ${quote(url.protocol)}`);
   return url;
+}
+
+/** A page of figures, which no run is pointed at. @param {string} text */
+export function pageUrl(text) {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  // What was given is not shown: it may hold a password.
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new Error('must be a URL such as http://127.0.0.1:6060/debug/metrics/prometheus');
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
+  }
+  return url;
+}
+
+/** Names of Prometheus metrics. @param {string} text @returns {readonly string[]} */
+export function metricNames(text) {
+  const names = text.split(',').map((name) => name.trim());
+  for (const name of names) {
+    if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name))
+      throw new Error(`must be names of metrics separated by commas, without labels; ${quote(name)} is none`);
+  }
+  return Object.freeze([...new Set(names)]);
 }
 
 /** @param {string} text @returns {number | 'auto'} */
@@ -132,6 +201,22 @@ export function address(text) {
 /** @param {string} text */
 export function anyText(text) {
   if (text.trim() === '') throw new Error('must not be empty');
+  return text;
+}
+
+/** @param {string} text @returns {{host: string, port: number}} */
+export function listenAddress(text) {
+  const match = /^(?:([\w.-]+|\[[\da-f:.]+\]):)?(\d+)$/i.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || !(port >= 1 && port <= 65_535))
+    throw new Error(`must be a port, or a host and a port such as 0.0.0.0:9464, not ${quote(text)}`);
+  return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port };
+}
+
+/** @param {string} text */
+export function rowFile(text) {
+  if (!ROW_EXTENSIONS.some((extension) => text.endsWith(extension)))
+    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, which says the format, not ${quote(text)}`);
   return text;
 }
 

@@ -1,21 +1,31 @@
 /** What each figure means, in one sentence. It goes into the run file, and `--explain` prints it. */
 export const DEFINITIONS = Object.freeze({
   window:
-    'The measured part of the run: from the first operation to the moment no new ones were started. Set-up and drain are outside.',
+    'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside. Every rate is a count inside it, divided by its length.',
   attempts: 'Operations started.',
   verified:
     'Operations whose transaction was included in a block and whose effect was read back as of that block and found right.',
   failed: 'Operations that ended with an error; each has a code.',
   timedOut: 'Operations that were not verified within --tx-timeout.',
   abandoned: 'Operations still open when the drain ended.',
+  dropped:
+    'Operations that were due by the schedule of --rate or --stages and not started, because no wallet was idle: they are never started later.',
   tps: 'Verified operations per second of the window: those whose effect was read back inside it.',
+  rates:
+    'Per second of the window: asked (due by the schedule), attempted (started), accepted, included and verified (by when that happened), and achieved: operations due inside the window that were verified, those that ended in the drain included.',
   latency:
     'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included; one that timed out counts with the time it was waited for; failed and abandoned ones do not count.',
+  fromStart:
+    'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
+  lag: 'From the moment an operation was due to the moment it was begun.',
   stages:
     'Latency of verified operations in four parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back), inclusion (to the block seen), read-back (to the effect read back).',
   percentiles:
     'From an HDR histogram with three significant digits; count, sum, sum of squares, minimum and maximum are exact.',
+  skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
   cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
+  verdict:
+    'What limited the run: generator-bound (this process), port-bound (no local ports left), rate-bound (less was asked for than can be done), or else node-bound.',
   audit:
     'Exact when for every wallet counter = start + verified + included late, nonce = start + our included transactions, and nothing is pending, all read at one block.',
 });

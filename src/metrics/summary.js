@@ -1,5 +1,10 @@
+import { worstExit } from '../errors.js';
+import { mergeBlocks, noBlocks } from './blocks.js';
 import { DEFINITIONS } from './definitions.js';
+import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
+import { checkThresholds, thresholdExit } from './thresholds.js';
+import { judge } from './verdict.js';
 
 /** The run file: a whole run as one JSON document. docs/run.schema.json describes it; nothing in here does I/O. */
 
@@ -11,33 +16,48 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {number} startedAtMs time of day
  * @property {number} endedAtMs
  * @property {string} end why it ended
- * @property {number} exitCode
+ * @property {number[]} exitCodes those that something called for
  * @property {Record<string, unknown>} config redacted
  * @property {Record<string, unknown>} environment
  * @property {import('./recorder.js').Recorder} recorder
  * @property {import('./intervals.js').IntervalRow[]} intervals
  * @property {number} windowStartedAtMs time of day
  * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, failedPolls: number}} generator
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number}} generator
  * @property {object | null} audit
+ * @property {boolean} isOpenLoop whether the pacer asked for a rate
+ * @property {import('./thresholds.js').Threshold[]} thresholds
+ * @property {string[]} warnings one line each
  * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
  */
 
+/** Why a verdict is not given. */
+const NOT_JUDGED = 'there is nothing to judge: no operation was due in the window';
+
 /** @param {RunParts} parts */
 export function buildRunFile(parts) {
+  const measured = measuredRun(parts);
+  const verdict = judge(measured);
+  const thresholds = checkThresholds(parts.thresholds, measured);
+  const { unmeasured } = measured;
+  return {
+    ...measured,
+    exitCode: worstExit([...parts.exitCodes, thresholdExit(thresholds)]),
+    verdict,
+    thresholds,
+    unmeasured: verdict === null ? { ...unmeasured, '/verdict': NOT_JUDGED } : unmeasured,
+  };
+}
+
+/** Everything that was measured, before it is judged. @param {RunParts} parts */
+function measuredRun(parts) {
   const { recorder, generator } = parts;
   const durationUs = Math.max(recorder.endUs - recorder.startUs, 0);
   const seconds = durationUs / 1e6;
-  const { windowCounts } = recorder;
+  const { windowCounts, total, timedOut } = recorder;
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
-  /** @type {Record<string, string>} */
-  const unmeasured = {
-    ...parts.unmeasured,
-    '/verdict': 'what limited the run is not judged by this version',
-  };
-  if (seconds === 0) unmeasured['/rates'] = 'the window has no length';
-  if (windowCounts.verified === 0) unmeasured['/generator/cpuUsPerVerified'] = 'nothing was verified';
+  const load = parts.intervals.filter(({ phase }) => phase === 'load');
   return {
     schema: RUN_SCHEMA,
     id: parts.id,
@@ -45,10 +65,11 @@ export function buildRunFile(parts) {
     endedAt: new Date(parts.endedAtMs).toISOString(),
     end: parts.end,
     partial: false,
-    exitCode: parts.exitCode,
+    exitCode: 0,
     config: parts.config,
     environment: parts.environment,
     definitions: DEFINITIONS,
+    warnings: parts.warnings,
     window: {
       startedAt: new Date(parts.windowStartedAtMs).toISOString(),
       durationMs: durationUs / 1000,
@@ -58,26 +79,62 @@ export function buildRunFile(parts) {
     failures: { ...recorder.failures },
     failureWords: parts.failureWords,
     rates: {
+      askedPerSecond: parts.isOpenLoop ? rate(windowCounts.scheduled) : null,
+      achievedPerSecond: rate(total.count - timedOut.count),
       attemptedPerSecond: rate(windowCounts.started),
       acceptedPerSecond: rate(windowCounts.accepted),
       includedPerSecond: rate(windowCounts.included),
       verifiedPerSecond: rate(windowCounts.verified),
     },
     latency: {
-      total: recorder.total.toJSON(),
-      timedOut: recorder.timedOut.toJSON(),
+      total: total.toJSON(),
+      fromStart: recorder.fromStart.toJSON(),
+      timedOut: timedOut.toJSON(),
       stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
     },
+    lag: recorder.lag.toJSON(),
     intervals: parts.intervals,
+    blocks: load.reduce((sum, { blocks }) => mergeBlocks(sum, blocks), noBlocks()),
+    probes: load.length === 0 ? null : mergeAll(load),
     generator: {
       ...generator,
       cpuUsPerVerified: windowCounts.verified > 0 ? generator.cpuUs / windowCounts.verified : null,
     },
     audit: parts.audit,
-    verdict: null,
-    thresholds: [],
-    unmeasured,
+    verdict: /** @type {import('./verdict.js').Verdict | null} */ (null),
+    thresholds: /** @type {import('./thresholds.js').ThresholdResult[]} */ ([]),
+    unmeasured: whatIsNotMeasured(parts, { seconds, isProbed: load.length > 0 }),
   };
 }
 
-/** @typedef {ReturnType<typeof buildRunFile>} RunFile */
+/** @param {[import('./intervals.js').IntervalRow, ...import('./intervals.js').IntervalRow[]] | import('./intervals.js').IntervalRow[]} rows at least one */
+function mergeAll([first, ...rest]) {
+  return rest.reduce(
+    ({ probes, ms }, row) => {
+      const rowMs = row.endMs - row.startMs;
+      return { probes: mergeReadings(probes, row.probes, ms, rowMs), ms: ms + rowMs };
+    },
+    { probes: first.probes, ms: first.endMs - first.startMs },
+  ).probes;
+}
+
+/**
+ * @param {RunParts} parts
+ * @param {{seconds: number, isProbed: boolean}} known
+ * @returns {Record<string, string>} why a figure is null, by its JSON pointer
+ */
+function whatIsNotMeasured({ unmeasured, recorder, isOpenLoop, generator }, { seconds, isProbed }) {
+  /** @type {Record<string, string>} */
+  const reasons = { ...unmeasured };
+  if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
+  if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
+  if (seconds === 0) reasons['/rates'] = 'the window has no length';
+  if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
+  if (recorder.windowCounts.verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';
+  return reasons;
+}
+
+/**
+ * @typedef {ReturnType<typeof measuredRun>} MeasuredRun
+ * @typedef {ReturnType<typeof buildRunFile>} RunFile
+ */

@@ -1,30 +1,75 @@
+import { createBlocksOutput } from './blocks.js';
+import { createHlogOutput } from './hlog.js';
 import { createJsonOutput } from './json.js';
+import { createJunitOutput } from './junit.js';
+import { createPrometheusOutput } from './prometheus.js';
+import { createSamplesOutput } from './samples.js';
 import { createTextOutput } from './text.js';
 
 /**
  * An output shows or keeps what a run reports. It decides nothing.
  *
- * @typedef {object} Totals of the run so far
+ * @typedef {object} Totals of the run so far, and what the row of an interval has no room for
  * @property {number} attempts
  * @property {number} verified
  * @property {number | null} runTps verified operations per second since the start; null for the drain
+ * @property {Record<import('../metrics/sample.js').Stage, import('../metrics/distribution.js').DistributionJson>} stages of the operations verified in the interval
+ *
+ * @typedef {object} ClockFacts
+ * @property {number} startUs start of the load on the run's clock
+ * @property {number} startedAtMs time of day then
+ *
+ * @typedef {object} BlockFacts
+ * @property {number} number
+ * @property {number} seenAtMs time of day
+ * @property {number} timestampS its own
+ * @property {number} transactions
+ * @property {number} ours
+ * @property {number} gasUsed
+ * @property {number} gasLimit
+ * @property {string} hash
+ *
+ * @typedef {object} Settled
+ * @property {number} [samplesDropped] samples that are not in the file
+ *
+ * They are called in this order; what is optional need not be there.
  *
  * @typedef {object} Output
+ * @property {() => Promise<void>} [open] before the set-up: takes its port, sees whether its file can be written; a
+ *   StressError if not
+ * @property {(clock: ClockFacts) => void} [start] once, before the load
  * @property {(line: string) => void} notice one line worth knowing
  * @property {boolean} wantsSamples false: it does nothing with them, so that they need not be brought to it
  * @property {(sample: import('../metrics/sample.js').Sample) => void} sample called for every iteration: cheap
+ * @property {(block: BlockFacts) => void} [block] every new block, once and in order
  * @property {(row: import('../metrics/intervals.js').IntervalRow, totals: Totals) => void} interval
+ * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,
+ *   waits no longer than 5 s for it, and says what was dropped
  * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} finish
+ * @property {() => Promise<void>} [close] at the very end, also after errors: gives back ports and files; never throws
+ *
+ * @typedef {{host: string, port: number}} Address
  *
  * @typedef {object} OutputOptions
  * @property {NodeJS.WritableStream} stream for text
  * @property {boolean} verbose each verified operation on a line
  * @property {boolean} explain the definition of each figure after the summary
  * @property {string | null} out where the run file goes; '-' for standard output
+ * @property {string | null} junit where the test cases for a CI server go
+ * @property {string | null} samples where the samples go
+ * @property {string | null} blocks where the blocks go
+ * @property {string | null} hlog where the histograms go
+ * @property {Address | null} prometheus where the page for Prometheus is
+ * @property {Record<string, string>} info what the run is, in a word each, for whoever has not seen its command line
  */
 
 /** @type {Record<string, (options: OutputOptions) => Output>} */
 export const outputs = {
   text: createTextOutput,
   json: createJsonOutput,
+  junit: createJunitOutput,
+  samples: createSamplesOutput,
+  blocks: createBlocksOutput,
+  hlog: createHlogOutput,
+  prometheus: createPrometheusOutput,
 };

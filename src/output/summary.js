@@ -1,5 +1,7 @@
-import Table from 'cli-table3';
+import { nodeCpuPercent } from '../metrics/figures.js';
 import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
+import { borderless, textOf } from './table.js';
+import { thresholdsTable } from './thresholds.js';
 
 /**
  * The whole run at a glance.
@@ -13,6 +15,9 @@ export function summaryText(run, explain) {
     overview(run),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
+    ...surroundings(run),
+    ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
+    ...(run.verdict === null ? [] : [verdictText(run.verdict)]),
     auditText(run),
   ];
   if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
@@ -35,25 +40,11 @@ const ENDS = {
   output_closed: 'ended because its output was closed',
 };
 
-const BORDERLESS = Object.freeze({
-  ...{
-    top: '',
-    'top-mid': '',
-    'top-left': '',
-    'top-right': '',
-    bottom: '',
-    'bottom-mid': '',
-    'bottom-left': '',
-    'bottom-right': '',
-  },
-  ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
-});
-const STYLE = Object.freeze({ 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true });
-
 /** @param {import('../metrics/summary.js').RunFile} run */
 function overview(run) {
   const { counts, window, rates, generator } = run;
-  const table = new Table({ chars: BORDERLESS, style: { ...STYLE } });
+  const isOpenLoop = rates.askedPerSecond !== null;
+  const table = borderless();
   /** @type {Array<[string, string, string]>} */
   const rows = [
     [
@@ -61,7 +52,9 @@ function overview(run) {
       figure(rates.verifiedPerSecond),
       `verified per second of the window (${count(window.counts.verified)} in it)`,
     ],
+    ...(isOpenLoop ? [rateRow(rates)] : []),
     ['  attempts', count(counts.started), ''],
+    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(counts)] : []),
     ['  verified', count(counts.verified), ''],
     ['  failed', count(counts.failed), byCode(run.failures)],
     ['  timed out', count(counts.timedOut), ''],
@@ -73,19 +66,51 @@ function overview(run) {
     ],
   ];
   rows.forEach(([name, value, note]) => table.push([name, { content: value, hAlign: 'right' }, note]));
-  return trimLines(table.toString());
+  return textOf(table);
+}
+
+/** A share may be small, and is not 0 for that. */
+const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** However large: 498.9 of 500.0 is not 499 of 500. @param {number} value */
+function tenths(value) {
+  return oneDecimal.format(value);
+}
+
+/** With less of the rate than this, of 1, it is said in capitals. */
+const HELD = 0.95;
+
+/** @param {import('../metrics/summary.js').RunFile['rates']} rates @returns {[string, string, string]} */
+function rateRow({ askedPerSecond, achievedPerSecond }) {
+  const [asked, achieved] = [askedPerSecond ?? 0, achievedPerSecond ?? 0];
+  const words = `achieved of ${tenths(asked)} asked per second`;
+  return [
+    '  rate',
+    tenths(achieved),
+    achieved < HELD * asked
+      ? `${words}: ${tenths(100 - (100 * achieved) / asked)} % SHORT of the rate asked for`
+      : words,
+  ];
+}
+
+/** @param {import('../metrics/summary.js').RunFile['counts']} counts @returns {[string, string, string]} */
+function droppedRow({ dropped, scheduled }) {
+  const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
+  const why = dropped === 0 ? '' : ': no wallet was idle';
+  return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} scheduled${why}`];
 }
 
 /** @param {import('../metrics/summary.js').RunFile} run */
-function latencyTable({ latency }) {
-  const table = new Table({
-    chars: BORDERLESS,
-    style: { ...STYLE },
-    head: ['', 'avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'].map((name) => name),
+function latencyTable({ latency, rates }) {
+  const table = borderless({
+    head: ['', 'avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'],
     colAligns: ['left', ...Array(7).fill('right')],
   });
   const rows = [
     ['  latency ms', latency.total],
+    // The two differ where operations begin later than they were due, which a closed loop does not know.
+    ...(rates.askedPerSecond === null ? [] : [['  from start', latency.fromStart]]),
     ['    queued', latency.stages.queued],
     ['    submit', latency.stages.submit],
     ['    inclusion', latency.stages.inclusion],
@@ -96,8 +121,45 @@ function latencyTable({ latency }) {
   )) {
     table.push([name, ...[d.meanUs, d.minUs, d.p50Us, d.p90Us, d.p99Us, d.p999Us, d.maxUs].map(ms)]);
   }
-  return trimLines(table.toString());
+  return textOf(table);
 }
+
+/** What was seen beside the load, a line each. @param {import('../metrics/summary.js').RunFile} run */
+function surroundings(run) {
+  const { blocks, probes } = run;
+  const lines = [];
+  const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
+  if (seen > 0 && skewMinMs !== null && skewMaxMs !== null)
+    lines.push(
+      `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
+    );
+  const sockets = probes?.sockets ?? null;
+  if (sockets !== null) {
+    const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);
+    const ports = `, ${count(fewest?.portsLeft ?? null)} of ${count(sockets.range.ports)} ports left towards ${fewest?.endpoint}`;
+    lines.push(
+      `  machine     at worst ${count(sockets.timeWait)} sockets in TIME_WAIT${fewest === undefined ? '' : ports}`,
+    );
+  }
+  const node = probes?.node ?? null;
+  if (node !== null)
+    lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
+  return lines;
+}
+
+/** Its sentence may be long: it is broken where it would not fit. @param {import('../metrics/verdict.js').Verdict} verdict */
+function verdictText({ name, evidence }) {
+  const lines = ['  verdict    '];
+  for (const word of `${name}: ${evidence}`.split(' ')) {
+    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(' '.repeat(INDENT));
+    lines.push(`${lines.pop()} ${word}`);
+  }
+  return lines.join('\n');
+}
+
+const LINE_LENGTH = 100;
+/** One less than where the words of these lines begin. */
+const INDENT = 13;
 
 /** @param {import('../metrics/summary.js').RunFile} run */
 function auditText(run) {
@@ -131,8 +193,3 @@ function auditText(run) {
 
 /** How many wallets, transactions and operations are printed one by one. */
 const SHOWN = 10;
-
-/** @param {string} text */
-function trimLines(text) {
-  return text.replace(/[ \t]+$/gm, '');
-}

@@ -56,10 +56,13 @@ describe('readInvocation(): values', () => {
       ...{ threads: 200, offset: 0, rpc: null, chainId: null, allowChain: null, durationMs: null, intervalMs: 5000 },
       ...{ drainTimeoutMs: 30_000, txTimeoutMs: 60_000, keys: null, mnemonic: null, hdPath: "m/44'/60'/0'/0" },
       ...{ fundFrom: null, fundAmountWei: null, to: null, workload: 'counter', contracts: null, inclusion: 'auto' },
-      ...{ transport: 'undici', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
+      ...{ transport: 'auto', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
       ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
       ...{ logLevel: 'warn', logFile: null, noKeepAlive: false, insecure: false, workers: 1 },
       ...{ method: null, params: null, fixedId: null },
+      ...{ thresholds: [], junit: null, samples: null, blocks: null, hlog: null, prometheus: null },
+      ...{ warmupMs: 0, ratePerSecond: null, stages: null, arrival: null, inFlight: 1 },
+      ...{ nodePid: null, nodeMetrics: null, nodeSeries: null },
     });
     assert.equal(redacted.command, 'run');
   });
@@ -164,6 +167,73 @@ describe('readInvocation(): where a value comes from', () => {
   });
 });
 
+describe('readInvocation(): an option that may be given several times', () => {
+  /** @param {string[]} argv @param {NodeJS.ProcessEnv} [env] */
+  const thresholds = async (argv, env) => {
+    const { config } = await read(['-t', '5', ...argv], env);
+    const expressions = config.thresholds.map(({ expression }) => expression);
+    assert.deepEqual(config.redacted.thresholds, expressions, 'the run file states them as they were given');
+    return expressions;
+  };
+
+  it('is a list, empty when it is not given, and never null', async () => {
+    assert.deepEqual(await thresholds([]), []);
+    assert.deepEqual((await read('node -t 5')).config.thresholds, []);
+    assert.deepEqual(await thresholds(['--threshold', 'tps>=100']), ['tps>=100']);
+    assert.deepEqual(await thresholds(['--threshold=dropped=0', '--threshold', 'p99 < 2s']), ['dropped=0', 'p99 < 2s']);
+    assert.deepEqual(await thresholds(['--threshold', 'tps>1', '--threshold', 'tps>1']), ['tps>1', 'tps>1']);
+  });
+
+  it('a comma separates values, in the environment, too', async () => {
+    assert.deepEqual(await thresholds(['--threshold', 'tps>1, p99<2s']), ['tps>1', 'p99<2s']);
+    const env = { STRESS_THRESHOLD: 'tps>1,p99<2s' };
+    assert.deepEqual(await thresholds([], env), ['tps>1', 'p99<2s']);
+    assert.deepEqual(await thresholds(['--threshold', 'rss<1GB'], env), ['rss<1GB'], 'flags win, as everywhere');
+  });
+
+  it('a string or an array of strings in the config file', async (t) => {
+    for (const [json, expected] of /** @type {Array<[unknown, string[]]>} */ ([
+      ['tps>1', ['tps>1']],
+      [
+        ['tps>1', 'p99<2s'],
+        ['tps>1', 'p99<2s'],
+      ],
+      [[], []],
+    ]))
+      assert.deepEqual(await thresholds(['--config', configFile(t, { threshold: json })]), expected);
+    for (const json of [5, true, null, {}, [5], ['tps>1', null], [['tps>1']]]) {
+      const error = await refused(['-t', '5', '--config', configFile(t, { threshold: json })]);
+      assert.ok(error instanceof InputError);
+      assert.match(error.message, /: "threshold" must be a string or an array of strings$/);
+    }
+    const list = await refused(['-t', '5', '--config', configFile(t, { interval: ['1s'] })]);
+    assert.match(list.message, /: "interval" must be a string, a number or a boolean$/);
+  });
+
+  it('each value has to be right', async (t) => {
+    /** @type {Array<[string[], RegExp]>} */
+    const table = [
+      [['--threshold', ''], /^--threshold needs a value \(EXPR\)$/],
+      [['--threshold'], /^--threshold needs a value/],
+      [['--threshold', 'tps>1', '--threshold', 'p99<2'], /^--threshold does not fit in "p99<2": p99 is a duration/],
+      [['--threshold', 'tps>1,'], /^--threshold must be a figure, .* not ""$/],
+      [['--threshold', 'tsp>1'], /^--threshold names "tsp", which is no figure: did you mean tps/],
+    ];
+    for (const [argv, message] of table) {
+      const error = await refused(['-t', '5', ...argv]);
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, message);
+    }
+    assert.match((await refused('-t 5', { STRESS_THRESHOLD: 'tps' })).message, /^STRESS_THRESHOLD must be a figure/);
+    const file = configFile(t, { threshold: ['tps>1', 'tps'] });
+    assert.match(
+      (await refused(['-t', '5', '--config', file])).message,
+      /^"threshold" in the config file must be a fig/,
+    );
+    assert.match((await refused('node -t 5 --threshold tps>1')).message, /is an option of stress, not of stress node$/);
+  });
+});
+
 describe('readInvocation(): the config file', () => {
   it('takes texts, numbers and booleans', async (t) => {
     const file = configFile(t, { threads: 5, offset: '10', legacy: true, verbose: false, duration: '5s' });
@@ -257,7 +327,7 @@ describe('readInvocation(): bad usage', () => {
     [words('-t 5 --interval 0s'), /^--interval must be at least 100ms/],
     [words('-t 5 --workload foo'), /^--workload must be one of counter/],
     [words('-t 5 --inclusion foo'), /^--inclusion must be one of auto, blocks, receipts/],
-    [words('-t 5 --transport foo'), /^--transport must be one of undici/],
+    [words('-t 5 --transport foo'), /^--transport must be one of auto, undici, tcp, ws/],
     [words('-t 5 --connections 0'), /^--connections must be at least 1/],
     [words('-t 5 --log-level loud'), /^--log-level must be one of/],
     [words('-t 5 --rpc nonsense'), /^--rpc must be a URL/],

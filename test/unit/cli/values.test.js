@@ -9,7 +9,9 @@ import {
   endpoint,
   flag,
   hdPath,
+  listenAddress,
   oneOf,
+  rowFile,
   wholeNumber,
 } from '../../../src/cli/values.js';
 import { caught } from '../../helpers/caught.js';
@@ -135,11 +137,11 @@ describeTable("amount('gwei')", amount('gwei'), [
 describeTable('endpoint()', endpoint, [
   ['http://127.0.0.1:8545', new URL('http://127.0.0.1:8545')],
   ['https://user:pass@example.org/rpc?key=1', new URL('https://user:pass@example.org/rpc?key=1')],
-  ['ws://127.0.0.1:8546', /WebSocket endpoints are not supported yet$/],
-  ['wss://example.org', /WebSocket endpoints are not supported yet$/],
-  ['ftp://example.org', /^must start with http:\/\/ or https:\/\/, not "ftp:"$/],
-  ['localhost:8545', /^must start with http:\/\/ or https:\/\/, not "localhost:"$/],
-  ['127.0.0.1:8545', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/ or https:\/\/ before it$/],
+  ['ws://127.0.0.1:8546', new URL('ws://127.0.0.1:8546')],
+  ['wss://user:pass@example.org/ws/key', new URL('wss://user:pass@example.org/ws/key')],
+  ['ftp://example.org', /^must start with http:\/\/, https:\/\/, ws:\/\/ or wss:\/\/, not "ftp:"$/],
+  ['localhost:8545', /^must start with http:\/\/, https:\/\/, ws:\/\/ or wss:\/\/, not "localhost:"$/],
+  ['127.0.0.1:8545', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/],
   ['http://', /^must be a URL/],
   ['http://127.0.0.1:99999', /^must be a URL/],
   ['', /^must be a URL/],
@@ -193,4 +195,32 @@ describeTable('flag()', flag, [
   ['yes', /^must be true or false, not "yes"$/],
   ['TRUE', /^must be true or false/],
   ['', /^must be true or false/],
+]);
+
+describeTable('listenAddress()', listenAddress, [
+  ['9464', { host: '127.0.0.1', port: 9464 }],
+  ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
+  ['node-1.example:1', { host: 'node-1.example', port: 1 }],
+  ['[::1]:65535', { host: '::1', port: 65_535 }],
+  ['0', /^must be a port, or a host and a port such as 0\.0\.0\.0:9464, not "0"$/],
+  ['65536', /^must be a port/],
+  ['localhost', /^must be a port/],
+  ['::1:9464', /^must be a port/],
+  [':9464', /^must be a port/],
+  ['host:', /^must be a port/],
+  ['-1', /^must be a port/],
+  ['', /^must be a port/],
+]);
+
+describeTable('rowFile()', rowFile, [
+  ['a.csv', 'a.csv'],
+  ['folder/a.ndjson.gz', 'folder/a.ndjson.gz'],
+  ['a.jsonl', 'a.jsonl'],
+  [
+    'a.txt',
+    /^must end in \.csv, \.csv\.gz, \.ndjson, \.ndjson\.gz, \.jsonl, \.jsonl\.gz, which says the format, not "a\.txt"$/,
+  ],
+  ['a.gz', /^must end in/],
+  ['a.csv.zip', /^must end in/],
+  ['-', /^must end in/],
 ]);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { addBlock, mergeBlocks, noBlocks } from '../../../src/metrics/blocks.js';
 import { Distribution } from '../../../src/metrics/distribution.js';
 import { INTERVAL_LIMIT, IntervalLog } from '../../../src/metrics/intervals.js';
-import { rowOf } from '../../helpers/samples.js';
+import { readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @typedef {import('../../../src/metrics/intervals.js').IntervalRow} Row */
 
@@ -19,7 +19,7 @@ function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } =
   const latency = new Distribution();
   for (const value of latenciesUs) latency.record(value);
   const blocks = noBlocks();
-  addBlock(blocks, { number: i, transactions: 3, ours: verified, gasUsed: 1000, gasLimit: 30_000 + i });
+  addBlock(blocks, { number: i, transactions: 3, ours: verified, gasUsed: 1000, gasLimit: 30_000 + i, skewMs: 10 * i });
   return rowOf({
     phase,
     startMs: 1000 * i,
@@ -38,7 +38,7 @@ function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } =
     tps: phase === 'load' ? verified : null,
     latency: latenciesUs.length === 0 ? EMPTY : latency.toJSON(),
     blocks,
-    probes: { self: { cpuUs: 10, rssBytes: 1000 + i } },
+    probes: readingsOf({ self: { cpuUs: 10, rssBytes: 1000 + i } }),
   });
 }
 
@@ -101,6 +101,7 @@ describe('IntervalLog', () => {
     assert.equal(second.inFlight, 3);
     assert.deepEqual(second.blocks, {
       ...{ count: 2, firstNumber: 2, lastNumber: 3, transactions: 6, ours: 5, gasUsed: 2000, gasLimit: 30_003 },
+      ...{ skewMinMs: 20, skewMaxMs: 30, skewSumMs: 50 },
     });
     assert.deepEqual(second.probes.self, { cpuUs: 20, rssBytes: 1003 });
     assert.deepEqual([second.latency.count, second.latency.minUs, second.latency.maxUs], [5, 300, 400]);
@@ -170,22 +171,25 @@ describe('IntervalLog', () => {
 describe('blocks', () => {
   it('adds up', () => {
     const totals = noBlocks();
-    addBlock(totals, { number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000 });
-    addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001 });
+    addBlock(totals, { number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 });
+    addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 });
     assert.deepEqual(totals, {
       ...{ count: 2, firstNumber: 5, lastNumber: 6, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1001 },
+      ...{ skewMinMs: -3, skewMaxMs: 20, skewSumMs: 17 },
     });
   });
 
   it('the genesis block is a first block, too', () => {
     const totals = noBlocks();
-    for (const number of [0, 1]) addBlock(totals, { number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1 });
+    for (const number of [0, 1]) {
+      addBlock(totals, { number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1, skewMs: 0 });
+    }
     assert.deepEqual([totals.firstNumber, totals.lastNumber], [0, 1]);
   });
 
   it('an interval without a block states none, and merges with one that has some', () => {
     const some = noBlocks();
-    addBlock(some, { number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000 });
+    addBlock(some, { number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
     assert.equal(noBlocks().firstNumber, null);
     assert.deepEqual(mergeBlocks(noBlocks(), some), some);
     assert.deepEqual(mergeBlocks(some, noBlocks()), some);

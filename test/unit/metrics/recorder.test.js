@@ -67,10 +67,10 @@ describe('Recorder: counts', () => {
     recorder.start(0, START);
     recorder.add(sampleOf({ startUs: START }));
     recorder.start(0, START);
-    const first = recorder.rotate(3000);
+    const first = recorder.intervals.rotate(3000);
     recorder.add(sampleOf({ startUs: START, endedAtUs: START + 4000, outcome: 'failed', code: 'reverted' }));
-    const second = recorder.rotate(6000);
-    const third = recorder.rotate(6500);
+    const second = recorder.intervals.rotate(6000);
+    const third = recorder.intervals.rotate(6500);
 
     assert.deepEqual([first.startUs, first.endUs, second.startUs, second.endUs], [START, 3000, 3000, 6000]);
     assert.deepEqual([first.counts.started, first.counts.verified, first.latency.count], [2, 1, 1]);
@@ -98,7 +98,7 @@ describe('Recorder: the window', () => {
       sampleOf({ startUs: 2000, acceptedAtUs: END, includedAtUs: END + 1, endedAtUs: END + 2, sentAtUs: 2001 }),
     );
     assert.deepEqual(recorder.windowCounts, {
-      ...{ started: 0, accepted: 2, included: 1, verified: 1, failed: 0, timedOut: 0 },
+      ...{ scheduled: 0, dropped: 0, started: 0, accepted: 2, included: 1, verified: 1, failed: 0, timedOut: 0 },
     });
   });
 
@@ -135,7 +135,7 @@ describe('Recorder: the window', () => {
     recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
     recorder.add(sampleOf({ startUs: START, outcome: 'abandoned', endedAtUs: END }));
     assert.equal(recorder.total.count, 0);
-    assert.equal(recorder.interval.latency.count, 0);
+    assert.equal(recorder.intervals.at(START).latency.count, 0);
     assert.equal(recorder.windowCounts.failed, 1);
     assert.ok(!('abandoned' in recorder.windowCounts));
   });

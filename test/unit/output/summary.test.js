@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Recorder } from '../../../src/metrics/recorder.js';
 import { summaryText } from '../../../src/output/summary.js';
-import { addressOf, exactAudit, runFileOf } from '../../helpers/samples.js';
+import { parseThreshold } from '../../../src/metrics/thresholds.js';
+import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /** @param {Partial<import('../../../src/run/audit.js').AuditReport>} given */
 const withAudit = (given) => summaryText(runFileOf({ audit: { ...exactAudit(), ...given } }), false);
@@ -34,8 +35,113 @@ Summary: ran for its duration, window 2.0 s
     submit      2.0   2.0   2.0  2.0  2.0    2.0  2.0
     inclusion  83.0   3.0  83.0  153  163    163  163
     read-back   4.0   4.0   4.0  4.0  4.0    4.0  4.0
+  block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
+  verdict     node-bound: 92 % of the latency is waiting for a block, 0 in flight, the generator's
+              event loop busy 0 % of the time (not checked: ports)
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
+  });
+
+  it('an open loop: the rate, what was dropped, the latency from the beginning of each operation', () => {
+    const lines = summaryText(runFileOf({ isOpenLoop: true }), false).split('\n');
+    assert.deepEqual(lines.slice(2, 7), [
+      '  TPS        8.5  verified per second of the window (17 in it)',
+      '  rate       8.5  achieved of 10.0 asked per second: 15.0 % SHORT of the rate asked for',
+      '  attempts    20',
+      '  dropped      0  0 % of 20 scheduled',
+      '  verified    17',
+    ]);
+    const at = lines.findIndex((line) => line.startsWith('  latency ms'));
+    assert.equal(lines[at + 1], '  from start    113  10.0  90.0  170  500    500  500');
+  });
+
+  /** @type {Array<[number, number, RegExp]>} asked, achieved */
+  const rates = [
+    [500, 498.94, /^ {2}rate +498\.9 {2}achieved of 500\.0 asked per second$/m],
+    [600, 495, /^ {2}rate +495\.0 {2}achieved of 600\.0 asked per second: 17\.5 % SHORT of the rate asked for$/m],
+    [100, 95, /^ {2}rate +95\.0 {2}achieved of 100\.0 asked per second$/m],
+    [100, 94.9, /: 5\.1 % SHORT of the rate asked for$/m],
+    [12_345, 12_346, /^ {2}rate +12,346\.0 {2}achieved of 12,345\.0 asked per second$/m],
+    [0, 0, /^ {2}rate +0\.0 {2}achieved of 0\.0 asked per second$/m],
+  ];
+  for (const [askedPerSecond, achievedPerSecond, expected] of rates) {
+    it(`${achievedPerSecond} of ${askedPerSecond} per second`, () => {
+      const run = runFileOf({ isOpenLoop: true });
+      const given = { ...run, rates: { ...run.rates, askedPerSecond, achievedPerSecond } };
+      assert.match(summaryText(given, false), expected);
+    });
+  }
+
+  it('a closed loop has no rate; what it dropped is said if there is any', () => {
+    const run = runFileOf();
+    assert.doesNotMatch(summaryText(run, false), /^ +(rate|dropped|from start)/m);
+    const counts = { ...run.counts, scheduled: 5000, dropped: 1 };
+    assert.match(summaryText({ ...run, counts }, false), /^ {2}dropped +1 {2}0\.02 % of 5,000 scheduled: no wallet/m);
+  });
+
+  it('the machine and the node, where they were watched', () => {
+    const range = { from: 1, to: 28_232, ports: 28_232 };
+    const endpoints = [20_000, 15_000, 18_000].map((portsLeft, i) => ({
+      ...{ endpoint: `127.0.0.1:${i}`, timeWait: 1, portsInUse: 1, portsLeft },
+    }));
+    const sockets = { timeWait: 12_345, range, endpoints };
+    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3, descriptors: 4 };
+    const text = summaryText({ ...runFileOf(), probes: readingsOf({ sockets, node }) }, false);
+    assert.match(
+      text,
+      /^ {2}machine {5}at worst 12,345 sockets in TIME_WAIT, 15,000 of 28,232 ports left towards 127\.0\.0\.1:1$/m,
+    );
+    assert.match(text, /^ {2}node {8}CPU 125 % of a core; peak memory 512 MB$/m);
+    const alone = readingsOf({ sockets: { ...sockets, endpoints: [] } });
+    assert.match(
+      summaryText({ ...runFileOf(), probes: alone }, false),
+      /^ {2}machine {5}at worst 12,345 .*TIME_WAIT$/m,
+    );
+    for (const probes of [null, readingsOf()])
+      assert.doesNotMatch(summaryText({ ...runFileOf(), probes }, false), /^ {2}(machine|node) /m);
+  });
+
+  it('how late blocks were seen, also when clocks differ', () => {
+    const run = runFileOf();
+    const blocks = { ...run.blocks, count: 4, skewSumMs: 1600, skewMinMs: -200, skewMaxMs: 1100 };
+    const text = summaryText({ ...run, blocks }, false);
+    assert.match(text, /^ {2}block skew {2}seen 0\.4 s after .* on average \(-0\.2 to 1\.1 s\); /m);
+    const none = { ...run.blocks, count: 0, skewSumMs: 0, skewMinMs: null, skewMaxMs: null };
+    assert.doesNotMatch(summaryText({ ...run, blocks: none }, false), /block skew/);
+  });
+
+  it('thresholds: which held, and what was measured', () => {
+    const expressions = ['tps>=8.6', 'p99 <  200ms', 'rss<1GB', 'timed_out<5.1%', 'failed=0', 'asked>1', 'p50<9us'];
+    const text = summaryText(runFileOf({ thresholds: expressions.map(parseThreshold) }), false).split('\n');
+    const at = text.findIndex((line) => line.startsWith('  thresholds'));
+    assert.deepEqual(text.slice(at, at + 7), [
+      '  thresholds  FAILED  tps>=8.6        8.5 per second',
+      '              FAILED  p99 < 200ms     500 ms',
+      '              passed  rss<1GB         123.457 MB',
+      '              passed  timed_out<5.1%  5 %',
+      '              FAILED  failed=0        1',
+      '              FAILED  asked>1         not measured: no rate was asked for (--rate, --stages)',
+      '              FAILED  p50<9us         90.047 ms',
+    ]);
+    assert.doesNotMatch(summaryText(runFileOf(), false), /thresholds/);
+  });
+
+  it('a value that just misses its limit looks like it', () => {
+    const run = runFileOf({ thresholds: [parseThreshold('tps>=100')] });
+    const [result] = run.thresholds;
+    assert.match(summaryText({ ...run, thresholds: [{ ...result, value: 99.96 }] }, false), / 99\.96 per second$/m);
+    const us = { ...result, value: 999.5, unit: /** @type {const} */ ('us') };
+    assert.match(summaryText({ ...run, thresholds: [us] }, false), / 999\.5 us$/m);
+  });
+
+  it('the verdict, broken into lines that fit, without losing a word', () => {
+    const evidence = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
+    const verdict = { name: /** @type {const} */ ('rate-bound'), evidence };
+    const text = summaryText({ ...runFileOf(), verdict }, false);
+    const [, words] = /^ {2}verdict {5}(rate-bound: [\s\S]*?)\n {2}audit/m.exec(text) ?? [];
+    assert.equal(words.replace(/\n {14}(?=\S)/g, ' '), `rate-bound: ${evidence}`);
+    for (const line of text.slice(text.indexOf('verdict')).split('\n').slice(0, 5)) assert.ok(line.length <= 100, line);
+    assert.doesNotMatch(summaryText({ ...runFileOf(), verdict: null }, false), /verdict/);
   });
 
   it('a run in which nothing was verified has dashes, not zeros', () => {

@@ -1,0 +1,195 @@
+import { Distribution } from './distribution.js';
+
+/**
+ * What limited a run. An opinion with its reasons: the figures that it is made from are all in the run file.
+ *
+ * @typedef {object} Verdict
+ * @property {'generator-bound' | 'port-bound' | 'rate-bound' | 'node-bound'} name
+ * @property {string} evidence one sentence with the figures
+ *
+ * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
+ */
+
+/** With so few ports of the range left the next connections hunt for one, and some find none. */
+const FEW_PORTS = 0.02;
+
+/** A thread that is busy all but a tenth of the time has no room for bursts: its queue is part of every latency. */
+const BUSY = 0.9;
+
+/**
+ * Timers that are that late on average, not only while a block is worked off: the thread is there for a small part of
+ * the time, because others have the CPU.
+ */
+const LATE_TIMERS_US = 50_000;
+
+/** In an open loop nothing but the generator delays a beginning: without an idle wallet an operation is dropped. */
+const LATE_STARTS_US = 100_000;
+
+/** What counts as all that was asked for: a few operations at the end of the window may fail to be verified. */
+const ACHIEVED = 0.99;
+const DROPPED = 0.001;
+
+/** A node keeps up while the operations in flight are few beside those of the window, or wait no longer than before. */
+const VERIFIED_IN_WINDOW = 0.95;
+const GROWN = 1.5;
+/** With fewer, how long operations waited says more of where the blocks lay. */
+const ENOUGH_BLOCKS = 4;
+
+/** In this order: what is short on our side explains everything behind it. @type {ReadonlyArray<[Verdict['name'], (run: MeasuredRun) => string | null]>} */
+const CHECKS = [
+  ['port-bound', ports],
+  ['generator-bound', generator],
+  ['rate-bound', rate],
+  ['node-bound', node],
+];
+
+/** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
+export function judge(run) {
+  if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
+  for (const [name, evidenceOf] of CHECKS) {
+    const evidence = evidenceOf(run);
+    if (evidence !== null) return { name, evidence };
+  }
+  return null;
+}
+
+/** @param {MeasuredRun} run */
+function ports({ failures, probes }) {
+  const refused = failures.transport_no_ports ?? 0;
+  if (refused > 0) return `${whole(refused)} operations failed because no local port was left for their connection`;
+  const { endpoints, range } = probes?.sockets ?? { endpoints: [], range: { ports: 0 } };
+  const short = endpoints.find(({ portsLeft }) => portsLeft < FEW_PORTS * range.ports);
+  if (short === undefined) return null;
+  return `${whole(short.portsLeft)} of ${whole(range.ports)} local ports were left towards ${short.endpoint} when they were fewest`;
+}
+
+/** @param {MeasuredRun} run */
+function generator({ probes, rates, lag, generator: { workers } }) {
+  const loop = probes?.loop ?? null;
+  if (loop !== null && loop.utilization >= BUSY)
+    return `${theLoop(workers)} was busy ${percent(loop.utilization)} of the time`;
+  if (loop !== null && loop.delayMeanUs >= LATE_TIMERS_US)
+    return `timers of ${theLoop(workers)} fired ${ms(loop.delayMeanUs)} late on average: others had the CPU`;
+  if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
+    return `1 % of the operations were begun ${ms(lag.p99Us)} or more after they were due, which is not the node's doing`;
+  return null;
+}
+
+/** @param {MeasuredRun} run */
+function rate(run) {
+  const { askedPerSecond, achievedPerSecond } = run.rates;
+  if (askedPerSecond === null || achievedPerSecond === null) return null;
+  const { scheduled, dropped } = run.window.counts;
+  if (achievedPerSecond < ACHIEVED * askedPerSecond || dropped > DROPPED * scheduled) return null;
+  if (backlog(run) !== null) return null;
+  return `${tenths(achievedPerSecond)} of ${tenths(askedPerSecond)} per second were achieved, ${whole(dropped)} dropped: a higher rate would tell what the node can do${unchecked(run)}`;
+}
+
+/**
+ * With enough wallets a node that is too slow drops nothing: it answers later and later, and the drain hides it.
+ * @param {MeasuredRun} run
+ */
+function backlog({ window, intervals, blocks }) {
+  if (window.counts.verified >= VERIFIED_IN_WINDOW * window.counts.scheduled) return null;
+  if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const middle = Math.floor(load.length / 2);
+  const [firstUs, secondUs] = [load.slice(0, middle), load.slice(middle)].map(meanLatencyUs);
+  if (firstUs === null || secondUs === null || secondUs < GROWN * firstUs) return null;
+  return `latency grew from ${ms(firstUs)} in the first half of the window to ${ms(secondUs)} in the second`;
+}
+
+/** @param {import('./intervals.js').IntervalRow[]} rows */
+function meanLatencyUs(rows) {
+  const all = new Distribution();
+  for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));
+  return all.meanUs;
+}
+
+/** @param {MeasuredRun} run */
+function node(run) {
+  const { counts, failures, rates, window } = run;
+  const reasons = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
+  if (counts.failed + counts.timedOut > counts.verified) reasons.push(theFailed(failures, counts.timedOut));
+  if (rates.askedPerSecond !== null) {
+    reasons.push(`${tenths(rates.achievedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were achieved`);
+    const words = backlog(run);
+    if (words !== null) reasons.push(words);
+    if (window.counts.dropped > 0)
+      reasons.push(
+        `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} were dropped because all wallets were busy (more wallets, -t or --in-flight, would tell whether the node can do more)`,
+      );
+  }
+  const inFlight = meanInFlight(run);
+  if (inFlight !== null) reasons.push(`${whole(inFlight)} in flight`);
+  const loop = run.probes?.loop ?? null;
+  if (loop !== null) reasons.push(`${theLoop(run.generator.workers)} busy ${percent(loop.utilization)} of the time`);
+  return `${reasons.join(', ')}${unchecked(run)}`;
+}
+
+/** What each stage is, as a part of the latency. */
+const STAGE_WORDS = {
+  queued: 'waiting in the generator',
+  submit: 'submission',
+  inclusion: 'waiting for a block',
+  readBack: 'read-back',
+};
+
+/** @param {MeasuredRun} run */
+function longestStage({ latency: { stages } }) {
+  const sums = Object.entries(STAGE_WORDS).map(([stage, words]) => ({ words, sumUs: stages[stage].sumUs }));
+  const allUs = sums.reduce((sum, { sumUs }) => sum + sumUs, 0);
+  const isPlain = stages.inclusion.sumUs + stages.readBack.sumUs === 0;
+  const longest = sums.reduce((a, b) => (b.sumUs > a.sumUs ? b : a));
+  const words = isPlain && longest.words === STAGE_WORDS.submit ? 'waiting for the answer' : longest.words;
+  return allUs === 0
+    ? 'latency is too small to be measured'
+    : `${percent(longest.sumUs / allUs)} of the latency is ${words}`;
+}
+
+/** @param {Record<string, number>} failures @param {number} timedOut */
+function theFailed(failures, timedOut) {
+  return Object.entries({ ...failures, ...(timedOut > 0 ? { timed_out: timedOut } : {}) })
+    .sort((a, b) => b[1] - a[1])
+    .map(([code, times]) => `${code} ${whole(times)}`)
+    .join(', ');
+}
+
+/** At the ends of the intervals of the window, on average. @param {MeasuredRun} run */
+function meanInFlight({ intervals }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  return load.length === 0 ? null : load.reduce((sum, { inFlight }) => sum + inFlight, 0) / load.length;
+}
+
+/** What would be another verdict could not be seen. @param {MeasuredRun} run */
+function unchecked({ probes }) {
+  const missing = [];
+  if ((probes?.sockets ?? null) === null) missing.push('ports');
+  if ((probes?.loop ?? null) === null) missing.push('the event loop');
+  return missing.length === 0 ? '' : ` (not checked: ${missing.join(', ')})`;
+}
+
+/** @param {number} workers */
+function theLoop(workers) {
+  return workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop";
+}
+
+/** @param {number} part */
+function percent(part) {
+  return `${Math.round(100 * part)} %`;
+}
+
+/** @param {number} us */
+function ms(us) {
+  return `${whole(us / 1000)} ms`;
+}
+
+/** @param {number} value */
+function whole(value) {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** @param {number} value */
+function tenths(value) {
+  return value.toLocaleString('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+}

@@ -1,0 +1,168 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { OutputError } from '../errors.js';
+import { cannotWrite, checkWritable } from '../files.js';
+
+const compress = promisify(gzip);
+
+/** Lines are written together, in pieces of about this many characters. */
+const PIECE_CHARS = 64 * 1024;
+
+/** What waits to be written at most. */
+const BOUND_BYTES = 16 * 1024 * 1024;
+
+/** How long an end waits for what is still to be written. */
+const PATIENCE_MS = 5000;
+
+/** How soon something that takes nothing now, such as a terminal that was stopped, is tried again. */
+const RETRY_MS = 20;
+
+/** Not to wait for a terminal or a pipe: a write that hangs in the system would keep the process from ending. */
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * A file that grows line by line during the load and never slows it. What waits to be written is bounded, and a line
+ * that finds no room is dropped; after a failed write, so are all. Each line is in the file or counted as dropped.
+ *
+ * Where the name ends in .gz each piece is a gzip member of its own: however a run ends, what is on the disk can be
+ * unpacked.
+ */
+export class BoundedFile {
+  #text = '';
+  #lines = 0;
+  #given = 0;
+  #written = 0;
+  /** @type {Array<{bytes: Buffer, lines: number}>} */
+  #queue = [];
+  #waitingBytes = 0;
+  /** Of what is whole in the file. */
+  #sizeBytes = 0;
+  /** @type {import('node:fs/promises').FileHandle | null} */
+  #handle = null;
+  /** @type {Promise<void> | null} */
+  #writing = null;
+  /** Nothing more is written. */
+  #isOver = false;
+  /** Why nothing more can be written. @type {OutputError | null} */
+  #error = null;
+
+  /**
+   * @param {string} file
+   * @param {{boundBytes?: number, patienceMs?: number}} [limits]
+   */
+  constructor(file, { boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
+    this.file = file;
+    this.boundBytes = boundBytes;
+    this.patienceMs = patienceMs;
+  }
+
+  /** Lines that are not in the file; while some wait, they are among them. */
+  get dropped() {
+    return this.#given - this.#written;
+  }
+
+  /** Whether it can be written; what is in it stays until the load begins. @throws {OutputError} */
+  check() {
+    checkWritable(this.file);
+  }
+
+  /** Empties the file. @param {string} header */
+  begin(header) {
+    this.#push({ bytes: Buffer.from(header), lines: 0 });
+  }
+
+  /** @param {string} line with its end */
+  add(line) {
+    this.#given += 1;
+    if (this.#isOver) return;
+    this.#text += line;
+    this.#lines += 1;
+    if (this.#text.length >= PIECE_CHARS) this.cut();
+  }
+
+  /** What was added so far goes to the disk now. */
+  cut() {
+    const piece = { bytes: Buffer.from(this.#text), lines: this.#lines };
+    this.#text = '';
+    this.#lines = 0;
+    if (piece.lines > 0 && !this.#isOver && this.#waitingBytes + piece.bytes.length <= this.boundBytes)
+      this.#push(piece);
+  }
+
+  /** Waits until all is written, as long as its patience lasts; then the rest is dropped. @returns {Promise<number>} lines dropped so far */
+  async settle() {
+    this.cut();
+    const waiting = new AbortController();
+    await Promise.race([this.#writing, sleep(this.patienceMs, null, waiting).catch(() => {})]);
+    waiting.abort();
+    if (this.#writing !== null) this.#isOver = true;
+    return this.dropped;
+  }
+
+  /** Lines may be missing that were dropped. @throws {OutputError} if a write failed */
+  async finish() {
+    await this.close();
+    if (this.#error !== null) throw this.#error;
+  }
+
+  /** For a file whose missing lines nobody counts. @throws {OutputError} if not every line is in it */
+  async finishWhole() {
+    await this.finish();
+    if (this.dropped > 0) throw new OutputError(`cannot write ${this.file}: it does not take all that is written`);
+  }
+
+  /** Writes what is left, as far as it can, and never throws. */
+  async close() {
+    await this.settle();
+    this.#isOver = true;
+    const handle = this.#handle;
+    this.#handle = null;
+    // A write that hangs would hold up the end as well.
+    const closed = Promise.resolve(this.#writing).then(() => handle?.close());
+    const noted = closed.catch((error) => void (this.#error ??= cannotWrite(this.file, error)));
+    if (this.#writing === null) await noted;
+  }
+
+  /** @param {{bytes: Buffer, lines: number}} piece */
+  #push(piece) {
+    this.#queue.push(piece);
+    this.#waitingBytes += piece.bytes.length;
+    this.#writing ??= this.#write().finally(() => (this.#writing = null));
+  }
+
+  async #write() {
+    try {
+      const handle = (this.#handle ??= await open(this.file, FLAGS));
+      for (let piece = this.#queue.shift(); piece !== undefined; piece = this.#queue.shift()) {
+        const bytes = this.file.endsWith('.gz') ? await compress(piece.bytes, { level: 1 }) : piece.bytes;
+        await this.#writeWhole(handle, bytes);
+        if (this.#isOver) break;
+        this.#sizeBytes += bytes.length;
+        this.#written += piece.lines;
+        this.#waitingBytes -= piece.bytes.length;
+      }
+    } catch (error) {
+      this.#error = cannotWrite(this.file, error);
+      this.#isOver = true;
+    }
+    if (!this.#isOver) return;
+    this.#queue = [];
+    // A piece that is there in part goes, so that the file ends with a whole line. A device cannot be cut off.
+    await this.#handle?.truncate(this.#sizeBytes).catch(() => {});
+  }
+
+  /** @param {import('node:fs/promises').FileHandle} handle @param {Buffer} bytes */
+  async #writeWhole(handle, bytes) {
+    for (let from = 0; from < bytes.length && !this.#isOver;) {
+      try {
+        from += (await handle.write(bytes, from)).bytesWritten;
+      } catch (error) {
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') throw error;
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { RowFile } from './rows.js';
+
+/** The columns, for good: docs/outputs.md says what is in each. */
+export const SAMPLE_COLUMNS = Object.freeze([
+  ...['wallet', 'nonce', 'hash', 'outcome', 'code', 'intended_at_us', 'started_at_us', 'sent_at_us'],
+  ...['accepted_at_us', 'included_at_us', 'ended_at_us', 'block', 'effect', 'target'],
+]);
+
+/**
+ * A row for each operation, also of the warm-up and of the drain. Instants are microseconds since the start of the load.
+ * @param {import('./index.js').OutputOptions} options
+ * @returns {import('./index.js').Output}
+ */
+export function createSamplesOutput({ samples }) {
+  const file = new RowFile(/** @type {string} */ (samples), SAMPLE_COLUMNS);
+  let startUs = 0;
+  /** @param {number | null} atUs */
+  const since = (atUs) => (atUs === null ? null : atUs - startUs);
+  return {
+    notice: () => {},
+    wantsSamples: true,
+    open: async () => file.check(),
+    start: (clock) => {
+      startUs = clock.startUs;
+      file.beginRows();
+    },
+    sample: (sample) =>
+      file.addRow([
+        ...[sample.walletIndex, sample.nonce, sample.hash, sample.outcome, sample.code],
+        ...[since(sample.intendedAtUs), since(sample.startedAtUs), since(sample.sentAtUs)],
+        ...[since(sample.acceptedAtUs), since(sample.includedAtUs), since(sample.endedAtUs)],
+        ...[sample.blockNumber, sample.effect, sample.target],
+      ]),
+    interval: () => file.cut(),
+    settle: async () => ({ samplesDropped: await file.settle() }),
+    finish: () => file.finish(),
+    close: () => file.close(),
+  };
+}

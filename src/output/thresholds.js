@@ -1,0 +1,42 @@
+import { count } from './format.js';
+import { borderless, textOf } from './table.js';
+
+/**
+ * Thresholds as people read them.
+ *
+ * @typedef {import('../metrics/thresholds.js').ThresholdResult} ThresholdResult
+ */
+
+/** More digits than elsewhere: 99.96 is less than 100, and has to look like it. */
+const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+
+/** @param {readonly ThresholdResult[]} results at least one */
+export function thresholdsTable(results) {
+  const table = borderless();
+  results.forEach((result, i) =>
+    table.push([
+      i === 0 ? '  thresholds' : '',
+      result.passed ? 'passed' : 'FAILED',
+      result.expression.replace(/\s+/g, ' '),
+      measuredText(result),
+    ]),
+  );
+  return textOf(table);
+}
+
+/** @param {ThresholdResult} result */
+export function measuredText({ value, unit, why }) {
+  if (value === null) return `not measured: ${why}`;
+  switch (unit) {
+    case 'us':
+      return Math.abs(value) < 1000 ? `${precise.format(value)} us` : `${precise.format(value / 1000)} ms`;
+    case 'bytes':
+      return `${precise.format(value / 1e6)} MB`;
+    case 'percent':
+      return `${precise.format(value)} %`;
+    case 'perSecond':
+      return `${precise.format(value)} per second`;
+    default:
+      return count(value);
+  }
+}
