@@ -48,7 +48,7 @@ export function checkWritable(file) {
 }
 
 /** @param {string} file @param {unknown} error */
-function cannotWrite(file, error) {
+export function cannotWrite(file, error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
   /** @type {Record<string, string>} */
   const words = {

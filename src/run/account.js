@@ -29,7 +29,7 @@ export class Account {
   retired = null;
   /** By nonce, from the wallet's on, which is the first that is not settled. @type {Slot[]} */
   slots = [];
-  /** Operations that are being looked after: nothing is started before they are settled. */
+  /** Operations that are being looked after: nothing but what fills a gap is started before they are settled. */
   mending = 0;
   /** Operations that were to be started meanwhile. */
   held = 0;
@@ -58,6 +58,12 @@ export class Account {
   get nextNonce() {
     const vacant = this.slots.findIndex(({ standing }) => standing === 'vacant');
     return this.wallet.nonce + (vacant === -1 ? this.slots.length : vacant);
+  }
+
+  /** Whether operations wait for a nonce before theirs that nobody uses: they stay where they are until somebody does. */
+  get hasGap() {
+    const vacant = this.slots.findIndex(({ standing }) => standing === 'vacant');
+    return vacant !== -1 && this.slots.some(({ standing }, i) => i > vacant && standing !== 'vacant');
   }
 
   /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce that it has */

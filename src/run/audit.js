@@ -72,6 +72,7 @@ export async function audit(options) {
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   for (;;) {
     await decideFates(options);
+    await fillGaps(options);
     const reading = await readAll(options);
     const mismatches = compare(options, reading);
     const isOpen =
@@ -110,6 +111,25 @@ async function decideFates(options) {
       }),
     );
   }
+}
+
+/**
+ * Transactions behind a nonce that never reached the node would wait there for ever, in the way of whoever uses the
+ * wallet next. Nothing is started any more, so what was to be sent with that nonce is sent again.
+ * @param {AuditOptions} options
+ */
+async function fillGaps({ rpc, accounts }) {
+  const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(vacantBytes));
+  for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
+    const part = missing.slice(at, at + ASKED_AT_ONCE);
+    // One that is refused stays what it is, and the audit says so.
+    await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resolve').catch(() => null)));
+  }
+}
+
+/** @param {import('./account.js').Slot} slot */
+function vacantBytes({ standing, undecided: open }) {
+  return standing === 'vacant' ? (open?.operation.raw ?? []) : [];
 }
 
 /** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */

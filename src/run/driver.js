@@ -142,7 +142,8 @@ export class Driver {
   #takeIdle() {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       if (account.retired !== null) continue;
-      if (account.mending === 0) return account;
+      // What is looked after may itself be waiting for the gap to be filled.
+      if (account.mending === 0 || account.hasGap) return account;
       account.held += 1;
     }
     return null;
@@ -198,7 +199,7 @@ export class Driver {
         account.mending -= 1;
         account.held += 1;
         if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if (account.mending === 0 && !this.#halt.signal.aborted) {
+        else if ((account.mending === 0 || account.hasGap) && !this.#halt.signal.aborted) {
           this.#rearm(account, account.held);
           account.held = 0;
         }

@@ -19,7 +19,7 @@
  * @property {import('./fate.js').Fate} fate
  *
  * @typedef {object} Open an operation whose fate is not known, or may still change
- * @property {{account: Account, nonce: number, hashes: string[]}} operation
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null}} operation
  * @property {Sample} sample
  *
  * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
@@ -29,7 +29,7 @@
  * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
  * @property {Foreign[]} foreign
  *
- * @typedef {{nonce: number, hashes: string[], sample: Sample}} OpenState
+ * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: Sample}} OpenState
  * @typedef {{standing: import('./account.js').Standing, undecided: OpenState | null}} SlotState
  */
 
@@ -158,13 +158,13 @@ export class Ledger {
 }
 
 /** @param {Open} open @returns {OpenState} */
-function stateOf({ operation: { nonce, hashes }, sample }) {
-  return { nonce, hashes, sample };
+function stateOf({ operation: { nonce, hashes, raw }, sample }) {
+  return { nonce, hashes, raw, sample };
 }
 
 /** @param {Account} account @param {OpenState} state @returns {Open} */
-function openOf(account, { nonce, hashes, sample }) {
-  return { operation: { account, nonce, hashes }, sample };
+function openOf(account, { nonce, hashes, raw, sample }) {
+  return { operation: { account, nonce, hashes, raw }, sample };
 }
 
 /** @param {Sample} sample */

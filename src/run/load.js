@@ -44,9 +44,11 @@ export async function load({ config, clock, outputs, stop, crew, watch }) {
   await report(endUs < plan.startUs ? 'warmup' : 'load', parts, endUs);
   await crew.drain(config.drainTimeoutMs, stop.now);
   await report('drain', parts, clock.nowUs());
+  await settle(parts);
   const { cpuUs, rows } = reporter;
   const generator = { cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 };
-  const windowStartedAtMs = startedAtMs + config.warmupMs;
+  // One that was interrupted in its warm-up has a window of no length, which begins when it was.
+  const windowStartedAtMs = startedAtMs + Math.round((Math.min(plan.startUs, endUs) - plan.loadStartUs) / 1000);
   return { generator, intervals: rows, windowStartedAtMs, ...(await crew.result()) };
 }
 
@@ -88,6 +90,15 @@ async function reportUntil(endUs, phase, startUs, parts) {
   }
 }
 
+/** Every row is with the outputs. @param {Pick<Parts, 'stop' | 'reporter'>} parts */
+async function settle({ stop, reporter }) {
+  try {
+    await reporter.settled();
+  } catch (error) {
+    stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
+  }
+}
+
 /**
  * A law of ours that breaks ends the run, but not without its drain and its summary.
  * @param {Phase} phase
@@ -97,7 +108,7 @@ async function reportUntil(endUs, phase, startUs, parts) {
 async function report(phase, { stop, reporter, crew }, nowUs) {
   try {
     const made = await crew.report(nowUs);
-    await reporter.add(phase, made);
+    reporter.add(phase, made);
     crew.check();
     return made.silence;
   } catch (error) {

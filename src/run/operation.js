@@ -8,6 +8,8 @@
 export class Operation {
   /** Of the transaction that this operation sends. @type {string | null} */
   hash = null;
+  /** Its bytes, which are sent again if nobody else can use its nonce any more. @type {string | null} */
+  raw = null;
   /** @type {number | null} */
   sentAtUs = null;
   /** @type {number | null} */

@@ -11,6 +11,8 @@ export class Reporter {
   #outputs;
   #plan;
   #windowVerified = 0;
+  /** In the order of the intervals. @type {Promise<void>} */
+  #settled = Promise.resolve();
   /** CPU time of this process over the window, in microseconds. */
   cpuUs = 0;
 
@@ -31,11 +33,30 @@ export class Reporter {
   }
 
   /**
+   * The probes are read at once; the row is made when the last of them has answered, and the next interval does not wait
+   * for that.
    * @param {Phase} phase
    * @param {import('./engine.js').Report} report
    */
-  async add(phase, { interval, inFlight, blocks, totals, loop, transport }) {
-    const probes = await this.#watch.sample(loop, transport);
+  add(phase, report) {
+    const readings = this.#watch.sample(report.loop, report.transport);
+    // One that fails fails whoever asks whether all is settled.
+    readings.catch(() => {});
+    this.#settled = this.#settled.then(async () => this.#addRow(phase, report, await readings));
+    this.#settled.catch(() => {});
+  }
+
+  /** @returns {Promise<void>} when every row is made */
+  settled() {
+    return this.#settled;
+  }
+
+  /**
+   * @param {Phase} phase
+   * @param {import('./engine.js').Report} report
+   * @param {import('../metrics/readings.js').Readings} probes
+   */
+  #addRow(phase, { interval, inFlight, blocks, totals }, probes) {
     const { startUs, endUs, counts, failures, distributions } = interval;
     const { loadStartUs } = this.#plan;
     const seconds = (endUs - startUs) / 1e6;

@@ -1,15 +1,34 @@
 /** What every output must survive: a run, whatever it is like. It decides nothing, and never throws over one. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
+import { StressError } from '../../src/errors.js';
+import { Distribution } from '../../src/metrics/distribution.js';
 import { Recorder } from '../../src/metrics/recorder.js';
 import { outputs } from '../../src/output/index.js';
+import { freePort } from '../helpers/anvil.js';
+import { caught } from '../helpers/caught.js';
 import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @typedef {import('../../src/output/index.js').Output} Output */
+
+/** Outputs that write a file, and what its name ends in; the others have a stream or a port. @type {Record<string, string>} */
+const FILES = { json: '.json', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' };
+
+/** Those of them that need the beginning of a run to have something to write. */
+const STREAMED = Object.freeze(['samples', 'blocks', 'hlog']);
+
+/** @param {number | null} runTps @returns {import('../../src/output/index.js').Totals} */
+function totalsOf(runTps) {
+  const none = () => new Distribution().toJSON();
+  return Object.freeze({
+    ...{ attempts: 5, verified: 2, runTps },
+    stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
+  });
+}
 
 function emptyRun() {
   const recorder = new Recorder([0], 0);
@@ -24,19 +43,26 @@ const RUNS = [
   ['a run whose audit is not exact', () => runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 3 } })],
 ];
 
-/** @param {import('node:test').TestContext} t @param {string} name @param {boolean} chatty */
-function outputTo(t, name, chatty) {
+/** @param {import('node:test').TestContext} t @param {string} name @param {boolean} [chatty] */
+async function outputTo(t, name, chatty = false) {
   const folder = temporaryFolder(t);
   let text = '';
   const stream = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
-  const out = join(folder, 'out');
-  const output = outputs[name]({ stream, verbose: chatty, explain: chatty, out });
-  return { output, folder, out, text: () => text };
+  const out = join(folder, `out${FILES[name] ?? ''}`);
+  const prometheus = { host: '127.0.0.1', port: await freePort() };
+  const files = Object.fromEntries([...Object.keys(FILES), 'out', 'junit'].map((key) => [key, out]));
+  const info = { version: '0.0.0', workload: 'counter' };
+  const options = { stream, verbose: chatty, explain: chatty, prometheus, info, ...files };
+  const output = outputs[name](/** @type {any} */ (options));
+  t.after(() => output.close?.());
+  return { output, folder, out, prometheus, text: () => text };
 }
 
 /** Everything that happens before the end. @param {Output} output */
-function drive(output) {
+async function drive(output) {
+  await output.open?.();
   output.notice('a line worth knowing');
+  output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1) });
   const outcomes = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
   for (const outcome of outcomes) output.sample(sampleOf({ outcome, code: outcome === 'failed' ? 'reverted' : null }));
   output.sample(
@@ -45,9 +71,13 @@ function drive(output) {
       ...{ blockNumber: null, effect: null, target: null },
     }),
   );
-  output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0 });
-  output.interval(rowOf({ failures: { reverted: 3 } }), { attempts: 5, verified: 2, runTps: 2 });
-  output.interval(rowOf({ phase: 'drain', tps: null }), { attempts: 5, verified: 2, runTps: null });
+  output.block?.({
+    ...{ number: 7, seenAtMs: Date.UTC(2026, 0, 1), timestampS: 1_767_225_600, transactions: 3, ours: 2 },
+    ...{ gasUsed: 60_000, gasLimit: 30_000_000, hash: `0x${'cd'.repeat(32)}` },
+  });
+  output.interval(rowOf(), totalsOf(0));
+  output.interval(rowOf({ failures: { reverted: 3 } }), totalsOf(2));
+  output.interval(rowOf({ phase: 'drain', tps: null }), totalsOf(null));
 }
 
 for (const name of Object.keys(outputs)) {
@@ -55,44 +85,108 @@ for (const name of Object.keys(outputs)) {
     for (const chatty of [false, true]) {
       for (const [kind, make] of RUNS) {
         it(`survives ${kind}${chatty ? ', with -v and --explain' : ''}`, async (t) => {
-          const { output } = outputTo(t, name, chatty);
-          drive(output);
+          const { output } = await outputTo(t, name, chatty);
+          await drive(output);
+          await output.settle?.();
           await output.finish(make());
+          await output.close?.();
         });
       }
     }
 
     it('survives an end without a beginning', async (t) => {
-      await outputTo(t, name, false).output.finish(emptyRun());
+      const { output } = await outputTo(t, name);
+      await output.finish(emptyRun());
+      await output.close?.();
+    });
+
+    it('survives a run that ends before the load, and leaves nothing', async (t) => {
+      const { output, folder } = await outputTo(t, name);
+      await output.open?.();
+      await output.close?.();
+      await output.close?.();
+      assert.deepEqual(readdirSync(folder), []);
+    });
+
+    it('close() without open() does no harm', async (t) => {
+      await (await outputTo(t, name)).output.close?.();
     });
 
     it('does not change what it is given', async (t) => {
-      const { output } = outputTo(t, name, true);
+      const { output } = await outputTo(t, name, true);
+      await output.open?.();
+      output.start?.(Object.freeze({ startUs: 0, startedAtMs: 0 }));
       const run = runFileOf();
       const row = rowOf({ failures: { reverted: 1 } });
       const [runBefore, rowBefore] = [structuredClone(run), structuredClone(row)];
-      output.interval(row, Object.freeze({ attempts: 1, verified: 1, runTps: 1 }));
+      output.interval(row, totalsOf(1));
       await output.finish(run);
       assert.deepEqual(run, runBefore);
       assert.deepEqual(row, rowBefore);
     });
 
     it('writes lines, to the stream that it is given or to its file, and nothing half', async (t) => {
-      const { output, folder, out, text } = outputTo(t, name, true);
-      drive(output);
-      assert.deepEqual(readdirSync(folder), []);
+      if (name === 'prometheus') return t.skip('its page is only there while it runs');
+      const { output, folder, out, text } = await outputTo(t, name, true);
+      await drive(output);
+      if (!STREAMED.includes(name)) assert.deepEqual(readdirSync(folder), []);
+      await output.settle?.();
       await output.finish(runFileOf());
-      const written = readdirSync(folder).length === 0 ? text() : readFileSync(out, 'utf8');
+      await output.close?.();
+      const isFile = text() === '';
+      const written = isFile ? readFileSync(out, 'utf8') : text();
       assert.ok(written.endsWith('\n'));
       assert.doesNotMatch(written, /undefined|NaN|\[object/);
-      assert.deepEqual(readdirSync(folder), name === 'json' ? ['out'] : []);
+      assert.deepEqual(readdirSync(folder), isFile ? [out.slice(folder.length + 1)] : []);
+      assert.ok(isFile || !(name in FILES));
     });
+
+    if (name in FILES) {
+      it('a place that cannot be written is an error of one line, in the end at the latest', async (t) => {
+        const { output, out } = await outputTo(t, name);
+        mkdirSync(out);
+        const error = await caught(async () => {
+          await drive(output);
+          await output.settle?.();
+          await output.finish(runFileOf());
+        });
+        assert.ok(error instanceof StressError, String(error));
+        assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: it is a folder`]);
+        await output.close?.();
+      });
+    }
   });
 }
 
+describe('what the outputs drop', () => {
+  it('samples are counted, and 0 when there was room', async (t) => {
+    const { output } = await outputTo(t, 'samples');
+    await drive(output);
+    assert.deepEqual(await output.settle?.(), { samplesDropped: 0 });
+  });
+
+  for (const name of STREAMED) {
+    it(`${name}: a full disk is found out in the end, and the load never notices`, async (t) => {
+      if (!existsSync('/dev/full')) return t.skip('there is no /dev/full');
+      const { folder, out } = await outputTo(t, name);
+      symlinkSync('/dev/full', out);
+      assert.equal(readdirSync(folder).length, 1);
+      const output = outputs[name](
+        /** @type {import('../../src/output/index.js').OutputOptions} */ (/** @type {unknown} */ ({ [name]: out })),
+      );
+      await drive(output);
+      const settled = await output.settle?.();
+      if (name === 'samples') assert.deepEqual(settled, { samplesDropped: 5 });
+      const error = await caught(() => output.finish(runFileOf()));
+      assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: the disk is full`]);
+      await output.close?.();
+    });
+  }
+});
+
 describe('output json', () => {
   it('writes the run file as it is', async (t) => {
-    const { output, out, text } = outputTo(t, 'json', false);
+    const { output, out, text } = await outputTo(t, 'json');
     const run = runFileOf();
     await output.finish(run);
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), run);
@@ -103,7 +197,8 @@ describe('output json', () => {
     /** @type {unknown[]} */
     const written = [];
     t.mock.method(process.stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk) > 0);
-    await outputs.json({ stream: process.stderr, verbose: false, explain: false, out: '-' }).finish(runFileOf());
+    const options = /** @type {import('../../src/output/index.js').OutputOptions} */ ({ out: '-' });
+    await outputs.json(options).finish(runFileOf());
     t.mock.restoreAll();
     assert.deepEqual(JSON.parse(written.join('')), runFileOf());
   });

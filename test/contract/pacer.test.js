@@ -1,49 +1,158 @@
-/** What every pacer must be: a pure function of the time and of what was started, to a wait that is not negative. */
+/** What every pacer must be: a pure function of an operation's number, the same whoever asks, and exact over hours. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { pacers } from '../../src/pacer/index.js';
+import { arrivals } from '../../src/pacer/arrivals.js';
+import { createPacer } from '../../src/pacer/index.js';
 
-const elapsed = fc.oneof(fc.constantFrom(0, 1, 999_999, 1_000_000), fc.nat({ max: 2 ** 31 - 1 }), fc.maxSafeNat());
-const started = fc.oneof(fc.constantFrom(0, 1), fc.nat({ max: 1e9 }));
+/**
+ * @typedef {import('../../src/pacer/index.js').Arrival} Arrival
+ * @typedef {import('../../src/pacer/index.js').Pacer} Pacer
+ * @typedef {import('../../src/pacer/index.js').Stage} Stage
+ *
+ * @typedef {{from: number, to: number, ms: number}} Plan rates in thousandths of an operation per second
+ */
 
-for (const [name, create] of Object.entries(pacers)) {
-  describe(`pacer ${name}`, () => {
-    it('waits a number of microseconds that is not negative', () => {
-      const pacer = create();
+/** @param {Plan} plan @returns {Stage} */
+const stageOf = ({ from, to, ms }) => ({ fromPerSecond: from / 1000, toPerSecond: to / 1000, durationUs: ms * 1000 });
+
+/** Thousandths, so that there are rates that no double holds. @param {number} max */
+const rate = (max) => fc.oneof(fc.constantFrom(0, 1, 700, 333_300, 1000), fc.nat({ max }));
+
+/** @param {number} maxRate @param {number} maxMs @returns {import('fast-check').Arbitrary<Plan[]>} */
+const plansOf = (maxRate, maxMs) =>
+  fc.array(
+    fc.record({ from: rate(maxRate), to: rate(maxRate), ms: fc.integer({ min: 1, max: maxMs }) }).chain((plan) =>
+      // Half of them are constant.
+      fc.constantFrom(plan, { ...plan, to: plan.from }),
+    ),
+    { minLength: 1, maxLength: 6 },
+  );
+
+/** Millionths of operations that the plans ask for, exactly, times two. @param {Plan[]} plans */
+const twiceMillionths = (plans) => plans.reduce((sum, { from, to, ms }) => sum + BigInt(from + to) * BigInt(ms), 0n);
+
+/** How many are owed by an instant. @param {Plan[]} plans @param {number} atUs */
+function owedBy(plans, atUs) {
+  let startUs = 0;
+  let owed = 0;
+  for (const { fromPerSecond: a, toPerSecond: b, durationUs } of plans.map(stageOf)) {
+    const t = Math.min(Math.max(atUs - startUs, 0), durationUs) / 1e6;
+    owed += a * t + ((b - a) / (durationUs / 1e6) / 2) * t * t;
+    startUs += durationUs;
+  }
+  return owed;
+}
+
+/** @param {Pacer} pacer @returns {number[]} */
+function allDues(pacer) {
+  const dues = [];
+  for (let us = pacer.dueUs(0); us < Infinity; us = pacer.dueUs(dues.length)) dues.push(us);
+  return dues;
+}
+
+for (const arrival of /** @type {Arrival[]} */ (Object.keys(arrivals))) {
+  describe(`pacer ${arrival}`, () => {
+    const endOf = (/** @type {Plan[]} */ plans) => plans.reduce((sum, { ms }) => sum + ms * 1000, 0);
+
+    it('instants are whole microseconds within the schedule, none before the one before it; then there are none', () => {
       fc.assert(
-        fc.property(elapsed, started, (elapsedUs, count) => {
-          const waitUs = pacer(elapsedUs, count);
-          assert.equal(typeof waitUs, 'number');
-          assert.ok(Number.isFinite(waitUs) && waitUs >= 0, String(waitUs));
+        fc.property(plansOf(2_000_000, 2000), fc.nat(), (plans, seed) => {
+          const pacer = createPacer({ stages: plans.map(stageOf), arrival, seed });
+          assert.equal(pacer.isOpen, true);
+          const dues = allDues(pacer);
+          for (const [i, us] of dues.entries()) {
+            assert.ok(Number.isInteger(us) && us >= (dues[i - 1] ?? 0) && us <= endOf(plans), `${i}: ${us}`);
+          }
+          for (const more of [0, 1, 1000]) assert.equal(pacer.dueUs(dues.length + more), Infinity);
         }),
-        { seed: 10 },
+        { seed: 10, numRuns: 60 },
       );
     });
 
-    it('gives the same for the same, whatever it was asked before, and whichever one is asked', () => {
-      const pacer = create();
-      const another = create();
+    it('threads share it without asking each other: together they are the whole, and each has its own part', () => {
       fc.assert(
-        fc.property(elapsed, started, elapsed, started, (aUs, a, bUs, b) => {
-          const first = pacer(aUs, a);
-          pacer(bUs, b);
-          assert.equal(pacer(aUs, a), first);
-          assert.equal(another(aUs, a), first);
+        fc.property(plansOf(2_000_000, 1000), fc.nat(), fc.integer({ min: 2, max: 7 }), (plans, seed, of) => {
+          const schedule = { stages: plans.map(stageOf), arrival, seed };
+          const whole = allDues(createPacer(schedule));
+          for (let index = 0; index < of; index += 1) {
+            assert.deepEqual(
+              allDues(createPacer(schedule, { index, of })),
+              whole.filter((_, i) => i % of === index),
+            );
+          }
         }),
-        { seed: 10 },
+        { seed: 10, numRuns: 60 },
       );
     });
 
-    it('the wait that it asks for is enough', () => {
-      const pacer = create();
+    it('asked again, or by another one, it gives the same', () => {
       fc.assert(
-        fc.property(fc.nat({ max: 1e9 }), fc.nat({ max: 1e5 }), (elapsedUs, count) => {
-          const waitUs = Math.ceil(pacer(elapsedUs, count));
-          assert.equal(Math.floor(pacer(elapsedUs + waitUs, count)), 0);
+        fc.property(plansOf(500_000, 5000), fc.nat(), fc.array(fc.nat({ max: 500 })), (plans, seed, ordinals) => {
+          const schedule = { stages: plans.map(stageOf), arrival, seed };
+          const [one, another] = [createPacer(schedule), createPacer(schedule)];
+          const dues = allDues(createPacer(schedule));
+          // One asks for each of them, the other leaves some out.
+          for (const ordinal of ordinals.toSorted((a, b) => a - b)) {
+            const wanted = dues[ordinal] ?? Infinity;
+            assert.equal(another.dueUs(ordinal), wanted);
+            assert.equal(another.dueUs(ordinal), wanted);
+          }
+          dues.forEach((us, i) => assert.equal(one.dueUs(i), us));
         }),
-        { seed: 10 },
+        { seed: 10, numRuns: 60 },
       );
     });
   });
 }
+
+describe('pacer uniform: over hours', () => {
+  const DAY_MS = 86_400_000;
+
+  it('the number is that of the integral, exactly', () => {
+    fc.assert(
+      fc.property(plansOf(1_000_000_000, DAY_MS), (plans) => {
+        const stages = plans.map(stageOf);
+        const endUs = plans.reduce((sum, { ms }) => sum + ms * 1000, 0);
+        const twice = twiceMillionths(plans);
+        const wanted = Number((twice + 1_999_999n) / 2_000_000n);
+        if (wanted === 0) return void assert.ok(createPacer({ stages, arrival: 'uniform', seed: 1 }).dueUs(0) >= endUs);
+        const pacer = createPacer({ stages, arrival: 'uniform', seed: 1 });
+        // An instant is a whole microsecond: what is due in the last half of one is due at the end, where nothing is.
+        const part = Number(twice % 2_000_000n) / 2_000_000;
+        const lastHalfUs = owedBy(plans, endUs) - owedBy(plans, endUs - 0.5);
+        const isOnEdge = part > 0 && part <= lastHalfUs * 1.01 + 1e-6;
+        if (!isOnEdge) assert.ok(pacer.dueUs(wanted - 1) < endUs, `${wanted - 1} is due at ${pacer.dueUs(wanted - 1)}`);
+        else if (wanted > 1) assert.ok(pacer.dueUs(wanted - 2) < endUs);
+        assert.ok(pacer.dueUs(wanted) >= endUs, `${wanted} is due at ${pacer.dueUs(wanted)}, before ${endUs}`);
+      }),
+      { seed: 12, numRuns: 3000 },
+    );
+  });
+
+  it('each is due when as many are owed as were due before it', () => {
+    fc.assert(
+      fc.property(plansOf(1_000_000, DAY_MS), fc.array(fc.double({ min: 0, max: 1, noNaN: true })), (plans, parts) => {
+        const pacer = createPacer({ stages: plans.map(stageOf), arrival: 'uniform', seed: 1 });
+        const all = Number(twiceMillionths(plans)) / 2e6;
+        const ordinals = parts.map((part) => Math.floor(part * all)).sort((a, b) => a - b);
+        for (const n of ordinals) {
+          const us = pacer.dueUs(n);
+          if (us === Infinity) return; // the very last
+          // A double holds a day's operations to a millionth.
+          assert.ok(owedBy(plans, us - 1) <= n + 1e-5, `${n} is due later than it is owed`);
+          assert.ok(owedBy(plans, us + 1) >= n - 1e-5, `${n} is due before it is owed`);
+        }
+      }),
+      { seed: 13, numRuns: 500 },
+    );
+  });
+});
+
+describe('pacer closed', () => {
+  it('an operation is due whenever a wallet is idle', () => {
+    const pacer = createPacer(null);
+    assert.equal(pacer.isOpen, false);
+    assert.deepEqual([0, 1, 1e9].map(pacer.dueUs), [0, 0, 0]);
+  });
+});

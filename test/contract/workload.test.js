@@ -23,6 +23,9 @@ const BALANCE = toHex(10n ** 21n);
 
 /** @typedef {import('../../src/workload/index.js').TransactionWorkload} Workload */
 
+/** Exactly that many executed. @param {number} n @returns {import('../../src/workload/index.js').Executed} */
+const one = (n) => ({ least: n, most: n, latest: n });
+
 /** @type {import('../helpers/anvil.js').Anvil} */
 let anvil;
 /** Of the next wallet that no test has used. */
@@ -144,7 +147,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           const inclusion = await send(setting, workload, position);
           assert.equal(inclusion.status, '0x1');
           for (const attempt of [0, 1]) {
-            const verdict = await workload.verify(position, ordinal, inclusion, attempt);
+            const verdict = await workload.verify(position, one(ordinal), inclusion, attempt);
             assert.equal(verdict.state, 'ok');
             assert.equal(typeof verdict.target, 'string');
           }
@@ -157,16 +160,37 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       const workload = create({ rpc: setting.rpc, contractsFile: null });
       await workload.prepare(setting.preparation);
       const first = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, 2, first, 0)).state, 'missing');
-      assert.equal((await workload.verify(0, 2, first, 1)).state, 'behind');
-      assert.equal((await workload.verify(1, 1, first, 0)).state, 'missing'); // nothing was done with this wallet
+      assert.equal((await workload.verify(0, one(2), first, 0)).state, 'missing');
+      assert.equal((await workload.verify(0, one(2), first, 1)).state, 'behind');
+      assert.equal((await workload.verify(1, one(1), first, 0)).state, 'missing'); // nothing was done with this wallet
 
       const second = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, 1, second, 0)).state, 'wrong');
-      assert.equal((await workload.verify(0, 1, second, 1)).state, 'wrong');
-      assert.equal((await workload.verify(0, 2, second, 0)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), second, 0)).state, 'wrong');
+      assert.equal((await workload.verify(0, one(1), second, 1)).state, 'wrong');
+      assert.equal((await workload.verify(0, one(2), second, 0)).state, 'ok');
       // As of the block of the first one there was one, whatever came later.
-      assert.equal((await workload.verify(0, 1, first, 0)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), first, 0)).state, 'ok');
+    });
+
+    it('while it is not known how many there must be, all that there may be are right, as of the block and of a later one', async (t) => {
+      const setting = await setUp(t, 1);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      await send(setting, workload, 0);
+      const second = await send(setting, workload, 0);
+      await send(setting, workload, 0);
+      /** @param {number} least @param {number} most @param {number} latest @param {number} attempt */
+      const state = async (least, most, latest, attempt) =>
+        (await workload.verify(0, { least, most, latest }, second, attempt)).state;
+      // Two as of the block, three as of the latest one.
+      assert.equal(await state(2, 3, 3, 0), 'likely', 'and whose they are cannot be seen');
+      assert.equal(await state(1, 2, 3, 0), 'ok');
+      assert.equal(await state(0, 1, 3, 0), 'wrong', 'what may come later has no part in the block');
+      assert.equal(await state(3, 4, 4, 0), 'missing');
+      assert.equal(await state(2, 2, 3, 1), 'ok');
+      assert.equal(await state(2, 2, 4, 1), 'likely');
+      assert.equal(await state(2, 2, 2, 1), 'wrong');
+      assert.equal(await state(4, 4, 5, 1), 'behind');
     });
 
     it('a block that the node does not have yet is behind, and no error', async (t) => {
@@ -174,8 +198,8 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       const workload = create({ rpc: setting.rpc, contractsFile: null });
       await workload.prepare(setting.preparation);
       const { number } = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, 1, { number: number + 1000 }, 0)).state, 'behind');
-      assert.equal((await workload.verify(0, 1, { number: number + 1000 }, 1)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 0)).state, 'behind');
+      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 1)).state, 'ok');
     });
 
     it('a reverted operation has no effect', async (t) => {
@@ -186,8 +210,8 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       const starved = { ...workload, next: () => ({ to, data, value, gasLimit: 22_000n }) };
       const inclusion = await send(setting, starved, 0);
       assert.equal(inclusion.status, '0x0');
-      assert.equal((await workload.verify(0, 1, inclusion, 0)).state, 'missing');
-      assert.equal((await workload.verify(0, 1, inclusion, 1)).state, 'behind');
+      assert.equal((await workload.verify(0, one(1), inclusion, 0)).state, 'missing');
+      assert.equal((await workload.verify(0, one(1), inclusion, 1)).state, 'behind');
       assert.deepEqual(
         (await auditNow(workload)).map(({ start, now }) => now - start),
         [0n],
@@ -205,7 +229,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           async () => {
             throw new TransportError('connection refused', 'refused');
           };
-      assert.ok((await caught(() => workload.verify(0, 1, { number: 1 }, 0))) instanceof TransportError);
+      assert.ok((await caught(() => workload.verify(0, one(1), { number: 1 }, 0))) instanceof TransportError);
       assert.ok((await caught(() => workload.audit(`0x${'0'.repeat(64)}`, 1))) instanceof TransportError);
     });
 
@@ -252,7 +276,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
         'it prepared what was prepared already',
       );
       const inclusion = await send(setting, second, 0);
-      assert.equal((await second.verify(0, 1, inclusion, 0)).state, 'ok');
+      assert.equal((await second.verify(0, one(1), inclusion, 0)).state, 'ok');
       assert.deepEqual(
         (await auditNow(second)).map(({ start, now }) => now - start),
         [1n, 0n, 0n],
@@ -291,7 +315,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       await workload.prepare(setting.preparation);
       assert.deepEqual(Object.keys(setting.rpc.callCounts()), ['setup']);
       const inclusion = await send(setting, workload, 0);
-      await workload.verify(0, 1, inclusion, 0);
+      await workload.verify(0, one(1), inclusion, 0);
       assert.equal(setting.rpc.callCounts().readback, 1);
       await auditNow(workload);
       assert.equal(setting.rpc.callCounts().audit, 2);
@@ -405,7 +429,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     const verify = (/** @type {unknown} */ answer) => {
       const rpc = fakeRpc({ eth_call: () => answer });
       setting.rpc.gather = rpc.gather;
-      return workload.verify(0, 1, { number: 1 }, 0);
+      return workload.verify(0, one(1), { number: 1 }, 0);
     };
     assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment
     assert.equal((await verify(`0x${'0'.repeat(63)}1`)).state, 'ok');

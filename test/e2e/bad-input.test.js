@@ -264,7 +264,7 @@ const TABLE = {
     { args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s', says: /^-d is an option of stress, not of stress fund$/ },
     { args: '-t 1 --inclusion magic', says: /^--inclusion must be one of auto, blocks, receipts, not "magic"$/ },
     { args: '-t 1 --workload magic', says: /^--workload must be one of counter, rpc, not "magic"$/ },
-    { args: '-t 1 --transport magic', says: /^--transport must be one of undici, tcp, not "magic"$/ },
+    { args: '-t 1 --transport magic', says: /^--transport must be one of auto, undici, tcp, ws, not "magic"$/ },
     {
       args: '-t 1 --log-level loud',
       says: /^--log-level must be one of debug, info, warn, error, silent, not "loud"$/,
@@ -347,15 +347,19 @@ const TABLE = {
     { args: '-t 1 --rpc', says: /^--rpc needs a value \(URL\)$/ },
     {
       args: '-t 1 --rpc nonsense',
-      says: /^--rpc must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/ or https:\/\/ before it$/,
+      says: /^--rpc must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/,
     },
     { args: '-t 1 --rpc 127.0.0.1:8545', says: /^--rpc must be a URL such as/ },
-    { args: '-t 1 --rpc localhost:8545', says: /^--rpc must start with http:\/\/ or https:\/\/, not "localhost:"$/ },
+    { args: '-t 1 --rpc localhost:8545', says: /^--rpc must start with http:\/\/, .* or wss:\/\/, not "localhost:"$/ },
     { args: '-t 1 --rpc http://127.0.0.1:99999', says: /^--rpc must be a URL such as/ },
-    { args: '-t 1 --rpc ftp://127.0.0.1', says: /^--rpc must start with http:\/\/ or https:\/\/, not "ftp:"$/ },
+    { args: '-t 1 --rpc ftp://127.0.0.1', says: /^--rpc must start with http:\/\/, .* or wss:\/\/, not "ftp:"$/ },
     {
-      args: '-t 1 --rpc ws://127.0.0.1:8546',
-      says: /^--rpc must be http:\/\/ or https:\/\/: WebSocket endpoints are not supported yet$/,
+      args: '-t 1 --rpc ws://127.0.0.1:8546 --transport undici',
+      says: /^--transport undici does not speak ws:\/\/: leave it out, or give another URL with --rpc$/,
+    },
+    {
+      args: '-t 1 --rpc http://127.0.0.1:8546 --transport ws',
+      says: /^--transport ws does not speak http:\/\/: leave it out, or give another URL with --rpc$/,
     },
     { args: '-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2', says: /^--rpc is given 2 times/ },
     {

@@ -13,7 +13,7 @@ import { mutant } from '../helpers/mutant.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const RECORDER = 'src/metrics/recorder.js';
-const START = '  start(position, nowUs) {\n';
+const START = '  start(position, dueUs, nowUs = dueUs) {\n';
 const ADD = '  add(sample) {\n';
 /** Where the victim is in the slice. */
 const POSITION = 3;

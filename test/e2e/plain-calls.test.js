@@ -328,7 +328,7 @@ describe('--no-keep-alive', () => {
       assert.equal(environmentOf(run).transport.keepAlive, false);
       await sleep(100);
       assert.equal(seen.closedByClient, seen.connections);
-      assert.deepEqual([...seen.headers], ['close']);
+      assert.deepEqual([...seen.headers], ['keep-alive']);
     });
 
     test(`${transport}, without it: connections are kept`, async (t) => {

@@ -42,32 +42,58 @@ export function assertRunFile(run) {
   assertCounts(run);
   assertLatency(run);
   assertWindow(run);
+  assertRates(run);
   assertIntervals(run);
+  assertPhases(run);
+  assertBlocks(run);
+  assertProbes(run);
   assertAudit(run);
   assertNullsExplained(run);
 }
 
+/** Plain calls send no transactions: nothing is included, and nothing is on the chain. @param {RunFile} run */
+function isOfCalls({ config }) {
+  return config.workload === 'rpc';
+}
+
+/** @param {RunFile} run @param {import('../../src/metrics/intervals.js').Phase} phase */
+function rowsOf({ intervals }, phase) {
+  return intervals.filter((row) => row.phase === phase);
+}
+
 /** @param {RunFile} run */
-function assertCounts({ counts, failures, generator }) {
+function assertCounts(run) {
+  const { counts, failures, generator } = run;
   assert.equal(counts.scheduled, counts.dropped + counts.started);
   // Nothing is in flight any more: what the drain did not see to its end was abandoned.
   assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
   assert.equal(counts.failed, sumOf(Object.values(failures)));
-  assert.equal(generator.rpcCalls.submit ?? 0, counts.started, 'an operation is sent once');
+  const sent = generator.rpcCalls[isOfCalls(run) ? 'load' : 'submit'] ?? 0;
+  assert.equal(sent, counts.started, 'an operation is sent once');
   const calls = sumOf(Object.values(generator.rpcCalls));
   assert.ok(generator.transport.requests <= calls, `${generator.transport.requests} requests for ${calls} calls`);
 }
 
 /** @param {RunFile} run */
-function assertLatency({ counts, latency }) {
-  const { total, timedOut } = latency;
+function assertLatency(run) {
+  const { counts, latency, lag, window } = run;
+  const { total, fromStart, timedOut } = latency;
   const stages = Object.values(latency.stages);
-  for (const distribution of [total, timedOut, ...stages]) assertDistribution(distribution);
-  // Every operation begins inside the window; failed and abandoned ones do not count.
-  assert.equal(total.count, counts.verified + counts.timedOut);
-  assert.equal(timedOut.count, counts.timedOut);
-  for (const stage of stages) assert.equal(stage.count, counts.verified);
+  for (const distribution of [total, fromStart, timedOut, lag, ...stages]) assertDistribution(distribution);
+  // Of operations that were due in the window; failed and abandoned ones do not count.
+  const warmup = sumOf(rowsOf(run, 'warmup').map((row) => row.counts.started));
+  const ended = counts.verified + counts.timedOut;
+  assert.ok(total.count <= ended && total.count >= ended - warmup, `${total.count} latencies of ${ended} operations`);
+  const lost = window.counts.started - total.count;
+  assert.ok(lost >= 0 && lost <= counts.failed + counts.abandoned, `${lost} operations of the window have no latency`);
+  if (warmup === 0) assert.equal(timedOut.count, counts.timedOut);
+  for (const stage of stages) assert.equal(stage.count, total.count - timedOut.count);
   assert.equal(sumOf(stages.map(({ sumUs }) => sumUs)), total.sumUs - timedOut.sumUs, 'the stages add up to the total');
+  assert.equal(fromStart.count, total.count);
+  assert.equal(lag.count, window.counts.started);
+  const lateUs = total.sumUs - fromStart.sumUs;
+  assert.ok(lateUs >= 0 && lateUs <= lag.sumUs, `${lateUs} us late, of ${lag.sumUs}`);
+  if (lost === 0) assert.equal(lateUs, lag.sumUs, 'from the start and lag add up to the total');
 }
 
 /** @param {DistributionJson} d */
@@ -89,29 +115,54 @@ function assertDistribution(d) {
 }
 
 /** @param {RunFile} run */
-function assertWindow({ window, rates, counts, latency, startedAt, endedAt, generator }) {
-  const seconds = window.durationMs / 1000;
-  const byRate = /** @type {const} */ ([
-    ['started', rates.attemptedPerSecond],
-    ['accepted', rates.acceptedPerSecond],
-    ['included', rates.includedPerSecond],
-    ['verified', rates.verifiedPerSecond],
-  ]);
-  for (const [name, rate] of byRate) assertNear((rate ?? NaN) * seconds, window.counts[name], 1e-9);
-  const { started, accepted, included, verified } = window.counts;
-  assert.ok(started >= accepted && accepted >= included && included >= verified, JSON.stringify(window.counts));
-  assert.equal(started, counts.started, 'every operation begins inside the window');
+function assertWindow(run) {
+  const { window, counts, latency, startedAt, endedAt, generator } = run;
+  const { scheduled, dropped, started, accepted, included, verified } = window.counts;
+  assert.equal(scheduled, dropped + started);
+  // What a warm-up has left in flight is accepted, included and verified in the window, too.
+  const before = rowsOf(run, 'warmup').at(-1)?.inFlight ?? 0;
+  const isChain = isOfCalls(run)
+    ? started + before >= accepted && included === 0 && accepted + before >= verified
+    : started + before >= accepted && accepted + before >= included && included + before >= verified;
+  assert.ok(isChain, `${JSON.stringify(window.counts)}, ${before} in flight before`);
+  for (const name of /** @type {const} */ (['scheduled', 'dropped', 'started'])) {
+    const warmup = sumOf(rowsOf(run, 'warmup').map((row) => row.counts[name]));
+    assert.equal(window.counts[name] + warmup, counts[name], `${name}: in the window, or in the warm-up`);
+  }
   for (const name of /** @type {const} */ (['verified', 'failed', 'timedOut'])) {
     assert.ok(window.counts[name] <= counts[name], name);
   }
-  assert.ok(startedAt <= window.startedAt && window.startedAt <= endedAt);
-  assert.ok((latency.total.maxUs ?? 0) / 1000 <= Date.parse(endedAt) - Date.parse(window.startedAt) + 50);
+  assert.ok(startedAt <= window.startedAt);
+  if (window.durationMs > 0) {
+    assert.ok(window.startedAt <= endedAt);
+    assert.ok((latency.total.maxUs ?? 0) / 1000 <= Date.parse(endedAt) - Date.parse(window.startedAt) + 50);
+  }
   if (verified > 0) assertNear(generator.cpuUsPerVerified ?? NaN, generator.cpuUs / verified, 1e-9);
 }
 
 /** @param {RunFile} run */
-function assertIntervals({ intervals, counts, failures, window, generator, environment }) {
-  const detector = /** @type {any} */ (environment).inclusion?.name;
+function assertRates({ window, rates, latency, config }) {
+  const seconds = window.durationMs / 1000;
+  const isOpen = (config.ratePerSecond ?? config.stages ?? null) !== null;
+  const { scheduled, started, accepted, included, verified } = window.counts;
+  const byRate = /** @type {Array<[number, number | null]>} */ ([
+    ...(isOpen ? [[scheduled, rates.askedPerSecond]] : []),
+    [latency.total.count - latency.timedOut.count, rates.achievedPerSecond],
+    [started, rates.attemptedPerSecond],
+    [accepted, rates.acceptedPerSecond],
+    [included, rates.includedPerSecond],
+    [verified, rates.verifiedPerSecond],
+  ]);
+  for (const [count, rate] of byRate) {
+    if (seconds === 0) assert.equal(rate, null);
+    else assertNear((rate ?? NaN) * seconds, count, 1e-9);
+  }
+  if (!isOpen) assert.equal(rates.askedPerSecond, null, 'a closed loop asks for no rate');
+}
+
+/** @param {RunFile} run */
+function assertIntervals(run) {
+  const { intervals, counts, failures, window, generator, lag } = run;
   for (const name of /** @type {Array<keyof typeof counts>} */ (Object.keys(counts))) {
     assert.equal(sumOf(intervals.map((row) => row.counts[name])), counts[name], `${name} of all intervals`);
   }
@@ -122,41 +173,173 @@ function assertIntervals({ intervals, counts, failures, window, generator, envir
   }
   assert.deepEqual(byCode, failures);
 
-  assert.deepEqual(
-    intervals.map(({ phase }) => phase),
-    [...Array(intervals.length - 1).fill('load'), 'drain'],
-  );
-  const load = intervals.slice(0, -1);
-  let endMs = 0;
   for (const row of intervals) {
-    assert.equal(row.startMs, endMs, 'each begins where the one before it ended');
-    endMs = row.endMs;
-    if (row.phase === 'load')
-      assertNear((row.tps ?? NaN) * (row.endMs - row.startMs), row.counts.verified * 1000, 1e-9);
     assert.equal(row.latency.count, row.counts.verified);
     assertDistribution(row.latency);
+    assert.equal(row.counts.scheduled, row.counts.dropped + row.counts.started);
+    assert.equal(row.lag.count, row.counts.started, 'each operation that was begun was so late, or not at all');
+    assertDistribution(row.lag);
   }
-  assertNear(load.at(-1)?.endMs ?? NaN, window.durationMs, 1e-9);
-  for (const name of /** @type {const} */ (['started', 'verified', 'failed', 'timedOut'])) {
+  const load = rowsOf(run, 'load');
+  for (const name of /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut'])) {
     assert.equal(sumOf(load.map((row) => row.counts[name])), window.counts[name], `${name} of the window`);
   }
+  assert.equal(sumOf(load.map((row) => row.lag.sumUs)), lag.sumUs, 'lag of the window');
   assert.equal(sumOf(load.map(({ probes }) => probes.self.cpuUs)), generator.cpuUs);
-  assert.equal(intervals.at(-1)?.inFlight, 0);
 
   let flying = 0;
   for (const { counts: c, inFlight } of intervals) {
     flying += c.started - c.verified - c.failed - c.timedOut - c.abandoned;
     assert.equal(inFlight, flying, 'in flight, counted and computed');
   }
+  assert.equal(flying, 0);
+}
+
+/** Warm-up, load, drain, one behind the other. @param {RunFile} run */
+function assertPhases(run) {
+  const { intervals, window, config } = run;
+  const load = rowsOf(run, 'load');
+  const warmup = rowsOf(run, 'warmup');
+  assert.deepEqual(
+    intervals.map(({ phase }) => phase),
+    [...warmup.map(() => 'warmup'), ...load.map(() => 'load'), 'drain'],
+  );
+  let endMs = 0;
+  for (const row of intervals) {
+    assert.equal(row.startMs, endMs, 'each begins where the one before it ended');
+    endMs = row.endMs;
+    if (row.phase === 'drain') assert.equal(row.counts.scheduled, 0, 'nothing is due any more');
+    else if (row.endMs > row.startMs)
+      assertNear((row.tps ?? NaN) * (row.endMs - row.startMs), row.counts.verified * 1000, 1e-9);
+  }
+  const warmupMs = Number(config.warmupMs ?? 0);
+  assert.equal(warmup.length > 0, warmupMs > 0, 'a warm-up where one was asked for');
+  if (load.length === 0) {
+    assert.ok(warmup.length > 0 && (warmup.at(-1)?.endMs ?? NaN) <= warmupMs, 'it ended in the warm-up');
+    assert.equal(window.durationMs, 0);
+    return;
+  }
+  assert.equal(load[0].startMs, warmupMs, 'the window begins when the warm-up is over, to the microsecond');
+  assertNear((load.at(-1)?.endMs ?? NaN) - warmupMs, window.durationMs, 1e-9);
+}
+
+/** @param {RunFile} run */
+function assertBlocks(run) {
+  const { intervals, counts, environment } = run;
+  const detector = /** @type {any} */ (environment).inclusion?.name;
   const blocks = intervals.map((row) => row.blocks).filter(({ count }) => count > 0);
-  for (const [i, { count, firstNumber, lastNumber, transactions, ours }] of blocks.entries()) {
+  for (const [i, { count, firstNumber, lastNumber, transactions, ours, ...skew }] of blocks.entries()) {
     assert.equal(Number(lastNumber) - Number(firstNumber) + 1, count);
     if (i > 0) assert.equal(firstNumber, Number(blocks[i - 1].lastNumber) + 1, 'no block is missing, none there twice');
     // A receipt that is found late counts with the block that is reported next.
     if (detector !== 'receipts') assert.ok(ours <= transactions);
+    const mean = skew.skewSumMs / count;
+    const { skewMinMs, skewMaxMs } = skew;
+    assert.ok(Number(skewMinMs) <= mean && mean <= Number(skewMaxMs), `skew ${JSON.stringify(skew)}`);
   }
   const ours = sumOf(blocks.map((totals) => totals.ours));
-  assert.ok(counts.verified <= ours && ours <= counts.started, `${ours} of our transactions seen in blocks`);
+  if (isOfCalls(run)) assert.equal(blocks.length, 0);
+  else assert.ok(counts.verified <= ours && ours <= counts.started, `${ours} of our transactions seen in blocks`);
+  assertBlocksOfWindow(run);
+}
+
+/** @param {RunFile} run */
+function assertBlocksOfWindow(run) {
+  const seen = rowsOf(run, 'load').flatMap(({ blocks }) => (blocks.count > 0 ? blocks : []));
+  const { blocks } = run;
+  for (const name of /** @type {const} */ (['count', 'transactions', 'ours', 'gasUsed', 'skewSumMs'])) {
+    assert.equal(blocks[name], sumOf(seen.map((row) => row[name])), `${name} of the blocks of the window`);
+  }
+  const last = seen.at(-1);
+  assert.deepEqual(
+    [blocks.firstNumber, blocks.lastNumber, blocks.gasLimit, blocks.skewMinMs, blocks.skewMaxMs],
+    last === undefined
+      ? [null, null, null, null, null]
+      : [
+          ...[seen[0].firstNumber, last.lastNumber, last.gasLimit],
+          ...[
+            Math.min(...seen.map((row) => row.skewMinMs ?? NaN)),
+            Math.max(...seen.map((row) => row.skewMaxMs ?? NaN)),
+          ],
+        ],
+  );
+}
+
+/** What happened adds up, of what was seen the worst stays, means are weighted by time. @param {RunFile} run */
+function assertProbes(run) {
+  const { probes } = run;
+  const load = rowsOf(run, 'load');
+  for (const { why, ...readings } of [...run.intervals.map((row) => row.probes), ...(probes === null ? [] : [probes])])
+    assert.deepEqual(Object.keys(why).sort(), namesOfNulls(readings).sort(), 'each reading, or why there is none');
+  if (probes === null) return assert.equal(load.length, 0, 'a window that was reported has readings');
+  const all = load.map((row) => row.probes);
+  /** @param {(reading: typeof all[number]) => number | null | undefined} read */
+  const values = (read) => all.flatMap((reading) => read(reading) ?? []);
+  assert.equal(probes.self.cpuUs, sumOf(values(({ self }) => self.cpuUs)));
+  assert.equal(probes.self.rssBytes, Math.max(...values(({ self }) => self.rssBytes)));
+  assert.equal(probes.connections.opened, sumOf(values(({ connections }) => connections.opened)));
+  assert.equal(probes.connections.reused, sumOf(values(({ connections }) => connections.reused)));
+  assertWorst(
+    probes.sockets?.timeWait,
+    values(({ sockets }) => sockets?.timeWait),
+    Math.max,
+  );
+  for (const { endpoint, portsLeft } of probes.sockets?.endpoints ?? []) {
+    const left = values(({ sockets }) => sockets?.endpoints.find((one) => one.endpoint === endpoint)?.portsLeft);
+    assertWorst(portsLeft, left, Math.min);
+  }
+  assertWorst(
+    probes.pool?.pending,
+    values(({ pool }) => pool?.pending),
+    Math.max,
+  );
+  assertWorst(
+    probes.pool?.queued,
+    values(({ pool }) => pool?.queued),
+    Math.max,
+  );
+  assertWorst(
+    probes.node?.rssBytes,
+    values(({ node }) => node?.rssBytes),
+    Math.max,
+  );
+  if (probes.node !== null) assert.equal(probes.node.cpuUs, sumOf(values(({ node }) => node?.cpuUs)));
+  assert.deepEqual(probes.metrics, all.findLast(({ metrics }) => metrics !== null)?.metrics ?? null);
+  assertLoop(run);
+}
+
+/** @param {RunFile} run */
+function assertLoop(run) {
+  const rows = rowsOf(run, 'load').flatMap(({ probes: { loop }, startMs, endMs }) =>
+    loop === null ? [] : { loop, ms: endMs - startMs },
+  );
+  const loop = run.probes?.loop ?? null;
+  if (loop === null) return assert.equal(rows.length, 0);
+  for (const { utilization } of [loop, ...rows.map((row) => row.loop)])
+    assert.ok(utilization >= 0 && utilization <= 1, `utilization ${utilization}`);
+  for (const name of /** @type {const} */ (['delayP99Us', 'delayMaxUs']))
+    assertWorst(
+      loop[name],
+      rows.map((row) => row.loop[name]),
+      Math.max,
+    );
+  assert.equal(loop.gcUs, sumOf(rows.map((row) => row.loop.gcUs)));
+  // Where an interval has no reading, those beside it stand for it.
+  if (rows.length !== rowsOf(run, 'load').length) return;
+  const ms = sumOf(rows.map((row) => row.ms));
+  if (ms === 0) return;
+  for (const name of /** @type {const} */ (['utilization', 'delayMeanUs']))
+    assertNear(loop[name], sumOf(rows.map((row) => row.loop[name] * row.ms)) / ms, 1e-6);
+}
+
+/** @param {number | undefined} said undefined where there is no reading @param {number[]} values @param {(...values: number[]) => number} worst */
+function assertWorst(said, values, worst) {
+  assert.equal(said, values.length === 0 ? undefined : worst(...values));
+}
+
+/** @param {Record<string, unknown>} object */
+function namesOfNulls(object) {
+  return Object.keys(object).filter((name) => object[name] === null);
 }
 
 /** @param {RunFile} run */
@@ -180,7 +363,7 @@ function assertAudit({ audit, counts, config, exitCode }) {
 /**
  * Every null has its reason in `unmeasured`, at its own pointer or at one above it, and every reason has a null; but
  * for those that say it themselves: options not given, figures of an empty distribution or of no blocks, the rate of
- * the drain, the code of what did not fail.
+ * the drain, the code of what did not fail, and what has a `why` beside it.
  * @param {RunFile} run
  */
 function assertNullsExplained(run) {
@@ -219,9 +402,18 @@ function escapeToken(name) {
 function explainsItself(run, pointer) {
   if (/^\/config\/[^/]+$/.test(pointer)) return true;
   if (/^\/audit\/resolutions\/\d+\/code$/.test(pointer)) return true;
-  const parent = valueAt(run, pointer.slice(0, pointer.lastIndexOf('/')));
-  if (pointer.endsWith('/tps')) return parent.phase === 'drain';
-  return /^\/(latency|intervals)\//.test(pointer) && parent.count === 0;
+  const cut = pointer.lastIndexOf('/');
+  const parent = valueAt(run, pointer.slice(0, cut));
+  if (pointer.endsWith('/tps')) return parent.phase === 'drain' || parent.startMs === parent.endMs;
+  if (/^(\/intervals\/\d+)?\/probes\/[^/]+(\/descriptors)?$/.test(pointer))
+    return isText(parent.why?.[pointer.slice(cut + 1)]);
+  if (/^\/thresholds\/\d+\/value$/.test(pointer)) return isText(parent.why) && parent.passed === false;
+  return /^\/(latency|lag|intervals|blocks)(\/|$)/.test(pointer) && parent.count === 0;
+}
+
+/** @param {unknown} value */
+function isText(value) {
+  return typeof value === 'string' && value.length > 0;
 }
 
 /** @param {any} json @param {string} pointer @returns {any} */

@@ -20,6 +20,7 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
   return Object.freeze({
     ...{ position: 0, walletIndex: 0, nonce: 0, hash: `0x${'ab'.repeat(32)}`, outcome: 'verified', code: null },
     intendedAtUs: startUs,
+    startedAtUs: startUs,
     sentAtUs: startUs + 100,
     acceptedAtUs: startUs + 300,
     includedAtUs: startUs + 600,
@@ -31,11 +32,23 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
 
 /** @param {Partial<import('../../src/metrics/intervals.js').IntervalRow>} [given] @returns {import('../../src/metrics/intervals.js').IntervalRow} */
 export function rowOf(given = {}) {
-  const recorder = new Recorder([0], 0);
-  const { counts, failures, latency } = recorder.rotate(1000);
+  const { counts, failures, latency, lag } = new Recorder([0], 0).intervals.rotate(1000);
   return {
-    ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0, latency: latency.toJSON() },
-    ...{ blocks: noBlocks(), probes: { self: { cpuUs: 0, rssBytes: 0 } } },
+    ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0 },
+    ...{ latency: latency.toJSON(), lag: lag.toJSON() },
+    ...{ blocks: noBlocks(), probes: readingsOf() },
+    ...given,
+  };
+}
+
+/** What the probes read, with nothing but this process to watch. @param {Partial<import('../../src/metrics/readings.js').Readings>} [given] @returns {import('../../src/metrics/readings.js').Readings} */
+export function readingsOf(given = {}) {
+  return {
+    self: { cpuUs: 0, rssBytes: 0 },
+    loop: { utilization: 0, delayMeanUs: 0, delayP99Us: 0, delayMaxUs: 0, gcUs: 0 },
+    connections: { opened: 0, reused: 0 },
+    ...{ sockets: null, pool: null, node: null, metrics: null },
+    why: { sockets: 'not asked', pool: 'not asked', node: 'not asked', metrics: 'not asked' },
     ...given,
   };
 }
@@ -106,23 +119,36 @@ export function exactAudit() {
 export function runFileOf(given = {}) {
   const recorder = given.recorder ?? runRecorder();
   const blocks = noBlocks();
-  addBlock(blocks, { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000 });
-  const { counts, failures, latency } = recorder.rotate(2_000_000);
+  addBlock(blocks, { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 });
+  const { counts, failures, latency, lag } = recorder.intervals.rotate(2_000_000);
   return buildRunFile({
     id: '00000000-0000-4000-8000-000000000000',
     startedAtMs: Date.UTC(2026, 0, 1),
     endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
     end: 'duration',
-    exitCode: 0,
+    exitCodes: [],
+    isOpenLoop: false,
+    thresholds: [],
+    warnings: [],
     config: { command: 'run', threads: 2 },
     environment: { stress: '0.0.0' },
     recorder,
-    intervals: [rowOf({ counts, failures, latency: latency.toJSON(), blocks, endMs: 2000, tps: 8.5 })],
+    intervals: [
+      rowOf({ counts, failures, latency: latency.toJSON(), lag: lag.toJSON(), blocks, endMs: 2000, tps: 8.5 }),
+    ],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},
     generator: {
       ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
-      ...{ readBackRetries: 0, retiredWallets: 0, inclusionResolutionMs: 10, failedPolls: 0 },
+      ...{
+        readBackRetries: 0,
+        retiredWallets: 0,
+        inclusionResolutionMs: 10,
+        headSource: 'poll',
+        failedPolls: 0,
+        arrivalSeed: null,
+        samplesDropped: 0,
+      },
       ...{ workers: 1, presigned: { used: 0, discarded: 0 } },
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },

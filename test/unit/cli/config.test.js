@@ -382,6 +382,58 @@ describe('readInvocation(): bad usage', () => {
   });
 });
 
+describe('readInvocation(): how operations are paced', () => {
+  /** @type {Array<[string, Record<string, unknown>]>} */
+  const good = [
+    ['-t 5', { ratePerSecond: null, stages: null, arrival: null, warmupMs: 0, inFlight: 1 }],
+    ['-t 5 --rate 0.5', { ratePerSecond: 0.5, durationMs: null }],
+    ['-t 5 --rate 500 --arrival poisson -d 5s', { ratePerSecond: 500, arrival: 'poisson', durationMs: 5000 }],
+    ['-t 5 --rate 500 --warmup 5s', { warmupMs: 5000 }],
+    ['-t 5 --warmup 250ms', { warmupMs: 250, ratePerSecond: null }],
+    ['-t 5 --in-flight 16', { inFlight: 16 }],
+    // Stages say how long the window is.
+    ['-t 5 --stages 0:10/1s,10/500ms', { durationMs: 1500 }],
+    ['-t 5 --stages 1:10/1s --warmup 1s', { durationMs: 1000, warmupMs: 1000 }],
+    ['-t 5 --stages 1/1s --arrival uniform', { arrival: 'uniform' }],
+  ];
+  for (const [line, expected] of good) {
+    it(line, async () => {
+      const config = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ ((await read(line)).config));
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(config[key], value, key);
+    });
+  }
+
+  it('stages end a job of CI as a duration does', async () => {
+    await read('-t 5 --stages 1/1s', { CI: 'true' });
+    assert.match((await refused('-t 5 --rate 5', { CI: 'true' })).message, /^CI is set and there is no --duration/);
+  });
+
+  /** @type {Array<[string, RegExp, NodeJS.ProcessEnv?]>} */
+  const bad = [
+    ['-t 5 --rate 5 --stages 5/1s', /^--rate and --stages exclude each other$/],
+    ['-t 5 --rate 5', /^--rate and --stages exclude each other$/, { STRESS_STAGES: '5/1s' }],
+    ['-t 5 --stages 5/1s -d 5s', /^--stages and --duration exclude each other: the stages say how long each takes$/],
+    ['-t 5 --arrival poisson', /^--arrival poisson needs a rate to arrive at: give --rate or --stages$/],
+    ['-t 5 --arrival uniform', /^--arrival uniform needs a rate/],
+    ['-t 5 --arrival random --rate 5', /^--arrival must be one of uniform, poisson, not "random"$/],
+    ['-t 5 --stages 0:5/1s --warmup 1s', /^a --warmup goes at the rate that the stages begin with, which is 0/],
+    ['-t 5 --rate 0', /^--rate must be more than 0, not "0"$/],
+    ['-t 5 --rate 5x', /^--rate must be operations per second/],
+    ['-t 5 --rate -5', /^--rate /],
+    ['-t 5 --stages 5', /^--stages must be stages such as /],
+    ['-t 5 --in-flight 0', /^--in-flight must be at least 1, not "0"$/],
+    ['-t 5 --in-flight 1.5', /^--in-flight must be a whole number/],
+    ['-t 5 --warmup 5', /^--warmup must be a duration/],
+  ];
+  for (const [line, message, env] of bad) {
+    it(`refuses ${line}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, async () => {
+      const error = await refused(line, env);
+      assert.ok(error instanceof UsageError, String(error));
+      assert.match(error.message, message);
+    });
+  }
+});
+
 describe('readInvocation(): secrets', () => {
   it('are redacted in what the run file states', async () => {
     const { config } = await read(['-t', '5', '--rpc', 'https://u:pass@h.org/v3/0123456789abcdef0123456789?k=1'], {

@@ -11,7 +11,9 @@ import {
   hdPath,
   listenAddress,
   oneOf,
+  rate,
   rowFile,
+  stages,
   wholeNumber,
 } from '../../../src/cli/values.js';
 import { caught } from '../../helpers/caught.js';
@@ -109,6 +111,76 @@ describeTable('duration(100)', duration(100), [
   ['soon', NO_DURATION],
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
+
+const NO_RATE = /^must be operations per second, such as 500 or 0\.5, not "/;
+describeTable('rate()', rate, [
+  ['500', 500],
+  ['0.5', 0.5],
+  ['333.3', 333.3],
+  ['1000000', 1_000_000],
+  ['0.0001', 0.0001],
+  ['007', 7],
+  ['0', /^must be more than 0, not "0"$/],
+  ['0.000', /^must be more than 0, not "0\.000"$/],
+  ['1000001', /^must be at most 1000000, not "1000001"$/],
+  ['1000000.1', /^must be at most 1000000/],
+  ['9'.repeat(400), /^must be at most 1000000/],
+  [`0.${'0'.repeat(400)}1`, /^must be more than 0/],
+  ['', NO_RATE],
+  [' ', NO_RATE],
+  ['-1', NO_RATE],
+  ['+1', NO_RATE],
+  ['.5', NO_RATE],
+  ['5.', NO_RATE],
+  ['1e3', NO_RATE],
+  ['1,000', NO_RATE],
+  ['500/s', NO_RATE],
+  ['100/30s', NO_RATE],
+  ['NaN', NO_RATE],
+  ['Infinity', NO_RATE],
+  ['5\n', NO_RATE],
+  ['５', NO_RATE],
+]);
+
+/** @param {number} fromPerSecond @param {number} toPerSecond @param {number} durationUs */
+const stage = (fromPerSecond, toPerSecond, durationUs) => ({ fromPerSecond, toPerSecond, durationUs });
+const NO_STAGE = /^must be stages such as 0:100\/30s,100\/5m \(FROM:TO\/TIME or RATE\/TIME\), and "/;
+describeTable('stages()', stages, [
+  ['100/30s', [stage(100, 100, 30e6)]],
+  ['0:100/30s', [stage(0, 100, 30e6)]],
+  ['100:0/30s', [stage(100, 0, 30e6)]],
+  ['0.5:1.5/1ms', [stage(0.5, 1.5, 1000)]],
+  [
+    '0:100/30s,100/5m,0/1h,100:0/500ms',
+    [stage(0, 100, 3e7), stage(100, 100, 3e8), stage(0, 0, 36e8), stage(100, 0, 5e5)],
+  ],
+  [' 1/1s , 2/2s ', [stage(1, 1, 1e6), stage(2, 2, 2e6)]],
+  ['1000000/1s', [stage(1e6, 1e6, 1e6)]],
+  ['1000001/1s', /^must have rates of at most 1000000, unlike "1000001\/1s"$/],
+  ['1:1000001/1s', /^must have rates of at most 1000000, unlike "1:1000001\/1s"$/],
+  ['1000001:1/1s', /^must have rates of at most 1000000/],
+  ['0/30s', /^must ask for something: "0\/30s" stays at a rate of 0$/],
+  ['0/30s,0:0/1s', /^must ask for something: /],
+  ['100/0s', /^has a stage "100\/0s" whose time must be at least 1ms, not "0s"$/],
+  ['100/30', /^has a stage "100\/30" whose time must be a duration with its unit/],
+  ['1/1s,100/-1s', /^has a stage "100\/-1s" whose time must be a duration/],
+  ['100/597h', /^has a stage "100\/597h" whose time must be at most 24 days/],
+  ['100/1m30s', /^has a stage "100\/1m30s" whose time must be a duration/],
+  ['', NO_STAGE],
+  [',', NO_STAGE],
+  ['100/30s,', NO_STAGE],
+  [',100/30s', NO_STAGE],
+  ['100', NO_STAGE],
+  ['100/', NO_STAGE],
+  ['/30s', NO_STAGE],
+  [':100/30s', NO_STAGE],
+  ['100:/30s', NO_STAGE],
+  ['1:2:3/30s', NO_STAGE],
+  ['-1/30s', NO_STAGE],
+  ['1e3/30s', NO_STAGE],
+  ['30s/100', NO_STAGE],
+  ['100;200/30s', NO_STAGE],
+]);
 
 const NO_AMOUNT = /^must be an amount such as 0\.5, 2ether or 1000wei \(ether without a unit\), not "/;
 describeTable("amount('ether')", amount('ether'), [

@@ -28,11 +28,14 @@ describe('Intervals: the borders of the window', () => {
   it('the start belongs to the window, the end too', () => {
     const intervals = intervalsOf();
     count(intervals, START - 1, START, END, END + 1);
-    assert.deepEqual([START, END, END + 1].map((us) => figures(intervals.rotate(us))), [
-      [LOAD, START, 1],
-      [START, END, 2],
-      [END, END + 1, 1],
-    ]);
+    assert.deepEqual(
+      [START, END, END + 1].map((us) => figures(intervals.rotate(us))),
+      [
+        [LOAD, START, 1],
+        [START, END, 2],
+        [END, END + 1, 1],
+      ],
+    );
   });
 
   it('both may be crossed before one interval is taken: what happened is in the right ones all the same', () => {
@@ -105,7 +108,15 @@ describe('Intervals: the borders of the window', () => {
 });
 
 describe('Intervals under a Recorder', () => {
-  const COUNTS = /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut', 'abandoned']);
+  const COUNTS = /** @type {const} */ ([
+    'scheduled',
+    'dropped',
+    'started',
+    'verified',
+    'failed',
+    'timedOut',
+    'abandoned',
+  ]);
 
   /** Operations by when they are due and how long they take, and reports in between. */
   const history = fc.record({
@@ -162,10 +173,17 @@ describe('Intervals under a Recorder', () => {
           lastUs = Math.max(lastUs, endedAtUs);
           const instants = { sentAtUs: startedAtUs, acceptedAtUs: startedAtUs, includedAtUs: endedAtUs, endedAtUs };
           const code = outcome === 'failed' ? 'reverted' : null;
-          const given = { ...instants, outcome: /** @type {Outcome} */ (outcome), code, intendedAtUs: dueUs, startedAtUs };
+          const given = {
+            ...instants,
+            outcome: /** @type {Outcome} */ (outcome),
+            code,
+            intendedAtUs: dueUs,
+            startedAtUs,
+          };
           events.push({ atUs: endedAtUs, order: 1, run: () => (recorder.add(sampleOf(given)), (live -= 1)) });
         }
-        for (const us of inTime) events.push({ atUs: us, order: 2, run: () => report(us < START ? 'warmup' : 'load', us) });
+        for (const us of inTime)
+          events.push({ atUs: us, order: 2, run: () => report(us < START ? 'warmup' : 'load', us) });
         if (endUs > START) events.push({ atUs: borderUs, order: 1.5, run: () => report('warmup', START) });
         events.push({
           atUs: endUs,
@@ -199,7 +217,14 @@ describe('Intervals under a Recorder', () => {
           assert.equal(sum, recorder.counts[name], name);
         }
         const load = rows.filter(({ phase }) => phase === 'load');
-        for (const name of /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut'])) {
+        for (const name of /** @type {const} */ ([
+          'scheduled',
+          'dropped',
+          'started',
+          'verified',
+          'failed',
+          'timedOut',
+        ])) {
           const sum = load.reduce((all, { interval }) => all + interval.counts[name], 0);
           assert.equal(sum, recorder.windowCounts[name], `${name} of the window`);
         }

@@ -5,11 +5,19 @@ import { Distribution } from '../../../src/metrics/distribution.js';
 import { createTextOutput } from '../../../src/output/text.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
+const EMPTY = new Distribution().toJSON();
+/** Of all intervals. */
+const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
+
 /** @param {Partial<import('../../../src/output/index.js').OutputOptions>} [given] */
 function textOutput(given = {}) {
   let text = '';
   const stream = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
-  const output = createTextOutput({ stream, verbose: false, explain: false, out: null, ...given });
+  const output = createTextOutput({
+    ...{ stream, verbose: false, explain: false, out: null, junit: null, samples: null, blocks: null, hlog: null },
+    ...{ prometheus: null, info: {} },
+    ...given,
+  });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
 }
 
@@ -36,10 +44,10 @@ describe('the text output: intervals', () => {
         tps: 246.8,
         latency: latencyOf([10_000, 20_000, 30_000, 1_500_000]),
       }),
-      { attempts: 1250, verified: 1234, runTps: 246.8 },
+      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES },
     );
     output.interval(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
-      ...{ attempts: 1250, verified: 1234, runTps: 123.4 },
+      ...{ attempts: 1250, verified: 1234, runTps: 123.4, stages: STAGES },
     });
     assert.equal(
       text(),
@@ -54,7 +62,7 @@ describe('the text output: intervals', () => {
 
   it('the header comes back every 20 lines', () => {
     const { output, lines } = textOutput();
-    for (let i = 0; i < 45; i += 1) output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0 });
+    for (let i = 0; i < 45; i += 1) output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0, stages: STAGES });
     const headers = lines().flatMap((line, i) => (line.includes('elapsed') ? [i] : []));
     assert.deepEqual(headers, [0, 21, 42]);
     assert.equal(lines().length, 48);
@@ -62,7 +70,7 @@ describe('the text output: intervals', () => {
 
   it('the drain has none: it is in the summary', () => {
     const { output, text } = textOutput();
-    output.interval(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null });
+    output.interval(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
     assert.equal(text(), '');
   });
 });

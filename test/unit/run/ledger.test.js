@@ -35,19 +35,26 @@ function ledgerOf(count = 1, first) {
 
 let lastHash = 0;
 
-/** An operation that did not verify, as repair() enters it. @param {Ledger} ledger @param {number} [position] @returns {Open} */
+/** An operation that did not verify, as the driver and repair() enter it. @param {Ledger} ledger @param {number} [position] @returns {Open} */
 function lose(ledger, position = 0) {
   const account = ledger.accounts[position];
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
-  const operation = {
-    account,
-    nonce: account.wallet.nonce,
-    hashes: [...(account.undecided?.operation.hashes ?? []), hash],
-  };
+  const operation = /** @type {import('../../../src/run/operation.js').Operation} */ ({ account, hashes: [hash] });
+  const { nonce, undecided } = account.take(operation);
+  operation.nonce = nonce;
+  operation.hashes.unshift(...(undecided?.operation.hashes ?? []));
+  const slot = account.slotOf(nonce) ?? assert.fail('it has no slot');
+  slot.standing = 'open';
   const { index } = account.wallet;
-  const sample = sampleOf({ position, walletIndex: index, nonce: operation.nonce, hash, outcome: 'timed_out' });
-  ledger.unresolved.set(position, { operation, sample });
-  return { operation, sample };
+  const sample = sampleOf({ position, walletIndex: index, nonce, hash, outcome: 'timed_out' });
+  const open = { operation, sample };
+  ledger.expect(open);
+  return open;
+}
+
+/** The operation that a wallet's next nonce had, when the node knew nothing of it. @param {import('../../../src/run/account.js').Account} account */
+function undecidedOf(account) {
+  return account.slots.find(({ undecided }) => undecided !== null)?.undecided ?? null;
 }
 
 /** @param {Fate} fate @returns {Decision} */
@@ -61,10 +68,12 @@ function settle(ledger, { operation, sample }, fate) {
 }
 
 /** What has been counted for the only wallet. @param {Ledger} ledger */
-function figures({ accounts: [{ executed, includedLate, reverted, wallet, undecided }], unresolved, foreign }) {
+function figures({ accounts: [account], unresolved, foreign }) {
+  const { executed, includedLate, reverted, wallet } = account;
+  const isUndecided = undecidedOf(account) !== null;
   return {
     ...{ executed, includedLate, reverted, nonces: wallet.nonce - START_NONCE },
-    ...{ isUndecided: undecided !== null, unresolved: unresolved.size, foreign: foreign.length },
+    ...{ isUndecided, unresolved: unresolved.size, foreign: foreign.length },
   };
 }
 
@@ -126,7 +135,7 @@ describe('Ledger.settle()', () => {
     for (let i = 0; i < 3; i += 1) settle(ledger, open, 'never_sent');
     assert.deepEqual(ledger.fates, { never_sent: 1 });
     assert.equal(ledger.resolutions.length, 1);
-    assert.equal(ledger.accounts[0].undecided?.operation, open.operation);
+    assert.equal(undecidedOf(ledger.accounts[0])?.operation, open.operation);
   });
 
   it('a later operation with the same nonce is another one, and knows the hashes of the earlier', () => {
@@ -137,7 +146,7 @@ describe('Ledger.settle()', () => {
     assert.equal(second.operation.nonce, first.operation.nonce);
     settle(ledger, second, 'never_sent');
     assert.deepEqual(ledger.fates, { never_sent: 2 });
-    assert.deepEqual(ledger.accounts[0].undecided?.operation.hashes, [first.sample.hash, second.sample.hash]);
+    assert.deepEqual(undecidedOf(ledger.accounts[0])?.operation.hashes, [first.sample.hash, second.sample.hash]);
     settle(ledger, second, 'included');
     assert.deepEqual(ledger.fates, { never_sent: 1, included: 1 });
     assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
@@ -173,7 +182,7 @@ describe('Ledger.settle()', () => {
         /** The last fate of each operation. @type {Map<Open['operation'], {position: number, fate: Fate}>} */
         const model = new Map();
         for (const { position, fate, isAgain } of list) {
-          const { undecided } = ledger.accounts[position];
+          const undecided = undecidedOf(ledger.accounts[position]);
           const open = isAgain && undecided !== null ? undecided : lose(ledger, position);
           settle(ledger, open, fate);
           model.set(open.operation, { position, fate });
@@ -189,7 +198,7 @@ describe('Ledger.settle()', () => {
           assert.equal(account.includedLate, times('included'));
           assert.equal(account.reverted, times('reverted'));
           assert.equal(account.wallet.nonce - START_NONCE, times('included') + times('reverted') + times('replaced'));
-          assert.equal(account.undecided !== null, mine.at(-1)?.fate === 'never_sent');
+          assert.equal(undecidedOf(account) !== null, mine.at(-1)?.fate === 'never_sent');
         }
         assert.equal(ledger.unresolved.size, 0);
         assert.equal(ledger.resolutions.length, model.size);
@@ -276,15 +285,15 @@ describe('Ledger.state() and adopt()', () => {
 
   it('what is open belongs to the wallets of the ledger that took it over', () => {
     const { whole, left, open } = adopted();
-    assert.deepEqual([...whole.unresolved.keys()], [1]);
-    const found = whole.unresolved.get(1);
+    assert.equal(whole.unresolved.size, 1);
+    const found = whole.expected(whole.accounts[1], START_NONCE);
     assert.equal(found?.operation.account, whole.accounts[1]);
     assert.deepEqual(found?.operation.hashes, open.operation.hashes);
     assert.deepEqual(found?.sample, open.sample);
-    const { undecided } = whole.accounts[0];
+    const undecided = undecidedOf(whole.accounts[0]);
     assert.equal(undecided?.operation.account, whole.accounts[0]);
-    assert.deepEqual(undecided?.operation.hashes, left.accounts[0].undecided?.operation.hashes);
-    assert.equal(whole.accounts[2].undecided, null);
+    assert.deepEqual(undecided?.operation.hashes, undecidedOf(left.accounts[0])?.operation.hashes);
+    assert.equal(undecidedOf(whole.accounts[2]), null);
   });
 
   it('whoever was accused in a part was told of there: it is not told again', () => {
@@ -295,11 +304,11 @@ describe('Ledger.state() and adopt()', () => {
 
   it('what arrived since is settled in the ledger that took it over, and counts once', () => {
     const { whole } = adopted();
-    const undecided = whole.accounts[0].undecided ?? assert.fail('it was never sent');
+    const undecided = undecidedOf(whole.accounts[0]) ?? assert.fail('it was never sent');
     settle(whole, undecided, 'never_sent');
     assert.equal(whole.fates.never_sent, 1);
     settle(whole, undecided, 'included');
-    settle(whole, whole.unresolved.get(1) ?? assert.fail('it is open'), 'included');
+    settle(whole, whole.expected(whole.accounts[1], START_NONCE) ?? assert.fail('it is open'), 'included');
     assert.deepEqual(whole.fates, { included: 3, never_sent: 0, reverted: 1, replaced: 1 });
     assert.deepEqual(
       whole.accounts.map(({ includedLate }) => includedLate),
@@ -315,7 +324,76 @@ describe('Ledger.state() and adopt()', () => {
     const { ledger: whole } = ledgerOf(2);
     const before = structuredClone(left.state());
     whole.adopt(structuredClone(left.state()), 0);
-    settle(whole, whole.accounts[0].undecided ?? assert.fail('it was never sent'), 'included');
+    settle(whole, undecidedOf(whole.accounts[0]) ?? assert.fail('it was never sent'), 'included');
     assert.deepEqual(left.state(), before);
+  });
+});
+
+describe('Ledger: several operations of one wallet', () => {
+  it('each is entered by its own nonce, in whatever order their fates are found', () => {
+    const { ledger } = ledgerOf();
+    const [account] = ledger.accounts;
+    const opens = [lose(ledger), lose(ledger), lose(ledger)];
+    assert.deepEqual(
+      opens.map(({ operation }) => operation.nonce - START_NONCE),
+      [0, 1, 2],
+    );
+    opens.forEach((open, i) => assert.equal(ledger.expected(account, START_NONCE + i), open));
+    assert.equal(ledger.expected(account, START_NONCE + 3), null);
+
+    settle(ledger, opens[2], 'included');
+    assert.deepEqual([account.executed, account.includedLate, account.wallet.nonce], [0, 1, START_NONCE]);
+    settle(ledger, opens[0], 'reverted');
+    assert.deepEqual([account.executed, account.reverted, account.wallet.nonce], [0, 1, START_NONCE + 1]);
+    assert.equal(ledger.unresolved.size, 1);
+    settle(ledger, opens[1], 'included');
+    assert.deepEqual([account.executed, account.includedLate, account.wallet.nonce], [2, 2, START_NONCE + 3]);
+    assert.deepEqual([account.slots, ledger.unresolved.size], [[], 0]);
+  });
+
+  it('one that was never sent leaves its nonce to the next, with its hashes; the later ones keep theirs', () => {
+    const { ledger } = ledgerOf();
+    const [account] = ledger.accounts;
+    const opens = [lose(ledger), lose(ledger)];
+    settle(ledger, opens[0], 'never_sent');
+    settle(ledger, opens[1], 'never_sent');
+    const again = lose(ledger);
+    assert.equal(again.operation.nonce, START_NONCE);
+    assert.deepEqual(again.operation.hashes, [opens[0].sample.hash, again.sample.hash]);
+    assert.equal(account.slotOf(START_NONCE + 1)?.undecided?.operation, opens[1].operation);
+    // The first one arrives after all, and what it was is settled by its successor.
+    settle(ledger, again, 'included');
+    assert.equal(account.nextNonce, START_NONCE + 1);
+    assert.deepEqual(ledger.fates, { never_sent: 2, included: 1 });
+  });
+
+  it('two wallets have the same nonces, and nothing else in common', () => {
+    const { ledger } = ledgerOf(2);
+    const opens = [lose(ledger, 0), lose(ledger, 1)];
+    assert.equal(ledger.unresolved.size, 2);
+    settle(ledger, opens[1], 'included');
+    assert.equal(ledger.expected(ledger.accounts[0], START_NONCE), opens[0]);
+    assert.equal(ledger.expected(ledger.accounts[1], START_NONCE), null);
+  });
+
+  it('what is known of each nonce comes along to another thread, and is settled there', () => {
+    const { ledger: part } = ledgerOf();
+    const opens = [lose(part), lose(part), lose(part), lose(part)];
+    settle(part, opens[1], 'included');
+    settle(part, opens[2], 'never_sent');
+    settle(part, opens[3], 'reverted');
+    const { ledger: whole } = ledgerOf(2, FIRST_INDEX - 1);
+    whole.adopt(structuredClone(part.state()), 1);
+    const [, account] = whole.accounts;
+    assert.deepEqual(
+      account.slots.map(({ standing }) => standing),
+      ['open', 'executed', 'vacant', 'spent'],
+    );
+    assert.equal(account.nextNonce, START_NONCE + 2);
+    settle(whole, whole.expected(account, START_NONCE) ?? assert.fail('it is open'), 'included');
+    assert.deepEqual([account.executed, account.wallet.nonce], [2, START_NONCE + 2]);
+    settle(whole, undecidedOf(account) ?? assert.fail('it was never sent'), 'included');
+    assert.deepEqual([account.executed, account.includedLate, account.reverted], [3, 3, 1]);
+    assert.deepEqual([account.wallet.nonce, account.slots], [START_NONCE + 4, []]);
   });
 });

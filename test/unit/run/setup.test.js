@@ -7,9 +7,10 @@ const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n });
 /** A gas costs 1 wei, so that a need is a number of gas. */
 const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
 
-/** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs */
-function need(chainId, blockSeconds, durationMs) {
-  return walletNeedWei({ durationMs, fundAmountWei: null }, GAS, FEES, { chainId, blockSeconds });
+/** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number}} [given] */
+function need(chainId, blockSeconds, durationMs, { warmupMs = 0, inFlight = 1 } = {}) {
+  const config = { warmupMs, durationMs, inFlight, fundAmountWei: null };
+  return walletNeedWei(config, GAS, FEES, { chainId, blockSeconds });
 }
 
 describe('walletNeedWei()', () => {
@@ -30,8 +31,14 @@ describe('walletNeedWei()', () => {
     assert.equal(need(4242, 12, null), 100n + 1000n * 10n);
   });
 
+  it('reckons with the warm-up, and with as many in a block as may be in flight', () => {
+    assert.equal(need(4242, 12, 60_000, { warmupMs: 60_000 }), 100n + 21n * 10n);
+    assert.equal(need(4242, 12, 60_000, { inFlight: 4 }), 100n + 4n * 11n * 10n);
+    assert.equal(need(4242, 12, null, { inFlight: 4 }), 100n + 4000n * 10n);
+  });
+
   it('is what --fund-amount says', () => {
-    const config = { durationMs: 20_000, fundAmountWei: 7n };
+    const config = { warmupMs: 0, durationMs: 20_000, inFlight: 1, fundAmountWei: 7n };
     assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);
   });
 });

@@ -1,0 +1,193 @@
+/** `--rate`, `--stages`, `--arrival`: operations are due at fixed instants, whatever becomes of them. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { createPacer } from '../../src/pacer/index.js';
+import { readJson, spawnStress } from '../helpers/cli.js';
+import { startKnownLatency } from '../helpers/known-latency.js';
+import { assertAgrees } from '../helpers/recompute.js';
+import { readRows } from '../helpers/rows.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+
+/** @type {string} */
+let url;
+before(async () => {
+  ({ url } = await startKnownLatency({ delayMs: 2 }));
+});
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {string[]} args
+ * @param {{during?: (stress: import('../helpers/cli.js').StressProcess) => Promise<void>, exit?: number}} [options]
+ */
+async function load(t, args, { during, exit = 0 } = {}) {
+  const folder = temporaryFolder(t);
+  const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
+  const stress = spawnStress([
+    ...['--rpc', url, '--workload', 'rpc', '--method', 'eth_blockNumber', '--interval', '500ms'],
+    ...['--out', out, '--samples', samples, ...args],
+  ]);
+  await during?.(stress);
+  const { code, stderr } = await stress.done;
+  assert.equal(code, exit, stderr);
+  const run = /** @type {RunFile} */ (readJson(out));
+  const rows = readRows(samples).sort((a, b) => a.intended_at_us - b.intended_at_us);
+  assertRunFile(run);
+  if (run.window.durationMs > 0) assertAgrees(run, rows);
+  const { counts } = run;
+  assert.equal(counts.scheduled, counts.dropped + rows.length);
+  return { run, due: rows.map((row) => /** @type {number} */ (row.intended_at_us)) };
+}
+
+/**
+ * Every operation that was begun was due at an instant of the schedule, each at one of its own.
+ * @param {number[]} due ascending
+ * @param {Set<number>} schedule
+ */
+function assertOnSchedule(due, schedule) {
+  const off = due.filter((atUs) => !schedule.has(atUs));
+  assert.deepEqual(
+    off.slice(0, 5),
+    [],
+    `${off.length} of ${due.length} operations were due at no instant of the schedule`,
+  );
+  assert.equal(new Set(due).size, due.length, 'two operations were due at one instant');
+}
+
+/** @param {number} count @param {(ordinal: number) => number} dueUs @returns {Set<number>} */
+function scheduleOf(count, dueUs) {
+  return new Set(Array.from({ length: count }, (_, ordinal) => dueUs(ordinal)));
+}
+
+/** Every 2 ms, from the start of the load. @param {number} count */
+const every2ms = (count) => scheduleOf(count, (ordinal) => 2000 * ordinal);
+
+const FIXED = ['--rate', '500', '-t', '100'];
+
+describe('operations are due at fixed instants', { concurrency: 3 }, () => {
+  test('--rate 500 for 6 s: 3,000 of them', async (t) => {
+    const { run, due } = await load(t, [...FIXED, '-d', '6s']);
+    assert.equal(run.counts.scheduled, 3000);
+    assert.equal(run.window.counts.scheduled, 3000);
+    assert.equal(run.window.durationMs, 6000);
+    assert.equal(run.rates.askedPerSecond, 500);
+    assertOnSchedule(due, every2ms(3000));
+  });
+
+  test('--warmup 1s: its operations are not in the window, which has all of its own', async (t) => {
+    const { run, due } = await load(t, [...FIXED, '--warmup', '1s', '-d', '6s']);
+    assert.equal(run.counts.scheduled, 3500);
+    assert.equal(run.window.counts.scheduled, 3000);
+    assert.equal(run.window.durationMs, 6000);
+    assertOnSchedule(due, every2ms(3500));
+    const warmup = run.intervals.filter(({ phase }) => phase === 'warmup');
+    assert.deepEqual([warmup[0].startMs, warmup.at(-1)?.endMs], [0, 1000]);
+    assert.equal(
+      warmup.reduce((sum, { counts }) => sum + counts.scheduled, 0),
+      500,
+    );
+  });
+
+  for (const workers of ['2', '3']) {
+    test(`--workers ${workers}: they share one schedule`, async (t) => {
+      const { run, due } = await load(t, [...FIXED, '--workers', workers, '--warmup', '500ms', '-d', '3s']);
+      assert.equal(run.counts.scheduled, 1750);
+      assert.equal(run.window.counts.scheduled, 1500);
+      assertOnSchedule(due, every2ms(1750));
+    });
+  }
+
+  test('--stages 0:200/2s,200/2s: what the area under the rate is', async (t) => {
+    const { run, due } = await load(t, ['--stages', '0:200/2s,200/2s', '-t', '100']);
+    assert.equal(run.counts.scheduled, 600);
+    assert.equal(run.window.counts.scheduled, 600);
+    assert.equal(run.window.durationMs, 4000);
+    // 100 per second more in each second: n are owed after the root of n / 50.
+    const dueUs = (/** @type {number} */ n) => Math.round(1e6 * (n < 200 ? Math.sqrt(n / 50) : 2 + (n - 200) / 200));
+    assertOnSchedule(due, scheduleOf(600, dueUs));
+  });
+
+  test('--arrival poisson: independent of each other, and known from the seed', async (t) => {
+    const { run, due } = await load(t, ['--rate', '500', '-t', '500', '-d', '6s', '--arrival', 'poisson']);
+    const { arrivalSeed } = run.generator;
+    assert.ok(Number.isInteger(arrivalSeed), `${arrivalSeed}`);
+    const instants = poisson(500, 6e6, Number(arrivalSeed));
+    assert.equal(run.counts.scheduled, instants.length);
+    assert.ok(Math.abs(instants.length - 3000) < 5 * Math.sqrt(3000), `${instants.length} scheduled`);
+    const known = new Set(instants);
+    assert.deepEqual(
+      due.filter((atUs) => !known.has(atUs)),
+      [],
+    );
+    // Of 300 bins with a Poisson distribution the index of dispersion is 1, with a standard deviation of 0.08.
+    const index = dispersion(instants, 20_000, 300);
+    assert.ok(index > 0.6 && index < 1.4, `index of dispersion ${index}`);
+    // Of operations that follow each other evenly it is next to nothing.
+    assert.ok(dispersion([...every2ms(3000)], 20_000, 300) < 0.01);
+  });
+
+  test('--arrival poisson of two workers: one schedule, in which no instant is taken twice', async (t) => {
+    const args = ['--rate', '500', '-t', '500', '-d', '2s', '--arrival', 'poisson', '--workers', '2'];
+    const { run, due } = await load(t, args);
+    const instants = poisson(500, 2e6, Number(run.generator.arrivalSeed));
+    assert.equal(run.counts.scheduled, instants.length);
+    if (run.counts.dropped === 0) assert.deepEqual(due, instants);
+  });
+
+  for (const more of [[], ['--workers', '2']]) {
+    test(`Ctrl-C in the middle ${more.join(' ')}: what was due until then`, async (t) => {
+      const { run, due } = await load(t, [...FIXED, ...more], {
+        exit: 130,
+        during: async (stress) => {
+          await stress.waitFor(/^ +[1-9]\.\d s/m);
+          stress.child.kill('SIGINT');
+        },
+      });
+      assert.equal(run.end, 'interrupted');
+      const { durationMs, counts } = run.window;
+      assert.ok(durationMs >= 1000, `${durationMs} ms`);
+      // The first one is due at once. Workers hear of the end one after the other.
+      const owed = Math.ceil(durationMs / 2);
+      if (more.length === 0) assert.equal(counts.scheduled, owed);
+      else assert.ok(counts.scheduled <= owed, `${counts.scheduled} of ${owed}`);
+      assert.ok(counts.scheduled >= 0.9 * owed, `${counts.scheduled} of ${owed}`);
+      assert.equal(run.counts.scheduled, counts.scheduled);
+      assertOnSchedule(due, every2ms(owed));
+    });
+  }
+
+  test('Ctrl-C in the warm-up: no window, and the run ends in order', async (t) => {
+    const { run } = await load(t, [...FIXED, '--warmup', '30s', '-d', '30s'], {
+      exit: 130,
+      during: async (stress) => {
+        await stress.waitFor(/^ +\d\.\d s/m);
+        stress.child.kill('SIGINT');
+      },
+    });
+    assert.equal(run.window.durationMs, 0);
+    assert.equal(run.window.counts.scheduled, 0);
+    assert.ok(run.counts.scheduled >= 250);
+    assert.equal(run.counts.started, run.counts.verified + run.counts.abandoned);
+    assert.equal(run.verdict, null);
+  });
+});
+
+/** The instants of a schedule by chance. @param {number} perSecond @param {number} durationUs @param {number} seed */
+function poisson(perSecond, durationUs, seed) {
+  const stages = [{ fromPerSecond: perSecond, toPerSecond: perSecond, durationUs }];
+  const { dueUs } = createPacer({ stages, arrival: 'poisson', seed });
+  const instants = [];
+  for (let atUs = dueUs(0); atUs < durationUs; atUs = dueUs(instants.length)) instants.push(atUs);
+  return instants;
+}
+
+/** Variance of the counts of bins, over their mean. @param {number[]} instants @param {number} binUs @param {number} bins */
+function dispersion(instants, binUs, bins) {
+  const counts = Array(bins).fill(0);
+  for (const atUs of instants) counts[Math.floor(atUs / binUs)] += 1;
+  const mean = instants.length / bins;
+  return counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / (bins - 1) / mean;
+}

@@ -1,0 +1,189 @@
+/** Several operations of one wallet in flight, and operations at a rate: all of it is audited on a real chain. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { startAnvil, startMiner } from '../helpers/anvil.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { serve } from '../helpers/endpoint.js';
+import { schemaErrors } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const WALLETS = 5;
+const IN_FLIGHT = 4;
+
+/** A chain with a block for each transaction, and one with a block a second. @type {Record<string, import('../helpers/anvil.js').Anvil>} */
+const chains = {};
+
+/** @type {ReturnType<typeof startMiner>} */
+let nudge;
+
+before(async () => {
+  [chains.automine, chains.paced] = await Promise.all([
+    startAnvil({ args: ['--accounts', '150'] }),
+    startAnvil({ args: ['--accounts', '150', '--block-time', '1'] }),
+  ]);
+  // anvil does not always notice that what it has queued can be mined now: without another block it never is.
+  nudge = startMiner(chains.automine, 500);
+});
+
+after(() => nudge.pause());
+
+let nextIndex = 10;
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {string} rpc
+ * @param {string[]} more
+ */
+async function pipelined(t, rpc, more) {
+  const out = join(temporaryFolder(t), 'run.json');
+  const offset = String((nextIndex += WALLETS));
+  const args = ['--rpc', rpc, '-t', String(WALLETS), '-o', offset, '--in-flight', String(IN_FLIGHT), '--out', out];
+  const result = await runStress([...args, '--interval', '500ms', '--drain-timeout', '10s', ...more]);
+  if (![0, 80].includes(result.code ?? -1)) assert.fail(`exit ${result.code}\n${result.stdout}\n${result.stderr}`);
+  return { ...result, run: readJson(out) };
+}
+
+/** What holds for all of them. @param {any} run */
+function assertSound(run) {
+  const { counts, intervals, audit, lag } = run;
+  assert.deepEqual(schemaErrors(run), []);
+  assert.equal(audit.exact, true, JSON.stringify(audit));
+  assert.equal(audit.effectsOnChain, String(counts.verified + audit.includedLate));
+  assert.equal(counts.scheduled, counts.dropped + counts.started);
+  assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
+  let flying = 0;
+  for (const row of intervals) {
+    const { started, verified, failed, timedOut, abandoned } = row.counts;
+    flying += started - verified - failed - timedOut - abandoned;
+    assert.equal(row.inFlight, flying, 'in flight, counted and computed');
+    assert.ok(row.inFlight <= WALLETS * IN_FLIGHT);
+    assert.equal(row.lag.count, started);
+  }
+  for (const name of Object.keys(counts)) {
+    const sum = intervals.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row.counts[name], 0);
+    assert.equal(sum, counts[name], name);
+  }
+  assert.equal(lag.count, run.window.counts.started);
+}
+
+for (const [name, workers] of /** @type {const} */ ([
+  ['automine', '1'],
+  ['automine', '2'],
+  ['paced', '1'],
+  ['paced', '2'],
+])) {
+  describe(`${name}, workers ${workers}`, () => {
+    test('closed loop: each wallet has four in flight, and all that they did is on the chain', async (t) => {
+      const { run } = await pipelined(t, chains[name].url, ['-d', '4s', '--workers', workers]);
+      assertSound(run);
+      assert.deepEqual(run.failures, {});
+      assert.equal(run.counts.verified, run.counts.started);
+      assert.equal(run.counts.dropped, 0);
+      if (name === 'paced') {
+        const { transactions, count } = run.blocks;
+        assert.ok(
+          transactions / count > WALLETS,
+          `${transactions} transactions in ${count} blocks: one for each wallet`,
+        );
+      }
+    });
+
+    test('at a rate: exactly what was asked for is scheduled', async (t) => {
+      // Four for each of five wallets suffice for a second: a block is waited for no longer than that, and a little.
+      const rate = name === 'paced' ? 10 : 20;
+      const { run } = await pipelined(t, chains[name].url, [
+        ...['-d', '4s', '--workers', workers, '--rate', String(rate), '--warmup', '1s'],
+      ]);
+      assertSound(run);
+      assert.deepEqual(run.failures, {});
+      assert.equal(run.window.counts.scheduled, 4 * rate);
+      assert.equal(run.counts.scheduled, 5 * rate);
+      assert.equal(run.counts.dropped, 0);
+      assert.equal(run.rates.askedPerSecond, rate);
+      assert.equal(run.window.durationMs, 4000);
+    });
+  });
+}
+
+test('a rate beyond what may be in flight: the rest is dropped, and the schedule is kept', async (t) => {
+  const { run } = await pipelined(t, chains.paced.url, ['-d', '4s', '--rate', '200']);
+  assertSound(run);
+  assert.equal(run.window.counts.scheduled, 800);
+  assert.ok(run.counts.dropped > 600, String(run.counts.dropped));
+  assert.ok(run.counts.started >= 40 && run.counts.started <= 120, String(run.counts.started));
+});
+
+test('random arrivals over two threads, by stages: the audit is exact', async (t) => {
+  const { run } = await pipelined(t, chains.automine.url, [
+    ...['--stages', '0:40/2s,40/1s,40:0/1s', '--arrival', 'poisson', '--workers', '2'],
+  ]);
+  assertSound(run);
+  // 100 on average: five standard deviations.
+  assert.ok(Math.abs(run.window.counts.scheduled - 100) < 50, String(run.window.counts.scheduled));
+  assert.equal(run.window.durationMs, 4000);
+});
+
+describe('submissions that get lost', () => {
+  /**
+   * Before a chain: what becomes of submissions of the load, by their number. The deployments are the first five.
+   * @param {import('../helpers/anvil.js').Anvil} chain
+   * @param {(number: number) => 'pass' | 'lose' | 'hide'} faultOf lose: it never arrives; hide: its answer does not
+   */
+  async function faulty(chain, faultOf) {
+    let sent = 0;
+    const faults = { lose: 0, hide: 0 };
+    const { url } = await serve(async (body) => {
+      const isLoad = body.includes('eth_sendRawTransaction') && (sent += 1) > WALLETS;
+      const fault = isLoad ? faultOf(sent - WALLETS) : 'pass';
+      if (fault !== 'pass') faults[fault] += 1;
+      if (fault === 'lose') throw new Error('it hangs up');
+      const response = await fetch(chain.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      const text = await response.text();
+      if (fault === 'hide') throw new Error('it hangs up');
+      return { body: text };
+    });
+    return { url, faults };
+  }
+
+  for (const [what, workers, faultOf] of /** @type {const} */ ([
+    ['never arrive', '1', (/** @type {number} */ n) => (n <= 40 && n % 6 === 2 ? 'lose' : 'pass')],
+    ['arrive, but their answers do not', '1', (/** @type {number} */ n) => (n <= 40 && n % 6 === 2 ? 'hide' : 'pass')],
+    [
+      'do either, over two threads',
+      '2',
+      (/** @type {number} */ n) => (n <= 40 && n % 5 === 2 ? (n % 2 === 0 ? 'lose' : 'hide') : 'pass'),
+    ],
+  ])) {
+    for (const name of ['paced', 'automine']) {
+      test(`that ${what} (${name}): the gaps are filled, the run goes on, the audit is exact`, async (t) => {
+        const { url, faults } = await faulty(chains[name], faultOf);
+        const { code, run, stderr } = await pipelined(t, url, [
+          ...['-d', '8s', '--workers', workers, '--request-timeout', '1s', '--tx-timeout', '8s'],
+        ]);
+        assert.equal(code, 0, stderr);
+        assert.ok(faults.lose + faults.hide >= 6, 'the fault happened');
+        assertSound(run);
+        assert.ok(
+          run.counts.failed >= 6 && run.counts.failed <= faults.lose + faults.hide,
+          JSON.stringify(run.failures),
+        );
+        assert.deepEqual(
+          Object.keys(run.failures).filter((key) => !key.startsWith('transport_')),
+          [],
+        );
+        assert.equal(run.counts.timedOut, 0, 'nothing waits for a nonce that nobody sends');
+        assert.equal(run.audit.neverSent, faults.lose);
+        assert.equal(run.audit.includedLate, faults.hide);
+        assert.equal(run.generator.retiredWallets, 0);
+        // All wallets work to the end: in the last second before it something is verified.
+        const last = run.intervals.filter((/** @type {any} */ { phase }) => phase === 'load').slice(-3);
+        assert.ok(last.some((/** @type {any} */ { counts }) => counts.verified >= WALLETS));
+      });
+    }
+  }
+});

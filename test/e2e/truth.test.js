@@ -1,0 +1,374 @@
+/** What a run reports is true: held against a server whose latencies are known, and against the samples of the run. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { startKnownLatency, waitMs, waitedForCpuMs } from '../helpers/known-latency.js';
+import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
+import { readRows } from '../helpers/rows.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/**
+ * @typedef {import('../helpers/run-file.js').RunFile} RunFile
+ * @typedef {import('../helpers/recompute.js').Row} Row
+ * @typedef {import('../helpers/known-latency.js').Plan} Plan
+ * @typedef {import('../helpers/known-latency.js').Call} Call
+ */
+
+const PERCENTILES = /** @type {const} */ ([
+  ['p50Us', 50],
+  ['p90Us', 90],
+  ['p99Us', 99],
+  ['p999Us', 99.9],
+]);
+
+/** What the program may add to a latency: it is well below where the machine is idle. */
+const TOLERANCE_US = 2000;
+const TOLERANCE = 0.01;
+/** A timer of the server may fire so much early. */
+const EARLY_US = 1500;
+
+/**
+ * One run of plain calls.
+ * @param {import('node:test').TestContext} t
+ * @param {Plan} plan
+ * @param {string[]} more arguments
+ * @param {{script?: string, during?: (stress: import('../helpers/cli.js').StressProcess) => Promise<void>}} [options]
+ */
+async function measure(t, plan, more, { script, during } = {}) {
+  const server = await startKnownLatency(plan);
+  const folder = temporaryFolder(t);
+  const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
+  const stress = spawnStress(
+    [
+      ...['--rpc', server.url, '--workload', 'rpc', '--method', 'eth_blockNumber', '--connections', '400'],
+      ...['--interval', '500ms', '--out', out, '--samples', samples, ...more],
+    ],
+    { script },
+  );
+  const watch = watchCpu([server.pid, stress.pid]);
+  try {
+    await during?.(stress);
+    const { code, stderr } = await stress.done;
+    assert.equal(code, 0, stderr);
+    const cpu = watch.stop();
+    const run = /** @type {RunFile} */ (readJson(out));
+    const rows = readRows(samples).sort((a, b) => a.intended_at_us - b.intended_at_us);
+    const calls = await server.calls();
+    assertRunFile(run);
+    assertAgrees(run, rows);
+    assert.equal(rows.length, calls.length, 'each operation is one call');
+    return { run, stderr, ...cpu, ...matched(run, rows, calls) };
+  } finally {
+    watch.stop();
+    await server.stop();
+  }
+}
+
+/** The share of the time that processes may wait for the CPU on a machine that counts as idle. */
+const IDLE = 0.02;
+const LOOK_EVERY_MS = 50;
+
+/** @param {number[]} pids that are waited for when they want to run, or not */
+function watchCpu(pids) {
+  const startMs = performance.now();
+  let waitedMs = 0;
+  const look = () => {
+    const sum = sumOf(pids.map(waitedForCpuMs));
+    waitedMs = Math.max(waitedMs, sum);
+  };
+  const timer = setInterval(look, LOOK_EVERY_MS);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      const waited = waitedMs / (performance.now() - startMs);
+      return { waited, isIdle: waited < IDLE };
+    },
+  };
+}
+
+/**
+ * Operations and calls, which are numbered in the order in which they were begun. Nothing is read before it is written,
+ * so that both sides can be seen on one clock: that of the samples, which begins with the load.
+ * @param {RunFile} run
+ * @param {Row[]} rows as they were due
+ * @param {Call[]} calls by id
+ */
+function matched(run, rows, calls) {
+  const mostUs = Math.min(...calls.map(({ arrivedUs }, i) => arrivedUs - rows[i].sent_at_us));
+  const leastUs = Math.max(...calls.map(({ answeredUs }, i) => answeredUs - rows[i].accepted_at_us));
+  assert.ok(leastUs <= mostUs + 2, `an answer was read ${leastUs - mostUs} us before it was written`);
+  // However busy the machine is, some are not held up: what all of them have in common is the program's.
+  assert.ok(mostUs - leastUs < TOLERANCE_US, `all exchanges took at least ${mostUs - leastUs} us too long`);
+  const queuedUs = Math.min(...rows.map((row) => row.sent_at_us - row.intended_at_us));
+  assert.ok(queuedUs < TOLERANCE_US, `all requests were at least ${queuedUs} us late`);
+  const zeroUs = mostUs;
+  const { fromUs, toUs } = windowOf(run);
+  const pairs = rows.map((row, i) => ({
+    ordinal: i,
+    intendedUs: /** @type {number} */ (row.intended_at_us),
+    arrivedUs: calls[i].arrivedUs - zeroUs,
+    answeredUs: calls[i].answeredUs - zeroUs,
+  }));
+  const inWindow = pairs.filter(({ intendedUs }) => intendedUs >= fromUs && intendedUs <= toUs);
+  return { inWindow, firstUs: pairs[0].arrivedUs };
+}
+
+/**
+ * The reported percentiles are those expected. Nothing makes a latency shorter, so that one bound always holds; how much
+ * longer it may be can be said of an idle machine only.
+ * @param {import('../../src/metrics/distribution.js').DistributionJson} reported
+ * @param {number[]} expectedUs
+ * @param {{what: string, isIdle: boolean, earlyUs?: number, lateUs?: number}} options
+ */
+function assertPercentiles(reported, expectedUs, { what, isIdle, earlyUs = 0, lateUs = 0 }) {
+  const sorted = [...expectedUs].sort((a, b) => a - b);
+  assert.equal(reported.count, sorted.length, `count of ${what}`);
+  for (const [key, percentile] of PERCENTILES) {
+    const expected = percentileOf(sorted, percentile);
+    const said = Number(reported[key]);
+    const words = `${key} of ${what}: ${said} us reported, ${Math.round(expected)} us true`;
+    assert.ok(said >= expected - earlyUs - Math.max(2, 0.001 * expected), words);
+    if (isIdle) assert.ok(said <= expected + Math.max(TOLERANCE_US, TOLERANCE * expected) + lateUs, words);
+  }
+}
+
+/** So often a comparison may fail on a machine that seemed idle: a moment is enough for the last percentile. */
+const FAILURES = 3;
+/** So often a machine that is busy is given another chance to be idle. */
+const BUSY = 2;
+
+/**
+ * A mistake of the program is there each time, what others do on this machine is not.
+ * @param {import('node:test').TestContext} t
+ * @param {() => ReturnType<typeof measure>} run
+ * @param {(measured: Awaited<ReturnType<typeof measure>>) => void} compare
+ */
+async function whenIdle(t, run, compare) {
+  for (let failures = 0, busy = 0; ;) {
+    const measured = await run();
+    try {
+      compare(measured);
+      if (measured.isIdle) return;
+      busy += 1;
+      t.diagnostic(`${percent(measured.waited)} waited for the CPU: nothing can be said of upper bounds`);
+      if (busy === BUSY) return;
+    } catch (error) {
+      failures += 1;
+      if (!measured.isIdle || failures === FAILURES) throw error;
+      t.diagnostic(
+        `${percent(measured.waited)} waited for the CPU; once more: ${/** @type {Error} */ (error).message}`,
+      );
+    }
+  }
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+describe('a known distribution is reported as it is', () => {
+  const bimodal = { delayMs: 5, slow: { everyNth: 8, delayMs: 80 } };
+  const load = ['--rate', '300', '-t', '1000', '-d', '2s'];
+  /** @type {Array<{name: string, plan: Plan, more: string[]}>} */
+  const table = [
+    { name: 'constant', plan: { delayMs: 20 }, more: load },
+    { name: 'bimodal', plan: bimodal, more: load },
+    { name: 'bimodal, over plain sockets', plan: bimodal, more: [...load, '--transport', 'tcp'] },
+    {
+      name: 'a stall of 0.6 s every 3 s',
+      plan: { delayMs: 5, stall: { atMs: 1200, everyMs: 3000, forMs: 600 } },
+      more: ['--rate', '200', '-t', '1000', '-d', '3s'],
+    },
+  ];
+  for (const { name, plan, more } of table) {
+    test(name, async (t) => {
+      await whenIdle(
+        t,
+        () => measure(t, plan, ['--warmup', '500ms', ...more]),
+        ({ run, inWindow, firstUs, isIdle }) => {
+          assert.equal(run.counts.failed, 0);
+          if (isIdle) assert.equal(run.counts.dropped, 0);
+          const { total, stages } = run.latency;
+          const byServer = inWindow.map(({ arrivedUs, answeredUs }) => answeredUs - arrivedUs);
+          assertPercentiles(stages.submit, byServer, { what: 'submit', isIdle });
+          const sinceDue = inWindow.map(({ intendedUs, answeredUs }) => answeredUs - intendedUs);
+          assertPercentiles(total, sinceDue, { what: 'total', isIdle, earlyUs: 5 });
+          const planned = inWindow.map(({ intendedUs, ordinal }) => {
+            return 1000 * waitMs(plan, (intendedUs - firstUs) / 1000, ordinal);
+          });
+          // One that is due just before a stall may arrive in it.
+          const lateUs = plan.stall === undefined ? 0 : 1e6 / 200;
+          assertPercentiles(total, planned, { what: 'total, by the plan', isIdle, earlyUs: EARLY_US, lateUs });
+        },
+      );
+    });
+  }
+});
+
+/** A stall of 2 s every 10 s, once in the run. */
+const STALL = Object.freeze({ delayMs: 5, stall: { atMs: 4000, everyMs: 10_000, forMs: 2000 } });
+const STALL_US = 2_000_000;
+const RATE = 100;
+
+describe('a stall of 2 s every 10 s', { concurrency: 3 }, () => {
+  test('an open loop shows it', async (t) => {
+    const args = ['--rate', `${RATE}`, '-t', '1000', '-d', '10s'];
+    const { run, inWindow, firstUs, isIdle } = await measure(t, STALL, args);
+    assert.deepEqual([run.window.counts.scheduled, run.window.counts.dropped], [10 * RATE, 0]);
+    const planned = inWindow.map(({ intendedUs }) => 1000 * waitMs(STALL, (intendedUs - firstUs) / 1000, 0));
+    // A fifth of the operations are due in the stall, and wait for what is left of it: 1.9 s at the 99th percentile.
+    const p99Us = percentileOf(
+      planned.sort((a, b) => a - b),
+      99,
+    );
+    assert.ok(p99Us >= 0.94 * STALL_US && p99Us <= 0.96 * STALL_US, `${p99Us} us by the plan`);
+    assertPercentiles(run.latency.total, planned, {
+      ...{ what: 'total, by the plan', earlyUs: EARLY_US, isIdle },
+      lateUs: STALL_US / 100,
+    });
+  });
+
+  test('a closed loop hides it: of the operations of two seconds one is measured', async (t) => {
+    const { run } = await measure(t, STALL, ['-t', '1', '-d', '10s']);
+    const { total } = run.latency;
+    assert.ok(Number(total.maxUs) >= 0.9 * STALL_US, 'it was there');
+    assert.ok(total.count > 100, `${total.count} operations`);
+    assert.ok(Number(total.p99Us) < STALL_US / 4, `p99 ${total.p99Us} us: a closed loop has shown the stall`);
+  });
+
+  test('an open loop with too few wallets says what it did not measure', async (t) => {
+    const wallets = 3;
+    const measured = await measure(t, STALL, ['--rate', `${RATE}`, '-t', `${wallets}`, '-d', '10s']);
+    const { run, inWindow, firstUs, stderr } = measured;
+    const { scheduled, dropped, started } = run.window.counts;
+    assert.deepEqual([scheduled, started], [10 * RATE, inWindow.length]);
+    const [fromUs, toUs] = [firstUs + 4e6, firstUs + 6e6];
+    const due = Array.from({ length: 10 * RATE }, (_, i) => (i * 1e6) / RATE).filter((us) => us > fromUs && us < toUs);
+    const stalled = inWindow.filter(({ arrivedUs }) => arrivedUs >= fromUs && arrivedUs < toUs - EARLY_US);
+    assert.ok(stalled.length <= wallets, `${stalled.length} of ${wallets} wallets were held up`);
+    assert.ok(dropped >= 0.9 * due.length, `${dropped} dropped of ${due.length} that were due in the stall`);
+    assert.ok(Number(run.latency.total.p99Us) < STALL_US / 2, 'the latencies of the others hide it');
+    assert.ok(Number(run.rates.achievedPerSecond) < 0.85 * RATE);
+    assert.match(stderr, /THE RATE WAS NOT HELD/);
+    assert.notEqual(run.verdict?.name, 'rate-bound');
+  });
+});
+
+test('a stall of the generator itself is in the latency and in the lag, and nothing is left out', async (t) => {
+  const [perSecond, seconds] = [200, 4];
+  const args = ['--rate', `${perSecond}`, '-t', '1000', '-d', `${seconds}s`];
+  let stoppedUs = 0;
+  /** @param {import('../helpers/cli.js').StressProcess} stress */
+  const during = async (stress) => {
+    await stress.waitFor(/^ +[1-9]\.\d s/m);
+    const atMs = performance.now();
+    stress.child.kill('SIGSTOP');
+    await sleep(1000);
+    stoppedUs = 1000 * (performance.now() - atMs);
+    stress.child.kill('SIGCONT');
+  };
+  await whenIdle(
+    t,
+    () => measure(t, { delayMs: 5 }, args, { during }),
+    ({ run, isIdle }) => {
+      const { latency, lag, window, counts } = run;
+      assert.deepEqual([counts.scheduled, window.counts.scheduled], [perSecond * seconds, perSecond * seconds]);
+      assert.equal(counts.dropped, 0, 'what is owed is begun at once');
+      assert.equal(window.durationMs, 1000 * seconds);
+      // Of all operations a quarter was due meanwhile; one that was due at a time into it waited for what was left.
+      for (const [name, shown] of Object.entries({ latency: latency.total, lag, queued: latency.stages.queued })) {
+        const said = [shown.maxUs, shown.p99Us, shown.p95Us, shown.p90Us].map(Number);
+        const least = [0.98, 0.94, 0.78, 0.58].map((part) => part * stoppedUs);
+        assert.ok(
+          said.every((us, i) => us >= least[i]),
+          `${name}: ${said.join(', ')} us, where it was stopped for ${stoppedUs}`,
+        );
+      }
+      assert.equal(run.verdict?.name, 'generator-bound');
+      if (!isIdle) return;
+      const { p95Us, p99Us } = latency.fromStart;
+      assert.ok(
+        Number(p95Us) < 0.3 * stoppedUs,
+        `p95 from the start is ${p95Us} us: it has shown what it cannot know of`,
+      );
+      assert.ok(
+        Number(p99Us) < 0.5 * stoppedUs,
+        `p99 from the start is ${p99Us} us: it has shown what it cannot know of`,
+      );
+    },
+  );
+});
+
+describe('samples, intervals and run file of an open loop say the same', { concurrency: 2 }, () => {
+  const plan = { delayMs: 30, slow: { everyNth: 7, delayMs: 120 }, failEveryNth: 25 };
+  const calls = ['--workload', 'rpc', '--method', 'eth_blockNumber', '--rate', '150', '-t', '6'];
+  /** @type {Array<{name: string, args: string[], plan: Plan | null}>} */
+  const table = [
+    { name: 'plain calls', plan, args: calls },
+    { name: 'plain calls by two workers', plan, args: [...calls, '--workers', '2'] },
+    { name: 'plain calls that arrive at random', plan, args: [...calls, '--arrival', 'poisson'] },
+    { name: 'transactions', plan: null, args: ['--rate', '60', '-t', '5'] },
+    { name: 'transactions by two workers', plan: null, args: ['--rate', '60', '-t', '6', '--workers', '2'] },
+  ];
+  for (const { name, plan: planned, args } of table) {
+    test(name, async (t) => {
+      const folder = temporaryFolder(t);
+      const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
+      const endpoint = planned === null ? [] : ['--rpc', (await startKnownLatency(planned)).url];
+      const more = ['--warmup', '500ms', '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
+      const { code, stderr } = await runStress([...endpoint, ...args, ...more]);
+      assert.equal(code, 0, stderr);
+      const run = /** @type {RunFile} */ (readJson(out));
+      const rows = readRows(samples);
+      assertRunFile(run);
+      assertAgrees(run, rows);
+      assertSumsAgree(run, rows);
+      assert.ok(run.window.counts.dropped > 0, 'some were dropped');
+      if (planned !== null) assert.ok(run.counts.failed > 0, 'some failed');
+    });
+  }
+});
+
+/** What is in the run file several times. @param {RunFile} run @param {Row[]} rows */
+function assertSumsAgree(run, rows) {
+  const { counts, window, latency, intervals } = run;
+  assert.equal(counts.scheduled, counts.started + counts.dropped);
+  assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
+  assert.equal(rows.length, counts.started);
+  const { fromUs, toUs } = windowOf(run);
+  const inWindow = rows.filter((row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs);
+  assert.equal(window.counts.scheduled, inWindow.length + window.counts.dropped);
+  const good = rows.filter(({ outcome }) => outcome === 'verified');
+  for (const row of good) {
+    const stages = Object.values(stagesUs(row));
+    assert.ok(stages.every((us) => us >= 0));
+    assert.equal(sumOf(stages), totalUs(row), 'the stages of a sample add up');
+    assert.ok(row.started_at_us >= row.intended_at_us && row.sent_at_us >= row.started_at_us, 'nothing is early');
+  }
+  assertDistribution(
+    latency.fromStart,
+    inWindow
+      .filter(({ outcome }) => outcome === 'verified' || outcome === 'timed_out')
+      .map((row) => row.ended_at_us - row.started_at_us),
+    'from start',
+  );
+  assert.equal(sumOf(intervals.map((row) => row.latency.sumUs)), sumOf(good.map(totalUs)), 'latency of all intervals');
+  assert.equal(
+    sumOf(intervals.map((row) => row.lag.sumUs)),
+    sumOf(rows.map((row) => row.started_at_us - row.intended_at_us)),
+    'lag of all intervals',
+  );
+  const achieved = inWindow.filter(({ outcome }) => outcome === 'verified').length;
+  const seconds = window.durationMs / 1000;
+  assert.ok(Math.abs(Number(run.rates.achievedPerSecond) * seconds - achieved) < 1e-6);
+  assert.ok(Math.abs(Number(run.rates.askedPerSecond) * seconds - window.counts.scheduled) < 1e-6);
+}
+
+/** @param {number[]} values */
+function sumOf(values) {
+  return values.reduce((sum, value) => sum + value, 0);
+}

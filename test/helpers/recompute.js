@@ -1,0 +1,135 @@
+/** The figures of a run worked out again from its samples, by sorting and adding: no histogram, nothing of the recorder. */
+import assert from 'node:assert/strict';
+
+/**
+ * @typedef {Record<string, any>} Row of --samples
+ * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
+ * @typedef {import('../../src/metrics/distribution.js').DistributionJson} DistributionJson
+ */
+
+/** A histogram of three significant digits is right to this. */
+const RESOLUTION = 1e-3;
+
+/**
+ * The run file says what the samples say.
+ * @param {RunFile} run
+ * @param {Row[]} rows all samples of the run
+ */
+export function assertAgrees(run, rows) {
+  const { fromUs, toUs } = windowOf(run);
+  const inside = (/** @type {number | null} */ atUs) => atUs !== null && atUs >= fromUs && atUs <= toUs;
+  const { counts, failures, latency, window } = run;
+  const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome);
+  const number = (/** @type {string} */ outcome) => ended(outcome).length;
+
+  assert.equal(rows.length, counts.started);
+  assert.deepEqual(
+    [number('verified'), number('failed'), number('timed_out'), number('abandoned')],
+    [counts.verified, counts.failed, counts.timedOut, counts.abandoned],
+  );
+  assert.deepEqual(countBy(ended('failed').map(({ code }) => code)), failures);
+
+  const within = (/** @type {Row[]} */ some, /** @type {string} */ column) =>
+    some.filter((row) => inside(row[column])).length;
+  assert.deepEqual(
+    {
+      started: within(rows, 'intended_at_us'),
+      accepted: within(rows, 'accepted_at_us'),
+      included: within(rows, 'included_at_us'),
+      verified: within(ended('verified'), 'ended_at_us'),
+      failed: within(ended('failed'), 'ended_at_us'),
+      timedOut: within(ended('timed_out'), 'ended_at_us'),
+    },
+    (({ started, accepted, included, verified, failed, timedOut }) => {
+      return { started, accepted, included, verified, failed, timedOut };
+    })(window.counts),
+  );
+  const { verified } = window.counts;
+  if (run.rates.verifiedPerSecond !== null)
+    assertNear(run.rates.verifiedPerSecond, verified / ((toUs - fromUs) / 1e6), 1e-9, 'TPS');
+
+  const due = rows.filter((row) => inside(row.intended_at_us));
+  const good = due.filter(({ outcome }) => outcome === 'verified');
+  const late = due.filter(({ outcome }) => outcome === 'timed_out');
+  assertDistribution(latency.total, [...good, ...late].map(totalUs), 'total');
+  assertDistribution(latency.timedOut, late.map(totalUs), 'timed out');
+  assertDistribution(
+    run.lag,
+    due.map((row) => row.started_at_us - row.intended_at_us),
+    'lag',
+  );
+  const stages = good.map(stagesUs);
+  for (const name of Object.keys(latency.stages)) {
+    const ofStage = stages.map((stage) => stage[/** @type {keyof typeof stage} */ (name)]);
+    assertDistribution(latency.stages[name], ofStage, name);
+  }
+}
+
+/** Of the run file, on the clock of the samples: from the first interval of the load to the last. @param {RunFile} run */
+export function windowOf({ intervals, window }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const fromUs = Math.round((load[0]?.startMs ?? 0) * 1000);
+  return { fromUs, toUs: fromUs + Math.round(window.durationMs * 1000) };
+}
+
+/** @param {Row} row */
+export function totalUs(row) {
+  return row.ended_at_us - row.intended_at_us;
+}
+
+/** @param {Row} row a verified one */
+export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_at_us, ended_at_us }) {
+  const sent = sent_at_us ?? intended_at_us;
+  const accepted = accepted_at_us ?? sent;
+  const included = included_at_us ?? accepted;
+  return {
+    ...{ queued: sent - intended_at_us, submit: accepted - sent },
+    ...{ inclusion: included - accepted, readBack: ended_at_us - included },
+  };
+}
+
+/**
+ * @param {DistributionJson} distribution
+ * @param {number[]} valuesUs
+ * @param {string} name
+ */
+export function assertDistribution(distribution, valuesUs, name) {
+  const sorted = [...valuesUs].sort((a, b) => a - b);
+  assert.equal(distribution.count, sorted.length, `count of ${name}`);
+  if (sorted.length === 0) return;
+  assert.equal(
+    distribution.sumUs,
+    sorted.reduce((sum, value) => sum + value, 0),
+    `sum of ${name}`,
+  );
+  assert.deepEqual([distribution.minUs, distribution.maxUs], [sorted[0], sorted.at(-1)], `extremes of ${name}`);
+  for (const [key, percentile] of /** @type {const} */ ([
+    ['p50Us', 50],
+    ['p75Us', 75],
+    ['p90Us', 90],
+    ['p95Us', 95],
+    ['p99Us', 99],
+    ['p999Us', 99.9],
+  ])) {
+    assertNear(Number(distribution[key]), percentileOf(sorted, percentile), RESOLUTION, `${key} of ${name}`);
+  }
+}
+
+/** By nearest rank. @param {number[]} sorted @param {number} percentile */
+export function percentileOf(sorted, percentile) {
+  return sorted[Math.max(0, Math.ceil((percentile * sorted.length) / 100 - 1e-9) - 1)];
+}
+
+/** @param {number} actual @param {number} expected @param {number} tolerance relative @param {string} what */
+export function assertNear(actual, expected, tolerance, what) {
+  const difference = Math.abs(actual - expected);
+  assert.ok(difference <= Math.max(1, Math.abs(expected)) * tolerance, `${what}: ${actual}, not ${expected}`);
+}
+
+/** @param {string[]} names */
+function countBy(names) {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
