@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { readJson, runStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** As many as the macOS of the seed had: 49152 to 65534. */
+/** As many as macOS has: 49152 to 65534. */
 export const PORTS = 16_383;
 const TIME_WAIT = '06';
 
