@@ -126,8 +126,14 @@ function latencyTable({ latency, rates }) {
 
 /** What was seen beside the load, a line each. @param {import('../metrics/summary.js').RunFile} run */
 function surroundings(run) {
-  const { blocks, probes } = run;
+  const { blocks, probes, generator } = run;
   const lines = [];
+  const { headSource, inclusionResolutionMs } = generator;
+  if (headSource === 'subscription') lines.push('  heads       pushed by the node');
+  else if (inclusionResolutionMs !== null)
+    lines.push(
+      `  heads       asked for every ${count(inclusionResolutionMs)} ms: inclusion is seen that much late at most`,
+    );
   const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
   if (seen > 0 && skewMinMs !== null && skewMaxMs !== null)
     lines.push(

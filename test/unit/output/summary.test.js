@@ -35,6 +35,7 @@ Summary: ran for its duration, window 2.0 s
     submit      2.0   2.0   2.0  2.0  2.0    2.0  2.0
     inclusion  83.0   3.0  83.0  153  163    163  163
     read-back   4.0   4.0   4.0  4.0  4.0    4.0  4.0
+  heads       asked for every 10 ms: inclusion is seen that much late at most
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
   verdict     node-bound: 92 % of the latency is waiting for a block, 0 in flight, the generator's
               event loop busy 0 % of the time (not checked: ports)

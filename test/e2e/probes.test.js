@@ -1,0 +1,129 @@
+/** What is read beside the load, of a real node process and of pages that are there, are not, or are something else. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { freePort, startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+before(async () => {
+  anvil = await startAnvil({ args: ['--block-time', '0.2'] });
+});
+after(() => anvil.stop());
+
+let nextIndex = 0;
+
+/** @param {import('node:test').TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
+function stress(t, more) {
+  const out = join(temporaryFolder(t), 'run.json');
+  const args = ['--rpc', anvil.url, '-t', '1', '-o', String(nextIndex++), '-d', '2s', '--interval', '500ms'];
+  return { args: [...args, '--out', out, ...more], readRun: () => readJson(out) };
+}
+
+/** @param {import('node:test').TestContext} t @param {string} type @param {() => string} page */
+async function servePage(t, type, page) {
+  const server = createServer((_request, response) => response.setHeader('content-type', type).end(page()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/metrics`;
+}
+
+/** @param {string} text @param {RegExp} pattern */
+const times = (text, pattern) => text.match(new RegExp(pattern, 'g'))?.length ?? 0;
+
+describe('probes', { concurrency: 3 }, () => {
+  test('a node by its pid, the series that were chosen of its page, and all that needs no option', async (t) => {
+    let scrapes = 0;
+    const url = await servePage(
+      t,
+      'text/plain',
+      () => `# TYPE blocks counter\nblocks{kind="mined"} ${++scrapes}\nx 1\n`,
+    );
+    const node = ['--node-pid', String(anvil.pid), '--node-metrics', url, '--node-series', 'blocks'];
+    const { args, readRun } = stress(t, node);
+    const { code, stdout, stderr } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    const run = readRun();
+    assertRunFile(run);
+    assert.deepEqual(run.warnings, []);
+    for (const { probes } of run.intervals) {
+      assert.ok(probes.node !== null && probes.node.rssBytes > 1e6 && probes.node.threads >= 1);
+      assert.ok(Number(probes.node?.descriptors) > 3);
+      assert.deepEqual(Object.keys(probes.metrics?.series ?? {}), ['blocks{kind="mined"}']);
+      assert.ok(probes.pool !== null && probes.pool.pending >= 0);
+      assert.ok(probes.loop !== null && probes.loop.utilization > 0 && probes.loop.utilization < 1);
+    }
+    assert.ok(scrapes >= run.intervals.length);
+    assert.match(stdout, /^ {2}node /m);
+  });
+
+  test('a page that is not there: said once, null in the file, and the run goes on', async (t) => {
+    const { args, readRun } = stress(t, ['--node-metrics', `http://user:s3cr3t@127.0.0.1:${await freePort()}/metrics`]);
+    const { code, stderr, stdout } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    const run = readRun();
+    assertRunFile(run);
+    assert.equal(times(stderr, /--node-metrics/), 1, stderr);
+    assert.equal(run.warnings.length, 1);
+    for (const { probes } of run.intervals) {
+      assert.equal(probes.metrics, null);
+      assert.match(probes.why.metrics, /refused/);
+    }
+    assert.ok(!(stderr + stdout + JSON.stringify(run)).includes('s3cr3t'));
+  });
+
+  for (const [what, type, page] of [
+    ['HTML', 'text/html', '<html><body>hello</body></html>'],
+    ['JSON', 'application/json', '{"status":"ok"}'],
+  ]) {
+    test(`a page of ${what} is none of Prometheus`, async (t) => {
+      const { args, readRun } = stress(t, ['--node-metrics', await servePage(t, type, () => page)]);
+      const { code, stderr } = await runStress(args);
+      assert.equal(code, 0, stderr);
+      assertRunFile(readRun());
+      assert.equal(times(stderr, /--node-metrics/), 1, stderr);
+      assert.equal(readRun().probes?.metrics, null);
+    });
+  }
+
+  test('a page that never answers does not hold the reports up', async (t) => {
+    const server = createServer(() => {});
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => (server.closeAllConnections(), server.close()));
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { args, readRun } = stress(t, ['--node-metrics', `http://127.0.0.1:${port}/`]);
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    assertRunFile(readRun());
+    assert.equal(readRun().intervals.filter(({ phase }) => phase === 'load').length, 4, 'one each 500 ms');
+    assert.equal(times(stderr, /--node-metrics/), 1, stderr);
+  });
+
+  test('a process that ends in mid-run: said once, null from then on', async (t) => {
+    const sleeper = spawn('sleep', ['30']);
+    t.after(() => sleeper.kill('SIGKILL'));
+    const { args, readRun } = stress(t, ['--node-pid', String(sleeper.pid)]);
+    const run = spawnStress(args);
+    await run.waitFor(/^ +0\.5 s/m);
+    sleeper.kill('SIGKILL');
+    const { code, stderr } = await run.done;
+    assert.equal(code, 0, stderr);
+    const { intervals, warnings } = readRun();
+    assertRunFile(readRun());
+    assert.notEqual(intervals[0].probes.node, null);
+    assert.equal(intervals.at(-1)?.probes.node, null);
+    assert.match(intervals.at(-1)?.probes.why.node ?? '', /process \d+ is gone/);
+    assert.equal(warnings.length, 1);
+    assert.equal(times(stderr, /is gone/), 1, stderr);
+  });
+});
