@@ -221,6 +221,12 @@ export function rowFile(text) {
 }
 
 /** @param {string} text */
+export function fileName(text) {
+  if (text === '-') throw new Error('must be a file: standard output is for --out');
+  return anyText(text);
+}
+
+/** @param {string} text */
 export function flag(text) {
   if (text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0') return false;

@@ -88,9 +88,9 @@ export class SharedBlocks {
     const known = this.#open.get(block.number);
     if (known === undefined) this.#open.set(block.number, { block, seen: 1 });
     else {
-      const { ours, skewMs } = known.block;
-      // It was seen when the first of them saw it.
-      known.block = { ...known.block, ours: ours + block.ours, skewMs: Math.min(skewMs, block.skewMs) };
+      // It was seen when the first of them saw it, whoever tells first.
+      const first = block.skewMs < known.block.skewMs ? block : known.block;
+      known.block = { ...first, ours: known.block.ours + block.ours };
       known.seen += 1;
     }
     // Threads see blocks in order: what is before one that all have seen, one that died had not.

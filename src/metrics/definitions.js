@@ -17,7 +17,7 @@ export const DEFINITIONS = Object.freeze({
     'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included; one that timed out counts with the time it was waited for; failed and abandoned ones do not count.',
   fromStart:
     'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
-  lag: 'From the moment an operation was due to the moment it was begun.',
+  lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
   stages:
     'Latency of verified operations in four parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back), inclusion (to the block seen), read-back (to the effect read back).',
   percentiles:

@@ -141,7 +141,14 @@ function rate(name, key, words) {
 
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
 function count(name, words, read, whole) {
-  return { name, unit: 'count', words, read, ...(whole === undefined ? {} : { whole }) };
+  // Nothing can be said of a window of no length, not even that nothing failed in it.
+  const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
+  return {
+    ...{ name, unit: 'count', words },
+    read: (run) => (hasNoWindow(run) ? null : read(run)),
+    why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
+    ...(whole === undefined ? {} : { whole }),
+  };
 }
 
 /** @param {string} code @returns {Figure} */

@@ -19,11 +19,16 @@ import { stagesUs, totalUs } from './sample.js';
  * @property {number} failed
  * @property {number} timedOut
  *
+ * @typedef {[Half, Half]} Halves latency of what was due in the first and in the second half of the window, as it was
+ *   planned; all in the first where its end was not known beforehand
+ * @typedef {{count: number, sumUs: number}} Half
+ *
  * @typedef {object} RecorderState a recorder as one thread hands it to another
  * @property {number} endUs of the window
  * @property {Counts} counts
  * @property {Record<string, number>} failures
  * @property {WindowCounts} windowCounts
+ * @property {Halves} halves
  * @property {Record<string, import('./distribution.js').DistributionJson>} latency all of the run's, by name
  * @property {Float64Array} startedBy by position
  * @property {Float64Array} endedBy by position
@@ -51,10 +56,16 @@ export class Recorder {
   };
   /** From due to verified. */
   total = new Distribution();
+  /** @type {Halves} */
+  halves = [
+    { count: 0, sumUs: 0 },
+    { count: 0, sumUs: 0 },
+  ];
+  #middleUs = Infinity;
   /** From begun to verified: what a measurement that leaves out its own lateness would see. */
   fromStart = new Distribution();
   timedOut = new Distribution();
-  /** From due to begun. */
+  /** From due to begun, or dropped. */
   lag = new Distribution();
   stages = {
     queued: new Distribution(),
@@ -86,6 +97,7 @@ export class Recorder {
   open(loadStartUs, startUs, endUs) {
     this.startUs = startUs;
     this.endUs = endUs;
+    this.#middleUs = (startUs + endUs) / 2;
     this.intervals = new Intervals(loadStartUs);
     this.intervals.setWindow(startUs, endUs);
   }
@@ -94,13 +106,19 @@ export class Recorder {
   start(position, dueUs, nowUs = dueUs) {
     this.#schedule('started', dueUs);
     this.startedBy[position] += 1;
-    this.intervals.at(dueUs).lag.record(nowUs - dueUs);
-    if (this.#inside(dueUs)) this.lag.record(nowUs - dueUs);
+    this.#late(dueUs, nowUs);
   }
 
-  /** An operation was due, and no wallet was idle. @param {number} dueUs */
-  drop(dueUs) {
+  /** An operation was due, and no wallet was idle. @param {number} dueUs @param {number} [nowUs] when that was seen */
+  drop(dueUs, nowUs = dueUs) {
     this.#schedule('dropped', dueUs);
+    this.#late(dueUs, nowUs);
+  }
+
+  /** @param {number} dueUs @param {number} nowUs */
+  #late(dueUs, nowUs) {
+    this.intervals.at(dueUs).lag.record(nowUs - dueUs);
+    if (this.#inside(dueUs)) this.lag.record(nowUs - dueUs);
   }
 
   /** @param {'started' | 'dropped'} key @param {number} dueUs */
@@ -146,6 +164,11 @@ export class Recorder {
     if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned')
       windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
     if (!this.#inside(sample.intendedAtUs)) return;
+    if (sample.outcome === 'timed_out' || sample.outcome === 'verified') {
+      const half = this.halves[sample.intendedAtUs < this.#middleUs ? 0 : 1];
+      half.count += 1;
+      half.sumUs += totalUs(sample);
+    }
     if (sample.outcome === 'timed_out') {
       this.total.record(totalUs(sample));
       this.timedOut.record(totalUs(sample));
@@ -189,11 +212,11 @@ export class Recorder {
 
   /** @returns {RecorderState} */
   state() {
-    const { endUs, counts, failures, windowCounts, startedBy, endedBy, verifiedBy } = this;
+    const { endUs, counts, failures, windowCounts, halves, startedBy, endedBy, verifiedBy } = this;
     const latency = Object.fromEntries(
       Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
     );
-    return { endUs, counts, failures, windowCounts, latency, startedBy, endedBy, verifiedBy };
+    return { endUs, counts, failures, windowCounts, halves, latency, startedBy, endedBy, verifiedBy };
   }
 
   /**
@@ -205,6 +228,7 @@ export class Recorder {
     addTo(this.counts, state.counts);
     addTo(this.failures, state.failures);
     addTo(this.windowCounts, state.windowCounts);
+    this.halves.forEach((half, i) => addTo(half, state.halves[i]));
     for (const [name, distribution] of Object.entries(this.#distributions())) {
       distribution.merge(Distribution.fromJSON(state.latency[name]));
     }

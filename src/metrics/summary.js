@@ -3,6 +3,7 @@ import { mergeBlocks, noBlocks } from './blocks.js';
 import { DEFINITIONS } from './definitions.js';
 import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
+import { rateNotHeld } from './pace.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -42,11 +43,23 @@ export function buildRunFile(parts) {
   const { unmeasured } = measured;
   return {
     ...measured,
+    warnings: warningsOf(measured),
     exitCode: worstExit([...parts.exitCodes, thresholdExit(thresholds)]),
     verdict,
     thresholds,
     unmeasured: verdict === null ? { ...unmeasured, '/verdict': NOT_JUDGED } : unmeasured,
   };
+}
+
+/** @param {MeasuredRun} run */
+function warningsOf(run) {
+  const { samplesDropped } = run.generator;
+  const words = rateNotHeld(run);
+  return [
+    ...run.warnings,
+    ...(words === null ? [] : [words]),
+    ...(samplesDropped === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
+  ];
 }
 
 /** Everything that was measured, before it is judged. @param {RunParts} parts */
@@ -90,6 +103,7 @@ function measuredRun(parts) {
       total: total.toJSON(),
       fromStart: recorder.fromStart.toJSON(),
       timedOut: timedOut.toJSON(),
+      halves: recorder.halves,
       stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
     },
     lag: recorder.lag.toJSON(),

@@ -1,4 +1,4 @@
-import { Distribution } from './distribution.js';
+import { backlog } from './pace.js';
 
 /**
  * What limited a run. An opinion with its reasons: the figures that it is made from are all in the run file.
@@ -29,11 +29,16 @@ const LATE_STARTS_US = 100_000;
 const ACHIEVED = 0.99;
 const DROPPED = 0.001;
 
-/** A node keeps up while the operations in flight are few beside those of the window, or wait no longer than before. */
-const VERIFIED_IN_WINDOW = 0.95;
-const GROWN = 1.5;
-/** With fewer, how long operations waited says more of where the blocks lay. */
-const ENOUGH_BLOCKS = 4;
+/** With so much of the latency spent before anything was sent, it is not the node's. */
+const QUEUED = 0.5;
+const QUEUED_US = 5000;
+
+/** Runs that ended because there was nobody left to ask. @type {Readonly<Record<string, string>>} */
+const GONE = Object.freeze({
+  chain_ended: 'the embedded chain ended in mid-run',
+  endpoint_lost: 'the endpoint stopped answering',
+  no_wallets: 'no wallet was left to work with',
+});
 
 /** In this order: what is short on our side explains everything behind it. @type {ReadonlyArray<[Verdict['name'], (run: MeasuredRun) => string | null]>} */
 const CHECKS = [
@@ -46,6 +51,8 @@ const CHECKS = [
 /** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
 export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
+  const gone = GONE[run.end];
+  if (gone !== undefined) return { name: 'node-bound', evidence: `${gone}: ${node(run)}` };
   for (const [name, evidenceOf] of CHECKS) {
     const evidence = evidenceOf(run);
     if (evidence !== null) return { name, evidence };
@@ -64,14 +71,21 @@ function ports({ failures, probes }) {
 }
 
 /** @param {MeasuredRun} run */
-function generator({ probes, rates, lag, generator: { workers } }) {
+function generator(run) {
+  const { probes, rates, lag, latency } = run;
+  const { workers } = run.generator;
   const loop = probes?.loop ?? null;
   if (loop !== null && loop.utilization >= BUSY)
     return `${theLoop(workers)} was busy ${percent(loop.utilization)} of the time`;
   if (loop !== null && loop.delayMeanUs >= LATE_TIMERS_US)
     return `timers of ${theLoop(workers)} fired ${ms(loop.delayMeanUs)} late on average: others had the CPU`;
   if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
-    return `1 % of the operations were begun ${ms(lag.p99Us)} or more after they were due, which is not the node's doing`;
+    return `1 % of the operations were begun, or dropped, ${ms(lag.p99Us)} or more after they were due, which is not the node's doing`;
+  const { queued } = latency.stages;
+  const allUs = Object.values(latency.stages).reduce((sum, { sumUs }) => sum + sumUs, 0);
+  const part = queued.sumUs / Math.max(1, allUs);
+  if (part >= QUEUED && (queued.meanUs ?? 0) >= QUEUED_US)
+    return `${percent(part)} of the latency is waiting in the generator, for ${loop === null ? '' : `${theLoop(workers)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
   return null;
 }
 
@@ -83,27 +97,6 @@ function rate(run) {
   if (achievedPerSecond < ACHIEVED * askedPerSecond || dropped > DROPPED * scheduled) return null;
   if (backlog(run) !== null) return null;
   return `${tenths(achievedPerSecond)} of ${tenths(askedPerSecond)} per second were achieved, ${whole(dropped)} dropped: a higher rate would tell what the node can do${unchecked(run)}`;
-}
-
-/**
- * With enough wallets a node that is too slow drops nothing: it answers later and later, and the drain hides it.
- * @param {MeasuredRun} run
- */
-function backlog({ window, intervals, blocks }) {
-  if (window.counts.verified >= VERIFIED_IN_WINDOW * window.counts.scheduled) return null;
-  if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const middle = Math.floor(load.length / 2);
-  const [firstUs, secondUs] = [load.slice(0, middle), load.slice(middle)].map(meanLatencyUs);
-  if (firstUs === null || secondUs === null || secondUs < GROWN * firstUs) return null;
-  return `latency grew from ${ms(firstUs)} in the first half of the window to ${ms(secondUs)} in the second`;
-}
-
-/** @param {import('./intervals.js').IntervalRow[]} rows */
-function meanLatencyUs(rows) {
-  const all = new Distribution();
-  for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));
-  return all.meanUs;
 }
 
 /** @param {MeasuredRun} run */
@@ -158,7 +151,10 @@ function theFailed(failures, timedOut) {
 /** At the ends of the intervals of the window, on average. @param {MeasuredRun} run */
 function meanInFlight({ intervals }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
-  return load.length === 0 ? null : load.reduce((sum, { inFlight }) => sum + inFlight, 0) / load.length;
+  // Rows of a long run are merged, and then they are not all of the same length.
+  const lengthMs = load.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+  const product = load.reduce((sum, { inFlight, startMs, endMs }) => sum + inFlight * (endMs - startMs), 0);
+  return lengthMs === 0 ? null : product / lengthMs;
 }
 
 /** What would be another verdict could not be seen. @param {MeasuredRun} run */

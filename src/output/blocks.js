@@ -21,6 +21,10 @@ export function createBlocksOutput({ blocks }) {
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
     interval: () => file.cut(),
+    settle: async () => {
+      await file.settle();
+      return { error: file.wholeError };
+    },
     finish: () => file.finishWhole(),
     close: () => file.close(),
   };

@@ -102,6 +102,17 @@ export class BoundedFile {
     return this.dropped;
   }
 
+  /** Why it could not be written. @returns {OutputError | null} */
+  get error() {
+    return this.#error;
+  }
+
+  /** The same of a file whose missing lines nobody counts. @returns {OutputError | null} */
+  get wholeError() {
+    if (this.#error !== null || this.dropped === 0) return this.#error;
+    return new OutputError(`cannot write ${this.file}: it does not take all that is written`);
+  }
+
   /** Lines may be missing that were dropped. @throws {OutputError} if a write failed */
   async finish() {
     await this.close();
@@ -110,8 +121,8 @@ export class BoundedFile {
 
   /** For a file whose missing lines nobody counts. @throws {OutputError} if not every line is in it */
   async finishWhole() {
-    await this.finish();
-    if (this.dropped > 0) throw new OutputError(`cannot write ${this.file}: it does not take all that is written`);
+    await this.close();
+    if (this.wholeError !== null) throw this.wholeError;
   }
 
   /** Writes what is left, as far as it can, and never throws. */

@@ -37,6 +37,10 @@ export function createHlogOutput({ hlog }) {
       for (const stage of STAGES) line(row, stages[stage], stage);
       file.cut();
     },
+    settle: async () => {
+      await file.settle();
+      return { error: file.wholeError };
+    },
     finish: () => file.finishWhole(),
     close: () => file.close(),
   };

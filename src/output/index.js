@@ -31,6 +31,7 @@ import { createTextOutput } from './text.js';
  *
  * @typedef {object} Settled
  * @property {number} [samplesDropped] samples that are not in the file
+ * @property {import('../errors.js').StressError | null} [error] why not all of it could be written; finish() throws it again
  *
  * They are called in this order; what is optional need not be there.
  *

@@ -42,7 +42,7 @@ export const FAMILIES = Object.freeze([
   ),
   gauge('stress_in_flight', 'Operations in flight at the end of the last interval', ({ row }) => one(row?.inFlight)),
   gauge('stress_tps', 'Verified operations per second of the last interval', ({ row }) => one(row?.tps)),
-  gauge('stress_run_tps', 'Verified operations per second since the start', ({ runTps }) => one(runTps)),
+  gauge('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => one(runTps)),
 
   histogram('stress_latency_seconds', 'From due to verified, of verified operations', ({ latency }) => [
     { labels: {}, histogram: latency },

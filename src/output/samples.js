@@ -32,7 +32,7 @@ export function createSamplesOutput({ samples }) {
         ...[sample.blockNumber, sample.effect, sample.target],
       ]),
     interval: () => file.cut(),
-    settle: async () => ({ samplesDropped: await file.settle() }),
+    settle: async () => ({ samplesDropped: await file.settle(), error: file.error }),
     finish: () => file.finish(),
     close: () => file.close(),
   };

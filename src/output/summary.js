@@ -1,3 +1,4 @@
+import { backlog } from '../metrics/pace.js';
 import { nodeCpuPercent } from '../metrics/figures.js';
 import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
@@ -52,7 +53,7 @@ function overview(run) {
       figure(rates.verifiedPerSecond),
       `verified per second of the window (${count(window.counts.verified)} in it)`,
     ],
-    ...(isOpenLoop ? [rateRow(rates)] : []),
+    ...(isOpenLoop ? [rateRow(run)] : []),
     ['  attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(counts)] : []),
     ['  verified', count(counts.verified), ''],
@@ -81,16 +82,18 @@ function tenths(value) {
 /** With less of the rate than this, of 1, it is said in capitals. */
 const HELD = 0.95;
 
-/** @param {import('../metrics/summary.js').RunFile['rates']} rates @returns {[string, string, string]} */
-function rateRow({ askedPerSecond, achievedPerSecond }) {
-  const [asked, achieved] = [askedPerSecond ?? 0, achievedPerSecond ?? 0];
+/** @param {import('../metrics/summary.js').RunFile} run @returns {[string, string, string]} */
+function rateRow(run) {
+  const { askedPerSecond, achievedPerSecond, verifiedPerSecond } = run.rates;
+  const [asked, achieved, verified] = [askedPerSecond ?? 0, achievedPerSecond ?? 0, verifiedPerSecond ?? 0];
   const words = `achieved of ${tenths(asked)} asked per second`;
+  const short = (/** @type {number} */ rate) => `${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
+  if (achieved < HELD * asked) return ['  rate', tenths(achieved), `${words}: ${short(achieved)}`];
+  if (backlog(run) === null) return ['  rate', tenths(achieved), words];
   return [
     '  rate',
-    tenths(achieved),
-    achieved < HELD * asked
-      ? `${words}: ${tenths(100 - (100 * achieved) / asked)} % SHORT of the rate asked for`
-      : words,
+    tenths(verified),
+    `of ${tenths(asked)} asked per second in the window, the rest after it: ${short(verified)}`,
   ];
 }
 

@@ -22,13 +22,31 @@ import { open } from './open.js';
  *
  * @typedef {'uniform' | 'poisson'} Arrival uniform: at the rate; poisson: independent of each other, at the rate on average
  *
- * @typedef {object} Share the part of a schedule that is one thread's: of every `of` operations in a row, number `index`
- * @property {number} index
+ * @typedef {object} Share the part of a schedule that is one thread's: of every `of` operations in a row those of the
+ *   given numbers, in ascending order. What a thread starts is decided without asking the others.
+ * @property {readonly number[]} numbers
  * @property {number} of
  */
 
-/** Every other operation of a schedule, or every third: what a thread starts is decided without asking the others. */
-const WHOLE = Object.freeze({ index: 0, of: 1 });
+/** @type {Share} */
+const WHOLE = Object.freeze({ numbers: Object.freeze([0]), of: 1 });
+
+/**
+ * A schedule shared by threads, each by the number of wallets it has, and as evenly as these allow: the next operation is
+ * that of the thread that is furthest behind.
+ * @param {number[]} wallets of each thread
+ * @returns {Share[]}
+ */
+export function shares(wallets) {
+  const of = wallets.reduce((sum, count) => sum + count, 0);
+  /** @type {number[][]} */
+  const numbers = wallets.map(() => []);
+  for (let number = 0; number < of; number += 1) {
+    const behind = wallets.map((count, i) => (count * (number + 1)) / of - numbers[i].length);
+    numbers[behind.indexOf(Math.max(...behind))].push(number);
+  }
+  return numbers.map((own) => ({ numbers: own, of }));
+}
 
 /**
  * @param {Schedule | null} schedule null for a closed loop

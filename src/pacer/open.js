@@ -8,14 +8,14 @@ import { arrivals } from './arrivals.js';
  * @param {import('./index.js').Share} share
  * @returns {import('./index.js').Pacer}
  */
-export function open({ stages, arrival, seed }, { index, of }) {
+export function open({ stages, arrival, seed }, { numbers, of }) {
   const owedAt = arrivals[arrival](seed);
   const parts = withStarts(stages);
   let at = 0;
   return {
     isOpen: true,
     dueUs: (ordinal) => {
-      const owed = owedAt(ordinal * of + index);
+      const owed = owedAt(Math.floor(ordinal / numbers.length) * of + numbers[ordinal % numbers.length]);
       while (at < parts.length && owed >= parts[at].owedAtEnd) at += 1;
       return at === parts.length ? Infinity : Math.round(instantUs(parts[at], owed));
     },

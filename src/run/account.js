@@ -39,6 +39,10 @@ export class Account {
    */
   ahead = null;
   failuresInRow = 0;
+  /** Operations that the node has not taken yet. */
+  submitting = 0;
+  /** Operations that were to be started while too many were. */
+  waiting = 0;
   /** The worker that had it died: what it sent last is not known. */
   isLost = false;
   readBackRetries = 0;

@@ -15,6 +15,7 @@ import { failureCode } from './iteration.js';
 /** @param {CallTools} tools @param {Operation} operation */
 export function call({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
+  operation.taken(); // calls need not arrive in order
   const { method, params } = workload.next(position);
   const onSent = () => {
     if (operation.isCancelled) return false;

@@ -8,18 +8,22 @@ import { indexRanges } from '../chain/funding.js';
  * @typedef {import('../output/index.js').Output} Output
  */
 
-/** By this much a rate may fall short before it is said aloud. */
-const SHORTFALL = 0.05;
-
 /**
  * What is still on its way into files is given its time.
  * @param {Output[]} outputs
- * @returns {Promise<number>} samples that the disk was too slow for
+ * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samples that the disk was too slow for, and what
+ *   could not be written
  */
 export async function settleAll(outputs) {
   let samplesDropped = 0;
-  for (const output of outputs) samplesDropped += (await output.settle?.())?.samplesDropped ?? 0;
-  return samplesDropped;
+  /** @type {StressError[]} */
+  const errors = [];
+  for (const output of outputs) {
+    const settled = await output.settle?.();
+    samplesDropped += settled?.samplesDropped ?? 0;
+    if (settled?.error) errors.push(settled.error);
+  }
+  return { samplesDropped, errors };
 }
 
 /**
@@ -52,14 +56,13 @@ export function unexpected(error) {
  * @param {import('./stop.js').Stop} stop
  * @param {import('./ledger.js').Ledger} ledger
  * @param {RunFile} run
+ * @param {string[]} said warnings that were given while it went on
  */
-export function sayWhatWentWrong(log, stop, { foreign }, run) {
+export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   for (const message of new Set(stop.errors.map((error) => error.message))) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
-  const shortfall = rateNotHeld(run);
-  if (shortfall !== null) log.warn(shortfall);
-  if (run.generator.samplesDropped > 0)
-    log.warn(`${run.generator.samplesDropped} samples were dropped: the disk could not follow`);
+  // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
+  for (const warning of run.warnings) if (!said.includes(warning)) log.error(warning);
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
     const names = failed.map(({ expression }) => expression).join(', ');
@@ -72,13 +75,4 @@ function foreignSender(foreign) {
   const [{ walletIndex, nonce, hash }] = foreign;
   const indexes = foreign.map((transaction) => transaction.walletIndex);
   return `another sender uses wallets ${indexRanges(indexes)}: transaction ${hash} (wallet ${walletIndex}, nonce ${nonce}) was mined and is not ours; give each instance its own wallets (-o)`;
-}
-
-/** @param {RunFile} run @returns {string | null} */
-function rateNotHeld({ rates, window }) {
-  const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
-  if (asked === null || achieved === null || achieved >= asked * (1 - SHORTFALL)) return null;
-  const short = (100 * (1 - achieved / asked)).toFixed(1);
-  const { dropped, scheduled } = window.counts;
-  return `THE RATE WAS NOT HELD: ${achieved.toFixed(1)} of ${asked.toFixed(1)} operations per second, ${short} % short; ${dropped} of ${scheduled} were dropped because no wallet was idle`;
 }

@@ -23,6 +23,16 @@ import { Queue } from './queue.js';
  * @typedef {'foreign_sender' | 'no_wallets' | 'internal'} StopReason
  */
 
+/**
+ * Operations of one wallet that are on their way to the node at once. They travel over several connections and arrive in
+ * any order; a node keeps those that come before their turn in a queue, and drops what is too much for it (geth has
+ * room for 64 of an account).
+ */
+const SUBMITTED_AT_ONCE = 16;
+
+/** The longest a timer can wait, in milliseconds; whoever waits for longer waits again. */
+const LONG_MS = 2 ** 31 - 1;
+
 /** Operations begun before the event loop gets a turn: answers and new blocks must not wait for all of them. */
 const BEGUN_AT_ONCE = 256;
 
@@ -119,7 +129,7 @@ export class Driver {
       if (account === null && !pacer.isOpen) return;
       this.#scheduled += 1;
       if (account === null) {
-        recorder.drop(dueUs);
+        recorder.drop(dueUs, nowUs);
       } else {
         this.#begin(account, { intendedAtUs: dueUs, startedAtUs: nowUs });
         begun += 1;
@@ -134,7 +144,7 @@ export class Driver {
         this.#cancelWait = null;
         this.#pump();
       },
-      (dueUs - nowUs) / 1000,
+      Math.min((dueUs - nowUs) / 1000, LONG_MS),
     );
   }
 
@@ -143,8 +153,10 @@ export class Driver {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       if (account.retired !== null) continue;
       // What is looked after may itself be waiting for the gap to be filled.
-      if (account.mending === 0 || account.hasGap) return account;
-      account.held += 1;
+      const isHeld = account.mending > 0 && !account.hasGap;
+      if (isHeld) account.held += 1;
+      else if (account.submitting < SUBMITTED_AT_ONCE) return account;
+      else account.waiting += 1;
     }
     return null;
   }
@@ -152,11 +164,20 @@ export class Driver {
   /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
   #begin(account, instants) {
     const { recorder, course } = this.options;
-    const operation = new Operation(account, instants, this.#finish);
+    const operation = new Operation(account, instants, this.#finish, this.#taken);
+    account.submitting += 1;
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
     course.begin(operation);
   }
+
+  /** @param {Operation} operation */
+  #taken = ({ account }) => {
+    account.submitting -= 1;
+    if (account.waiting === 0) return;
+    account.waiting -= 1;
+    this.#rearm(account, 1);
+  };
 
   /** @param {Operation} operation @param {Sample} sample */
   #finish = (operation, sample) => {
@@ -173,7 +194,8 @@ export class Driver {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.standing = 'open';
         if (sample.code !== null && operation.words !== null) this.failureWords[sample.code] ??= operation.words;
-        account.failuresInRow += 1;
+        // Several operations that fail for one reason are one failure.
+        if (account.mending === 0) account.failuresInRow += 1;
         this.#mend(operation, sample);
       }
       if (this.live.size === 0) this.#onIdle();

@@ -1,7 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { addTo } from '../metrics/recorder.js';
 import { STOP_EXIT, soloCrew } from './crew.js';
+import { shares } from '../pacer/index.js';
 import { startFleet } from './fleet.js';
+import { splitSlice } from './slice.js';
 
 /**
  * Chooses who does the load, and gives each what it needs.
@@ -56,6 +58,7 @@ export async function hire({
     return soloCrew(options, transport);
   }
   const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
+  const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
   return startFleet({
     ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs) },
     taskOf: (first, count, index) => ({
@@ -63,7 +66,7 @@ export async function hire({
         ...{ transport: config.transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId },
         ...{ txTimeoutMs, inFlight },
       },
-      ...{ schedule, share: { index, of: workers } },
+      ...{ schedule, share: parts[index] },
       url: url.href,
       batches: rpc.batchFacts(),
       wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),

@@ -89,6 +89,7 @@ async function steps(tools, operation) {
   if (answer !== hash) throw new Failed('hash_mismatch');
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
+  operation.taken();
   presigner.signLater(operation.account, operation.account.nextNonce);
 
   const found = await included;

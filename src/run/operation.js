@@ -29,14 +29,17 @@ export class Operation {
   /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
   bug = null;
   #isOver = false;
+  #isTaken = false;
   #onEnd;
+  #onTaken;
 
   /**
    * @param {import('./account.js').Account} account
    * @param {{intendedAtUs: number, startedAtUs: number}} instants
    * @param {(operation: Operation, sample: Sample) => void} onEnd called once
+   * @param {(operation: Operation) => void} [onTaken] called once, before that: the node has answered, or never will
    */
-  constructor(account, { intendedAtUs, startedAtUs }, onEnd) {
+  constructor(account, { intendedAtUs, startedAtUs }, onEnd, onTaken = nothing) {
     this.account = account;
     const { nonce, undecided } = account.take(this);
     this.nonce = nonce;
@@ -45,8 +48,16 @@ export class Operation {
     this.intendedAtUs = intendedAtUs;
     this.startedAtUs = startedAtUs;
     this.#onEnd = onEnd;
+    this.#onTaken = onTaken;
     /** What is left to do when it ends: timers, watches. @type {() => void} */
     this.release = nothing;
+  }
+
+  /** The node has it, or will never say. */
+  taken() {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
+    this.#onTaken(this);
   }
 
   /**
@@ -58,6 +69,7 @@ export class Operation {
     if (this.#isOver) return;
     this.#isOver = true;
     this.isCancelled = true;
+    this.taken();
     this.release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     // A block that was read before the node's answer counts from the answer on; without one it is the audit's.

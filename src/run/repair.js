@@ -56,7 +56,8 @@ function whyUnusable({ account, nonce }, { code }) {
 }
 
 /**
- * A transaction whose nonce was taken by another one never comes: that is found out here, and not by the time-out.
+ * A transaction whose nonce was taken by another one never comes, nor does one that the node has dropped: where others
+ * wait behind it, that is found out here, and not by the time-out.
  * @param {import('./iteration.js').Tools} tools
  * @param {Set<Operation>} live
  * @param {AbortSignal} signal
@@ -80,6 +81,18 @@ export async function lookAfterOverdue({ clock, rpc, startBlock }, live, signal)
     for (const operation of overdue.filter(({ nonce }, i) => Number(nonces[i]) > nonce)) {
       const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
       if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
+    }
+    // One that the node has dropped holds up all that are behind it.
+    const first = overdue.filter(({ account, nonce }, i) => account.slots.length > 1 && Number(nonces[i]) === nonce);
+    const known = await rpc
+      .batch(
+        first.map(({ hash }) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
+        'resolve',
+      )
+      .catch(() => first);
+    for (const operation of first.filter((_, i) => known[i] === null)) {
+      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+      if (decision?.fate === 'never_sent') operation.end('failed', 'lost', clock.nowUs());
     }
   }
 }

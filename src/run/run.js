@@ -128,11 +128,12 @@ async function runOn(context) {
   const startedAtMs = clock.wallMs();
   const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId });
   const carriedOut = await carryOut(context, rpc);
-  const samplesDropped = await settleAll(outputs);
+  const { samplesDropped, errors } = await settleAll(outputs);
+  for (const error of errors) stop.request('output_failed', error.exitCode, error);
   const runFile = buildRunFile(describe(context, rpc, carriedOut, { startedAtMs, samplesDropped }));
   const unwritten = await finishAll(outputs, runFile);
   for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
-  sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile);
+  sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
   return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
 }
 

@@ -80,7 +80,11 @@ export class Watch {
         }
       }),
     );
-    if (readings.sockets !== null) for (const words of socketWarnings(readings.sockets)) this.#warnOnce(words, words);
+    if (readings.sockets !== null) {
+      // The figures in them change, and are no other warning for that.
+      for (const words of socketWarnings(readings.sockets))
+        this.#warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
+    }
     return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });
   }
 

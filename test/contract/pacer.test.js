@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { arrivals } from '../../src/pacer/arrivals.js';
-import { createPacer } from '../../src/pacer/index.js';
+import { createPacer, shares } from '../../src/pacer/index.js';
 
 /**
  * @typedef {import('../../src/pacer/index.js').Arrival} Arrival
@@ -72,16 +72,29 @@ for (const arrival of /** @type {Arrival[]} */ (Object.keys(arrivals))) {
 
     it('threads share it without asking each other: together they are the whole, and each has its own part', () => {
       fc.assert(
-        fc.property(plansOf(2_000_000, 1000), fc.nat(), fc.integer({ min: 2, max: 7 }), (plans, seed, of) => {
-          const schedule = { stages: plans.map(stageOf), arrival, seed };
-          const whole = allDues(createPacer(schedule));
-          for (let index = 0; index < of; index += 1) {
+        fc.property(
+          plansOf(2_000_000, 1000),
+          fc.nat(),
+          fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 7 }),
+          (plans, seed, wallets) => {
+            const schedule = { stages: plans.map(stageOf), arrival, seed };
+            const whole = allDues(createPacer(schedule));
+            const parts = shares(wallets);
+            for (const [index, { numbers, of }] of parts.entries()) {
+              assert.equal(numbers.length, wallets[index], 'each wallet once in a round');
+              assert.deepEqual(
+                allDues(createPacer(schedule, parts[index])),
+                whole.filter((_, i) => numbers.includes(i % of)),
+              );
+            }
+            const all = parts.flatMap(({ numbers }) => numbers).sort((a, b) => a - b);
             assert.deepEqual(
-              allDues(createPacer(schedule, { index, of })),
-              whole.filter((_, i) => i % of === index),
+              all,
+              Array.from(all, (_, i) => i),
+              'each operation is that of one thread',
             );
-          }
-        }),
+          },
+        ),
         { seed: 10, numRuns: 60 },
       );
     });

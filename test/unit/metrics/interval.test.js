@@ -208,7 +208,7 @@ describe('Intervals under a Recorder', () => {
           flying += started - verified - failed - timedOut - abandoned;
           assert.equal(inFlight, flying, 'in flight, counted and computed');
           assert.equal(interval.latency.count, verified);
-          assert.equal(interval.lag.count, started);
+          assert.equal(interval.lag.count, interval.counts.scheduled);
           for (const stage of Object.values(interval.stages)) assert.equal(stage.count, verified);
           assert.equal(interval.failures.reverted ?? 0, failed);
         }

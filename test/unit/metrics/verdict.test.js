@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { noBlocks } from '../../../src/metrics/blocks.js';
 import { Distribution } from '../../../src/metrics/distribution.js';
 import { Recorder } from '../../../src/metrics/recorder.js';
+import { rateNotHeld } from '../../../src/metrics/pace.js';
 import { judge } from '../../../src/metrics/verdict.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
@@ -61,9 +62,11 @@ function openRun({
   return {
     ...run,
     window: { ...run.window, durationMs: 10_000, counts },
-    rates: { ...run.rates, askedPerSecond: asked, achievedPerSecond: achieved },
+    rates: { ...run.rates, askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified / 10 },
     lag: distributionOf(...lagUs),
-    intervals: (latencies ?? [500_000, 500_000]).map((us) => rowOf({ inFlight: 80, latency: distributionOf(us) })),
+    intervals: (latencies ?? [500_000, 500_000]).map((us, i) =>
+      rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), inFlight: 80, latency: distributionOf(us) }),
+    ),
     blocks: { ...noBlocks(), count: blocks },
   };
 }
@@ -144,7 +147,7 @@ describe('judge()', () => {
       'late beginnings',
       openRun({ lagUs: [150_000] }),
       'generator-bound',
-      /^1 % of the operations were begun 150 ms or more after they were due/,
+      /^1 % of the operations were begun, or dropped, 150 ms or more after they were due/,
     ],
     ['beginnings not that late', openRun({ lagUs: [90_000] }), 'rate-bound', /./],
     [
@@ -169,6 +172,52 @@ describe('judge()', () => {
     });
   }
 
+  it('waiting in the generator for most of the time: generator-bound, and --connections is named', () => {
+    const run = closedRun();
+    const stages = { ...run.latency.stages, queued: distributionOf(10_000_000) };
+    const judged = judge({ ...run, latency: { ...run.latency, stages } });
+    assert.equal(judged?.name, 'generator-bound');
+    assert.match(judged?.evidence ?? '', /^99 % of the latency is waiting in the generator, .*--connections/);
+    const short = { ...run.latency.stages, queued: distributionOf(4900), inclusion: distributionOf(10) };
+    assert.equal(
+      judge({ ...run, latency: { ...run.latency, stages: short } })?.name,
+      'node-bound',
+      'too little to count',
+    );
+  });
+
+  it('the halves of the window tell of a backlog, however few rows there are', () => {
+    const run = openRun({ verified: 2500, latencies: [7e6] });
+    const halves = /** @type {RunFile['latency']['halves']} */ ([
+      { count: 100, sumUs: 100 * 1e6 },
+      { count: 100, sumUs: 100 * 4e6 },
+    ]);
+    const slow = { ...run, latency: { ...run.latency, halves } };
+    assert.equal(judge(slow)?.name, 'node-bound');
+    assert.match(
+      rateNotHeld(slow) ?? '',
+      /^THE RATE WAS NOT HELD: .* short, and the rest only after the window; latency grew from 1,000 ms .* to 4,000 ms/,
+    );
+    assert.equal(rateNotHeld(run), null);
+    assert.match(
+      rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
+      /20\.0 % short; 1000 of 5000 were dropped/,
+    );
+    assert.equal(rateNotHeld(closedRun()), null);
+  });
+
+  for (const [end, words] of Object.entries({
+    chain_ended: 'chain ended',
+    endpoint_lost: 'stopped answering',
+    no_wallets: 'no wallet',
+  })) {
+    it(`a run that ended with ${end} says so first`, () => {
+      const judged = judge({ ...openRun({}), end });
+      assert.equal(judged?.name, 'node-bound');
+      assert.match(judged?.evidence ?? '', new RegExp(`^[^:]*${words}[^:]*: `));
+    });
+  }
+
   it('of several workers it is the busiest', () => {
     const run = closedRun({ loop: { ...LOOP, utilization: 0.95 } });
     const evidence = judge({ ...run, generator: { ...run.generator, workers: 4 } })?.evidence;
@@ -184,7 +233,7 @@ describe('judge()', () => {
 
   it('every stage can be the longest', () => {
     const run = closedRun();
-    const words = { queued: 'waiting in the generator', submit: 'submission', readBack: 'read-back' };
+    const words = { submit: 'submission', readBack: 'read-back' };
     for (const [stage, expected] of Object.entries(words)) {
       const stages = { ...run.latency.stages, [stage]: distributionOf(10_000_000) };
       const judged = judge({ ...run, latency: { ...run.latency, stages } });

@@ -67,7 +67,7 @@ describe('output samples', () => {
           const output = outputTo(file);
           output.start?.({ startUs: LOAD_US, startedAtMs: 0 });
           for (const sample of samples) output.sample(sample);
-          assert.deepEqual(await output.settle?.(), { samplesDropped: 0 });
+          assert.deepEqual(await output.settle?.(), { samplesDropped: 0, error: null });
           await output.close?.();
           assertAgrees(runOf(samples), readRows(file));
         }),

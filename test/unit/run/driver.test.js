@@ -341,6 +341,28 @@ describe('Driver: open loop', () => {
     assert.deepEqual(positions(3), [2, 0, 1]);
   });
 
+  it('no more than 16 of one wallet are on their way to the node; the next goes when one has arrived', async () => {
+    const { driver, begun, verify, accounts } = harness({ wallets: 1, inFlight: 40 });
+    driver.start(START_US, Infinity);
+    await turn();
+    assert.equal(begun.length, 16);
+    for (const operation of begun.slice(0, 5)) operation.taken();
+    await turn();
+    assert.equal(begun.length, 21);
+    // One that has arrived and ends makes room in flight, not on the way: it was not counted there any more.
+    await verify(begun[0]);
+    assert.equal(begun.length, 21);
+    // One that ends without having arrived makes room there.
+    await verify(begun[20]);
+    assert.equal(begun.length, 22);
+    for (let i = 1; i < begun.length && begun.length < 60; i += 1) {
+      begun[i].taken();
+      await turn();
+    }
+    assert.equal(driver.live.size, 40, 'as many as may be in flight');
+    assert.deepEqual([accounts[0].submitting, accounts[0].waiting], [accounts[0].submitting, 0]);
+  });
+
   it('in flight 2: at most two live operations of each wallet, all wallets first', async () => {
     const { driver, advance, positions, dropped } = harness({ wallets: 3, inFlight: 2, schedule: at(1000) });
     driver.start(START_US, Infinity);

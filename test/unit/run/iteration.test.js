@@ -109,6 +109,21 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
+  it('one that the node took and then forgot is found out long before its time is up, and its nonce is used again', async () => {
+    const run = simulate({ fault: once({ 0: 'drop' }) });
+    run.start();
+    await run.settle();
+    await run.advance(3100);
+    assert.equal(run.sampleOf(0, 0)?.code, 'lost');
+    await run.advance(1000);
+    assert.equal(run.pool.size, 3, 'the gap is filled');
+    run.see(run.mine());
+    await run.advance(1000);
+    assert.deepEqual(outcomes(run, 3).slice(1), ['verified', 'verified']);
+    run.mine();
+    assert.equal((await run.end()).exact, true);
+  });
+
   it('one whose answer was lost is in its block: it is included late, and the later ones are verified', async () => {
     const run = simulate({ fault: once({ 0: 'hide' }) });
     run.start();

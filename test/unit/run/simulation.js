@@ -27,8 +27,9 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {boolean} isReverted
  * @property {number | null} blockNumber
  *
- * @typedef {'pass' | 'revert' | 'lose' | 'hide' | 'delay'} Fault what happens to a submission: revert: it will have no
- *   effect; lose: it never arrives, and there is no answer; hide: it arrives, and there is no answer; delay: there is
+ * @typedef {'pass' | 'revert' | 'lose' | 'drop' | 'hide' | 'delay'} Fault what happens to a submission: revert: it will have no
+ *   effect; lose: it never arrives, and there is no answer; drop: it is
+ *   accepted, and then forgotten; hide: it arrives, and there is no answer; delay: there is
  *   none, and it arrives after a while
  *
  * @typedef {object} SimulationOptions
@@ -103,7 +104,7 @@ export function simulate({
             // Its nonce was used meanwhile: it is refused, and nobody hears of it.
           }
         }, DELAY_MS);
-      } else if (what !== 'lose') arrive(transaction);
+      } else if (what !== 'lose' && what !== 'drop') arrive(transaction);
       if (what === 'lose' || what === 'hide' || what === 'delay') throw lost;
       return hash;
     },
