@@ -89,7 +89,7 @@ async function measure({ root, isWatched }) {
   const port = await freePort();
   const outputs = [
     ...['--samples', join(folder, 'samples.csv.gz'), '--blocks', join(folder, 'blocks.csv.gz')],
-    ...['--hlog', join(folder, 'latency.hlog'), '--prometheus', `${port}`, '--interval', '1s'],
+    ...['--hlog', join(folder, 'latency.hlog'), '--prometheus', `${port}`],
   ];
   const over = new AbortController();
   const scrapes = isWatched ? scrape(`http://127.0.0.1:${port}/metrics`, over.signal) : null;

@@ -110,10 +110,10 @@ describe('iterate(): several operations of one wallet', () => {
   });
 
   it('one that the node took and then forgot is found out long before its time is up, and its nonce is used again', async () => {
-    const run = simulate({ fault: once({ 0: 'drop' }) });
+    const run = simulate({ txTimeoutMs: 60_000, fault: once({ 0: 'drop' }) });
     run.start();
     await run.settle();
-    await run.advance(3100);
+    await run.advance(6100);
     assert.equal(run.sampleOf(0, 0)?.code, 'lost');
     await run.advance(1000);
     assert.equal(run.pool.size, 3, 'the gap is filled');
