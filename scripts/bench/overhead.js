@@ -64,7 +64,7 @@ function setting() {
   return (
     `Against the null chain, ${threads} wallets, so that all rows have the same load, ${seconds} s, ${rounds} interleaved ` +
     'rounds; median and range. All outputs: --samples and --blocks (CSV, compressed), --hlog, --prometheus with a scrape every ' +
-    'second, --interval 1s. The probes are on in every run, but for that of an earlier commit, which had none.'
+    'second. The probes are on in every run, but for that of an earlier commit, which had none.'
   );
 }
 
