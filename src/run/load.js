@@ -23,6 +23,7 @@ const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load({ config, clock, outputs, stop, crew, watch }) {
+  await watch.prepare();
   await crew.prepare(stop.drain);
   const plan = planFrom(clock.nowUs(), config);
   const startedAtMs = clock.wallMs();

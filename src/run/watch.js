@@ -50,6 +50,11 @@ export class Watch {
     else this.#others.metrics = probes.metrics({ url: nodeMetrics, series: nodeSeries, insecure });
   }
 
+  /** The first reading of the sockets starts a thread, which is not to be part of the window. */
+  async prepare() {
+    await this.#inTime(this.#others.sockets).catch(() => {});
+  }
+
   /** What happened before counts nowhere. */
   begin() {
     this.#self.sample();
