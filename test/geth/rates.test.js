@@ -67,11 +67,11 @@ await test('geth --dev: a rate below its limit is held, one above it is not, and
   let most = tps;
   for (let attempt = 1; ; attempt += 1) {
     const { run, stderr, achieved, dropped } = await part(most, 1.5, 200);
-    if (achieved >= 0.99 && attempt < 2 * ATTEMPTS) {
+    if (achieved >= 0.95 && attempt < 2 * ATTEMPTS) {
       most *= 1.5;
       continue;
     }
-    assert.ok(achieved < 0.99, `achieved ${achieved} of more than it can do`);
+    assert.ok(achieved < 0.95, `achieved ${achieved} of more than it can do`);
     assert.ok(dropped > 0.001, `${dropped} dropped`);
     assert.match(stderr, /THE RATE WAS NOT HELD/);
     assert.ok(run.verdict !== null && ['node-bound', 'generator-bound'].includes(run.verdict.name), run.verdict?.name);
