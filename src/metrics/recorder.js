@@ -148,11 +148,7 @@ export class Recorder {
     if (sample.outcome === 'verified') {
       this.verifiedBy[sample.position] += 1;
       interval.latency.record(totalUs(sample));
-      const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(sample);
-      interval.stages.queued.record(queuedUs);
-      interval.stages.submit.record(submitUs);
-      interval.stages.inclusion.record(inclusionUs);
-      interval.stages.readBack.record(readBackUs);
+      recordStages(interval.stages, stagesUs(sample));
     }
   }
 
@@ -185,11 +181,7 @@ export class Recorder {
       }
       this.total.record(total);
       this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-      const { stages } = this;
-      stages.queued.record(queuedUs);
-      stages.submit.record(submitUs);
-      stages.inclusion.record(inclusionUs);
-      stages.readBack.record(readBackUs);
+      recordStages(this.stages, parts);
     }
   }
 
@@ -269,4 +261,12 @@ export class Recorder {
 /** @param {Record<string, number>} sums changed in place @param {Record<string, number>} more */
 export function addTo(sums, more) {
   for (const [key, value] of Object.entries(more)) sums[key] = (sums[key] ?? 0) + value;
+}
+
+/** @param {Record<import('./sample.js').Stage, Distribution>} stages @param {import('./sample.js').Stages} parts */
+function recordStages({ queued, submit, inclusion, readBack }, { queuedUs, submitUs, inclusionUs, readBackUs }) {
+  queued.record(queuedUs);
+  submit.record(submitUs);
+  inclusion.record(inclusionUs);
+  readBack.record(readBackUs);
 }

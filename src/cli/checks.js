@@ -1,0 +1,59 @@
+import { UsageError } from '../errors.js';
+import { OPTIONS } from './options.js';
+
+/**
+ * What no option can say alone.
+ *
+ * @typedef {import('./options.js').Command} Command
+ * @typedef {import('../run/run.js').Config} Config
+ */
+
+/** What the options of the pace say together. @param {Config} config as it was given */
+export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs }) {
+  if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
+  if (stages !== null && durationMs !== null)
+    throw new UsageError('--stages and --duration exclude each other: the stages say how long each takes');
+  if (arrival !== null && ratePerSecond === null && stages === null)
+    throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
+  if (stages !== null && warmupMs > 0 && stages[0].fromPerSecond === 0)
+    throw new UsageError(
+      'a --warmup goes at the rate that the stages begin with, which is 0: begin them with another, or leave it out',
+    );
+}
+
+/** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
+export function checkTogether(command, config, env) {
+  if (config.threads === null)
+    throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
+  if (config.offset + config.threads > 2 ** 31)
+    throw new UsageError(
+      `-o ${config.offset} and -t ${config.threads} go beyond wallet ${2 ** 31 - 1}, the last one there can be`,
+    );
+  if (config.keys !== null && config.mnemonic !== null)
+    throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
+  for (const { name, key, workload } of OPTIONS) {
+    if (workload !== undefined && workload !== config.workload && config[/** @type {keyof Config} */ (key)] !== null)
+      throw new UsageError(`--${name} is an option of --workload ${workload}`);
+  }
+  if (typeof config.workers === 'number' && config.workers > config.threads)
+    throw new UsageError(`--workers ${config.workers} are more than the wallets they share (-t ${config.threads})`);
+  if (typeof config.workers === 'number' && config.workers > config.connections)
+    throw new UsageError(`--workers ${config.workers} need a connection each (--connections ${config.connections})`);
+  if (config.gasPriceWei !== null && config.maxFeeWei !== null)
+    throw new UsageError('--gas-price and --max-fee exclude each other');
+  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
+    throw new UsageError('--allow-chain and --chain-id name different chains');
+  if (config.nodeSeries !== null && config.nodeMetrics === null)
+    throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
+  if ((command === 'fund' || command === 'reclaim') && config.rpc === null)
+    throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
+  if (command === 'fund' && config.fundFrom === null)
+    throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
+  if (command === 'reclaim' && config.to === null && config.fundFrom === null)
+    throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
+  if (command === 'run' && config.durationMs === null && /^(true|1)$/i.test(env.CI ?? '')) {
+    throw new UsageError(
+      'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',
+    );
+  }
+}
