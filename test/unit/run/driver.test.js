@@ -363,6 +363,18 @@ describe('Driver: open loop', () => {
     assert.deepEqual([accounts[0].submitting, accounts[0].waiting], [accounts[0].submitting, 0]);
   });
 
+  it('a wait that no timer can do is done in parts', async () => {
+    const { driver, begun, clock } = harness({ wallets: 1, schedule: at(1e-7) });
+    /** @type {number[]} */
+    const waitsMs = [];
+    const { after } = clock;
+    clock.after = (callback, ms) => (waitsMs.push(ms), after(callback, ms));
+    driver.start(START_US, Infinity);
+    await turn();
+    assert.equal(begun.length, 1);
+    assert.deepEqual(waitsMs, [2 ** 31 - 1]);
+  });
+
   it('in flight 2: at most two live operations of each wallet, all wallets first', async () => {
     const { driver, advance, positions, dropped } = harness({ wallets: 3, inFlight: 2, schedule: at(1000) });
     driver.start(START_US, Infinity);
