@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
-const OTHER_SUITES = ['geth', 'avalanche', 'ports', 'prometheus'];
+const DEFAULT_SUITES = ['unit', 'contract', 'fuzz', 'e2e'];
+const OTHER_SUITES = ['faults', 'geth', 'avalanche', 'ports', 'prometheus'];
 /** End-to-end tests start a chain and a load generator each: more at once would measure each other. */
 const CONCURRENCY = 2;
 

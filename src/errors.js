@@ -20,17 +20,63 @@ export const EXIT = Object.freeze({
   terminated: 143,
 });
 
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+/** Those that drive a terminal, and those that nobody sees: of no width, or turning the direction of what follows. */
+const CONTROL_CHARACTERS =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
+
+/** The code of a JSON-RPC error: more was asked than the node wants to answer just now (EIP-1474). */
+const LIMIT_EXCEEDED = -32005;
+
+/** More than this of a text is not looked at: none of it would be shown. */
+const LONGEST_LOOK = 4096;
 
 /**
- * Text that came from outside, made safe for one line of a terminal: no control or escape characters,
- * bounded in length.
+ * Text that came from outside, made safe for one line of a terminal and for a log: no control or escape characters,
+ * no credentials, bounded in length.
  * @param {unknown} text
  * @param {number} [limit] longest result, in characters
  */
 export function oneLine(text, limit = 300) {
-  const line = String(text).replace(CONTROL_CHARACTERS, ' ').trim();
+  const look = Math.max(LONGEST_LOOK, 2 * limit);
+  const whole = typeof text === 'object' && text !== null ? wordsOf(text) : String(text);
+  // A secret that is cut in two would not be recognised.
+  const start = whole.length > look ? `${whole.slice(0, look).replace(/\S{1,200}$/, '')}...` : whole;
+  const line = withoutCredentials(start.replace(CONTROL_CHARACTERS, ' ').trim());
   return line.length > limit ? `${line.slice(0, limit)}...` : line;
+}
+
+/** An object, as JSON gives one, may have a toString of its own or be nested too deeply. @param {unknown} value */
+function wordsOf(value) {
+  try {
+    return value instanceof Error ? String(value) : JSON.stringify(value);
+  } catch {
+    return '(nested too deeply)';
+  }
+}
+
+/**
+ * Endpoints repeat what they were asked, and with which URL: user, password, query and long parts of a path are hidden,
+ * and so are what follows the name of an authorization and long words that are no hash, which begins with 0x.
+ * @param {string} text
+ */
+function withoutCredentials(text) {
+  return text
+    .replace(/\b(basic|bearer)\s+[\w.~+/=-]+/gi, '$1 ***')
+    .replace(/\/\/[^\s/?#@"']*@/g, '//***@')
+    .replace(/(?<=:\/\/[^\s"']{0,1000}\/)[^\s/?#"']{20,}/g, '***')
+    .replace(/(?<=\/v\d\/)[0-9a-z]{20,}/gi, '***')
+    .replace(/([?&][\w.-]{1,50}=)[^\s&#"'*]+/g, '$1***')
+    .replace(/(?<![0-9a-z/])(?!0x)(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{32,}/gi, '***');
+}
+
+/**
+ * What was typed by mistake may be a key, one with a wrong character in it too, or a mnemonic.
+ * @param {string} text
+ */
+export function withoutKeys(text) {
+  return text
+    .replace(/(?=\d*[a-z])[0-9a-z]{32,}|(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{16,}/gi, '***')
+    .replace(/\b(?:[a-z]{3,8}\s+){3,}[a-z]{3,8}\b/gi, '***');
 }
 
 /**
@@ -39,7 +85,7 @@ export function oneLine(text, limit = 300) {
  */
 export function displayName(name) {
   const last = name.split('/').at(-1) ?? '';
-  const mayBeSecret = /[0-9a-z]{32,}/i.test(last) || name.trim().split(/\s+/).length >= 6;
+  const mayBeSecret = /[0-9a-z]{32,}/i.test(last) || name.trim().split(/\s+/).length >= 6 || withoutKeys(last) !== last;
   return mayBeSecret ? '(a name that may be a secret)' : oneLine(name);
 }
 
@@ -141,9 +187,11 @@ export class ProtocolError extends StressError {
    * @param {string} message
    * @param {unknown} [cause]
    * @param {number} [status] HTTP status code
+   * @param {number | null} [retryAfterMs] how long the endpoint asks to be left alone
    */
-  constructor(message, cause, status = 200) {
+  constructor(message, cause, status = 200, retryAfterMs = null) {
     super(message, 'protocol', EXIT.unavailable, cause);
+    this.retryAfterMs = retryAfterMs;
     /** Too many requests, or a gateway without a node behind it: it may be well again in a moment. */
     this.isBusy = status === 429 || status >= 500;
   }
@@ -156,13 +204,18 @@ export class RpcError extends StressError {
    * @param {number} rpcCode the `code` member of the error object
    * @param {string} rpcMessage the `message` member, made safe for a terminal
    * @param {unknown} [data] the `data` member
+   * @param {{status: number, retryAfterMs: number | null}} [reply] what it came with
    */
-  constructor(method, rpcCode, rpcMessage, data) {
+  constructor(method, rpcCode, rpcMessage, data, { status, retryAfterMs } = { status: 200, retryAfterMs: null }) {
     super(`${method}: ${rpcMessage} (${rpcCode})`, 'rpc_error', EXIT.unavailable);
     this.method = method;
     this.rpcCode = rpcCode;
     this.rpcMessage = rpcMessage;
     this.data = data;
+    /** How long the endpoint asks to be left alone. */
+    this.retryAfterMs = retryAfterMs;
+    /** It is asked too much just now. */
+    this.isBusy = rpcCode === LIMIT_EXCEEDED || status === 429 || status === 503;
   }
 }
 

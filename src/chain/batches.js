@@ -1,4 +1,4 @@
-import { ProtocolError, TransportError, oneLine } from '../errors.js';
+import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 
 /**
  * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
@@ -9,6 +9,7 @@ import { ProtocolError, TransportError, oneLine } from '../errors.js';
  * @property {string} method
  * @property {string} text the request as JSON
  * @property {string} purpose
+ * @property {boolean} isLarge whether its answer may be
  *
  * @typedef {object} Waiting an item that somebody waits for
  * @property {Item} item
@@ -22,16 +23,15 @@ import { ProtocolError, TransportError, oneLine } from '../errors.js';
  * @property {string | null} why the words of the last refusal
  *
  * @typedef {object} BatcherOptions
- * @property {(texts: string[], purpose: string) => Promise<any>} post sends one body, gives its JSON. Rejects with
- *   TransportError or ProtocolError.
- * @property {(answer: any, id: number, method: string) => any} resultOf throws RpcError or ProtocolError
+ * @property {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} post sends one body, gives its
+ *   JSON. Rejects with TransportError or ProtocolError.
+ * @property {(answer: any, id: number, method: string, reply: Reply) => any} resultOf throws RpcError or ProtocolError
+ *
+ * @typedef {import('../transport/index.js').Reply} Reply
  */
 
 /** Where the limit starts. Nodes take 100 and more, gateways often fewer. */
 const FIRST_LIMIT = 100;
-
-/** The error of a node that is asked too much (EIP-1474): it says nothing of the size of a batch. */
-const LIMIT_EXCEEDED = -32005;
 
 /** Failures after which it is unknown whether the node dislikes the batch or is just not well. */
 const UNANSWERED = new Set(['transport_timeout', 'transport_reset']);
@@ -89,42 +89,53 @@ export class Batcher {
   /** @param {Waiting[]} part @param {string} purpose */
   #exchange(part, purpose) {
     const texts = part.map(({ item }) => item.text);
-    this.#options.post(texts, purpose).then(
-      (answer) => (part.length === 1 ? this.#settle(part[0], answer) : this.#distribute(part, answer)),
+    const isLarge = part.some(({ item }) => item.isLarge);
+    this.#options.post(texts, purpose, isLarge).then(
+      ({ answer, reply }) =>
+        part.length === 1 ? this.#settle(part[0], answer, reply) : this.#distribute(part, answer, reply),
       (error) => this.#failed(part, error),
     );
   }
 
-  /** Matches by id, whatever the order. @param {Waiting[]} part @param {any} answers */
-  #distribute(part, answers) {
-    if (!Array.isArray(answers)) {
-      if (this.#isProven && answers?.error?.code === LIMIT_EXCEEDED) {
-        for (const waiting of part) this.#settle(waiting, answers);
-        return;
-      }
-      return this.#refuse(part, part.length, answers?.error?.message ?? 'no array came back');
-    }
-    const byId = new Map(answers.map((answer) => [answer?.id, answer]));
+  /** Matches by id, whatever the order. @param {Waiting[]} part @param {any} answers @param {Reply} reply */
+  #distribute(part, answers, reply) {
+    /** @type {Map<unknown, any>} */
+    const byId = new Map();
+    const isList = Array.isArray(answers) && answers.length <= part.length;
+    // Of two answers with one id neither is believed.
+    if (isList) for (const answer of answers) byId.set(answer?.id, byId.has(answer?.id) ? undefined : answer);
     /** @type {Waiting[]} */
     const missing = [];
     for (const waiting of part) {
       const answer = byId.get(waiting.item.id);
       if (answer === undefined || isTooLarge(answer)) missing.push(waiting);
-      else this.#settle(waiting, answer);
+      else this.#settle(waiting, answer, reply);
     }
-    if (missing.length === 0) this.#largest = Math.max(this.#largest, part.length);
-    else
-      this.#refuse(
-        missing,
-        part.length,
-        answers.find((answer) => answer?.error)?.error.message ?? 'answers are missing',
-      );
+    if (missing.length === 0) {
+      this.#largest = Math.max(this.#largest, part.length);
+      return;
+    }
+    const error = this.#errorIn(isList ? answers : [answers], part[0].item, reply);
+    // It says nothing of the size of a batch.
+    if (this.#isProven && error?.isBusy) for (const { reject } of missing) reject(error);
+    else this.#refuse(missing, part.length, error?.rpcMessage ?? 'answers are missing');
   }
 
-  /** @param {Waiting} waiting @param {any} answer */
-  #settle({ item, resolve, reject }, answer) {
+  /** The first error among answers. @param {any[]} answers @param {Item} item @param {Reply} reply */
+  #errorIn(answers, { id, method }, reply) {
     try {
-      resolve(this.#options.resultOf(answer, item.id, item.method));
+      const answer = answers.find((one) => one?.error);
+      if (answer !== undefined) this.#options.resultOf(answer, id, method, reply);
+    } catch (error) {
+      if (error instanceof RpcError) return error;
+    }
+    return null;
+  }
+
+  /** @param {Waiting} waiting @param {any} answer @param {Reply} reply */
+  #settle({ item, resolve, reject }, answer, reply) {
+    try {
+      resolve(this.#options.resultOf(answer, item.id, item.method, reply));
     } catch (error) {
       reject(error);
     }
@@ -168,5 +179,6 @@ export class Batcher {
 
 /** geth's error of an item behind the point where the whole answer had become too large. @param {any} answer */
 function isTooLarge(answer) {
-  return answer?.error?.code === -32003 && /too large/i.test(String(answer.error.message));
+  const { code, message } = answer?.error ?? {};
+  return code === -32003 && typeof message === 'string' && /too large/i.test(message);
 }

@@ -9,8 +9,12 @@ import { toBigInt } from './rpc.js';
  * @property {'eip1559' | 'legacy'} mode
  * @property {() => import('./transaction.js').Fee} current
  * @property {(offer: import('./transaction.js').Fee) => boolean} holds whether an earlier offer may still be made
+ * @property {(offer: import('./transaction.js').Fee) => import('./transaction.js').Fee | null} raise what replaces a
+ *   transaction with that offer; null where it would be more than may be offered
+ * @property {(offer: import('./transaction.js').Fee) => boolean} isTooLow whether it does not pay for the newest block
  * @property {() => FeeState} state what createFees makes the same again from, in another thread
  * @property {() => bigint} worstPriceWei the most that one gas can cost at the current offer
+ * @property {() => bigint} priceWei what one gas costs now, as far as blocks tell
  * @property {(baseFeeWei: bigint | null) => void} observe takes the base fee of a newer block
  *
  * @typedef {object} FeeOptions
@@ -27,6 +31,12 @@ const DYNAMIC_HEADROOM = 5n;
 
 /** A legacy transaction pays all it offers, hence the smaller margin: 5 full blocks. */
 const LEGACY_HEADROOM = 2n;
+
+/**
+ * Pools replace a transaction when both of its fees are raised by a tenth at least (geth's --txpool.pricebump); an
+ * eighth leaves room for those that ask for a little more.
+ */
+const RAISED_BY = 8n;
 
 /**
  * @param {import('./rpc.js').Rpc} rpc
@@ -87,12 +97,40 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
       // What a dynamic fee offers too much is not paid.
       return isEnough && (mode === 'eip1559' || priceOf(earlier) * 3n <= priceOf(fee) * 4n);
     },
+    raise: (earlier) => {
+      const raised = higherOf(earlier, fee);
+      return maxFeeWei !== null && priceOf(raised) > maxFeeWei ? null : raised;
+    },
+    isTooLow: (earlier) => baseFeeWei !== null && priceOf(earlier) < baseFee,
     worstPriceWei: () => priceOf(fee),
+    priceWei: () => {
+      const wei = baseFee + tipWei;
+      return mode === 'eip1559' && wei < priceOf(fee) ? wei : priceOf(fee);
+    },
     observe: (newBaseFee) => {
       if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
       baseFee = newBaseFee;
       fee = offer();
     },
+  };
+}
+
+/**
+ * @param {import('./transaction.js').Fee} earlier @param {import('./transaction.js').Fee} current
+ * @returns {import('./transaction.js').Fee} the current offer, but as much above the earlier one as a replacement must be
+ */
+function higherOf(earlier, current) {
+  /** @param {bigint | undefined} before @param {bigint | undefined} now */
+  const higher = (before = 0n, now = 0n) => {
+    const least = before + before / RAISED_BY + 1n;
+    return now > least ? now : least;
+  };
+  if (earlier.gasPriceWei !== undefined) return { gasPriceWei: higher(earlier.gasPriceWei, current.gasPriceWei) };
+  const maxPriorityFeePerGasWei = higher(earlier.maxPriorityFeePerGasWei, current.maxPriorityFeePerGasWei);
+  const price = higher(earlier.maxFeePerGasWei, current.maxFeePerGasWei);
+  return {
+    maxFeePerGasWei: price > maxPriorityFeePerGasWei ? price : maxPriorityFeePerGasWei,
+    maxPriorityFeePerGasWei,
   };
 }
 

@@ -190,6 +190,11 @@ export async function reclaim(sender, wallets, to, onProgress) {
   return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
 }
 
+/** Transactions that pay so many wallets. @param {number} wallets */
+export function paymentsFor(wallets) {
+  return Math.ceil(wallets / WALLETS_PER_PAYMENT);
+}
+
 /** @param {Array<{wallet: Wallet, missingWei: bigint}>} part */
 function disperseData(part) {
   const { bytecode } = JSON.parse(

@@ -1,12 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
+import { parseReply } from './json.js';
 import { subscribe } from './subscription.js';
 
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
- * @typedef {'setup' | 'load' | 'submit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
+ * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
+ *
+ * @typedef {import('../transport/index.js').Reply} Reply
  *
  * @typedef {object} Request
  * @property {string} method
@@ -28,6 +31,10 @@ import { subscribe } from './subscription.js';
 
 /** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */
 const READ_TRIES = 3;
+
+/** A block may be as large as the transport takes. Nothing else that we ask for comes near these, in bytes. */
+const MOST_BYTES = 1024 * 1024;
+const MOST_BYTES_EACH = 64 * 1024;
 
 /** How many requests of one list are on their way at once. */
 const GATHERED_AT_ONCE = 800;
@@ -76,22 +83,20 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
    * Plain promises and no async functions: each costs a kilobyte of garbage, and this is done for every request.
    * @template T
    * @param {string} body
-   * @param {{purpose: string, calls: number, tries: number, onSent?: () => unknown}} exchange
-   * @param {(answer: any) => T} then what becomes of the JSON that came back
+   * @param {{purpose: string, calls: number, tries: number, isLarge: boolean, onSent?: () => unknown}} exchange
+   * @param {(reply: Reply) => T} then what becomes of the answer
    * @returns {Promise<T>}
    */
   function post(body, exchange, then) {
-    const { purpose, calls, tries, onSent } = exchange;
+    const { purpose, calls, tries, isLarge, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    return transport.post(body, onSent).then(
-      (reply) => then(parse(reply, display)),
-      (error) => {
-        if (!(error instanceof TransportError)) throw error;
-        if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-        error.message = `${display}: ${error.message}`;
-        throw error;
-      },
-    );
+    const limit = isLarge ? Infinity : MOST_BYTES + calls * MOST_BYTES_EACH;
+    return transport.post(body, onSent, limit).then(then, (error) => {
+      if (!(error instanceof TransportError)) throw error;
+      if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
+      error.message = `${display}: ${error.message}`;
+      throw error;
+    });
   }
 
   /** @type {Rpc['call']} */
@@ -99,18 +104,18 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
     const id = nextId();
     // What is the load, and what changes the chain, is asked for once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
-    return post(encode(id, method, params), { purpose, calls: 1, tries, onSent }, (answer) =>
-      resultOf(answer, id, method, display),
-    );
+    const exchange = { purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
+    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, id, method, display));
   }
 
   const batcher = new Batcher(
     {
-      post: (texts, purpose) => {
+      post: (texts, purpose, isLarge) => {
         const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-        return post(body, { purpose, calls: texts.length, tries: READ_TRIES }, (answer) => answer);
+        const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, display), reply });
+        return post(body, { purpose, calls: texts.length, tries: READ_TRIES, isLarge }, answered);
       },
-      resultOf: (answer, id, method) => resultOf(answer, id, method, display),
+      resultOf: (answer, id, method, reply) => resultOf(answer, id, method, reply, display),
     },
     batches,
   );
@@ -119,7 +124,7 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
   const gather = (method, params, purpose) => {
     if (fixedId !== null) return call(method, params, purpose);
     const id = nextId();
-    return batcher.add({ id, method, text: encode(id, method, params), purpose });
+    return batcher.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
   };
 
   /** @type {Rpc['batch']} */
@@ -136,7 +141,8 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
   const ask = (method, params) => {
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
-    const read = (/** @type {string} */ text) => resultOf(parse({ status: 200, text }, display), id, method, display);
+    const read = (/** @type {string} */ text) =>
+      resultIn({ status: 200, text, retryAfterMs: null }, id, method, display);
     return { body: encode(id, method, params), read };
   };
   const send = fixedId === null ? transport.subscribe : undefined;
@@ -149,48 +155,30 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
   };
 }
 
-/**
- * @param {{status: number, text: string}} reply
- * @param {string} display
- * @returns {any}
- */
-function parse({ status, text }, display) {
-  try {
-    const answer = JSON.parse(text);
-    // Nodes may say a JSON-RPC error with any status; what a gateway says in JSON is no answer of the node.
-    const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
-    if (status === 200 || isAnswer) return answer;
-    throw new ProtocolError('not JSON-RPC');
-  } catch (cause) {
-    if (status === 401 || status === 403)
-      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
-    if (status === 404) throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`);
-    if (status !== 200) throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status);
-    const start = oneLine(text, 40);
-    throw new ProtocolError(
-      `${display} does not speak JSON-RPC: it answered ${start === '' ? 'an empty body' : `"${start}"`}`,
-      cause,
-    );
-  }
+/** Whether the answer may be large: blocks are, and what the user asks for as a load. @param {string} method @param {string} purpose */
+function mayBeLarge(method, purpose) {
+  return purpose === 'load' || method.startsWith('eth_getBlock');
+}
+
+/** @param {Reply} reply to a single request @param {number} id @param {string} method @param {string} display */
+function resultIn(reply, id, method, display) {
+  return resultOf(parseReply(reply, display), id, method, reply, display);
 }
 
 /**
  * @param {any} answer
  * @param {number} id
  * @param {string} method
+ * @param {Reply} reply it was in
  * @param {string} display
  */
-function resultOf(answer, id, method, display) {
+function resultOf(answer, id, method, reply, display) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
-    throw new RpcError(
-      method,
-      Number.isInteger(error.code) ? error.code : 0,
-      oneLine(error.message ?? JSON.stringify(error)),
-      error.data,
-    );
+    const code = Number.isInteger(error.code) ? error.code : 0;
+    throw new RpcError(method, code, oneLine(error.message ?? error), error.data, reply);
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
@@ -222,22 +210,18 @@ export function submitFailure({ rpcMessage }) {
 
 /** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
 export function toNumber(quantity) {
-  const value = typeof quantity === 'string' && /^0x[0-9a-f]+$/i.test(quantity) ? Number(quantity) : NaN;
-  if (!Number.isSafeInteger(value)) throw new ProtocolError(`expected a quantity such as 0x1b4, got ${show(quantity)}`);
+  const value = typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? Number(quantity) : NaN;
+  if (!Number.isSafeInteger(value))
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
   return value;
 }
 
 /** @param {unknown} quantity @returns {bigint} */
 export function toBigInt(quantity) {
-  if (typeof quantity !== 'string' || !/^0x[0-9a-f]*$/i.test(quantity)) {
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${show(quantity)}`);
+  if (typeof quantity !== 'string' || !/^0x[0-9a-f]{0,64}$/i.test(quantity)) {
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
   }
   return quantity === '0x' ? 0n : BigInt(quantity);
-}
-
-/** @param {unknown} value */
-function show(value) {
-  return oneLine(typeof value === 'object' ? JSON.stringify(value) : value, 40);
 }
 
 /** @param {number | bigint} value @returns {string} */

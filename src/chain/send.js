@@ -12,6 +12,11 @@ import { submitFailure, toHex, toNumber } from './rpc.js';
  * @property {number} chainId
  * @property {number} timeoutMs longest wait for one transaction
  * @property {AbortSignal} signal
+ * @property {Costs} [costs] of everything that is sent
+ *
+ * @typedef {object} Costs
+ * @property {(orders: Order[], priceWei: bigint) => number} room how many of them may be sent at once, from the first on
+ * @property {(receipts: Receipt[], priceWei: bigint) => void} pay
  *
  * @typedef {object} Order one transaction of one wallet, with the wallet's next nonce
  * @property {import('./wallets.js').Wallet} wallet
@@ -24,6 +29,8 @@ import { submitFailure, toHex, toNumber } from './rpc.js';
  * @property {string} transactionHash
  * @property {string} status 0x1, or 0x0 when the transaction was reverted
  * @property {string} blockNumber
+ * @property {string} gasUsed
+ * @property {string} [effectiveGasPrice]
  * @property {string | null} contractAddress
  */
 
@@ -50,10 +57,16 @@ export class NonceTakenError extends UnavailableError {
 export async function sendAll(sender, orders, onProgress) {
   /** @type {Receipt[]} */
   const receipts = [];
-  for (let at = 0; at < orders.length; at += WAVE) {
-    const wave = orders.slice(at, at + WAVE);
+  const { costs } = sender;
+  while (receipts.length < orders.length) {
+    const at = receipts.length;
+    const next = orders.slice(at, at + WAVE);
+    const priceWei = sender.fees.worstPriceWei();
+    const wave = costs === undefined ? next : next.slice(0, costs.room(next, priceWei));
     const hashes = await Promise.all(wave.map((order) => send(sender, order)));
-    receipts.push(...(await waitForReceipts(sender, hashes, (done) => onProgress?.(at + done))));
+    const mined = await waitForReceipts(sender, hashes, (done) => onProgress?.(at + done));
+    costs?.pay(mined, priceWei);
+    receipts.push(...mined);
   }
   return receipts;
 }

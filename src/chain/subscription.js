@@ -1,3 +1,5 @@
+import { parseJson } from './json.js';
+
 /**
  * A subscription by eth_subscribe: the node says what happens without being asked again.
  *
@@ -6,6 +8,9 @@
  * @property {(method: string, params: unknown[]) => {body: string, read: (text: string) => any}} ask makes a request, and
  *   what reads the result out of its answer; counts it
  */
+
+/** Events that are kept while it is not known which are ours; an endpoint may send any number. */
+const MOST_EARLY = 100;
 
 /**
  * @param {Tools} tools
@@ -29,7 +34,7 @@ export async function subscribe({ send, ask }, kind, onEvent, onLost) {
     (push) => {
       const params = paramsOf(push);
       if (early === null) take(params);
-      else early.push(params);
+      else if (early.length < MOST_EARLY) early.push(params);
     },
     onLost,
   );
@@ -48,7 +53,7 @@ export async function subscribe({ send, ask }, kind, onEvent, onLost) {
 /** @param {string} text @returns {any} null where it is nothing that is understood */
 function paramsOf(text) {
   try {
-    const { method, params } = JSON.parse(text);
+    const { method, params } = parseJson(text);
     return method === 'eth_subscription' ? params : null;
   } catch {
     return null;

@@ -8,6 +8,12 @@ import { OPTIONS } from './options.js';
  * @typedef {import('../run/run.js').Config} Config
  */
 
+/** @param {readonly string[]} files */
+function checkFiles(files) {
+  if (files.length === 0) throw new UsageError('stress report needs a run file: stress report FILE...');
+  if (files.includes('')) throw new UsageError('stress report: the name of a file is empty');
+}
+
 /** What the options of the pace say together. @param {Config} config as it was given */
 export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs }) {
   if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
@@ -23,6 +29,7 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
 
 /** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
 export function checkTogether(command, config, env) {
+  if (command === 'report') return checkFiles(config.files);
   if (config.threads === null)
     throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
   if (config.offset + config.threads > 2 ** 31)

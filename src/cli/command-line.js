@@ -103,7 +103,7 @@ function parser(options, argv, purpose) {
     );
     for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
   } else {
-    y.usage(`$0 ${command} -t N [-o N]\n\n${COMMANDS[command]}`);
+    y.usage(`$0 ${command} ${command === 'report' ? 'FILE...' : '-t N [-o N]'}\n\n${COMMANDS[command]}`);
   }
   for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
     y.option(name, {

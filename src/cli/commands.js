@@ -5,8 +5,19 @@ import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
-import { EXIT, InternalError, UnavailableError, UsageError, worstExit } from '../errors.js';
+import {
+  EXIT,
+  InputError,
+  InternalError,
+  UnavailableError,
+  UsageError,
+  displayName,
+  oneLine,
+  worstExit,
+} from '../errors.js';
+import { printable } from '../output/format.js';
 import { outputs } from '../output/index.js';
+import { summaryText } from '../output/summary.js';
 import {
   chooseFees,
   chooseKeys,
@@ -16,8 +27,11 @@ import {
   readChain,
   readGiven,
 } from '../run/connect.js';
+import { foreseePayments } from '../run/cost.js';
 import { run } from '../run/run.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
+import { SetUpCosts } from '../run/spending.js';
+import { readRunFiles } from '../study/run-file.js';
 import { chooseTransport } from '../transport/index.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
 import { transactionWorkloads } from '../workload/index.js';
@@ -75,6 +89,8 @@ export const commands = {
       const { gas } = transactionWorkloads.counter({ rpc: sender.rpc, contractsFile: null });
       const needWei = walletNeedWei(config, gas, sender.fees, chain);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+      const words = foreseePayments({ config, chain, fees: sender.fees, missing });
+      if (words !== null) say(config, words);
       const { transactions, paidWei } = await fundFrom(present(funder), sender, wallets, missing, onProgress);
       say(
         config,
@@ -88,7 +104,26 @@ export const commands = {
       const back = await reclaim(sender, wallets, to, (done) => onProgress('reclaiming', done, wallets.length));
       say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
+
+  report: async (config) => {
+    const runs = await readRunFiles(config.files);
+    runs.forEach((run, i) => {
+      if (runs.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(config.files[i])}:`);
+      say(config, printable(summaryOf(run, config, config.files[i])));
+    });
+    return EXIT.ok;
+  },
 };
+
+/** @param {import('../metrics/summary.js').RunFile} run @param {Config} config @param {string} file */
+function summaryOf(run, { explain }, file) {
+  try {
+    return summaryText(run, explain);
+  } catch (error) {
+    // It has the right form; what is in its histograms is seen by who needs them.
+    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
+  }
+}
 
 /** @param {Config} config @param {string} version */
 function wantedOutputs(config, version) {
@@ -149,7 +184,7 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
       const { chainId } = chain;
       const sender = {
         ...{ rpc, clock, fees, chainId, signer: await createSigner() },
-        ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
+        ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs: new SetUpCosts(config.maxSpendWei) },
       };
       await action({ wallets, funder: given.funder, sender, chain, onProgress });
     });

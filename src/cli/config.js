@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import leven from 'leven';
-import { InputError, UsageError, displayName, oneLine } from '../errors.js';
+import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { displayUrl } from '../chain/rpc.js';
+import { modeForOthers } from '../files.js';
 import { checkPace, checkTogether } from './checks.js';
 import { splitCommandLine, helpText } from './command-line.js';
 import { quote } from './values.js';
@@ -13,6 +14,7 @@ import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
  *
  * @typedef {import('./options.js').Command} Command
  * @typedef {import('../run/run.js').Config} Config
+ * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string}} Found
  *
  * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
@@ -36,7 +38,7 @@ const GENERAL = Object.freeze(['config', 'help', 'version']);
  */
 export async function readInvocation(argv, env, version) {
   const parsed = await splitCommandLine(argv);
-  const command = commandOf(parsed._);
+  const { command, files } = commandOf(parsed._);
   if (parsed.help !== undefined) return { kind: 'text', text: await helpText(command) };
   if (parsed.version !== undefined) return { kind: 'text', text: version };
   checkNames(parsed, command);
@@ -54,19 +56,39 @@ export async function readInvocation(argv, env, version) {
     const value = found === null ? config[option.key] : parseValue(option, found);
     config[option.key] = value;
     redacted[option.key] = redact(option, value, found?.text ?? '');
-    if (option.isSecret && found?.where === 'flag' && !isFile(option, found.text)) {
-      warnings.push(
-        `--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`,
-      );
-    }
+    if (found !== null) warnings.push(...warningsOf(option, found));
+    const carried = String(fromFile[option.name] ?? '');
+    if (file !== null && option.isSecret && carried !== '' && !isFile(option, carried))
+      warnings.push(...exposureOf(file.text));
   }
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
   checkPace(given);
   // Stages say themselves how long the window is.
   const durationMs = given.durationMs ?? stagesMs(given);
-  const complete = { ...given, durationMs, redacted: Object.freeze(redacted) };
+  const complete = { ...given, durationMs, files, redacted: Object.freeze(redacted) };
   checkTogether(command, complete, env);
-  return { kind: 'command', command, config: Object.freeze(complete), warnings };
+  return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+}
+
+/**
+ * Who else may read a secret: a command line everybody on this machine, a file those whom its mode lets.
+ * @param {import('./options.js').Option} option
+ * @param {Found} found
+ * @returns {string[]}
+ */
+function warningsOf(option, { text, where }) {
+  if (option.key === 'keys' || isFile(option, text)) return exposureOf(text);
+  if (!option.isSecret || where !== 'flag') return [];
+  return [
+    `--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`,
+  ];
+}
+
+/** @param {string} file @returns {string[]} */
+function exposureOf(file) {
+  const mode = modeForOthers(file);
+  const name = displayName(file);
+  return mode === null ? [] : [`${name} holds secrets, and its mode ${mode} lets others have it: chmod 600 ${name}`];
 }
 
 /** A funder's key may be in a file, whose name is no secret. @param {import('./options.js').Option} option @param {string} text */
@@ -74,9 +96,9 @@ function isFile(option, text) {
   return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text);
 }
 
-/** @param {string[]} positional @returns {Command} */
+/** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */
 function commandOf(positional) {
-  if (positional.length === 0) return 'run';
+  if (positional.length === 0) return { command: 'run', files: [] };
   const [word, ...rest] = positional.map(String);
   if (!Object.hasOwn(COMMANDS, word) || word === 'run') {
     throw new UsageError(
@@ -86,8 +108,9 @@ function commandOf(positional) {
       )}; see stress --help`,
     );
   }
-  if (rest.length > 0) throw new UsageError(`unexpected argument ${quote(rest[0])}`);
-  return /** @type {Command} */ (word);
+  const command = /** @type {Command} */ (word);
+  if (rest.length > 0 && command !== 'report') throw new UsageError(`unexpected argument ${quote(rest[0])}`);
+  return { command, files: Object.freeze(rest) };
 }
 
 /** @param {Record<string, unknown>} parsed @param {Command} command */
@@ -109,7 +132,7 @@ function checkNames(parsed, command) {
         `${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`,
       );
     throw new UsageError(
-      `unknown option ${oneLine(dashed, 60)}${didYouMean(name, [...options.map((option) => option.name), ...GENERAL])}; see stress --help`,
+      `unknown option ${oneLine(withoutKeys(dashed), 60)}${didYouMean(name, [...options.map((option) => option.name), ...GENERAL])}; see stress --help`,
     );
   }
 }
@@ -127,7 +150,7 @@ function didYouMean(word, names) {
  * @param {Record<string, unknown>} parsed
  * @param {NodeJS.ProcessEnv} env
  * @param {Record<string, unknown>} fromFile
- * @returns {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string} | null}
+ * @returns {Found | null}
  */
 function find(option, parsed, env, fromFile) {
   const given = parsed[option.name];
@@ -147,7 +170,7 @@ function find(option, parsed, env, fromFile) {
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
-/** @param {import('./options.js').Option} option @param {NonNullable<ReturnType<typeof find>>} found */
+/** @param {import('./options.js').Option} option @param {Found} found */
 function parseValue(option, { text, where, label }) {
   try {
     return option.isList ? Object.freeze(textsOf(text).map(option.parse)) : option.parse(text);
@@ -191,17 +214,17 @@ function readConfigFile(file, command) {
     );
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))
-    throw new InputError(`the config file ${file} is not a JSON object of options`);
+    throw new InputError(`the config file ${displayName(file)} is not a JSON object of options`);
   const options = optionsOf(command);
   const names = options.map(({ name }) => name);
   for (const [name, value] of Object.entries(json)) {
     if (!names.includes(name))
-      throw new InputError(`${file}: unknown option ${JSON.stringify(oneLine(name, 60))}${didYouMean(name, names)}`);
+      throw new InputError(`${displayName(file)}: unknown option ${quote(name)}${didYouMean(name, names)}`);
     const isList = options.some((option) => option.name === name && option.isList);
     if (isList && [value].flat().some((one) => typeof one !== 'string'))
-      throw new InputError(`${file}: ${JSON.stringify(name)} must be a string or an array of strings`);
+      throw new InputError(`${displayName(file)}: ${quote(name)} must be a string or an array of strings`);
     if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
-      throw new InputError(`${file}: ${JSON.stringify(name)} must be a string, a number or a boolean`);
+      throw new InputError(`${displayName(file)}: ${quote(name)} must be a string, a number or a boolean`);
   }
   return json;
 }

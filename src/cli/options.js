@@ -29,7 +29,7 @@ import {
 /**
  * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'report'} Command
  *
  * @typedef {object} Option
  * @property {string} name on the command line; STRESS_NAME in the environment
@@ -48,10 +48,12 @@ import {
  * @property {readonly Command[]} commands
  */
 
+const ANY = commandList('run', 'node', 'fund', 'reclaim', 'report');
 const ALL = commandList('run', 'node', 'fund', 'reclaim');
 const REMOTE = commandList('run', 'fund', 'reclaim');
 const FUNDED = commandList('run', 'fund');
 const RUN = commandList('run');
+const SUMMARY = commandList('run', 'report');
 const NODE = commandList('node');
 const RECLAIM = commandList('reclaim');
 
@@ -66,6 +68,7 @@ export const COMMANDS = {
   node: 'run the embedded development chain alone, so that several instances can share it',
   fund: 'top up the wallets of a slice from one funder (--fund-from)',
   reclaim: 'send what is left in the wallets of a slice back to the funder (--fund-from) or to --to',
+  report: 'print the summary of run files (--out), also of one that a run which was killed has left',
 };
 
 // One option, one paragraph: a table is easier to read than what the formatter would make of it.
@@ -116,6 +119,9 @@ export const OPTIONS = Object.freeze([
   { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
     defaultText: 'an estimate from the duration and the fees',
     describe: 'what each wallet must have before the run, in ether' },
+  { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
+    defaultText: 'no cap',
+    describe: 'most that may be spent on fees, set-up included, in ether: estimated before, enforced during' },
   { name: 'to', key: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
     defaultText: "the funder's address",
     describe: 'where reclaimed funds go' },
@@ -133,6 +139,8 @@ export const OPTIONS = Object.freeze([
     describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
   { name: 'inclusion', key: 'inclusion', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: RUN,
     describe: 'how a transaction is found in a block' },
+  { name: 'confirmations', key: 'confirmations', argument: 'N', parse: wholeNumber(0, 64), fallback: '0', commands: RUN,
+    describe: 'blocks on top of its own before an operation counts as included; with 0 its own is enough' },
   { name: 'transport', key: 'transport', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(transports)]), fallback: 'auto', commands: RUN,
     describe: 'how requests travel; auto: ws for a WebSocket endpoint, undici otherwise' },
   { name: 'connections', key: 'connections', argument: 'N', parse: wholeNumber(1, 10_000), fallback: '64', commands: REMOTE,
@@ -167,7 +175,7 @@ export const OPTIONS = Object.freeze([
     describe: 'write thresholds and audit there as test cases (JUnit XML), for CI servers' },
   { name: 'verbose', alias: 'v', key: 'verbose', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
     describe: 'a line for each verified increment: wallet index, contract address, count' },
-  { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
+  { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: SUMMARY,
     describe: 'the definition of each figure after the summary' },
   { name: 'node-pid', key: 'nodePid', argument: 'PID', parse: wholeNumber(1, 4_194_304), commands: RUN,
     describe: 'watch this process of the machine, a local node: CPU, memory, threads, descriptors' },
@@ -179,11 +187,11 @@ export const OPTIONS = Object.freeze([
   { name: 'port', key: 'port', env: 'STRESS_NODE_PORT', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
     defaultText: '8545, or any free one if it is taken',
     describe: 'port of the chain, on loopback' },
-  { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ALL,
+  { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ANY,
     describe: 'print nothing but errors' },
-  { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', commands: ALL,
+  { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', commands: ANY,
     describe: 'what is logged on standard error' },
-  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: anyText, commands: ALL,
+  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: anyText, commands: ANY,
     describe: 'log there as well, as JSON' },
 ]);
 

@@ -1,4 +1,5 @@
 import { isAddress, parseUnits } from 'ethers';
+import { oneLine, withoutKeys } from '../errors.js';
 import { ROW_EXTENSIONS } from '../output/rows.js';
 import { operationsOf } from '../pacer/open.js';
 
@@ -235,6 +236,5 @@ export function flag(text) {
 
 /** What was given by mistake may be a key. @param {string} text */
 export function quote(text) {
-  const shown = text.replace(/(?=\d*[a-z])[0-9a-z]{32,}/gi, '***');
-  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}...` : shown);
+  return JSON.stringify(oneLine(withoutKeys(text), 60));
 }

@@ -1,4 +1,5 @@
 import { toNumber } from '../chain/rpc.js';
+import { ProtocolError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
 
@@ -13,13 +14,17 @@ const SAFETY_POLL_MS = 1000;
  * @param {import('../chain/rpc.js').Rpc} options.rpc
  * @param {import('../clock.js').Clock} options.clock
  * @param {number} options.head
- * @param {(from: number, to: number) => Promise<void>} options.onHeads new block numbers, both inclusive; when it
- *   rejects, the same blocks are offered again
- * @returns {Pick<import('./index.js').InclusionDetector, 'stats' | 'stop'>}
+ * @param {(to: number) => Promise<number>} options.onHeads there are blocks up to that one; gives the last one that was
+ *   read. When it rejects, it is told again.
+ * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node has had no later block than
+ *   that for so long, though we have read one; gives the last one that still counts
+ * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs'>}}
  */
-export function followHeads({ rpc, clock, head, onHeads }) {
+export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   const pace = new Pace(clock, head);
   let lastSuccessUs = clock.nowUs();
+  /** Since when the node has been behind us. @type {number | null} */
+  let behindSinceUs = null;
   let failedPolls = 0;
   /** @type {Error | null} */
   let lastError = null;
@@ -46,10 +51,12 @@ export function followHeads({ rpc, clock, head, onHeads }) {
   async function look() {
     const number = await latest();
     pace.announced(number);
-    if (number > head) {
-      await onHeads(head + 1, number);
-      head = number;
-    }
+    if (number >= head) behindSinceUs = null;
+    else behindSinceUs ??= clock.nowUs();
+    const before = head;
+    if (number > head) head = await onHeads(number);
+    else if (behindSinceUs !== null) head = await onBehind(number, (clock.nowUs() - behindSinceUs) / 1000);
+    if (head < before) subscription?.rewind(head);
     lastSuccessUs = clock.nowUs();
   }
 
@@ -97,6 +104,8 @@ export async function fetchBlock(rpc, number) {
   const block = await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false], 'inclusion');
   // A node may announce a head before it serves the block; the caller asks again at its next poll.
   if (block === null) throw new Error(`block ${number} is announced but not served yet`);
+  if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
+    throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with something that is no block`);
   return block;
 }
 

@@ -31,7 +31,7 @@ export function subscribeToHeads(subscribe, { clock, head, onNews }) {
   function onHeader(header) {
     const number = Number(header?.number);
     if (!Number.isSafeInteger(number)) return;
-    newest = Math.max(newest, number);
+    newest = number; // lower than the last one where blocks were replaced
     missed = 0;
     waitMs = SHORTEST_WAIT_MS;
     onNews();
@@ -68,6 +68,10 @@ export function subscribeToHeads(subscribe, { clock, head, onNews }) {
     isLive: () => isLive,
     /** The newest head that was pushed. */
     newest: () => newest,
+    /** Blocks are gone: what was pushed before does not count. @param {number} number */
+    rewind: (number) => {
+      newest = Math.min(newest, number);
+    },
     /** A poll has found a head that is new. */
     polled: () => {
       if (!isLive) return;

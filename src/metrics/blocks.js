@@ -15,6 +15,7 @@
  *
  * @typedef {object} BlockFacts what addBlock() needs of one block
  * @property {number} number
+ * @property {string} [hash]
  * @property {number} transactions
  * @property {number} ours
  * @property {number} gasUsed
@@ -69,12 +70,11 @@ export function mergeBlocks(a, b) {
  * Blocks as several threads see them: each sees every block, but only its own transactions in it. A block counts once
  * all have seen it, so that its figures belong together.
  *
- *
  * @template {BlockFacts} T
  */
 export class SharedBlocks {
   #totals = noBlocks();
-  /** By number, those that not all have seen. @type {Map<number, {block: T, seen: number}>} */
+  /** By number and hash, those that not all have seen. @type {Map<string, {block: T, seen: number}>} */
   #open = new Map();
   #onWhole;
 
@@ -85,19 +85,22 @@ export class SharedBlocks {
 
   /** @param {T} block as one thread saw it @param {number} threads that there are */
   add(block, threads) {
-    const known = this.#open.get(block.number);
-    if (known === undefined) this.#open.set(block.number, { block, seen: 1 });
+    // Where blocks are replaced, two have the same number.
+    const key = `${block.number}:${block.hash ?? ''}`;
+    const known = this.#open.get(key);
+    if (known === undefined) this.#open.set(key, { block, seen: 1 });
     else {
       // It was seen when the first of them saw it, whoever tells first.
       const first = block.skewMs < known.block.skewMs ? block : known.block;
       known.block = { ...first, ours: known.block.ours + block.ours };
       known.seen += 1;
     }
-    // Threads see blocks in order: what is before one that all have seen, one that died had not.
-    for (const [number, { block: merged, seen }] of this.#open) {
-      if (seen < threads) break;
+    if ((this.#open.get(key)?.seen ?? 0) < threads) return;
+    // Each sees them in order: what came before one that all have seen, nobody sees any more.
+    for (const [other, { block: merged }] of this.#open) {
       this.#add(merged);
-      this.#open.delete(number);
+      this.#open.delete(other);
+      if (other === key) break;
     }
   }
 

@@ -16,7 +16,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {string} id
  * @property {number} startedAtMs time of day
  * @property {number} endedAtMs
- * @property {string} end why it ended
+ * @property {string} end why it ended; 'running' while it goes on
  * @property {number[]} exitCodes those that something called for
  * @property {Record<string, unknown>} config redacted
  * @property {Record<string, unknown>} environment
@@ -24,8 +24,10 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {import('./intervals.js').IntervalRow[]} intervals
  * @property {number} windowStartedAtMs time of day
  * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number}} generator
+ * @property {import('./reorgs.js').Reorgs} reorgs
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, readBackRetries: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, replaced: number}, presigned: {used: number, discarded: number}, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
  * @property {object | null} audit
+ * @property {{capWei: string | null, setUpWei: string | null, spentWei: string | null, transactions: number | null}} spending
  * @property {boolean} isOpenLoop whether the pacer asked for a rate
  * @property {import('./thresholds.js').Threshold[]} thresholds
  * @property {string[]} warnings one line each
@@ -35,9 +37,13 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
 /** Why a verdict is not given. */
 const NOT_JUDGED = 'there is nothing to judge: no operation was due in the window';
 
-/** @param {RunParts} parts */
+/** What is not known of a run that goes on. */
+const GOES_ON = 'the run was still going on when this was written';
+
+/** A run that is over. @param {RunParts} parts */
 export function buildRunFile(parts) {
-  const measured = measuredRun(parts);
+  const { startUs, endUs } = parts.recorder;
+  const measured = measuredRun(parts, { durationUs: Math.max(endUs - startUs, 0), partial: false });
   const verdict = judge(measured);
   const thresholds = checkThresholds(parts.thresholds, measured);
   const { unmeasured } = measured;
@@ -51,6 +57,22 @@ export function buildRunFile(parts) {
   };
 }
 
+/**
+ * A run that goes on, with what is known so far. The load pays for it, so that nothing is judged.
+ * @param {RunParts} parts
+ * @param {number} durationUs of the window so far
+ */
+export function buildPartialRunFile(parts, durationUs) {
+  const measured = measuredRun(parts, { durationUs, partial: true });
+  const notKnown = ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'];
+  return {
+    ...measured,
+    exitCode: null,
+    thresholds: checkThresholds(parts.thresholds, measured),
+    unmeasured: { ...measured.unmeasured, ...Object.fromEntries(notKnown.map((pointer) => [pointer, GOES_ON])) },
+  };
+}
+
 /** @param {MeasuredRun} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
@@ -58,27 +80,32 @@ function warningsOf(run) {
   return [
     ...run.warnings,
     ...(words === null ? [] : [words]),
-    ...(samplesDropped === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
+    ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
   ];
 }
 
-/** Everything that was measured, before it is judged. @param {RunParts} parts */
-function measuredRun(parts) {
+/**
+ * Everything that was measured, before it is judged.
+ * @param {RunParts} parts
+ * @param {{durationUs: number, partial: boolean}} window
+ */
+function measuredRun(parts, { durationUs, partial }) {
   const { recorder, generator } = parts;
-  const durationUs = Math.max(recorder.endUs - recorder.startUs, 0);
   const seconds = durationUs / 1e6;
   const { windowCounts, total, timedOut } = recorder;
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
+  // As far as its CPU time is known: up to the last report.
+  const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
   return {
     schema: RUN_SCHEMA,
     id: parts.id,
     startedAt: new Date(parts.startedAtMs).toISOString(),
     endedAt: new Date(parts.endedAtMs).toISOString(),
     end: parts.end,
-    partial: false,
-    exitCode: 0,
+    partial,
+    exitCode: /** @type {number | null} */ (0),
     config: parts.config,
     environment: parts.environment,
     definitions: DEFINITIONS,
@@ -89,8 +116,10 @@ function measuredRun(parts) {
       counts: { ...windowCounts },
     },
     counts: { ...recorder.counts },
+    inFlight: inFlight(recorder.counts),
     failures: { ...recorder.failures },
     failureWords: parts.failureWords,
+    reorgs: parts.reorgs,
     rates: {
       askedPerSecond: parts.isOpenLoop ? rate(windowCounts.scheduled) : null,
       achievedPerSecond: rate(total.count - timedOut.count),
@@ -112,13 +141,19 @@ function measuredRun(parts) {
     probes: load.length === 0 ? null : mergeAll(load),
     generator: {
       ...generator,
-      cpuUsPerVerified: windowCounts.verified > 0 ? generator.cpuUs / windowCounts.verified : null,
+      cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
     },
     audit: parts.audit,
+    spending: parts.spending,
     verdict: /** @type {import('./verdict.js').Verdict | null} */ (null),
     thresholds: /** @type {import('./thresholds.js').ThresholdResult[]} */ ([]),
-    unmeasured: whatIsNotMeasured(parts, { seconds, isProbed: load.length > 0 }),
+    unmeasured: whatIsNotMeasured(parts, { seconds, verified, isProbed: load.length > 0 }),
   };
+}
+
+/** The law of conservation, which was asserted against the live iterations. @param {import('./interval.js').Counts} counts */
+function inFlight({ started, verified, failed, timedOut, abandoned }) {
+  return started - verified - failed - timedOut - abandoned;
 }
 
 /** @param {[import('./intervals.js').IntervalRow, ...import('./intervals.js').IntervalRow[]] | import('./intervals.js').IntervalRow[]} rows at least one */
@@ -134,21 +169,23 @@ function mergeAll([first, ...rest]) {
 
 /**
  * @param {RunParts} parts
- * @param {{seconds: number, isProbed: boolean}} known
+ * @param {{seconds: number, verified: number, isProbed: boolean}} known
  * @returns {Record<string, string>} why a figure is null, by its JSON pointer
  */
-function whatIsNotMeasured({ unmeasured, recorder, isOpenLoop, generator }, { seconds, isProbed }) {
+function whatIsNotMeasured({ unmeasured, isOpenLoop, generator }, { seconds, verified, isProbed }) {
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
   if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
+  for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
+    if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
   if (seconds === 0) reasons['/rates'] = 'the window has no length';
   if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
-  if (recorder.windowCounts.verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';
+  if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';
   return reasons;
 }
 
 /**
  * @typedef {ReturnType<typeof measuredRun>} MeasuredRun
- * @typedef {ReturnType<typeof buildRunFile>} RunFile
+ * @typedef {ReturnType<typeof buildRunFile> | ReturnType<typeof buildPartialRunFile>} RunFile
  */

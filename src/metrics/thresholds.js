@@ -1,5 +1,5 @@
 import leven from 'leven';
-import { EXIT, oneLine } from '../errors.js';
+import { EXIT, oneLine, withoutKeys } from '../errors.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
 
 /**
@@ -135,5 +135,5 @@ function nearFigures(name) {
 
 /** What was given by mistake may be a key: a part of it does no harm. @param {string} text */
 function quote(text) {
-  return JSON.stringify(oneLine(text, 31));
+  return JSON.stringify(oneLine(withoutKeys(text), 31));
 }

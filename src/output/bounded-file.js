@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { OutputError } from '../errors.js';
-import { cannotWrite, checkWritable } from '../files.js';
+import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 
 const compress = promisify(gzip);
 
@@ -146,7 +146,7 @@ export class BoundedFile {
 
   async #write() {
     try {
-      const handle = (this.#handle ??= await open(this.file, FLAGS));
+      const handle = (this.#handle ??= await open(this.file, FLAGS, FILE_MODE));
       for (let piece = this.#queue.shift(); piece !== undefined; piece = this.#queue.shift()) {
         const bytes = this.file.endsWith('.gz') ? await compress(piece.bytes, { level: 1 }) : piece.bytes;
         await this.#writeWhole(handle, bytes);

@@ -3,6 +3,11 @@
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
+/** Lines that somebody else's words are in: nothing in them reaches the terminal but text. @param {string} text */
+export function printable(text) {
+  return text.replace(/[^\P{Cc}\n]+/gu, ' ');
+}
+
 /** @param {number | null} value */
 export function count(value) {
   return value === null ? '-' : whole.format(value);

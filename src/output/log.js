@@ -1,9 +1,14 @@
 import { pino } from 'pino';
 import pretty from 'pino-pretty';
-import { OutputError } from '../errors.js';
+import { displayUrl } from '../chain/rpc.js';
+import { OutputError, displayName, oneLine } from '../errors.js';
+import { FILE_MODE } from '../files.js';
 
 /** Wherever these names appear in something that is logged, the value is not shown. */
 const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password'];
+
+/** Nothing that is logged has a reason to be deeper; an answer of an endpoint may be. */
+const DEEPEST = 12;
 
 /**
  * Logs: for people on standard error, as JSON in a file.
@@ -28,19 +33,20 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
     try {
       streams.push({
         level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel),
-        stream: pino.destination({ dest: logFile, sync: true, append: true }),
+        stream: pino.destination({ dest: logFile, sync: true, append: true, mode: FILE_MODE }),
       });
     } catch (error) {
-      throw new OutputError(`cannot write the log file ${logFile}: ${/** @type {Error} */ (error).message}`);
+      throw new OutputError(
+        `cannot write the log file ${displayName(logFile)}: ${oneLine(/** @type {Error} */ (error).message)}`,
+      );
     }
   }
   return pino(
     {
       level: 'trace',
-      redact: {
-        paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]),
-        censor: '[redacted]',
-      },
+      formatters: { log: redactMembers },
+      // Pino does not show formatters what a child logger always says.
+      redact: { paths: SECRET_NAMES, censor: '[redacted]' },
     },
     pino.multistream(streams),
   );
@@ -48,3 +54,39 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
 
 /** A file tells more than the screen unless told otherwise: it does not get in the way. @type {Record<string, string>} */
 const FILE_LEVELS = { warn: 'info' };
+
+/** @param {object} object what is logged @returns {Record<string, unknown>} */
+function redactMembers(object) {
+  return /** @type {Record<string, unknown>} */ (redact(object, DEEPEST));
+}
+
+/**
+ * A copy that is safe to show, however deep a secret lies.
+ * @param {unknown} value
+ * @param {number} depth how many levels below this one are shown
+ * @returns {unknown}
+ */
+function redact(value, depth) {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof URL) return displayUrl(value);
+  if (value instanceof Date) return value.toISOString();
+  if (depth === 0) return '[deeper]';
+  // Bytes may be a key.
+  if (ArrayBuffer.isView(value)) return '[bytes]';
+  if (Array.isArray(value)) return value.map((one) => redact(one, depth - 1));
+  const members = value instanceof Error ? { ...value, ...errorMembers(value) } : value;
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, isSecret(name) ? '[redacted]' : redact(member, depth - 1)]),
+  );
+}
+
+/** What an error does not list as its members. @param {Error} error */
+function errorMembers({ name, message, stack, cause }) {
+  return { type: name, message, stack, ...(cause === undefined ? {} : { cause }) };
+}
+
+/** @param {string} name */
+function isSecret(name) {
+  return SECRET_NAMES.some((secret) => secret.toLowerCase() === name.toLowerCase());
+}

@@ -13,6 +13,9 @@ export function summaryText(run, explain) {
   const parts = [
     '',
     `Summary: ${ENDS[run.end] ?? run.end}, window ${seconds(run.window.durationMs)}`,
+    ...(run.end === 'running'
+      ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
+      : []),
     overview(run),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
@@ -27,11 +30,13 @@ export function summaryText(run, explain) {
 
 /** @type {Record<string, string>} */
 const ENDS = {
+  running: 'not ended',
   duration: 'ran for its duration',
   interrupted: 'interrupted',
   terminated: 'terminated',
   hangup: 'terminal closed',
   foreign_sender: 'ended because another sender uses the wallets',
+  max_spend: 'ended because its spend cap was reached',
   no_wallets: 'ended because no wallet was left to work with',
   endpoint_lost: 'ended because the endpoint was lost',
   worker_died: 'ended because a worker thread died',
@@ -59,6 +64,7 @@ function overview(run) {
     ['  verified', count(counts.verified), ''],
     ['  failed', count(counts.failed), byCode(run.failures)],
     ['  timed out', count(counts.timedOut), ''],
+    ...(run.inFlight > 0 ? [/** @type {[string, string, string]} */ (['  in flight', count(run.inFlight), ''])] : []),
     ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
     [
       '  generator',

@@ -25,6 +25,8 @@ export class Account {
   includedLate = 0;
   /** Operations of ours in a block that had no effect. */
   reverted = 0;
+  /** Operations that we had counted as executed, and that left the chain with their block for good. */
+  reorgedOut = 0;
   /** Why no more operations are started with this wallet, or null. @type {string | null} */
   retired = null;
   /** By nonce, from the wallet's on, which is the first that is not settled. @type {Slot[]} */
@@ -35,7 +37,7 @@ export class Account {
   held = 0;
   /**
    * The next transaction, signed already.
-   * @type {{nonce: number, fee: import('../chain/transaction.js').Fee, signed: import('../chain/transaction.js').SignedTransaction} | null}
+   * @type {{nonce: number, signed: import('./presigner.js').Signed} | null}
    */
   ahead = null;
   failuresInRow = 0;
@@ -95,6 +97,29 @@ export class Account {
       if (slots[0].standing === 'executed') this.executed += 1;
       slots.shift();
       wallet.nonce += 1;
+    }
+  }
+
+  /**
+   * Blocks have left the chain: what became of the operations in them is not known any more.
+   * @param {Array<{nonce: number, isExecuted: boolean}>} orphans isExecuted: with their effect
+   */
+  reopen(orphans) {
+    const { wallet } = this;
+    const executed = new Set(orphans.filter(({ isExecuted }) => isExecuted).map(({ nonce }) => nonce));
+    /** @type {Slot[]} */
+    const reopened = [];
+    for (let nonce = Math.min(...orphans.map((orphan) => orphan.nonce)); nonce < wallet.nonce; nonce += 1) {
+      if (executed.has(nonce)) this.executed -= 1;
+      // What is not known to be ours was used up by somebody else.
+      reopened.push({ standing: 'spent', operation: null, undecided: null });
+    }
+    this.slots = [...reopened, ...this.slots];
+    wallet.nonce -= reopened.length;
+    this.ahead = null;
+    for (const { nonce } of orphans) {
+      const slot = this.slotOf(nonce);
+      if (slot !== null) Object.assign(slot, { standing: 'open', operation: null });
     }
   }
 

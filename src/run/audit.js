@@ -6,8 +6,8 @@ import { fateOf } from './fate.js';
 /**
  * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
  *
- * The audit is exact when for every wallet counter = start + verified + included late, nonce = start + our
- * included transactions, and nothing is pending.
+ * The audit is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start +
+ * our included transactions, and nothing is pending.
  *
  * @typedef {object} Mismatch
  * @property {number} walletIndex
@@ -27,6 +27,7 @@ import { fateOf } from './fate.js';
  * @property {number} verified operations that we say were verified
  * @property {number} includedLate operations found executed although they were not verified
  * @property {number} reverted operations found in a block, without effect
+ * @property {number} reorgedOut operations that were executed in a block that left the chain, and did not come back
  * @property {number} neverSent
  * @property {number} replaced
  * @property {number} pending
@@ -75,8 +76,11 @@ export async function audit(options) {
     await fillGaps(options);
     const reading = await readAll(options);
     const mismatches = compare(options, reading);
+    const isReopened = reopenLost(options, reading);
     const isOpen =
-      mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) || undecided(options).length > 0;
+      isReopened ||
+      mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) ||
+      undecided(options).length > 0;
     const isAgreed = mismatches.length === 0 && ledger.unresolved.size === 0;
     if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
       await searchForForeign(options, mismatches);
@@ -84,6 +88,24 @@ export async function audit(options) {
     }
     await clock.sleep(PAUSE_MS, signal);
   }
+}
+
+/**
+ * Where the chain has fewer transactions of a wallet than we found in blocks, some have left it since.
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @returns {boolean} whether there is something to find out again
+ */
+function reopenLost({ ledger, accounts }, { nonces }) {
+  let isReopened = false;
+  for (const [i, account] of accounts.entries()) {
+    if (nonces[i] >= account.wallet.nonce) continue;
+    for (const { operation, sample, isExecuted } of ledger.reopenOf(account, nonces[i])) {
+      ledger.expect({ operation, sample, isOrphan: isExecuted });
+      isReopened = true;
+    }
+  }
+  return isReopened;
 }
 
 /** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
@@ -103,11 +125,16 @@ async function decideFates(options) {
   const open = undecided(options);
   for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
     await Promise.all(
-      open.slice(at, at + ASKED_AT_ONCE).map(async ({ operation, sample }) => {
+      open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
+        const { operation, sample } = one;
         const decision = await fateOf(rpc, operation, 'audit', startBlock);
         // What its worker sent before it died may be what replaced it.
         const isUnknown = operation.account.isLost && decision.fate === 'replaced';
-        if (decision.fate !== 'pending' && !isUnknown) ledger.settle(operation, sample, decision);
+        if (decision.fate === 'pending' || isUnknown) return;
+        if (one.isOrphan && decision.fate === 'never_sent' && !one.isSentAgain && operation.raw !== null) {
+          one.isSentAgain = true;
+          await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit').catch(() => null);
+        } else ledger.settle(operation, sample, decision);
       }),
     );
   }
@@ -123,7 +150,7 @@ async function fillGaps({ rpc, accounts }) {
   for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
     const part = missing.slice(at, at + ASKED_AT_ONCE);
     // One that is refused stays what it is, and the audit says so.
-    await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resolve').catch(() => null)));
+    await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resubmit').catch(() => null)));
   }
 }
 
@@ -147,7 +174,8 @@ async function readAll({ rpc, workload, accounts }) {
 
 /** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
 function claimed({ recorder, accounts }, position) {
-  return recorder.verifiedBy[position] + accounts[position].includedLate;
+  const { includedLate, reorgedOut } = accounts[position];
+  return recorder.verifiedBy[position] + includedLate - reorgedOut;
 }
 
 /** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
@@ -192,6 +220,7 @@ function describe(options, reading, mismatches) {
     verified: recorder.counts.verified,
     includedLate: fates.included ?? 0,
     reverted: fates.reverted ?? 0,
+    reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
     neverSent: fates.never_sent ?? 0,
     replaced: fates.replaced ?? 0,
     pending: unresolved.size,

@@ -126,7 +126,7 @@ export async function readChain(rpc, url, config) {
   return {
     chainId,
     head,
-    genesisHash: genesis?.hash ?? null,
+    genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
     clientVersion,
     baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
     blockGasLimit: toNumber(latest.gasLimit),

@@ -1,6 +1,7 @@
 import { call } from './call.js';
 import { iterate } from './iteration.js';
-import { REPAIR_PAUSE_MS, lookAfterOverdue, repair } from './repair.js';
+import { lookAfterOverdue, push } from './push.js';
+import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
 
 /**
  * What the driver needs to know of a kind of operation: how one starts, what is done about one that did not verify,
@@ -8,11 +9,25 @@ import { REPAIR_PAUSE_MS, lookAfterOverdue, repair } from './repair.js';
  *
  * @typedef {import('./operation.js').Operation} Operation
  *
+ * @typedef {import('./account.js').Account} Account
+ * @typedef {import('./past.js').Remembered} Remembered
+ *
+ * @callback OnLost the chain no longer has what a wallet did from a nonce on
+ * @param {Account} account
+ * @param {number} nonce
+ * @returns {void}
+ *
  * @typedef {object} Course
  * @property {(operation: Operation) => void} begin ends the operation some time, on every path
  * @property {(operation: Operation, sample: import('../metrics/sample.js').Sample, signal: AbortSignal) => Promise<string | null>} mend
  *   after one that did not verify; gives why its wallet cannot be used any more, or null
- * @property {(live: Set<Operation>, signal: AbortSignal) => Promise<void>} watch until the signal aborts
+ * @property {(operation: Operation) => void} remember one that was verified
+ * @property {(blockNumber: number) => {orphans: Remembered[], isComplete: boolean}} reopen blocks from that one on have
+ *   left the chain: gives those that had ended, and whether none is forgotten
+ * @property {(operation: Operation) => void} hasten one whose transaction the node may have lost
+ * @property {(orphan: Remembered, signal: AbortSignal) => Promise<string | null>} revive one that had; as mend
+ * @property {(account: Account, nonce: number) => Remembered[]} reopenOf the same for what one wallet did from a nonce on
+ * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch until the signal aborts
  */
 
 /**
@@ -25,7 +40,19 @@ export function transactionCourse(tools, ledger) {
   return {
     begin: (operation) => iterate(tools, operation),
     mend: (operation, sample, signal) => repair(tools, ledger, operation, sample, signal),
-    watch: (live, signal) => lookAfterOverdue(tools, live, signal),
+    remember: ({ account, nonce, hashes, raw, inclusion }) => {
+      const blockNumber = inclusion?.number ?? 0;
+      ledger.past.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
+    },
+    reopen: (blockNumber) => ledger.reopen(blockNumber),
+    hasten: (operation) => {
+      if (operation.acceptedAtUs === null || operation.inclusion !== null) return;
+      operation.pushed.times = 0;
+      void push(tools, operation);
+    },
+    revive: (orphan, signal) => revive(tools, ledger, orphan, signal),
+    reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
+    watch: (live, signal, onLost) => lookAfterOverdue(tools, live, signal, onLost),
   };
 }
 
@@ -43,6 +70,11 @@ export function callCourse(tools) {
       await tools.clock.sleep(Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs), signal);
       return null;
     },
+    remember: () => {},
+    reopen: () => ({ orphans: [], isComplete: true }),
+    reopenOf: () => [],
+    hasten: () => {},
+    revive: async () => null,
     watch: async () => {},
   };
 }

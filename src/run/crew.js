@@ -12,6 +12,7 @@ import { Engine } from './engine.js';
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
  * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
+ * @property {(nowUs: number) => SoFar} soFar while it goes on
  * @property {() => Promise<Result>} result once it is drained
  * @property {() => Promise<void>} close
  *
@@ -21,6 +22,8 @@ import { Engine } from './engine.js';
  * @property {import('./engine.js').EngineStats} stats
  * @property {ThreadStats[]} threads of the workers; what this thread did itself is not in it
  *
+ * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar what is known now, and up to which instant
+ *
  * @typedef {object} ThreadStats
  * @property {Record<string, number>} rpcCalls
  * @property {import('../transport/index.js').TransportStats} transport
@@ -28,11 +31,25 @@ import { Engine } from './engine.js';
  */
 
 /** Exit codes of the reasons for which the driver ends a run. */
-export const STOP_EXIT = Object.freeze({
+const STOP_EXIT = Object.freeze({
   foreign_sender: EXIT.notExact,
   no_wallets: EXIT.unavailable,
+  max_spend: EXIT.refused,
+  chain_replaced: EXIT.unavailable,
   internal: EXIT.internal,
 });
+
+/**
+ * What a thread asks for.
+ * @param {import('./stop.js').Stop} stop
+ * @param {import('./driver.js').StopReason} reason
+ * @param {Error} [error]
+ */
+export function requestStop(stop, reason, error) {
+  stop.request(reason, STOP_EXIT[reason], error);
+  // Nothing that was sent to the chain before can arrive on this one.
+  if (reason === 'chain_replaced') stop.hurry(error?.message);
+}
 
 /**
  * One thread, this one.
@@ -63,6 +80,10 @@ export function soloCrew(options, transport) {
     check: () => engine.check(),
     stop: (nowUs) => engine.stop(nowUs),
     drain: (timeoutMs, signal) => engine.drain(timeoutMs, signal),
+    soFar: (nowUs) => {
+      engine.check();
+      return { recorder: engine.recorder, stats: engine.stats(), threads: [], untilUs: nowUs };
+    },
     result: async () => ({ recorder: engine.recorder, ledger: engine.ledger, stats: engine.stats(), threads: [] }),
     close: () => engine.close(),
   };

@@ -17,10 +17,11 @@ import { Queue } from './queue.js';
  * @property {number} inFlight most operations of one wallet at once
  * @property {import('../metrics/recorder.js').Recorder} recorder
  * @property {import('../pacer/index.js').Pacer} pacer
+ * @property {import('./purse.js').Purse | null} [purse] null where nothing is paid, or without a cap
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
  *
- * @typedef {'foreign_sender' | 'no_wallets' | 'internal'} StopReason
+ * @typedef {'foreign_sender' | 'no_wallets' | 'max_spend' | 'chain_replaced' | 'internal'} StopReason
  */
 
 /**
@@ -75,7 +76,10 @@ export class Driver {
     // All wallets once, then all of them again: the load is spread before it is piled up.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    course.watch(this.live, this.#drained.signal).catch((error) => onStop('internal', error));
+    const onLost = (/** @type {Account} */ account, /** @type {number} */ nonce) => {
+      this.#revive(course.reopenOf(account, nonce));
+    };
+    course.watch(this.live, this.#drained.signal, onLost).catch((error) => onStop('internal', error));
   }
 
   /** Starts or drops what is owed by now, without waiting for the next turn. */
@@ -155,9 +159,18 @@ export class Driver {
       // What is looked after may itself be waiting for the gap to be filled.
       const isHeld = account.mending > 0 && !account.hasGap;
       if (isHeld) account.held += 1;
-      else if (account.submitting < SUBMITTED_AT_ONCE) return account;
-      else account.waiting += 1;
+      else if (account.submitting >= SUBMITTED_AT_ONCE) account.waiting += 1;
+      else if (this.options.purse?.reserve(account) === false) return this.#cannotPay(account);
+      else return account;
     }
+    return null;
+  }
+
+  /** What is under way may cost less than is reserved for it; without anything under way it is over. @param {Account} account */
+  #cannotPay(account) {
+    this.#idle.push(account);
+    const mayRelease = this.live.size > 0 || this.options.accounts.some(({ mending }) => mending > 0);
+    if (!mayRelease) this.options.onStop('max_spend');
     return null;
   }
 
@@ -189,15 +202,17 @@ export class Driver {
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;
+        this.options.course.remember(operation);
         this.#rearm(account, 1);
       } else {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.standing = 'open';
-        if (sample.code !== null && operation.words !== null) this.failureWords[sample.code] ??= operation.words;
+        if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
         // Several operations that fail for one reason are one failure.
         if (account.mending === 0) account.failuresInRow += 1;
         this.#mend(operation, sample);
       }
+      this.options.purse?.settle(operation);
       if (this.live.size === 0) this.#onIdle();
     } catch (error) {
       this.options.onStop('internal', /** @type {Error} */ (error));
@@ -215,18 +230,67 @@ export class Driver {
     const { course, onStop } = this.options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
+    const mended = course.mend(operation, sample, this.#halt.signal).finally(() => this.#giveBack(operation));
+    this.#lookAfter(account, mended, 1);
+  }
+
+  /** Others may have waited for what was reserved for it. @param {Operation} operation */
+  #giveBack(operation) {
+    const { purse } = this.options;
+    if (!purse) return;
+    purse.settle(operation);
+    this.#pumpSoon();
+  }
+
+  /**
+   * Blocks have left the chain: what was in them has to get into others.
+   * @param {number} blockNumber of the first of them
+   * @returns {{operations: number, isComplete: boolean}} how many were in them; isComplete: none is forgotten
+   */
+  reorganise(blockNumber) {
+    const { course } = this.options;
+    const { orphans, isComplete } = course.reopen(blockNumber);
+    const live = [...this.live].filter(({ inclusion }) => inclusion !== null && inclusion.number >= blockNumber);
+    for (const operation of live) operation.orphaned();
+    this.#revive(orphans);
+    for (const { account } of live) this.#hasten(account);
+    return { operations: live.length + orphans.length, isComplete };
+  }
+
+  /** @param {import('./past.js').Remembered[]} orphans */
+  #revive(orphans) {
+    for (const orphan of orphans) {
+      const { account } = orphan.operation;
+      const revived = this.options.course.revive(orphan, this.#halt.signal).finally(() => this.#hasten(account));
+      this.#lookAfter(account, revived, 0);
+    }
+  }
+
+  /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
+  #hasten({ slots }) {
+    for (const { operation, standing } of slots) {
+      if (standing === 'live' && operation !== null) this.options.course.hasten(operation);
+    }
+  }
+
+  /**
+   * @param {Account} account
+   * @param {Promise<string | null>} looking gives why the wallet cannot be used any more, or null
+   * @param {number} toStart operations that may be started when that is over
+   */
+  #lookAfter(account, looking, toStart) {
     account.mending += 1;
-    course.mend(operation, sample, this.#halt.signal).then(
+    looking.then(
       (whyUnusable) => {
         account.mending -= 1;
-        account.held += 1;
+        account.held += toStart;
         if (whyUnusable !== null) this.#retire(account, whyUnusable);
         else if ((account.mending === 0 || account.hasGap) && !this.#halt.signal.aborted) {
           this.#rearm(account, account.held);
           account.held = 0;
         }
       },
-      (error) => onStop('internal', error),
+      (error) => this.options.onStop('internal', error),
     );
   }
 

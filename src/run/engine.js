@@ -1,6 +1,8 @@
 import { Deadlines } from '../deadlines.js';
 import { detectors } from '../inclusion/index.js';
+import { UnavailableError } from '../errors.js';
 import { intervalState } from '../metrics/interval.js';
+import { addReorg, noReorgs } from '../metrics/reorgs.js';
 import { Recorder } from '../metrics/recorder.js';
 import { createPacer } from '../pacer/index.js';
 import { probes } from '../probe/index.js';
@@ -8,6 +10,8 @@ import { callCourse, transactionCourse } from './course.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
 import { Presigner } from './presigner.js';
+import { Purse } from './purse.js';
+import { Patience } from './submission.js';
 
 /**
  * The load of one thread: what starts operations, what finds them in blocks, and what counts them. A run has one in
@@ -39,13 +43,19 @@ import { Presigner } from './presigner.js';
  * @property {import('../chain/fees.js').Fees} fees
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
+ * @property {string | null} startHash its hash
+ * @property {string | null} genesisHash of the chain
  * @property {string} inclusion name of the detector
+ * @property {bigint | null} capWei what may be spent on fees
+ * @property {number} confirmations blocks on top of its own before an operation counts as included
  *
  * @typedef {object} EngineReport what happened since the last one
  * @property {import('../metrics/interval.js').IntervalState} interval
  * @property {number} inFlight
  * @property {import('../metrics/interval.js').Counts} totals of the whole run so far
- * @property {{silentMs: number, words: string} | null} silence how long no poll of the chain has succeeded, and why
+ * @property {{silentMs: number, stillMs: number, words: string} | null} silence how long no poll of the chain has
+ *   succeeded, and why; stillMs: how long there was no new block
+ * @property {import('../metrics/reorgs.js').ReorgEvent[]} reorgs
  * @property {import('../probe/loop.js').LoopReading | null} loop of the thread; null where every thread died
  *
  * @typedef {EngineReport & {blocks: import('../metrics/blocks.js').BlockTotals, transport: import('../transport/index.js').TransportStats}} Report
@@ -58,7 +68,10 @@ import { Presigner } from './presigner.js';
  * @property {'poll' | 'subscription' | null} headSource how new heads are learned of, as of the end
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
+ * @property {import('./submission.js').Resubmissions} resubmissions
+ * @property {import('../metrics/reorgs.js').Reorgs} reorgs
  * @property {Record<string, string>} failureWords of the first failure of each code
+ * @property {import('./purse.js').Spending | null} spending null without a cap
  */
 
 export class Engine {
@@ -70,8 +83,16 @@ export class Engine {
   #detector = null;
   /** @type {Presigner | null} */
   #presigner = null;
+  /** Null without a cap. @type {Purse | null} */
+  #purse = null;
   #deadlines;
   #loop = probes.loop();
+  #loadStartUs = 0;
+  /** @type {import('./submission.js').Resubmissions} */
+  #resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  #reorgs = noReorgs();
+  /** Since the last report. @type {import('../metrics/reorgs.js').ReorgEvent[]} */
+  #newReorgs = [];
 
   /** @param {EngineOptions} options */
   constructor(options) {
@@ -86,28 +107,47 @@ export class Engine {
     this.#driver = new Driver({
       ...{ clock, accounts, onSample, onStop },
       ...{ course: this.#course(), recorder: this.recorder, pacer: createPacer(schedule, share) },
-      inFlight: config.inFlight,
+      ...{ inFlight: config.inFlight, purse: this.#purse },
     });
   }
 
   #course() {
-    const { config, clock, rpc, workload, chain, onBlock } = this.#options;
+    const { config, clock, rpc, workload, chain, onBlock, onStop } = this.#options;
     if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
-    const tools = { clock, rpc, deadlines: this.#deadlines };
-    const { signer, fees, chainId, startBlock, inclusion: name } = /** @type {ChainTools} */ (chain);
-    const inclusion = detectors[name]({
-      ...{ rpc, clock, head: startBlock },
+    const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
+    const { genesisHash, confirmations, capWei } = about;
+    const gasLimitOf = (/** @type {number} */ position) => workload.next(position).gasLimit;
+    const purse = capWei === null ? null : new Purse({ capWei, fees, gasLimitOf });
+    const inclusion = detectors[about.inclusion]({
+      ...{ rpc, clock, head: startBlock, headHash: startHash, genesisHash, confirmations },
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
+        purse?.observe(block);
         const seenAtMs = clock.wallMs();
         onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000 });
       },
+      onReorg: (reorg) => this.#reorganise(reorg),
+      onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
-    const presigner = new Presigner({ clock, signer, fees, workload, chainId });
+    const presigner = new Presigner({ clock, signer, fees, workload, chainId, purse });
     this.#detector = inclusion;
     this.#presigner = presigner;
-    const { txTimeoutMs } = config;
-    return transactionCourse({ ...tools, workload, inclusion, presigner, startBlock, txTimeoutMs }, this.ledger);
+    this.#purse = purse;
+    const tools = {
+      ...{ clock, rpc, deadlines: this.#deadlines, workload, inclusion, presigner, startBlock },
+      ...{ patience: new Patience(Math.random), random: Math.random, resubmissions: this.#resubmissions },
+      txTimeoutMs: config.txTimeoutMs,
+    };
+    return transactionCourse(tools, this.ledger);
+  }
+
+  /** @param {import('../inclusion/index.js').Reorg} reorg */
+  #reorganise({ number, hash, depth }) {
+    const touched = this.#driver.reorganise(number);
+    const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
+    const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
+    addReorg(this.#reorgs, event);
+    this.#newReorgs.push(event);
   }
 
   /** What can be done before the first operation is due. @param {AbortSignal} signal ends it early */
@@ -117,6 +157,7 @@ export class Engine {
 
   /** @param {Plan} plan */
   start({ loadStartUs, startUs, endUs }) {
+    this.#loadStartUs = loadStartUs;
     this.recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // what happened before counts nowhere
     this.#driver.start(loadStartUs, endUs);
@@ -132,8 +173,11 @@ export class Engine {
     const inFlight = intervals.inFlightAtEnd(this.#driver.live.size);
     const interval = intervalState(intervals.rotate(nowUs));
     const stats = this.#detector?.stats();
-    const silence = stats === undefined ? null : { silentMs: stats.silentMs, words: stats.lastError?.message ?? '' };
-    return { interval, inFlight, totals: { ...counts }, silence, loop: this.#loop.sample() };
+    const words = stats?.lastError?.message ?? '';
+    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs: stats.stillMs, words };
+    const reorgs = this.#newReorgs;
+    this.#newReorgs = [];
+    return { interval, inFlight, totals: { ...counts }, silence, reorgs, loop: this.#loop.sample() };
   }
 
   /** @throws {import('../errors.js').InternalError} when conservation is broken */
@@ -154,8 +198,9 @@ export class Engine {
   }
 
   /** @param {number} timeoutMs @param {AbortSignal} signal */
-  drain(timeoutMs, signal) {
-    return this.#driver.drain(timeoutMs, signal);
+  async drain(timeoutMs, signal) {
+    await this.#driver.drain(timeoutMs, signal);
+    await this.#detector?.stop();
   }
 
   /** @returns {EngineStats} */
@@ -169,6 +214,9 @@ export class Engine {
       headSource: stats?.source ?? null,
       failedPolls: stats?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
+      spending: this.#purse?.total() ?? null,
+      resubmissions: { ...this.#resubmissions },
+      reorgs: { ...this.#reorgs, events: [...this.#reorgs.events] },
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
   }

@@ -13,6 +13,8 @@ import { findMinedTransaction } from '../chain/send.js';
  * @typedef {object} Decision
  * @property {Fate} fate
  * @property {{hash: string, blockNumber: number} | null} foreign the transaction that has the nonce of a replaced one
+ * @property {number} [blockNumber] of one that is in a block
+ * @property {any} [receipt] of that one
  */
 
 /**
@@ -27,7 +29,10 @@ export async function fateOf(rpc, operation, purpose, startBlock) {
   const latest = toNumber(await rpc.call('eth_getTransactionCount', [address, 'latest'], purpose));
   for (const hash of operation.hashes) {
     const receipt = await nullIfUnknown(rpc.call('eth_getTransactionReceipt', [hash], purpose));
-    if (receipt !== null) return decided(toNumber(receipt.status) === 1 ? 'included' : 'reverted');
+    if (receipt !== null) {
+      const fate = toNumber(receipt.status) === 1 ? 'included' : 'reverted';
+      return { fate, foreign: null, blockNumber: toNumber(receipt.blockNumber), receipt };
+    }
   }
   if (latest > operation.nonce) {
     // No receipt is no proof: a node may be slow to index, or another one may have answered.
@@ -40,6 +45,22 @@ export async function fateOf(rpc, operation, purpose, startBlock) {
   }
   const pending = toNumber(await rpc.call('eth_getTransactionCount', [address, 'pending'], purpose));
   return decided(pending > operation.nonce ? 'pending' : 'never_sent');
+}
+
+/**
+ * What the node knows of an operation's transactions; one that does not answer knows nothing.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Pick<import('./ledger.js').Open['operation'], 'hashes'>} operation
+ * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null while none of them is in a block
+ */
+export async function knownOf(rpc, { hashes }) {
+  let isKnown = false;
+  for (const hash of hashes) {
+    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'resolve').catch(() => null);
+    if (receipt !== null) return { isKnown: true, receipt };
+    isKnown ||= (await rpc.call('eth_getTransactionByHash', [hash], 'resolve').catch(() => null)) !== null;
+  }
+  return { isKnown, receipt: null };
 }
 
 /** @param {Fate} fate @param {Decision['foreign']} [foreign] @returns {Decision} */

@@ -1,8 +1,9 @@
 import { SharedBlocks } from '../metrics/blocks.js';
 import { mergeIntervals, zeroCounts } from '../metrics/interval.js';
+import { mergeReorgs, noReorgs } from '../metrics/reorgs.js';
 import { worstLoop } from '../metrics/readings.js';
 import { addTo, Recorder } from '../metrics/recorder.js';
-import { STOP_EXIT } from './crew.js';
+import { requestStop } from './crew.js';
 import { Ledger } from './ledger.js';
 import { Part } from './part.js';
 import { sliceIndexes, splitSlice } from './slice.js';
@@ -47,17 +48,23 @@ export async function startFleet(options) {
 
   let startUs = 0;
   let endUs = Infinity;
+  /** Of the last report; before it there is nothing to know. */
+  let heardUs = Infinity;
   let isDrained = false;
+
+  const recorded = () => mergeStates(heard(parts), new Recorder(sliceIndexes(config), startUs), endUs);
   return {
     prepare: async () => {
       await Promise.all(parts.map((part) => part.prepare()));
     },
     start: (plan) => {
       startUs = plan.startUs;
+      heardUs = plan.loadStartUs;
       for (const part of parts) part.order({ type: 'start', plan });
     },
     report: async (nowUs) => {
       await Promise.all(parts.map((part) => part.askForReport(nowUs)));
+      heardUs = nowUs;
       return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
     },
     check: () => {}, // each worker checks itself, at the instant of its report
@@ -73,26 +80,38 @@ export async function startFleet(options) {
       signal.removeEventListener('abort', hurry);
       isDrained = true;
     },
+    soFar: (nowUs) => ({ ...recorded(), untilUs: Math.min(nowUs, heardUs) }),
     result: async () => {
-      const recorder = new Recorder(sliceIndexes(config), startUs);
-      const ledger = new Ledger(accounts, () => stop.request('foreign_sender', STOP_EXIT.foreign_sender));
-      const known = parts.flatMap(({ state, first }) => (state === null ? [] : { state, first }));
-      for (const { state, first } of known) {
-        recorder.adopt(state.recorder, first);
-        ledger.adopt(state.ledger, first);
-      }
-      // The window is over when it is over in all of them.
-      const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
-      recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
-      recorder.abandonOpen();
-      recorder.assertConservation(new Map());
-      const threads = known.map(({ state }) => state.thread);
-      return { recorder, ledger, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
+      const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
+      for (const { state, first } of heard(parts)) ledger.adopt(state.ledger, first);
+      const all = recorded();
+      all.recorder.abandonOpen();
+      all.recorder.assertConservation(new Map());
+      return { ...all, ledger };
     },
     close: async () => {
       await Promise.all(parts.map((part) => part.close()));
     },
   };
+}
+
+/** Those that have reported. @param {Part[]} parts */
+function heard(parts) {
+  return parts.flatMap(({ state, first }) => (state === null ? [] : { state, first }));
+}
+
+/**
+ * @param {ReturnType<typeof heard>} known
+ * @param {Recorder} recorder of all wallets, which has nothing yet
+ * @param {number} endUs of the window, where no part has told one
+ */
+function mergeStates(known, recorder, endUs) {
+  for (const { state, first } of known) recorder.adopt(state.recorder, first);
+  // The window is over when it is over in all of them.
+  const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
+  recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
+  const threads = known.map(({ state }) => state.thread);
+  return { recorder, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
 }
 
 /** What the transports of all parts have done, of those that died as far as it was heard. @param {Part[]} parts */
@@ -122,15 +141,28 @@ function mergeReports(parts, nowUs) {
     inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
     totals,
     silence: silences.reduce((longest, one) => (one.silentMs > longest.silentMs ? one : longest), silences[0] ?? null),
+    reorgs: mergeReorgs(reports.map(({ reorgs }) => ({ ...noReorgs(), events: reorgs }))).events,
     loop: loops.length === 0 ? null : loops.reduce(worstLoop),
   };
+}
+
+/** @typedef {import('./purse.js').Spending | null} Spending */
+
+/** @param {Spending} a @param {Spending} b @returns {Spending} */
+function bothSpent(a, b) {
+  if (a === null || b === null) return a ?? b;
+  return { spentWei: a.spentWei + b.spentWei, transactions: a.transactions + b.transactions };
 }
 
 /** @param {import('./engine.js').EngineStats[]} all @returns {import('./engine.js').EngineStats} */
 function mergeStats(all) {
   const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
   const presigned = { used: 0, discarded: 0 };
-  for (const stats of all) addTo(presigned, stats.presigned);
+  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  for (const stats of all) {
+    addTo(presigned, stats.presigned);
+    addTo(resubmissions, stats.resubmissions);
+  }
   /** @type {Record<string, string>} */
   const failureWords = Object.assign({}, ...all.map((stats) => stats.failureWords));
   return {
@@ -140,6 +172,9 @@ function mergeStats(all) {
     headSource: (all.find(({ headSource }) => headSource === 'poll') ?? all[0])?.headSource ?? null,
     failedPolls: all.reduce((sum, { failedPolls }) => sum + failedPolls, 0),
     presigned,
+    resubmissions,
+    reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
     failureWords,
+    spending: all.map(({ spending }) => spending).reduce(bothSpent, null),
   };
 }

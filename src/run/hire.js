@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { addTo } from '../metrics/recorder.js';
-import { STOP_EXIT, soloCrew } from './crew.js';
+import { requestStop, soloCrew } from './crew.js';
 import { shares } from '../pacer/index.js';
 import { startFleet } from './fleet.js';
 import { splitSlice } from './slice.js';
@@ -20,7 +20,8 @@ import { splitSlice } from './slice.js';
  * @param {import('./account.js').Account[]} parts.accounts
  * @param {import('../workload/index.js').Workload} parts.workload
  * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
- * @param {number} parts.startBlock
+ * @param {bigint | null} parts.capWei what may be spent on fees
+ * @param {import('./run.js').StartBlock} parts.start
  * @param {{name: string} | null} parts.inclusion
  * @returns {Promise<import('./crew.js').Crew>}
  */
@@ -36,16 +37,18 @@ export async function hire({
   accounts,
   workload,
   sender,
-  startBlock,
+  capWei,
+  start,
   inclusion,
 }) {
   const workers = workersOf(config);
   const { chainId = 0, fees, signer } = sender ?? {};
+  const { confirmations } = config;
   if (workers === 1) {
     const chain =
       fees === undefined || signer === undefined || inclusion === null
         ? null
-        : { chainId, fees, signer, startBlock, inclusion: inclusion.name };
+        : { chainId, fees, signer, ...start, confirmations, capWei, inclusion: inclusion.name };
     const wanting = outputs.filter((output) => output.wantsSamples);
     const options = {
       ...{ config, clock, rpc, accounts, workload, chain, schedule },
@@ -53,7 +56,7 @@ export async function hire({
         wanting.forEach((output) => output.sample(sample)),
       onBlock: tellBlock(outputs),
       onStop: (/** @type {import('./driver.js').StopReason} */ reason, /** @type {Error | undefined} */ error) =>
-        stop.request(reason, STOP_EXIT[reason], error),
+        requestStop(stop, reason, error),
     };
     return soloCrew(options, transport);
   }
@@ -74,9 +77,17 @@ export async function hire({
       chain:
         fees === undefined || inclusion === null
           ? null
-          : { chainId, startBlock, inclusion: inclusion.name, fees: fees.state() },
+          : {
+              ...{ chainId, ...start, confirmations, inclusion: inclusion.name, fees: fees.state() },
+              capWei: shareOf(capWei, count, accounts.length),
+            },
     }),
   });
+}
+
+/** What a part of the wallets may spend. @param {bigint | null} capWei @param {number} count @param {number} of */
+function shareOf(capWei, count, of) {
+  return capWei === null ? null : (capWei * BigInt(count)) / BigInt(of);
 }
 
 /** @param {import('../output/index.js').Output[]} outputs @returns {(block: import('./engine.js').SeenBlock) => void} */

@@ -1,6 +1,8 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
-import { submitFailure, toNumber } from '../chain/rpc.js';
+import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
 import { fateOf } from './fate.js';
+import { Failed } from './operation.js';
+import { submit } from './submission.js';
 
 /**
  * One increment from start to outcome, top to bottom: sign, send, included, read back. It ends the operation with one
@@ -15,6 +17,9 @@ import { fateOf } from './fate.js';
  * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {import('../inclusion/index.js').InclusionDetector} inclusion
  * @property {import('./presigner.js').Presigner} presigner
+ * @property {import('./submission.js').Patience} patience
+ * @property {import('./submission.js').Resubmissions} resubmissions so far
+ * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
  */
@@ -24,15 +29,6 @@ const READ_BACK_PAUSE_MS = [5, 250];
 
 /** Longest wait for the answer whether a transaction was lost, in milliseconds. */
 const LOST_CHECK_MS = 1000;
-
-/** The operation did what it should not: reverted, wrong count, refused. */
-class Failed extends Error {
-  /** @param {string} code */
-  constructor(code) {
-    super(code);
-    this.code = code;
-  }
-}
 
 /** @param {Tools} tools @param {Operation} operation */
 export function iterate(tools, operation) {
@@ -58,47 +54,30 @@ export function iterate(tools, operation) {
 
 /** @param {Tools} tools @param {Operation} operation */
 async function steps(tools, operation) {
-  const { rpc, clock, inclusion, presigner } = tools;
+  const { clock, inclusion, presigner } = tools;
 
-  const { raw, hash } = presigner.sign(operation.account, operation.nonce);
-  operation.hash = hash;
-  operation.raw = raw;
-  operation.hashes.push(hash);
+  // Watched before it is sent: a block may hold it before the node's answer is read. What is found is noted at once:
+  // others of this wallet in the same block are read back as of it, too.
+  operation.onOffer = (hash) => inclusion.watch(hash, (found) => operation.foundIn(hash, found));
+  operation.hashes.forEach(operation.onOffer);
+  operation.offer(presigner.sign(operation.account, operation.nonce));
 
-  // Watched before it is sent: a block may hold it before the node's answer is read.
-  const included = new Promise((/** @type {(found: import('../inclusion/index.js').Inclusion) => void} */ resolve) => {
-    for (const sent of operation.hashes) {
-      inclusion.watch(sent, (found) => {
-        // Noted at once: others of this wallet in the same block are read back as of it, too.
-        operation.inclusion ??= found;
-        resolve(found);
-      });
-    }
-  });
-  const onSent = () => {
+  await submit(tools, operation, () => {
     if (operation.isCancelled) return false;
-    operation.sentAtUs = clock.nowUs();
+    operation.sentAtUs ??= clock.nowUs();
     return true;
-  };
-  let answer = hash;
-  try {
-    answer = await rpc.call('eth_sendRawTransaction', [raw], 'submit', onSent);
-  } catch (error) {
-    if (!isKnown(error)) throw error;
-  }
-  if (answer !== hash) throw new Failed('hash_mismatch');
+  });
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
+  operation.words = null;
   operation.taken();
   presigner.signLater(operation.account, operation.account.nextNonce);
 
-  const found = await included;
-  await readBack(tools, operation, found);
-}
-
-/** The node had the transaction already. @param {unknown} error */
-function isKnown(error) {
-  return error instanceof RpcError && submitFailure(error) === 'already_known';
+  // Its block may leave the chain before the effect is read back: then it waits for the next one.
+  let isVerified = false;
+  while (!isVerified && !operation.isCancelled) {
+    isVerified = await readBack(tools, operation, await operation.included());
+  }
 }
 
 /**
@@ -107,19 +86,21 @@ function isKnown(error) {
  * @param {Tools} tools
  * @param {Operation} operation
  * @param {import('../inclusion/index.js').Inclusion} found
+ * @returns {Promise<boolean>} false: that block is no longer part of the chain, or nobody waits for the effect any more
  */
-async function readBack({ rpc, clock, workload }, operation, found) {
+async function readBack({ rpc, clock, workload, patience }, operation, found) {
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   let isWrongBefore = false;
-  for (let attempt = 0; !operation.isCancelled; attempt += 1) {
+  for (let attempt = 0; !operation.isCancelled && operation.inclusion === found; attempt += 1) {
     const bounds = account.boundsAsOf(operation, found.number);
     let verdict;
     try {
       verdict = await workload.verify(account.position, bounds, found, attempt);
     } catch (error) {
       verdict = noVerdict(error);
+      patience.heed(error, clock.nowUs());
     }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
@@ -130,31 +111,38 @@ async function readBack({ rpc, clock, workload }, operation, found) {
     if (state === 'ok' || (state === 'likely' && status !== null)) {
       // Taken here: those of the same batch are all read before the first of them is followed up.
       operation.verifiedAtUs = clock.nowUs();
-      return;
+      return true;
     }
     const { least, most, latest } = account.boundsAsOf(operation, found.number);
     // Too many is wrong only once every operation that may have been in time is known to have its block, or to have none.
     const isWrong = state === 'wrong' && most === bounds.most && latest === bounds.latest;
     if (isWrong && !account.hasUnseenBefore(found.seenAtUs)) {
-      if (isWrongBefore) throw new Failed('wrong_count');
+      if (isWrongBefore && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
       isWrongBefore = true;
       attempt += 1; // the same question: a node that makes the next block just now may have answered as of that
     }
     // Too few is wrong only if none of the others was reverted: that changes what is expected here.
     const isTooFew = state === 'missing' && status !== null && least === bounds.least;
     if (isTooFew && (await areExecuted(rpc, account.othersAsOf(operation, found.number))) && !operation.isCancelled) {
-      if (account.boundsAsOf(operation, found.number).least === least) throw new Failed('wrong_count');
+      const isSettled = account.boundsAsOf(operation, found.number).least === least;
+      if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
     account.readBackRetries += 1;
-    await clock.sleep(pauseMs);
+    await operation.pause(clock, Math.max(pauseMs, patience.waitMs(clock.nowUs())));
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
+  return false;
 }
 
-/** A lost connection says nothing of the effect, nor does a busy endpoint. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
+/** Whether a block is part of the chain. @param {import('../chain/rpc.js').Rpc} rpc @param {import('../inclusion/index.js').Inclusion} block */
+async function isStillThere(rpc, { number, hash }) {
+  const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'readback').catch(() => null);
+  return block?.hash === hash;
+}
+
+/** A lost connection says nothing of the effect, nor does a garbled answer. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
 function noVerdict(error) {
-  const isLost = error instanceof TransportError && error.code !== 'transport_refused';
-  if (isLost || (error instanceof ProtocolError && error.isBusy))
+  if (error instanceof TransportError || error instanceof ProtocolError)
     return { state: 'behind', effect: null, target: null };
   throw error;
 }

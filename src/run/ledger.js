@@ -1,7 +1,8 @@
+import { Past, rememberedOf } from './past.js';
+
 /**
- * What became of the operations that were not verified, wallet by wallet: the audit compares it with the chain.
+ * What became of the operations that were not verified, or that left the chain again, wallet by wallet: the audit compares it with the chain.
  *
- * @typedef {import('../metrics/sample.js').Sample} Sample
  * @typedef {import('./account.js').Account} Account
  *
  * @typedef {object} Foreign a mined transaction of one of our wallets that is not ours
@@ -19,17 +20,19 @@
  * @property {import('./fate.js').Fate} fate
  *
  * @typedef {object} Open an operation whose fate is not known, or may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null}} operation
- * @property {Sample} sample
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: {atUs: number, times: number}}} operation
+ * @property {import('./past.js').Identified} sample
+ * @property {boolean} [isOrphan] it was executed, in a block that has left the chain
+ * @property {boolean} [isSentAgain] the audit has sent it once more
  *
  * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
- * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
+ * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
  * @property {Array<OpenState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
  * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
  * @property {Foreign[]} foreign
  *
- * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: Sample}} OpenState
+ * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: import('./past.js').Identified, isOrphan?: boolean}} OpenState
  * @typedef {{standing: import('./account.js').Standing, undecided: OpenState | null}} SlotState
  */
 
@@ -55,6 +58,7 @@ export class Ledger {
   fates = {};
   /** @type {Foreign[]} */
   foreign = [];
+  past = new Past();
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called when somebody else is proven to send */
   constructor(accounts, onForeign) {
@@ -75,25 +79,74 @@ export class Ledger {
   /**
    * Enters what became of an operation.
    * @param {Open['operation']} operation
-   * @param {Sample} sample
+   * @param {Open['sample']} sample
    * @param {import('./fate.js').Decision} decision
    */
-  settle(operation, sample, { fate, foreign }) {
-    const { account, nonce } = operation;
+  settle(operation, sample, { fate, foreign, blockNumber }) {
+    const { account, nonce, hashes, raw } = operation;
     const { wallet } = account;
     const slot = account.slotOf(nonce);
     // One that had not been sent as far as the node knew may have arrived since: it is settled again.
     const isAgain = slot !== null && slot.undecided?.operation === operation;
     if (isAgain && fate === 'never_sent') return;
+    const isOrphan = (isAgain ? slot.undecided : this.unresolved.get(keyOf(operation)))?.isOrphan === true;
     if (isAgain) this.fates.never_sent = (this.fates.never_sent ?? 1) - 1;
-    if (slot !== null) slot.undecided = fate === 'never_sent' ? { operation, sample } : null;
+    if (slot !== null) slot.undecided = fate === 'never_sent' ? { operation, sample, isOrphan } : null;
     if (fate !== 'pending') this.unresolved.delete(keyOf(operation));
-    this.fates[fate] = (this.fates[fate] ?? 0) + 1;
-    this.#keep({ ...pick(sample), nonce, fate });
-    if (fate === 'included') account.includedLate += 1;
+    const isBack = isOrphan && fate === 'included';
+    if (!isBack) this.fates[fate] = (this.fates[fate] ?? 0) + 1;
+    if (!isBack) this.#keep({ ...pick(sample), nonce, fate });
+    if (isOrphan) {
+      // It counts as verified: what does not come back is subtracted.
+      if (isAgain) account.reorgedOut -= 1;
+      if (fate !== 'included' && fate !== 'pending') account.reorgedOut += 1;
+    } else if (fate === 'included') account.includedLate += 1;
     if (fate === 'reverted') account.reverted += 1;
     account.settle(nonce, STANDING[fate]);
+    if (blockNumber !== undefined) {
+      const isExecuted = fate === 'included';
+      this.past.add({ account, nonce, hashes, raw, blockNumber, outcome: sample.outcome, isExecuted });
+    }
     if (foreign !== null) this.accuse({ walletIndex: wallet.index, nonce, ...foreign });
+  }
+
+  /**
+   * Blocks have left the chain, and with them the effect of what was in them.
+   * @param {number} blockNumber of the first of them
+   * @returns {{orphans: import('./past.js').Remembered[], isComplete: boolean}} what has to get into a block again;
+   *   isComplete: nothing that was in those blocks is forgotten
+   */
+  reopen(blockNumber) {
+    const { entries, isComplete } = this.past.takeFrom(blockNumber);
+    return { orphans: this.#reopen(entries), isComplete };
+  }
+
+  /**
+   * The chain no longer has what a wallet did from a nonce on.
+   * @param {Account} account
+   * @param {number} nonce
+   * @returns {import('./past.js').Remembered[]} as above, as far as it is remembered
+   */
+  reopenOf(account, nonce) {
+    return this.#reopen(this.past.takeOf(account, nonce));
+  }
+
+  /** @param {import('./past.js').Entry[]} entries */
+  #reopen(entries) {
+    /** @type {Map<Account, typeof entries>} */
+    const byAccount = new Map();
+    for (const entry of entries) {
+      const known = byAccount.get(entry.account);
+      if (known === undefined) byAccount.set(entry.account, [entry]);
+      else known.push(entry);
+    }
+    for (const [account, own] of byAccount) {
+      const reverted = own.filter(({ isExecuted }) => !isExecuted).length;
+      account.reverted -= reverted;
+      this.fates.reverted = (this.fates.reverted ?? 0) - reverted;
+      account.reopen(own);
+    }
+    return entries.map(rememberedOf);
   }
 
   /** @param {Resolution} resolution */
@@ -113,13 +166,15 @@ export class Ledger {
   /** @returns {LedgerState} */
   state() {
     return {
-      accounts: this.accounts.map(({ wallet, executed, includedLate, reverted, retired, readBackRetries, slots }) => ({
-        ...{ nonce: wallet.nonce, executed, includedLate, reverted, retired, readBackRetries },
-        slots: slots.map(({ standing, undecided }) => ({
-          standing,
-          undecided: undecided === null ? null : stateOf(undecided),
-        })),
-      })),
+      accounts: this.accounts.map(
+        ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
+          ...{ nonce: wallet.nonce, executed, includedLate, reverted, reorgedOut, retired, readBackRetries },
+          slots: slots.map(({ standing, undecided }) => ({
+            standing,
+            undecided: undecided === null ? null : stateOf(undecided),
+          })),
+        }),
+      ),
       unresolved: [...this.unresolved.values()].map((open) => ({
         ...stateOf(open),
         position: open.operation.account.position,
@@ -158,16 +213,16 @@ export class Ledger {
 }
 
 /** @param {Open} open @returns {OpenState} */
-function stateOf({ operation: { nonce, hashes, raw }, sample }) {
-  return { nonce, hashes, raw, sample };
+function stateOf({ operation: { nonce, hashes, raw }, sample, isOrphan }) {
+  return { nonce, hashes, raw, sample, isOrphan };
 }
 
 /** @param {Account} account @param {OpenState} state @returns {Open} */
-function openOf(account, { nonce, hashes, raw, sample }) {
-  return { operation: { account, nonce, hashes, raw }, sample };
+function openOf(account, { nonce, hashes, raw, sample, isOrphan }) {
+  return { operation: { account, nonce, hashes, raw }, sample, isOrphan };
 }
 
-/** @param {Sample} sample */
+/** @param {Open['sample']} sample */
 function pick({ walletIndex, hash, outcome, code }) {
   return { walletIndex, hash, outcome, code };
 }

@@ -1,4 +1,5 @@
 import { EXIT, UnavailableError } from '../errors.js';
+import { reorgInWords } from '../metrics/reorgs.js';
 import { Reporter } from './reporter.js';
 
 /**
@@ -12,27 +13,39 @@ import { Reporter } from './reporter.js';
  * @property {import('./stop.js').Stop} stop
  * @property {import('./crew.js').Crew} crew
  * @property {import('./watch.js').Watch} watch
+ * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
+ * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
+ * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
+ * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar up to an instant, with the length of
+ *   the window so far
  * @typedef {import('./engine.js').Plan} Plan
  * @typedef {import('./reporter.js').Phase} Phase
  */
+
+/** A chain that makes no block for so long stands still: whoever looks on wants to know. */
+const STILL_MS = 30_000;
 
 /** The longest a timer can wait; whoever waits for longer waits again. */
 const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
-export async function load({ config, clock, outputs, stop, crew, watch }) {
+export async function load(options) {
+  const { config, clock, outputs, stop, crew, watch, checkpoints, timeOfDayMs } = options;
   await watch.prepare();
   await crew.prepare(stop.drain);
+  // The first one costs the most, and no operation is due yet.
+  checkpoints.keep(() => describeNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
   const plan = planFrom(clock.nowUs(), config);
-  const startedAtMs = clock.wallMs();
   const reporter = new Reporter(plan, outputs, watch);
-  const parts = { config, clock, stop, crew, reporter };
+  const parts = { config, clock, stop, crew, watch, reporter };
 
-  for (const output of outputs) output.start?.({ startUs: plan.loadStartUs, startedAtMs });
+  for (const output of outputs)
+    output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs) });
   watch.begin();
   crew.start(plan);
+  checkpoints.begin(() => describeNow(options, reporter, plan.startUs));
   if (config.warmupMs > 0) {
     await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
     if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
@@ -46,11 +59,31 @@ export async function load({ config, clock, outputs, stop, crew, watch }) {
   await crew.drain(config.drainTimeoutMs, stop.now);
   await report('drain', parts, clock.nowUs());
   await settle(parts);
-  const { cpuUs, rows } = reporter;
-  const generator = { cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 };
   // One that was interrupted in its warm-up has a window of no length, which begins when it was.
-  const windowStartedAtMs = startedAtMs + Math.round((Math.min(plan.startUs, endUs) - plan.loadStartUs) / 1000);
-  return { generator, intervals: rows, windowStartedAtMs, ...(await crew.result()) };
+  const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
+  return { ...reported(reporter), windowStartedAtMs, ...(await crew.result()) };
+}
+
+/** @typedef {Pick<Reporter, 'rows' | 'cpuUs'>} Reported */
+
+/** @param {Reported} reporter */
+function reported({ rows, cpuUs }) {
+  return { generator: { cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 }, intervals: rows };
+}
+
+/**
+ * The run file of now.
+ * @param {LoadOptions} options
+ * @param {Reported} reporter
+ * @param {number} startUs of the window
+ */
+function describeNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, startUs) {
+  const known = crew.soFar(clock.nowUs());
+  return describeSoFar({
+    ...{ ...reported(reporter), ...known },
+    windowStartedAtMs: timeOfDayMs(Math.min(startUs, known.untilUs)),
+    durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - startUs),
+  });
 }
 
 /**
@@ -64,7 +97,7 @@ function planFrom(nowUs, { warmupMs, durationMs }) {
   return { loadStartUs: nowUs, startUs, endUs: durationMs === null ? Infinity : startUs + durationMs * 1000 };
 }
 
-/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew'> & {reporter: Reporter}} Parts */
+/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew' | 'watch'> & {reporter: Reporter}} Parts */
 
 /**
  * Reports at every interval of a phase but the last, which ends when the phase does.
@@ -103,13 +136,16 @@ async function settle({ stop, reporter }) {
 /**
  * A law of ours that breaks ends the run, but not without its drain and its summary.
  * @param {Phase} phase
- * @param {Pick<Parts, 'stop' | 'crew' | 'reporter'>} parts
+ * @param {Pick<Parts, 'stop' | 'crew' | 'reporter' | 'watch'>} parts
  * @param {number} nowUs
  */
-async function report(phase, { stop, reporter, crew }, nowUs) {
+async function report(phase, { stop, reporter, crew, watch }, nowUs) {
   try {
     const made = await crew.report(nowUs);
     reporter.add(phase, made);
+    for (const event of made.reorgs) watch.warnOnce(`reorg at ${event.atMs}`, reorgInWords(event));
+    const stillMs = made.silence?.stillMs ?? 0;
+    if (stillMs > STILL_MS) watch.warnOnce('still', `the chain has made no block for ${Math.round(stillMs / 1000)} s`);
     crew.check();
     return made.silence;
   } catch (error) {

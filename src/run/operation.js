@@ -1,3 +1,12 @@
+/** The operation did what it should not: reverted, wrong count, refused. */
+export class Failed extends Error {
+  /** @param {string} code */
+  constructor(code) {
+    super(code);
+    this.code = code;
+  }
+}
+
 /**
  * One operation: (wallet, nonce) with every hash ever sent for it, or one plain call. It ends once, with one frozen
  * sample; whatever comes later changes nothing.
@@ -6,10 +15,14 @@
  * @typedef {import('../metrics/sample.js').Outcome} Outcome
  */
 export class Operation {
-  /** Of the transaction that this operation sends. @type {string | null} */
+  /** Of the transaction that was sent last, or of the one that is in a block. @type {string | null} */
   hash = null;
-  /** Its bytes, which are sent again if nobody else can use its nonce any more. @type {string | null} */
+  /** The bytes that were sent last. @type {string | null} */
   raw = null;
+  /** What they offer. @type {import('../chain/transaction.js').Fee | null} */
+  fee = null;
+  /** When it was sent again last without being asked for, and how often. */
+  pushed = { atUs: 0, times: 0 };
   /** @type {number | null} */
   sentAtUs = null;
   /** @type {number | null} */
@@ -28,8 +41,12 @@ export class Operation {
   words = null;
   /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
   bug = null;
+  /** Ends the pause that it makes. @type {AbortController | null} */
+  #pause = null;
   #isOver = false;
   #isTaken = false;
+  /** Whoever waits for its block. @type {((found: import('../inclusion/index.js').Inclusion) => void) | null} */
+  #onIncluded = null;
   #onEnd;
   #onTaken;
 
@@ -51,6 +68,53 @@ export class Operation {
     this.#onTaken = onTaken;
     /** What is left to do when it ends: timers, watches. @type {() => void} */
     this.release = nothing;
+    /** Called for each transaction, before it is sent. @type {(hash: string) => void} */
+    this.onOffer = nothing;
+  }
+
+  /** Another transaction for the same nonce. @param {import('./presigner.js').Signed} signed */
+  offer({ raw, hash, fee }) {
+    this.raw = raw;
+    this.hash = hash;
+    this.fee = fee;
+    if (!this.hashes.includes(hash)) this.hashes.push(hash);
+    this.onOffer(hash);
+  }
+
+  /** One of its transactions is in a block. @param {string} hash @param {import('../inclusion/index.js').Inclusion} found */
+  foundIn(hash, found) {
+    if (this.inclusion !== null) return;
+    if (!this.#isOver) this.hash = hash;
+    this.inclusion = found;
+    this.wake();
+    this.#onIncluded?.(found);
+    this.#onIncluded = null;
+  }
+
+  /** Its block has left the chain: it waits for another one. */
+  orphaned() {
+    this.inclusion = null;
+    for (const hash of this.hashes) this.onOffer(hash);
+    this.wake();
+  }
+
+  /** @returns {Promise<import('../inclusion/index.js').Inclusion>} */
+  included() {
+    if (this.inclusion !== null) return Promise.resolve(this.inclusion);
+    return new Promise((resolve) => (this.#onIncluded = resolve));
+  }
+
+  /** Waits, unless there is nothing to wait for any more. @param {import('../clock.js').Clock} clock @param {number} ms */
+  async pause(clock, ms) {
+    if (ms === 0 || this.#isOver) return;
+    this.#pause = new AbortController();
+    await clock.sleep(ms, this.#pause.signal);
+    this.#pause = null;
+  }
+
+  /** Something has changed: it looks again. */
+  wake() {
+    this.#pause?.abort();
   }
 
   /** The node has it, or will never say. */
@@ -69,8 +133,10 @@ export class Operation {
     if (this.#isOver) return;
     this.#isOver = true;
     this.isCancelled = true;
+    this.wake();
     this.taken();
     this.release();
+    this.onOffer = nothing;
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     // A block that was read before the node's answer counts from the answer on; without one it is the audit's.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;

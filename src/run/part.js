@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { InternalError } from '../errors.js';
-import { STOP_EXIT } from './crew.js';
+import { EXIT, InternalError, UnavailableError } from '../errors.js';
+import { requestStop } from './crew.js';
 
 /** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
 const ANSWER_MS = 30_000;
@@ -108,8 +108,7 @@ export class Part {
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.type === 'stop') {
-      const error = message.message === null ? undefined : new InternalError(message.message);
-      stop.request(message.reason, STOP_EXIT[message.reason], error);
+      requestStop(stop, message.reason, errorOf(message));
     } else if (message.type === 'report') {
       this.state = message.made?.state ?? this.state;
       this.totals = message.made?.report.totals ?? this.totals;
@@ -144,8 +143,14 @@ export class Part {
       const error = new InternalError(
         `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`,
       );
-      stop.request('worker_died', STOP_EXIT.internal, error);
+      stop.request('worker_died', EXIT.internal, error);
     }
     this.#wakeAll();
   }
+}
+
+/** @param {{reason: import('./driver.js').StopReason, message: string | null}} message of a worker that asks for an end */
+function errorOf({ reason, message }) {
+  if (message === null) return undefined;
+  return reason === 'internal' ? new InternalError(message) : new UnavailableError(message);
 }

@@ -4,12 +4,15 @@
  *
  * @typedef {import('./account.js').Account} Account
  *
+ * @typedef {import('../chain/transaction.js').SignedTransaction & {fee: import('../chain/transaction.js').Fee}} Signed
+ *
  * @typedef {object} PresignerOptions
  * @property {import('../chain/signer.js').Signer} signer
  * @property {import('../clock.js').Clock} clock
  * @property {import('../chain/fees.js').Fees} fees
  * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {number} chainId
+ * @property {import('./purse.js').Purse | null} [purse] null without a cap
  */
 
 /** How long is signed in one turn of the event loop: answers that arrive meanwhile wait no longer than for this. */
@@ -32,13 +35,13 @@ export class Presigner {
   /**
    * @param {Account} account
    * @param {number} nonce
-   * @returns {import('../chain/transaction.js').SignedTransaction}
+   * @returns {Signed}
    */
   sign(account, nonce) {
     const { ahead } = account;
     account.ahead = null;
     this.#wanted.delete(account);
-    if (ahead !== null && ahead.nonce === nonce && this.#options.fees.holds(ahead.fee)) {
+    if (ahead !== null && ahead.nonce === nonce && this.#options.fees.holds(ahead.signed.fee)) {
       this.stats.used += 1;
       return ahead.signed;
     }
@@ -84,14 +87,34 @@ export class Presigner {
     for (const [account, nonce] of this.#wanted) {
       this.#wanted.delete(account);
       const fee = fees.current();
-      account.ahead = { nonce, fee, signed: this.#signNow(account, nonce, fee) };
+      account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
       if (clock.nowUs() >= endUs) return;
     }
   }
 
-  /** @param {Account} account @param {number} nonce @param {import('../chain/transaction.js').Fee} fee */
+  /**
+   * Signs an operation's transaction again, with a fee that replaces the one before.
+   * @param {import('./operation.js').Operation} operation
+   * @returns {boolean} false: more may not be offered
+   */
+  raise(operation) {
+    const { account, nonce, fee } = operation;
+    const { fees, purse } = this.#options;
+    const higher = fee === null ? fees.current() : fees.raise(fee);
+    if (higher === null || purse?.raise(operation, higher) === false) return false;
+    operation.offer(this.#signNow(account, nonce, higher));
+    return true;
+  }
+
+  /** Whether a transaction offers too little for the newest block. @param {import('../chain/transaction.js').Fee} fee */
+  isTooLow(fee) {
+    return this.#options.fees.isTooLow(fee);
+  }
+
+  /** @param {Account} account @param {number} nonce @param {import('../chain/transaction.js').Fee} fee @returns {Signed} */
   #signNow({ wallet, position }, nonce, fee) {
     const { workload, chainId, signer } = this.#options;
-    return wallet.sign({ chainId, nonce, fee, call: workload.next(position) }, signer);
+    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call: workload.next(position) }, signer);
+    return { raw, hash, fee };
   }
 }

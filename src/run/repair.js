@@ -1,8 +1,9 @@
 import { fateOf } from './fate.js';
+import { isDue, push } from './push.js';
 
 /**
- * Looks after wallets whose operation did not verify: what became of it decides the wallet's next nonce. And after
- * operations that are overdue.
+ * Looks after wallets whose operation did not verify, or left the chain again: what became of it decides the wallet's
+ * next nonce.
  *
  * @typedef {import('./operation.js').Operation} Operation
  * @typedef {import('../metrics/sample.js').Sample} Sample
@@ -10,10 +11,6 @@ import { fateOf } from './fate.js';
 
 /** First and longest pause before a wallet whose operation failed is used again, in milliseconds. */
 export const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
-
-/** An accepted operation that is in no block after this time is looked after, some of them at a time. */
-const OVERDUE_MS = 3000;
-const LOOK_AFTER_AT_ONCE = 100;
 
 /** How many transactions are tried for one nonce before the wallet is given up. */
 const MOST_HASHES = 20;
@@ -27,23 +24,71 @@ const MOST_HASHES = 20;
  * @param {AbortSignal} signal ends it; the audit resolves the operation then
  * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
  */
-export async function repair({ clock, rpc, txTimeoutMs, startBlock }, ledger, operation, sample, signal) {
+export async function repair(tools, ledger, operation, sample, signal) {
   const { account } = operation;
-  const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
-  const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
   ledger.expect({ operation, sample });
-  let pauseMs = Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs);
-  for (;;) {
-    await clock.sleep(pauseMs, signal);
-    if (signal.aborted) return null;
-    const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-    if (signal.aborted) return null;
-    if (decision !== null && decision.fate !== 'pending') {
-      ledger.settle(operation, sample, decision);
-      return whyUnusable(operation, sample);
+  const pauseMs = REPAIR_PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
+  return watchFate(tools, operation, pauseMs, signal, async (decision) => {
+    if (decision.fate === 'pending') {
+      // What is stuck in the pool is helped, so that the wallet can go on.
+      if (isDue(operation, tools.clock.nowUs())) await push(tools, operation);
+      return false;
     }
-    if (clock.nowUs() > deadlineUs) return 'its last transaction is stuck';
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    ledger.settle(operation, sample, decision);
+    return true;
+  }).then((isStuck) => (isStuck ? 'its last transaction is stuck' : whyUnusable(operation, sample)));
+}
+
+/**
+ * Sees to it that an operation that was in a block gets into one again: the node puts it back into its pool, or is sent
+ * the same bytes once more.
+ * @param {import('./iteration.js').Tools} tools
+ * @param {import('./ledger.js').Ledger} ledger
+ * @param {import('./past.js').Remembered} remembered
+ * @param {AbortSignal} signal as above
+ * @returns {Promise<string | null>} as above
+ */
+export async function revive(tools, ledger, { operation, sample, isExecuted }, signal) {
+  ledger.expect({ operation, sample, isOrphan: isExecuted });
+  if (signal.aborted) return null;
+  // A node that has put it back into its pool knows it already.
+  await push(tools, operation);
+  let sentAgain = 1;
+  const isStuck = await watchFate(tools, operation, REPAIR_PAUSE_MS[0], signal, async (decision) => {
+    if (decision.fate === 'pending') return false;
+    if (decision.fate === 'never_sent' && (sentAgain += 1) <= MOST_HASHES) {
+      await push(tools, operation);
+      return false;
+    }
+    ledger.settle(operation, sample, decision);
+    return true;
+  });
+  return isStuck ? 'its transactions left the chain and do not come back' : null;
+}
+
+/**
+ * @param {import('./iteration.js').Tools} tools
+ * @param {import('./ledger.js').Open['operation']} operation
+ * @param {number} firstMs pause before the node is asked
+ * @param {AbortSignal} signal
+ * @param {(decision: import('./fate.js').Decision) => Promise<boolean>} onDecision true: that was it
+ * @returns {Promise<boolean>} whether it was still not known when the time was over
+ */
+async function watchFate({ clock, rpc, txTimeoutMs, startBlock, patience }, operation, firstMs, signal, onDecision) {
+  const [shortestPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
+  const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
+  let pauseMs = Math.min(firstMs, longestPauseMs);
+  for (;;) {
+    await clock.sleep(Math.max(pauseMs, patience.waitMs(clock.nowUs())), signal);
+    if (signal.aborted) return false;
+    const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch((error) => {
+      patience.heed(error, clock.nowUs());
+      return null;
+    });
+    if (signal.aborted) return false;
+    if (decision !== null && (await onDecision(decision))) return false;
+    if (clock.nowUs() > deadlineUs) return true;
+    pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
   }
 }
 
@@ -53,46 +98,4 @@ function whyUnusable({ account, nonce }, { code }) {
   if (code === 'wrong_count') return 'its counter has a count that it should not have';
   const undecided = account.slotOf(nonce)?.undecided ?? null;
   return (undecided?.operation.hashes.length ?? 0) >= MOST_HASHES ? 'its transactions do not arrive' : null;
-}
-
-/**
- * A transaction whose nonce was taken by another one never comes, nor does one that the node has dropped: where others
- * wait behind it, that is found out here, and not by the time-out.
- * @param {import('./iteration.js').Tools} tools
- * @param {Set<Operation>} live
- * @param {AbortSignal} signal
- */
-export async function lookAfterOverdue({ clock, rpc, startBlock }, live, signal) {
-  for (let round = 0; !signal.aborted; round += 1) {
-    await clock.sleep(OVERDUE_MS, signal);
-    const oldestUs = clock.nowUs() - OVERDUE_MS * 1000;
-    const all = [...live].filter(
-      ({ acceptedAtUs, inclusion }) => inclusion === null && acceptedAtUs !== null && acceptedAtUs < oldestUs,
-    );
-    // Others each time, so that none is hidden for ever behind those that are just slow.
-    const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
-    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
-    // One batch tells whose nonce has moved on; only those cost more.
-    const requests = overdue.map(({ account }) => ({
-      method: 'eth_getTransactionCount',
-      params: [account.wallet.address, 'latest'],
-    }));
-    const nonces = await rpc.batch(requests, 'resolve').catch(() => []);
-    for (const operation of overdue.filter(({ nonce }, i) => Number(nonces[i]) > nonce)) {
-      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-      if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
-    }
-    // One that the node has dropped holds up all that are behind it.
-    const first = overdue.filter(({ account, nonce }, i) => account.slots.length > 1 && Number(nonces[i]) === nonce);
-    const known = await rpc
-      .batch(
-        first.map(({ hash }) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
-        'resolve',
-      )
-      .catch(() => first);
-    for (const operation of first.filter((_, i) => known[i] === null)) {
-      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-      if (decision?.fate === 'never_sent') operation.end('failed', 'lost', clock.nowUs());
-    }
-  }
 }

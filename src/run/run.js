@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
 import { createRpc, displayUrl, toNumber } from '../chain/rpc.js';
-import { buildRunFile } from '../metrics/summary.js';
+import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
 import { audit } from './audit.js';
+import { Checkpoints } from './checkpoint.js';
 import { finishAll, sayWhatWentWrong, settleAll, unexpected } from './closing.js';
 import { interruptible, openTransport, readGiven } from './connect.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
@@ -14,6 +15,7 @@ import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
 import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
+import { capReached, describeSpending } from './spending.js';
 import { Watch } from './watch.js';
 
 /**
@@ -30,6 +32,7 @@ import { Watch } from './watch.js';
  * @property {string} hdPath
  * @property {string | null} fundFrom
  * @property {bigint | null} fundAmountWei
+ * @property {bigint | null} maxSpendWei most that may be spent on fees
  * @property {string | null} to
  * @property {number | null} durationMs
  * @property {number} warmupMs
@@ -43,6 +46,7 @@ import { Watch } from './watch.js';
  * @property {number} requestTimeoutMs
  * @property {string} workload
  * @property {string} inclusion
+ * @property {number} confirmations
  * @property {string} transport
  * @property {number} connections
  * @property {boolean} noKeepAlive
@@ -71,6 +75,7 @@ import { Watch } from './watch.js';
  * @property {boolean} explain
  * @property {string} logLevel
  * @property {string | null} logFile
+ * @property {readonly string[]} files that stress report reads
  * @property {Record<string, unknown>} redacted as the run file states it
  *
  * @typedef {object} Surroundings what a run is given from outside
@@ -109,7 +114,8 @@ export async function run(config, surroundings) {
     transport = opened;
     stop.now.addEventListener('abort', () => void opened.close());
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    return await runOn({ config, given, url, transport, embedded: devChain !== null, ...surroundings });
+    const embedded = devChain !== null;
+    return await runOn({ config, given, url, transport, embedded, ...startOf(clock), ...surroundings });
   } finally {
     await transport?.close();
     await devChain?.stop();
@@ -117,20 +123,29 @@ export async function run(config, surroundings) {
   }
 }
 
+/** @param {import('../clock.js').Clock} clock */
+function startOf(clock) {
+  const [startedAtMs, startedUs] = [clock.wallMs(), clock.nowUs()];
+  /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
+  const timeOfDayMs = (atUs) => startedAtMs + Math.round((atUs - startedUs) / 1000);
+  return { id: randomUUID(), startedAtMs, timeOfDayMs };
+}
+
 /**
- * @typedef {Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} RunContext
  * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
 
 /** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, log } = context;
-  const startedAtMs = clock.wallMs();
   const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId });
   const carriedOut = await carryOut(context, rpc);
   const { samplesDropped, errors } = await settleAll(outputs);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
-  const runFile = buildRunFile(describe(context, rpc, carriedOut, { startedAtMs, samplesDropped }));
+  if (stop.reason === 'max_spend') stop.request('max_spend', EXIT.refused, capReached(config, carriedOut));
+  const facts = { untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
+  const runFile = buildRunFile(describe(context, rpc, carriedOut, facts));
   const unwritten = await finishAll(outputs, runFile);
   for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
   sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
@@ -145,59 +160,88 @@ async function carryOut(context, rpc) {
   const ready = await interruptible(stop, transport, () =>
     workload.kind === 'call' ? setUpCalls(context, rpc) : setUp(context, rpc, workload),
   );
-  const { wallets, sender } = ready;
+  const { wallets, sender, costs } = ready;
   const inclusion = sender === null ? null : chooseInclusion(config);
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const startBlock = sender === null ? 0 : toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
+  const start = await startBlockOf(rpc, ready);
+  const { startBlock } = start;
 
   // Workers have connections of their own.
   if (workersOf(config) > 1) await transport.rest();
   const schedule = scheduleOf(config);
-  const crew = await hire({ ...context, rpc, accounts, workload, sender, startBlock, inclusion, schedule });
+  const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
+  const crew = await hire({ ...context, rpc, ...loadParts });
   const watch = new Watch({
     ...{ config, clock, urls: [url], rpc: sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
   });
+  const environment = describeEnvironment({ ...context, chain: ready.chain, rpc, sender, inclusion });
+  const described = { ready, environment, schedule, warnings: watch.warnings };
+  const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
+  /** @param {import('./load.js').LoadSoFar} loaded */
+  const describeSoFar = (loaded) => {
+    const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
+    const soFar = { ...described, loaded, audited: { report: null, reason: '' } };
+    return buildPartialRunFile(describe(context, rpc, soFar, facts), loaded.durationUs);
+  };
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
-    const loaded = await load({ config, clock, outputs, stop, crew, watch });
+    const { timeOfDayMs } = context;
+    const loaded = await load({ config, clock, outputs, stop, crew, watch, checkpoints, describeSoFar, timeOfDayMs });
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
     if (workload.kind === 'transaction') audited = await auditUnlessHurried({ ...parts, workload }, config, stop);
-    return { ready, inclusion, schedule, loaded, audited, warnings: watch.warnings };
+    return { ...described, loaded, audited };
   } finally {
+    checkpoints.stop();
     watch.close();
     await crew.close();
   }
 }
 
 /**
+ * @typedef {object} StartBlock the latest block before the load
+ * @property {number} startBlock
+ * @property {string | null} startHash
+ * @property {string | null} genesisHash of the chain that it is part of
+ */
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./setup.js').Ready} ready @returns {Promise<StartBlock>} */
+async function startBlockOf(rpc, { chain, sender }) {
+  if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+  if (block === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  return { startBlock: toNumber(block.number), startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+}
+
+/**
  * @param {RunContext} context
  * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {CarriedOut} carriedOut
- * @param {{startedAtMs: number, samplesDropped: number}} facts
+ * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
+ * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
  * @returns {import('../metrics/summary.js').RunParts}
  */
-function describe(context, rpc, { ready, inclusion, schedule, loaded, audited, warnings }, facts) {
-  const { config, transport, clock, stop, version, embedded } = context;
+function describe(context, rpc, { ready, environment, schedule, loaded, audited, warnings }, facts) {
+  const { config, transport, stop } = context;
   const { chain, sender } = ready;
   const { recorder, intervals, windowStartedAtMs } = loaded;
-  const { failureWords, ...stats } = loaded.stats;
+  const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
+  const spending = describeSpending(config, ready, spent);
   const own = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
   const traffic = addUpThreads(own, loaded.threads);
   return {
-    id: randomUUID(),
-    startedAtMs: facts.startedAtMs,
-    endedAtMs: clock.wallMs(),
-    end: stop.reason ?? 'unknown',
+    id: context.id,
+    startedAtMs: context.startedAtMs,
+    endedAtMs: context.timeOfDayMs(facts.untilUs),
+    end: facts.end,
     exitCodes: [
       ...stop.exitCodes,
       audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
       recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,
-    environment: describeEnvironment({ version, chain, rpc, sender, config, inclusion, embedded }),
-    ...{ recorder, intervals, windowStartedAtMs, failureWords, warnings },
+    environment,
+    ...{ recorder, intervals, windowStartedAtMs, failureWords, reorgs, warnings },
     generator: {
       ...{ ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
       samplesDropped: facts.samplesDropped,
@@ -206,10 +250,12 @@ function describe(context, rpc, { ready, inclusion, schedule, loaded, audited, w
     isOpenLoop: schedule !== null,
     thresholds: config.thresholds,
     audit: audited.report,
+    spending: spending.facts,
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
       ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
       ...whatIsNotKnown(chain, sender),
+      ...spending.unmeasured,
     },
   };
 }

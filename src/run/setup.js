@@ -6,7 +6,9 @@ import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { foreseeCost } from './cost.js';
 import { sliceIndexes } from './slice.js';
+import { SetUpCosts } from './spending.js';
 
 /**
  * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
@@ -32,6 +34,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {import('./connect.js').Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null where nothing is signed
+ * @property {SetUpCosts} costs
  */
 
 /**
@@ -45,7 +48,8 @@ export async function setUpCalls({ config, url, outputs }, rpc) {
   const node = chain.clientVersion ?? 'an endpoint that does not say what it is';
   const users = `${config.threads} users`;
   for (const output of outputs) output.notice(`${node} at ${rpc.display}; ${users}`);
-  return { chain, wallets: sliceIndexes(config).map((index) => Wallet.withoutKey(index)), sender: null };
+  const wallets = sliceIndexes(config).map((index) => Wallet.withoutKey(index));
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null) };
 }
 
 /**
@@ -65,10 +69,11 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
 
   const fees = await chooseFees(rpc, chain, config);
+  const costs = new SetUpCosts(config.maxSpendWei);
   /** @type {Sender} */
   const sender = {
     ...{ rpc, clock, fees, signer: await createSigner(), chainId: chain.chainId },
-    ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain },
+    ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs },
   };
   try {
     if (embedded) {
@@ -78,14 +83,18 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
       );
     }
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
-    const paid = await prepareFunds({ funder: given.funder, sender, wallets, needWei, onProgress });
-    if (paid.funded > 0) log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
+    const missing = await missingFunds(sender, wallets, needWei, given.funder);
+    await foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
+    if (given.funder !== null && missing.length > 0) {
+      const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
+      log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
+    }
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
     throw (await proveForeignSender(error, rpc, chain.head, wallets, sender)) ?? error;
   }
-  return { chain, wallets, sender };
+  return { chain, wallets, sender, costs };
 }
 
 /** @param {Wallet[]} wallets */
@@ -112,21 +121,17 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
 }
 
 /**
- * Waits until the wallets are settled and sees to it that each has what it needs.
- * @param {object} options
- * @param {Wallet | null} options.funder
- * @param {Sender} options.sender
- * @param {Wallet[]} options.wallets
- * @param {bigint} options.needWei
- * @param {(label: string, done: number, all: number) => void} options.onProgress
- * @returns {Promise<{funded: number, paidWei: bigint, transactions: number}>} what was paid by the funder
+ * Waits until the wallets are settled.
+ * @param {Sender} sender
+ * @param {Wallet[]} wallets
+ * @param {bigint} needWei of each
+ * @param {Wallet | null} funder who could pay
+ * @returns {Promise<Array<{wallet: Wallet, missingWei: bigint}>>}
  */
-async function prepareFunds({ funder, sender, wallets, needWei, onProgress }) {
-  const states = await settleWallets(sender, wallets);
-  const missing = shortfalls(wallets, states, needWei);
-  if (missing.length === 0) return { funded: 0, paidWei: 0n, transactions: 0 };
-  if (funder === null) throw fundsMissing(missing, needWei);
-  return fundFrom(funder, sender, wallets, missing, onProgress);
+async function missingFunds(sender, wallets, needWei, funder) {
+  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei);
+  return missing;
 }
 
 /**

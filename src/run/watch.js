@@ -81,14 +81,14 @@ export class Watch {
           readings[name] = await this.#inTime(probe);
         } catch (error) {
           why[name] = /** @type {Error} */ (error).message;
-          if (ASKED_FOR.includes(name)) this.#warnOnce(name, `--node-${name === 'node' ? 'pid' : name}: ${why[name]}`);
+          if (ASKED_FOR.includes(name)) this.warnOnce(name, `--node-${name === 'node' ? 'pid' : name}: ${why[name]}`);
         }
       }),
     );
     if (readings.sockets !== null) {
       // The figures in them change, and are no other warning for that.
       for (const words of socketWarnings(readings.sockets))
-        this.#warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
+        this.warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
     }
     return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });
   }
@@ -108,8 +108,8 @@ export class Watch {
     }
   }
 
-  /** @param {string} key @param {string} words */
-  #warnOnce(key, words) {
+  /** @param {string} key what it is about @param {string} words */
+  warnOnce(key, words) {
     if (this.#said.has(key) || this.#said.size >= MOST_WARNINGS) return;
     this.#said.add(key);
     this.warnings.push(words);

@@ -6,7 +6,7 @@
  * @property {string} url
  * @property {Array<ReturnType<import('../chain/wallets.js').Wallet['handOver']>>} wallets
  * @property {{name: string, state: unknown}} workload
- * @property {{chainId: number, startBlock: number, inclusion: string, fees: ReturnType<import('../chain/fees.js').Fees['state']>} | null} chain
+ * @property {(Omit<import('./engine.js').ChainTools, 'signer' | 'fees'> & {fees: ReturnType<import('../chain/fees.js').Fees['state']>}) | null} chain
  * @property {import('../chain/batches.js').BatchFacts} batches as the set-up learned them
  * @property {boolean} wantsSamples
  * @property {import('../pacer/index.js').Schedule | null} schedule

@@ -1,4 +1,5 @@
 import { TransportError } from '../errors.js';
+import { encodingFault } from './http.js';
 
 /**
  * The head of an HTTP/1.1 response: its status line and its header fields (RFC 9112), strictly.
@@ -7,6 +8,7 @@ import { TransportError } from '../errors.js';
  * @property {number} status
  * @property {boolean} keepAlive whether the connection may be used again
  * @property {number | null} keepAliveMs how long the server says that it keeps an idle connection
+ * @property {string | null} retryAfter as the field has it: what it means may depend on the time
  * @property {number | 'chunked' | 'until_close'} body its length in bytes, or how its end is found
  */
 
@@ -37,6 +39,8 @@ export function parseHead(text) {
   let isChunked = false;
   /** @type {number | null} */
   let keepAliveMs = null;
+  /** @type {string | null} */
+  let retryAfter = null;
   for (const [name, value] of lines.map(fieldOf)) {
     if (name === 'content-length') {
       if (!/^\d{1,15}$/.test(value)) throw malformed('its Content-Length is no number');
@@ -52,12 +56,18 @@ export function parseHead(text) {
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
       if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
+    } else if (name === 'content-encoding') {
+      const fault = encodingFault(value);
+      if (fault !== null) throw fault;
+    } else if (name === 'retry-after') {
+      retryAfter ??= value;
     }
   }
   // RFC 9112, section 6.3: a message with both may be an attempt at smuggling.
   if (isChunked && length !== null) throw malformed('it has a Content-Length and is chunked');
   if (isChunked && match[1] === '0') throw malformed('HTTP/1.0 knows no chunks');
-  return { status, keepAlive: keepsAlive && !closes, keepAliveMs, body: bodyOf(status, length, isChunked) };
+  const keepAlive = keepsAlive && !closes;
+  return { status, keepAlive, keepAliveMs, retryAfter, body: bodyOf(status, length, isChunked) };
 }
 
 /** @param {string} line @returns {[string, string]} the name in lower case, and the value */

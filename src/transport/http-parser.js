@@ -1,4 +1,5 @@
 import { TransportError } from '../errors.js';
+import { bodyTooLarge } from './http.js';
 import { fieldOf, malformed } from './http-head.js';
 
 /**
@@ -31,7 +32,9 @@ export class ResponseParser {
   #missing = 0;
   /** @type {'size' | 'data' | 'data_end' | 'trailers'} */
   #chunkState = 'size';
-  #limits;
+  /** Of the next response. */
+  maxBodyBytes;
+  #maxHeadBytes;
   #parseHead;
   #onResponse;
 
@@ -41,7 +44,8 @@ export class ResponseParser {
    * @param {(head: Head, body: string, bodyBytes: number) => void} onResponse called for each whole response
    */
   constructor(limits, readHead, onResponse) {
-    this.#limits = limits;
+    this.#maxHeadBytes = limits.maxHeadBytes;
+    this.maxBodyBytes = limits.maxBodyBytes;
     this.#parseHead = readHead;
     this.#onResponse = onResponse;
   }
@@ -72,7 +76,7 @@ export class ResponseParser {
 
   /** @param {Buffer} bytes @param {number} at */
   #feedHead(bytes, at) {
-    const { maxHeadBytes } = this.#limits;
+    const maxHeadBytes = this.#maxHeadBytes;
     const known = this.#rest.length;
     const buffer = known === 0 ? bytes.subarray(at) : Buffer.concat([this.#rest, bytes.subarray(at)]);
     const end = buffer.indexOf(END_OF_HEAD, Math.max(known - 3, 0));
@@ -101,7 +105,7 @@ export class ResponseParser {
     this.#chunkState = 'size';
     if (typeof head.body !== 'number') return;
     this.#missing = head.body;
-    if (head.body > this.#limits.maxBodyBytes) throw this.#tooLarge();
+    if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
     if (head.body === 0) this.#finish();
   }
 
@@ -131,7 +135,7 @@ export class ResponseParser {
       return end;
     }
     const isTrailer = this.#chunkState === 'trailers';
-    const limit = isTrailer ? this.#limits.maxHeadBytes : MAX_CHUNK_LINE_BYTES;
+    const limit = isTrailer ? this.#maxHeadBytes : MAX_CHUNK_LINE_BYTES;
     const { line, next } = this.#takeLine(bytes, at, limit);
     if (line === null) return next;
     if (this.#chunkState === 'data_end') {
@@ -146,7 +150,7 @@ export class ResponseParser {
       const match = CHUNK_SIZE.exec(line);
       if (match === null) throw malformed('the size of a chunk is no number');
       this.#missing = Number.parseInt(match[1], 16);
-      if (this.#bytes + this.#missing > this.#limits.maxBodyBytes) throw this.#tooLarge();
+      if (this.#bytes + this.#missing > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
       this.#chunkState = this.#missing === 0 ? 'trailers' : 'data';
     }
     return next;
@@ -174,7 +178,7 @@ export class ResponseParser {
   /** @param {Buffer} bytes @param {number} at @param {number} end */
   #take(bytes, at, end) {
     this.#bytes += end - at;
-    if (this.#bytes > this.#limits.maxBodyBytes) throw this.#tooLarge();
+    if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
     this.#parts.push(Buffer.from(bytes.subarray(at, end)));
   }
 
@@ -184,10 +188,6 @@ export class ResponseParser {
     this.#head = null;
     this.#parts = [];
     this.#onResponse(head, text, bytes);
-  }
-
-  #tooLarge() {
-    return new TransportError(`the answer is larger than ${this.#limits.maxBodyBytes} bytes`, 'body_too_large');
   }
 }
 

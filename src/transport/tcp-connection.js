@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { TransportError } from '../errors.js';
-import { asTransportError } from './http.js';
+import { asTransportError, retryAfterMs } from './http.js';
 import { ResponseParser } from './http-parser.js';
 
 /** A connection that was idle for this long is not used again, whatever the server says, in milliseconds. */
@@ -69,6 +69,7 @@ export class TcpConnection {
       return false;
     }
     this.#exchange = exchange;
+    this.#parser.maxBodyBytes = exchange.maxBodyBytes;
     exchange.connection = this;
     const bytes = Buffer.byteLength(body);
     // Text of one byte a character needs no encoding.
@@ -105,7 +106,8 @@ export class TcpConnection {
     const exchange = /** @type {import('./tcp.js').Exchange} */ (this.#exchange);
     this.#exchange = null;
     this.#answer = null;
-    exchange.succeed(head.status, text);
+    const waitMs = head.retryAfter === null ? null : retryAfterMs(head.retryAfter, Date.now());
+    exchange.succeed({ status: head.status, text, retryAfterMs: waitMs });
     if (!isClean || !head.keepAlive || !this.#pool.keepAlive) return this.close();
     this.idleUntilMs = performance.now() + Math.min(LONGEST_IDLE_MS, (head.keepAliveMs ?? Infinity) - IDLE_MARGIN_MS);
     this.#pool.release(this);

@@ -19,7 +19,7 @@ export function createTcpTransport(options) {
   }
   const pool = new TcpPool(options);
   return {
-    post: (body, onSent) => pool.post(body, onSent),
+    post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),
     stats: () => ({ ...pool.stats }),
     rest: async () => pool.rest(),
     close: async () => pool.close(),
@@ -37,13 +37,15 @@ export class Exchange {
   /**
    * @param {string} body
    * @param {import('./index.js').OnSent | undefined} onSent
+   * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(reply: import('./index.js').Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
    */
-  constructor(body, onSent, deadlines, resolve, reject) {
+  constructor(body, onSent, maxBodyBytes, deadlines, resolve, reject) {
     this.body = body;
     this.onSent = onSent;
+    this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.#deadlines = deadlines;
@@ -53,11 +55,11 @@ export class Exchange {
     });
   }
 
-  /** @param {number} status @param {string} text */
-  succeed(status, text) {
+  /** @param {import('./index.js').Reply} reply */
+  succeed(reply) {
     this.isOver = true;
     this.#deadlines.clear(this.#deadline);
-    this.resolve({ status, text });
+    this.resolve(reply);
   }
 
   /** @param {TransportError} error */
@@ -97,12 +99,13 @@ export class TcpPool {
     this.head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}content-length: `;
   }
 
-  /** @param {string} body @param {import('./index.js').OnSent} [onSent] @returns {Promise<import('./index.js').Reply>} */
-  post(body, onSent) {
+  /** @type {import('./index.js').Transport['post']} */
+  post(body, onSent, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
     if (this.#isClosed) return Promise.reject(closed());
+    const limit = Math.min(maxBodyBytes, this.limits.maxBodyBytes);
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(body, onSent, this.deadlines, resolve, reject);
+      const exchange = new Exchange(body, onSent, limit, this.deadlines, resolve, reject);
       const connection = this.#takeIdle();
       if (connection !== null) {
         if (!connection.send(exchange)) this.release(connection);

@@ -2,7 +2,7 @@ import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError } from '../errors.js';
-import { MAX_BODY_BYTES, asTransportError, requestHeaders } from './http.js';
+import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, encodingFault, requestHeaders, retryAfterMs } from './http.js';
 import { SingleUsePool } from './single-use.js';
 
 /**
@@ -45,12 +45,12 @@ export function createUndiciTransport({
   const deadlines = new Deadlines(createClock(), timeoutMs);
 
   return {
-    post: (body, onSent) =>
+    post: (body, onSent, limit = maxBodyBytes) =>
       new Promise((resolve, reject) => {
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, maxBodyBytes, deadlines, resolve, reject, onSent),
+          new ReplyHandler(stats, Math.min(limit, maxBodyBytes), deadlines, resolve, reject, onSent),
         );
       }),
     stats: () => ({ ...stats }),
@@ -71,6 +71,8 @@ export function createUndiciTransport({
 class ReplyHandler {
   isSent = false;
   status = 0;
+  /** @type {number | null} */
+  retryAfterMs = null;
   bytes = 0;
   /** @type {Buffer[]} */
   chunks = [];
@@ -109,9 +111,19 @@ class ReplyHandler {
     return !this.deadline.isSet;
   }
 
-  /** @param {unknown} _controller @param {number} status */
-  onResponseStart(_controller, status) {
+  /**
+   * Also called for interim responses, before the real one.
+   * @param {import('undici').Dispatcher.DispatchController} controller
+   * @param {number} status
+   * @param {import('node:http').IncomingHttpHeaders} headers
+   */
+  onResponseStart(controller, status, headers) {
     this.status = status;
+    const retryAfter = headers['retry-after'];
+    this.retryAfterMs = retryAfter === undefined ? null : retryAfterMs([retryAfter].flat()[0], Date.now());
+    const fault = encodingFault(headers['content-encoding']);
+    if (fault !== null) controller.abort(fault);
+    else if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
   }
 
   /** @param {import('undici').Dispatcher.DispatchController} controller @param {Buffer} chunk */
@@ -119,7 +131,7 @@ class ReplyHandler {
     this.bytes += chunk.length;
     this.stats.bytesReceived += chunk.length;
     if (this.bytes > this.maxBodyBytes) {
-      controller.abort(new TransportError(`the answer is larger than ${this.maxBodyBytes} bytes`, 'body_too_large'));
+      controller.abort(bodyTooLarge(this.maxBodyBytes));
     } else {
       this.chunks.push(chunk);
     }
@@ -128,7 +140,7 @@ class ReplyHandler {
   onResponseEnd() {
     this.deadlines.clear(this.deadline);
     const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
-    this.resolve({ status: this.status, text });
+    this.resolve({ status: this.status, text, retryAfterMs: this.retryAfterMs });
   }
 
   /** @param {unknown} _controller @param {Error} error */

@@ -1,6 +1,6 @@
 import { WebSocket } from 'undici';
 import { TransportError } from '../errors.js';
-import { asTransportError } from './http.js';
+import { asTransportError, bodyTooLarge } from './http.js';
 import { NO_ID, firstId, outline } from './ws-messages.js';
 
 /**
@@ -122,11 +122,7 @@ export class WsConnection {
 
   /** @param {WsExchange} exchange @param {string} text @param {number} bytes */
   #answer(exchange, text, bytes) {
-    const { maxBodyBytes } = this.#pool;
-    if (bytes > maxBodyBytes) {
-      exchange.fail(new TransportError(`the answer is larger than ${maxBodyBytes} bytes`, 'body_too_large'));
-      return;
-    }
+    if (bytes > exchange.maxBodyBytes) return exchange.fail(bodyTooLarge(exchange.maxBodyBytes));
     // Before anything else is read: what is pushed may be right behind it.
     if (exchange.listener !== null) this.#listeners.add(exchange.listener);
     exchange.succeed(text);

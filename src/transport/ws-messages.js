@@ -1,3 +1,5 @@
+import { parseJson } from '../chain/json.js';
+
 /**
  * As much of a JSON-RPC message as one socket for many requests needs: which request it belongs to.
  *
@@ -27,7 +29,10 @@ export function outline(text) {
   const first = text.startsWith('{') ? firstId(text) : null;
   if (first !== null) return { ids: [first], isPush: false };
   const messages = [parsed(text)].flat();
-  const ids = messages.flatMap((message) => ((message?.id ?? null) === null ? [] : JSON.stringify(message.id)));
+  const ids = messages
+    .map((message) => message?.id)
+    .filter(isId)
+    .map((id) => JSON.stringify(id));
   if (ids.length > 0) return { ids, isPush: false };
   return { ids: [NO_ID], isPush: PUSH.test(text) || typeof messages[0]?.method === 'string' };
 }
@@ -35,8 +40,13 @@ export function outline(text) {
 /** @param {string} text @returns {any} null where it is no JSON: whoever asked says so */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return null;
   }
+}
+
+/** What else may stand there cannot be ours, and may be nested too deeply to be compared. @param {unknown} id */
+function isId(id) {
+  return typeof id === 'number' || typeof id === 'string';
 }

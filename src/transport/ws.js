@@ -27,7 +27,8 @@ export function createWsTransport(options) {
   }
   const pool = new WsPool(options);
   return {
-    post: (body, onSent) => pool.post(body, onSent, null).then(({ text }) => ({ status: 200, text })),
+    post: (body, onSent, maxBodyBytes) =>
+      pool.post(body, onSent, null, maxBodyBytes).then(({ text }) => ({ status: 200, text, retryAfterMs: null })),
     subscribe: (body, onPush, onLost) => pool.subscribe(body, { onPush, onLost }),
     stats: () => ({ ...pool.stats }),
     rest: async () => pool.rest(),
@@ -49,15 +50,17 @@ export class WsExchange {
    * @param {string} body
    * @param {import('./index.js').OnSent | undefined} onSent
    * @param {import('./ws-connection.js').Listener | null} listener who listens to the connection from the answer on
+   * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(exchange: WsExchange) => void} resolve
    * @param {(error: TransportError) => void} reject
    */
-  constructor(body, onSent, listener, deadlines, resolve, reject) {
+  constructor(body, onSent, listener, maxBodyBytes, deadlines, resolve, reject) {
     this.body = body;
     this.ids = outline(body).ids;
     this.onSent = onSent;
     this.listener = listener;
+    this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.#deadlines = deadlines;
@@ -121,13 +124,15 @@ export class WsPool {
    * @param {string} body
    * @param {import('./index.js').OnSent | undefined} onSent
    * @param {import('./ws-connection.js').Listener | null} listener
+   * @param {number} [maxBodyBytes]
    * @returns {Promise<WsExchange>} with its answer
    */
-  post(body, onSent, listener) {
+  post(body, onSent, listener, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
     if (this.isClosed) return Promise.reject(closed());
+    const limit = Math.min(maxBodyBytes, this.maxBodyBytes);
     return new Promise((resolve, reject) => {
-      const exchange = new WsExchange(body, onSent, listener, this.deadlines, resolve, reject);
+      const exchange = new WsExchange(body, onSent, listener, limit, this.deadlines, resolve, reject);
       if (!this.#assign(exchange)) this.#waiting.add(exchange);
     });
   }

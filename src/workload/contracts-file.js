@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAddress } from 'ethers';
-import { InputError, displayName, oneLine } from '../errors.js';
+import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 
 /**
@@ -25,16 +25,20 @@ function read(file) {
   try {
     json = JSON.parse(text);
   } catch {
-    throw new InputError(`${file} is not valid JSON: give --contracts a file that stress wrote, or a new name`);
+    throw new InputError(
+      `${displayName(file)} is not valid JSON: give --contracts a file that stress wrote, or a new name`,
+    );
   }
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
     throw new InputError(
-      `${file} is no contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
+      `${displayName(file)} is no contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
     );
   }
   const bad = Object.entries(json.contracts).find((pair) => !pair.every((address) => isAddress(address)));
   if (bad !== undefined)
-    throw new InputError(`${file}: the entry for ${oneLine(bad[0], 50)} is not a pair of addresses`);
+    throw new InputError(
+      `${displayName(file)}: the entry for ${oneLine(withoutKeys(bad[0]), 50)} is not a pair of addresses`,
+    );
   return json;
 }
 

@@ -35,7 +35,7 @@ export function createCounterWorkload({ rpc, contractsFile, state }) {
 class CounterWorkload {
   kind = /** @type {const} */ ('transaction');
   /** A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare. */
-  gas = { perWallet: 250_000n, perOperation: 50_000n };
+  gas = { perWallet: 250_000n, perOperation: 50_000n, likely: { perWallet: 150_000n, perOperation: 27_000n } };
   #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
   /** By position. @type {Counter[]} */
   #counters;
@@ -52,6 +52,12 @@ class CounterWorkload {
     this.#counters = counters;
     this.#rpc = rpc;
     this.#contractsFile = contractsFile;
+  }
+
+  /** @param {Pick<import('./index.js').Preparation, 'wallets' | 'chain'>} preparation */
+  async unprepared({ wallets, chain }) {
+    const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
+    return (await this.#stillThere(wallets, known)).filter((address) => address === null).length;
   }
 
   /** @param {import('./index.js').Preparation} preparation */
@@ -142,7 +148,8 @@ class CounterWorkload {
       'setup',
     );
     asked.forEach((i, k) => {
-      if (codes[k].toLowerCase() !== this.#runtimeCode(wallets[i].address)) addresses[i] = null;
+      if (typeof codes[k] !== 'string' || codes[k].toLowerCase() !== this.#runtimeCode(wallets[i].address))
+        addresses[i] = null;
     });
     return addresses;
   }

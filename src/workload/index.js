@@ -37,10 +37,13 @@ import { createRpcWorkload } from './rpc.js';
  * @typedef {object} Gas what the funding check reckons with
  * @property {bigint} perWallet to prepare one wallet
  * @property {bigint} perOperation at most
+ * @property {{perWallet: bigint, perOperation: bigint}} likely what they use
  *
  * @typedef {object} TransactionWorkload
  * @property {'transaction'} kind
  * @property {Gas} gas
+ * @property {(preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>} unprepared how many wallets prepare() would have to send
+ *   something for
  * @property {(preparation: Preparation) => Promise<void>} prepare
  * @property {(position: number) => Call} next the wallet's next transaction. It is signed ahead, so it may be one that
  *   is never sent; the same object for the same call spares encoding it again.

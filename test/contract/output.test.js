@@ -194,6 +194,25 @@ describe('output json', () => {
     assert.equal(text(), '');
   });
 
+  it('is kept as far as it is known, whole each time, until the whole run takes its place', async (t) => {
+    const { output, folder, out } = await outputTo(t, 'json');
+    const soFar = { ...runFileOf(), partial: true };
+    output.checkpoint?.(soFar);
+    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), soFar);
+    output.checkpoint?.({ ...soFar, warnings: ['again'] });
+    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')).warnings, ['again']);
+    await output.finish(runFileOf());
+    assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), runFileOf());
+    assert.deepEqual(readdirSync(folder), ['out.json']);
+  });
+
+  it('standard output and devices, which keep nothing, get it at the end only', async () => {
+    for (const out of ['-', '/dev/null']) {
+      const options = /** @type {import('../../src/output/index.js').OutputOptions} */ ({ out });
+      assert.equal(outputs.json(options).checkpoint, undefined, out);
+    }
+  });
+
   it('- is standard output', async (t) => {
     /** @type {unknown[]} */
     const written = [];

@@ -162,7 +162,7 @@ for (const name of Object.keys(transports)) {
       const { transport, server } = await connect(t, name, (_, response) => response.end('{"ok":1}'), {
         path: '/ext/bc/C/rpc?key=a%20b',
       });
-      assert.deepEqual(await transport.post('{"id":1}'), { status: 200, text: '{"ok":1}' });
+      assert.deepEqual(await transport.post('{"id":1}'), { status: 200, text: '{"ok":1}', retryAfterMs: null });
       const [request] = server.requests;
       assert.equal(request.path, '/ext/bc/C/rpc?key=a%20b');
       assert.equal(request.body, '{"id":1}');
@@ -207,10 +207,25 @@ for (const name of Object.keys(transports)) {
         response.end(body === '204' ? undefined : `status ${body}`);
       });
       for (const status of [200, 201, 204, 301, 307, 400, 401, 403, 404, 413, 429, 500, 502, 503]) {
-        const expected = { status, text: status === 204 ? '' : `status ${status}` };
+        const expected = { status, text: status === 204 ? '' : `status ${status}`, retryAfterMs: null };
         assert.deepEqual(await transport.post(String(status)), expected);
       }
       assert.ok(server.requests.every(({ path }) => path === '/'));
+    });
+
+    it('says how long the endpoint asks to be left alone, in seconds or until a date', HTTP, async (t) => {
+      const { transport } = await connect(t, name, (_, response, body) => {
+        response.writeHead(429, {
+          'Retry-After': body === 'date' ? new Date(Date.now() + 20_000).toUTCString() : body,
+        });
+        response.end('slow down');
+      });
+      assert.deepEqual(await transport.post('7'), { status: 429, text: 'slow down', retryAfterMs: 7000 });
+      assert.equal((await transport.post('86400')).retryAfterMs, 600_000);
+      assert.equal((await transport.post('soon')).retryAfterMs, null);
+      // The same field again, a moment later, means a shorter wait.
+      const first = Number((await transport.post('date')).retryAfterMs);
+      assert.ok(first > 10_000 && first <= 20_000, `${first}`);
     });
 
     it('sends the credentials of the URL, decoded', async (t) => {
@@ -320,7 +335,7 @@ for (const name of Object.keys(transports)) {
 
     it('an answer without a body is an empty text', async (t) => {
       const { transport } = await connect(t, name, (_, response) => response.end());
-      assert.deepEqual(await transport.post('{}'), { status: 200, text: '' });
+      assert.deepEqual(await transport.post('{}'), { status: 200, text: '', retryAfterMs: null });
     });
 
     it('an answer above the limit is refused before it is in memory, one at the limit is not', async (t) => {

@@ -46,6 +46,23 @@ const EMPTY_CHAIN = Object.freeze({
 
 /** @type {Record<string, Row[]>} */
 const TABLE = {
+  'which run files': [
+    { args: 'report', says: /^stress report needs a run file: stress report FILE\.\.\.$/ },
+    { args: "report ''", says: /^stress report: the name of a file is empty$/ },
+    { args: 'report -t 5 run.json', says: /^-t is an option of .*, not of stress report$/ },
+    { args: 'report --html out.html run.json', says: /^unknown option --html/ },
+    { args: 'report DIR/none.json', exit: 65, says: /^cannot read .*none\.json: there is no such file$/ },
+    { args: 'report DIR', exit: 65, says: /^\S+ is not a file$/ },
+    {
+      ...{ args: 'report DIR/run.json', given: 'half a file', exit: 65, files: { 'run.json': '{"schema": "evm-' } },
+      says: /^\S+run\.json is not valid JSON: give a file that --out has written$/,
+    },
+    {
+      ...{ args: 'report DIR/run.json', given: 'of another version', exit: 65 },
+      files: { 'run.json': '{"schema": "evm-stress/run@2"}' },
+      says: /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
+    },
+  ],
   'how many wallets, and from which on': [
     { args: '', says: /^-t \(--threads\) is missing: how many wallets\? For instance: stress -t 200 -o 0$/ },
     { args: '-o 0 -d 5s', says: /^-t \(--threads\) is missing/ },
@@ -726,7 +743,7 @@ function assertNoSecret(text) {
  */
 async function prepare(row, folder) {
   mkdirSync(folder);
-  for (const [name, text] of Object.entries(row.files ?? {})) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(row.files ?? {})) writeFileSync(join(folder, name), text, { mode: 0o600 });
   const served = await row.endpoint?.();
   const values = { URL: typeof served === 'string' ? served : (served?.url ?? ''), DIR: folder };
   const env = Object.fromEntries(Object.entries(row.env ?? {}).map(([name, value]) => [name, fill(value, values)]));

@@ -1,13 +1,13 @@
 /** Whose wallets a run uses, which contracts, and that nobody learns their keys. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet, getAddress } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
+import { freePort, startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress } from '../helpers/cli.js';
-import { serveBetween } from '../helpers/endpoint.js';
+import { serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -219,17 +219,26 @@ describe('--contracts FILE', () => {
 
 describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
   /**
-   * @param {{said: Array<string | Buffer>, wallets: import('ethers').BaseWallet[], phrase?: string}} options
+   * @param {object} options
+   * @param {Array<string | Buffer>} options.said
+   * @param {import('ethers').BaseWallet[]} options.wallets
+   * @param {string} [options.phrase]
+   * @param {string[]} [options.texts] others that must not be seen
    */
-  function assertHidden({ said, wallets, phrase }) {
+  function assertHidden({ said, wallets, phrase, texts = [] }) {
     const text = said.map(String).join('\n').toLowerCase();
+    for (const secret of texts) {
+      const at = text.indexOf(secret.toLowerCase());
+      assert.equal(at, -1, `a secret is shown: ${text.slice(Math.max(0, at - 200), at + 100)}`);
+    }
     for (const { privateKey } of wallets) {
       const digits = privateKey.slice(2);
       for (const part of [digits.slice(0, 12), digits.slice(26, 38), digits.slice(-12)]) {
         assert.ok(!text.includes(part), `a part of a key is shown:\n${text}`);
       }
       assert.ok(!text.includes(BigInt(privateKey).toString()));
-      assert.ok(!text.includes(Buffer.from(digits, 'hex').toString('base64').toLowerCase()));
+      for (const encoding of /** @type {const} */ (['base64', 'base64url']))
+        assert.ok(!text.includes(Buffer.from(digits, 'hex').toString(encoding).toLowerCase()));
     }
     const words = phrase?.split(' ') ?? [];
     for (const [i, word] of words.slice(1).entries()) {
@@ -266,6 +275,89 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     assertHidden({ said, wallets: [parent.deriveChild(0), parent.deriveChild(1), parent, funder], phrase });
   });
 
+  test('by a whole run against an endpoint that breaks and repeats all it was asked, with every output', async (t) => {
+    const folder = temporaryFolder(t);
+    const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
+    const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/60'/0'/0");
+    const [funder] = await newWallets(1);
+    const [user, password, token, apiKey, other] = Array.from({ length: 5 }, () => randomBytes(16).toString('hex'));
+    const basic = Buffer.from(`${user}:${password}`).toString('base64');
+    /** @type {string[]} */
+    const paths = [];
+    let sent = 0;
+    const { url } = await serve(async (body) => {
+      const echo = `POST ${path} http://${user}:${password}@${host}${path} Authorization: Basic ${basic}\n\u001b[31m${body}`;
+      const isSubmission = body.includes('eth_sendRawTransaction');
+      if (isSubmission) sent += 1;
+      // The first three are the funder's payment and the deployments, the next four are increments.
+      if (isSubmission && sent > 7) {
+        paths.push(echo);
+        return [
+          { body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, error: { code: -32000, message: echo } }) },
+          { status: 500, headers: { 'content-type': 'text/html' }, body: `<h1>${echo}</h1>` },
+          { body: echo },
+          { status: 401, body: echo },
+        ][sent % 4];
+      }
+      const response = await fetch(chain.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      return { body: await response.text() };
+    });
+    const host = new URL(url).host;
+    const path = `/v3/${token}?apikey=${apiKey}`;
+    const secretUrl = `http://${user}:${password}@${host}${path}`;
+    const port = await freePort();
+    const files = ['run.json', 'samples.csv', 'blocks.ndjson', 'hlog', 'junit.xml', 'log', 'contracts.json'];
+    const [out, samples, blocks, hlog, junit, log, contracts] = files.map((name) => join(folder, name));
+    const args = [
+      ...[
+        '-t',
+        '2',
+        '--rpc',
+        secretUrl,
+        '-d',
+        '2s',
+        '--interval',
+        '250ms',
+        '--tx-timeout',
+        '2s',
+        '--drain-timeout',
+        '3s',
+      ],
+      ...[
+        '-v',
+        '--explain',
+        '--fund-amount',
+        '0.01',
+        '--threshold',
+        'failed<1',
+        '--node-metrics',
+        `${secretUrl}&x=${other}`,
+      ],
+      ...['--out', out, '--samples', samples, '--blocks', blocks, '--hlog', hlog, '--junit', junit],
+      ...['--contracts', contracts, '--log-level', 'debug', '--log-file', log, '--prometheus', String(port)],
+    ];
+    const running = spawnStress(args, { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } });
+    await running.waitFor(/^ +\d+\.\d s /m);
+    const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const { code, stdout, stderr } = await running.done;
+
+    const run = JSON.parse(readFileSync(out, 'utf8'));
+    assert.ok(paths.length >= 4, `${paths.length} submissions were answered with what was in them`);
+    assert.ok(run.counts.verified >= 1 && run.counts.verified < run.counts.started, JSON.stringify(run.counts));
+    assert.notEqual(code, 0, stderr);
+    assert.deepEqual(readdirSync(folder).sort(), [...files].sort(), 'every output is there, and nothing beside them');
+    for (const name of files) assert.equal(statSync(join(folder, name)).mode & 0o022, 0, `others may change ${name}`);
+    assert.match(page, /^stress_/m);
+    const said = [stdout, stderr, page, ...files.map((name) => readFileSync(join(folder, name)))];
+    const wallets = [parent.deriveChild(0), parent.deriveChild(1), parent, funder];
+    assertHidden({ said, wallets, phrase, texts: [user, password, token, apiKey, other, basic] });
+    assert.doesNotMatch(stdout + stderr, /\u001b/);
+  });
+
   test('by a run whose funder is too poor', async (t) => {
     const log = join(temporaryFolder(t), 'log');
     const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
@@ -294,8 +386,12 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const folder = temporaryFolder(t);
     const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
     const [funder] = await newWallets(1);
+    const password = randomBytes(16).toString('hex');
     const running = spawnStress(['-t', '1', '-d', '2s', '--interval', '200ms'], {
-      env: { TMPDIR: folder, STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey },
+      env: {
+        ...{ TMPDIR: folder, STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey },
+        STRESS_NODE_METRICS: `http://user:${password}@127.0.0.1:1/${password}`,
+      },
     });
     await running.waitFor(/^ +\d+\.\d s /m);
     const { keeper, chain: anvil } = chainProcesses(folder);
@@ -305,6 +401,44 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     );
     running.child.kill('SIGINT');
     const { stdout, stderr } = await running.done;
-    assertHidden({ said: [...said, stdout, stderr], wallets: [funder], phrase });
+    assertHidden({ said: [...said, stdout, stderr], wallets: [funder], phrase, texts: [password] });
   });
+});
+
+describe('a file with secrets that others can read', { skip: process.platform === 'win32', concurrency: 2 }, () => {
+  const WARNING = /^WARN: (\S+) holds secrets, and its mode 0644 lets others have it: chmod 600 \1$/gm;
+
+  /** @param {import('node:test').TestContext} t @param {string} content @param {number} mode */
+  function secretFile(t, content, mode) {
+    const file = join(temporaryFolder(t), 'secret');
+    writeFileSync(file, content);
+    chmodSync(file, mode);
+    return file;
+  }
+
+  for (const [mode, warnings] of /** @type {Array<[number, number]>} */ ([
+    [0o644, 1],
+    [0o600, 0],
+  ])) {
+    test(`${mode.toString(8)}: a run, fund and reclaim warn ${warnings} times, and do what they do`, async (t) => {
+      const [wallet, funder] = await newWallets(2);
+      const keys = secretFile(t, wallet.privateKey, mode);
+      const payer = secretFile(t, funder.privateKey, mode);
+      const config = secretFile(t, JSON.stringify({ 'fund-from': funder.privateKey }), mode);
+      const common = ['-t', '1', '--rpc', chain.url];
+      /** @type {Array<[string[], number]>} */
+      const rows = [
+        [[...common, '-d', '100ms', '--keys', keys], warnings],
+        [[...common, '-d', '100ms', '--keys', keys, '--config', config], 2 * warnings],
+        [['fund', ...common, '--keys', keys, '--fund-from', payer], 2 * warnings],
+        [['reclaim', ...common, '--keys', keys, '--fund-from', payer], 2 * warnings],
+        [['reclaim', ...common, '--keys', keys, '--config', config, '--quiet'], 0],
+      ];
+      for (const [args, count] of rows) {
+        const { code, stderr } = await runStress(args);
+        assert.equal(code, 0, stderr);
+        assert.equal(stderr.match(WARNING)?.length ?? 0, count, `${args.join(' ')}\n${stderr}`);
+      }
+    });
+  }
 });

@@ -15,6 +15,8 @@ import { after } from 'node:test';
  * @property {number} [status]
  * @property {Record<string, string>} [headers]
  * @property {string} body
+ *
+ * @typedef {(socket: import('node:net').Socket) => void} Raw writes an answer byte by byte
  */
 
 /** Answers with this: no answer at all. */
@@ -32,7 +34,7 @@ after(() => {
 });
 
 /**
- * @param {(body: string) => Answer | typeof SILENCE | typeof HANG_UP | Promise<Answer>} respond
+ * @param {(body: string) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
  * @returns {Promise<Endpoint>} it ends when the tests of the file end
  */
 export async function serve(respond) {
@@ -46,6 +48,7 @@ export async function serve(respond) {
     const answer = await respond(body);
     if (answer === SILENCE) return;
     if (answer === HANG_UP) return void request.socket.destroy();
+    if (typeof answer === 'function') return answer(request.socket);
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers });
     response.end(answer.body);
   };

@@ -39,6 +39,7 @@ export function schemaErrors(json) {
  */
 export function assertRunFile(run) {
   assert.deepEqual(schemaErrors(run), []);
+  assert.deepEqual([run.partial, run.inFlight], [false, 0], 'it is over, and nothing is in flight any more');
   assertCounts(run);
   assertLatency(run);
   assertWindow(run);
@@ -48,7 +49,46 @@ export function assertRunFile(run) {
   assertBlocks(run);
   assertProbes(run);
   assertAudit(run);
+  assertSpending(run);
   assertNullsExplained(run);
+}
+
+/**
+ * What has to hold already while a run goes on: its intervals end before its counts do.
+ * @param {RunFile} run
+ */
+export function assertPartialRunFile(run) {
+  assert.deepEqual(schemaErrors(run), []);
+  assert.deepEqual([run.partial, run.end, run.exitCode, run.audit, run.verdict], [true, 'running', null, null, null]);
+  assertCounts(run);
+  assertLatency(run);
+  assertRates(run);
+  assertRowsSoFar(run);
+  assertNullsExplained(run);
+  const { startedAt, window, endedAt } = run;
+  assert.ok(
+    startedAt <= window.startedAt && window.startedAt <= endedAt,
+    [startedAt, window.startedAt, endedAt].join(),
+  );
+  assertNear(
+    Date.parse(window.startedAt) + window.durationMs,
+    Math.max(Date.parse(endedAt), Date.parse(window.startedAt)),
+    1e-9,
+  );
+}
+
+/** @param {RunFile} run */
+function assertRowsSoFar(run) {
+  const { intervals, counts, generator } = run;
+  for (const name of /** @type {Array<keyof typeof counts>} */ (Object.keys(counts)))
+    assert.ok(sumOf(intervals.map((row) => row.counts[name])) <= counts[name], `${name} of the intervals so far`);
+  const verified = sumOf(rowsOf(run, 'load').map((row) => row.counts.verified));
+  if (verified > 0) assertNear(generator.cpuUsPerVerified ?? NaN, generator.cpuUs / verified, 1e-9);
+  let endMs = 0;
+  for (const row of intervals) {
+    assert.equal(row.startMs, endMs, 'each begins where the one before it ended');
+    endMs = row.endMs;
+  }
 }
 
 /** Plain calls send no transactions: nothing is included, and nothing is on the chain. @param {RunFile} run */
@@ -65,11 +105,13 @@ function rowsOf({ intervals }, phase) {
 function assertCounts(run) {
   const { counts, failures, generator } = run;
   assert.equal(counts.scheduled, counts.dropped + counts.started);
-  // Nothing is in flight any more: what the drain did not see to its end was abandoned.
-  assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned);
+  // When a run is over, nothing is in flight: what the drain did not see to its end was abandoned.
+  const ended = counts.verified + counts.failed + counts.timedOut + counts.abandoned;
+  assert.equal(counts.started, ended + run.inFlight);
   assert.equal(counts.failed, sumOf(Object.values(failures)));
   const sent = generator.rpcCalls[isOfCalls(run) ? 'load' : 'submit'] ?? 0;
-  assert.equal(sent, counts.started, 'an operation is sent once');
+  if (run.partial) assert.ok(sent <= counts.started, 'an operation is sent once, or will be');
+  else assert.equal(sent, counts.started, 'an operation is sent once');
   const calls = sumOf(Object.values(generator.rpcCalls));
   assert.ok(generator.transport.requests <= calls, `${generator.transport.requests} requests for ${calls} calls`);
 }
@@ -81,11 +123,14 @@ function assertLatency(run) {
   const stages = Object.values(latency.stages);
   for (const distribution of [total, fromStart, timedOut, lag, ...stages]) assertDistribution(distribution);
   // Of operations that were due in the window; failed and abandoned ones do not count.
-  const warmup = sumOf(rowsOf(run, 'warmup').map((row) => row.counts.started));
+  const warmup = counts.started - window.counts.started;
   const ended = counts.verified + counts.timedOut;
   assert.ok(total.count <= ended && total.count >= ended - warmup, `${total.count} latencies of ${ended} operations`);
   const lost = window.counts.started - total.count;
-  assert.ok(lost >= 0 && lost <= counts.failed + counts.abandoned, `${lost} operations of the window have no latency`);
+  assert.ok(
+    lost >= 0 && lost <= counts.failed + counts.abandoned + run.inFlight,
+    `${lost} operations of the window have no latency`,
+  );
   if (warmup === 0) assert.equal(timedOut.count, counts.timedOut);
   for (const stage of stages) assert.equal(stage.count, total.count - timedOut.count);
   assert.equal(sumOf(stages.map(({ sumUs }) => sumUs)), total.sumUs - timedOut.sumUs, 'the stages add up to the total');
@@ -353,12 +398,23 @@ function assertAudit({ audit, counts, config, exitCode }) {
   const { atLeast, atMost } = audit.bounds;
   assert.ok(BigInt(atLeast) <= BigInt(atMost));
   if (audit.exact) {
-    assert.equal(audit.effectsOnChain, String(counts.verified + audit.includedLate));
+    assert.equal(audit.effectsOnChain, String(counts.verified + audit.includedLate - audit.reorgedOut));
     assert.deepEqual([atLeast, atMost], [audit.effectsOnChain, audit.effectsOnChain]);
     assert.equal(audit.pending, 0);
   } else {
     assert.ok(exitCode === 76 || exitCode === 70, `exit ${exitCode}`);
   }
+}
+
+/** @param {RunFile} run */
+function assertSpending({ spending, config, end }) {
+  const { capWei, setUpWei, spentWei, transactions } = spending;
+  assert.equal(capWei, config.maxSpendWei ?? null);
+  assert.equal(spentWei === null, transactions === null);
+  if (end === 'max_spend') assert.ok(capWei !== null && spentWei !== null);
+  if (spentWei === null) return;
+  assert.ok(BigInt(setUpWei ?? 0) <= BigInt(spentWei));
+  if (capWei !== null) assert.ok(BigInt(spentWei) <= BigInt(capWei), `${spentWei} of ${capWei} wei`);
 }
 
 /**
@@ -401,7 +457,7 @@ function escapeToken(name) {
 
 /** @param {RunFile} run @param {string} pointer */
 function explainsItself(run, pointer) {
-  if (/^\/config\/[^/]+$/.test(pointer)) return true;
+  if (/^\/config\/[^/]+$/.test(pointer) || pointer === '/spending/capWei') return true;
   if (/^\/audit\/resolutions\/\d+\/code$/.test(pointer)) return true;
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));

@@ -3,6 +3,7 @@
  *
  * @typedef {import('../../src/metrics/sample.js').Sample} Sample
  */
+import { noReorgs } from '../../src/metrics/reorgs.js';
 import { addBlock, noBlocks } from '../../src/metrics/blocks.js';
 import { Recorder } from '../../src/metrics/recorder.js';
 import { buildRunFile } from '../../src/metrics/summary.js';
@@ -103,6 +104,7 @@ export function exactAudit() {
     verified: 17,
     includedLate: 1,
     reverted: 1,
+    reorgedOut: 0,
     neverSent: 0,
     replaced: 1,
     pending: 0,
@@ -117,11 +119,19 @@ export function exactAudit() {
 
 /** @param {Partial<import('../../src/metrics/summary.js').RunParts>} [given] */
 export function runFileOf(given = {}) {
+  return buildRunFile(partsOf(given));
+}
+
+/**
+ * @param {Partial<import('../../src/metrics/summary.js').RunParts>} [given]
+ * @returns {import('../../src/metrics/summary.js').RunParts}
+ */
+export function partsOf(given = {}) {
   const recorder = given.recorder ?? runRecorder();
   const blocks = noBlocks();
   addBlock(blocks, { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 });
   const { counts, failures, latency, lag } = recorder.intervals.rotate(2_000_000);
-  return buildRunFile({
+  return {
     id: '00000000-0000-4000-8000-000000000000',
     startedAtMs: Date.UTC(2026, 0, 1),
     endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
@@ -138,6 +148,7 @@ export function runFileOf(given = {}) {
     ],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},
+    reorgs: noReorgs(),
     generator: {
       ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
       ...{
@@ -149,11 +160,16 @@ export function runFileOf(given = {}) {
         arrivalSeed: null,
         samplesDropped: 0,
       },
-      ...{ workers: 1, presigned: { used: 0, discarded: 0 } },
+      ...{
+        workers: 1,
+        resubmissions: { repeated: 0, rebroadcast: 0, replaced: 0 },
+        presigned: { used: 0, discarded: 0 },
+      },
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),
+    spending: { capWei: '1000', setUpWei: '10', spentWei: '900', transactions: 20 },
     unmeasured: {},
     ...given,
-  });
+  };
 }

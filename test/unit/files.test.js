@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../src/errors.js';
@@ -93,6 +94,75 @@ describe('writeFileAtomically()', () => {
       assert.ok(error instanceof OutputError);
     }
     assert.ok(statSync(pipe).isFIFO());
+  });
+});
+
+describe('writeFileAtomically(): who may read and change the file', { skip: noPermissions }, () => {
+  /** @param {string} file */
+  const modeOf = (file) => (statSync(file).mode & 0o777).toString(8);
+  /** In a process of its own: a umask is for all of it. @param {number} mask @param {string} file @param {string} [text] */
+  const under = (mask, file, text = 'text') =>
+    execFileSync(process.execPath, [
+      ...['--input-type=module', '--eval'],
+      `process.umask(${mask}); (await import(${JSON.stringify(FILES)})).writeFileAtomically(${JSON.stringify(file)}, ${JSON.stringify(text)});`,
+    ]);
+
+  for (const [mask, mode] of /** @type {Array<[number, string]>} */ ([
+    [0o000, '644'],
+    [0o002, '644'],
+    [0o022, '644'],
+    [0o027, '640'],
+    [0o077, '600'],
+  ])) {
+    it(`a new file under umask ${mask.toString(8)} has mode ${mode}`, (t) => {
+      const file = join(temporaryFolder(t), 'run.json');
+      under(mask, file);
+      assert.equal(modeOf(file), mode);
+    });
+  }
+
+  it('a file that others could not read stays so, and one that all could change does not', (t) => {
+    const file = join(temporaryFolder(t), 'run.json');
+    for (const [before, after] of /** @type {Array<[number, string]>} */ ([
+      [0o600, '600'],
+      [0o640, '640'],
+      [0o666, '644'],
+      [0o755, '644'],
+    ])) {
+      writeFileSync(file, 'old');
+      chmodSync(file, before);
+      under(0o000, file, 'new');
+      assert.equal(modeOf(file), after);
+      assert.equal(readFileSync(file, 'utf8'), 'new');
+    }
+  });
+
+  it('follows no link that was put where its temporary file may be, and cannot be kept from writing by one', (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'run.json');
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'precious');
+    for (const name of ['run.json.tmp', `run.json.${process.pid}.tmp`]) symlinkSync('victim', join(folder, name));
+    writeFileAtomically(file, 'text');
+    assert.equal(readFileSync(victim, 'utf8'), 'precious');
+    assert.equal(readFileSync(file, 'utf8'), 'text');
+  });
+
+  it('its temporary file has another name each time, and is never one that is there', (t) => {
+    const folder = temporaryFolder(t);
+    const names = new Set();
+    const flags = new Set();
+    const write = t.mock.method(fs, 'writeFileSync');
+    syncBuiltinESMExports();
+    t.after(() => syncBuiltinESMExports());
+    for (let i = 0; i < 5; i += 1) writeFileAtomically(join(folder, 'run.json'), 'text');
+    for (const { arguments: given } of write.mock.calls) {
+      names.add(given[0]);
+      flags.add(/** @type {any} */ (given[2]).flag);
+    }
+    write.mock.restore();
+    assert.equal(names.size, 5);
+    assert.deepEqual([...flags], ['wx']);
   });
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from '../../../src/chain/rpc.js';
-import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
 const HTML = '<html><body>Welcome to nginx!</body></html>';
@@ -24,7 +24,8 @@ function rpcOver(respond) {
         onSent?.();
         const answer = /** @type {any} */ (await respond(json));
         const isReply = answer !== null && typeof answer === 'object' && typeof answer.text === 'string';
-        return isReply ? { status: 200, ...answer } : { status: 200, text: JSON.stringify(answer) };
+        const usual = { status: 200, retryAfterMs: null };
+        return isReply ? { ...usual, ...answer } : { ...usual, text: JSON.stringify(answer) };
       },
     },
     'http://node',
@@ -81,7 +82,7 @@ describe('call()', () => {
     ['one with data', ({ id }) => ({ id, error: { code: 3, message: 'reverted', data: '0x' } }), 3, 'reverted', '0x'],
     ['one without an id', () => ({ id: null, error: { code: -32700, message: 'bad' } }), -32700, 'bad', undefined],
     ['one of HTTP status 400', ({ id }) => reply(400, { id, error: { code: -1, message: 'no' } }), -1, 'no', undefined],
-    ['one that is a text', () => reply(200, { error: 'no token' }), 0, '"no token"', undefined],
+    ['one that is a text', () => reply(200, { error: 'no token' }), 0, 'no token', undefined],
     ['one without a message', ({ id }) => ({ id, error: { code: 5 } }), 5, '{"code":5}', undefined],
     [
       'a message with escapes',
@@ -406,6 +407,144 @@ describe('gather()', () => {
   });
 });
 
+describe('an endpoint that is busy', () => {
+  const LIMIT_EXCEEDED = { code: -32005, message: 'slow down' };
+  const OTHER = { code: -32000, message: 'no' };
+  /** @type {Array<[string, (id: number) => object, boolean]>} its answer, and whether it is busy */
+  const table = [
+    ['HTTP 429', () => ({ status: 429, text: 'slow' }), true],
+    ['HTTP 502', () => ({ status: 502, text: HTML }), true],
+    ['HTTP 503', () => ({ status: 503, text: '' }), true],
+    ['HTTP 418', () => ({ status: 418, text: '' }), false],
+    ['HTTP 429 with an error', (id) => reply(429, { id, error: OTHER }), true],
+    ['HTTP 503 with an error', (id) => reply(503, { id, error: OTHER }), true],
+    ['HTTP 500 with an error', (id) => reply(500, { id, error: OTHER }), false],
+    ['HTTP 200 with an error', (id) => reply(200, { id, error: OTHER }), false],
+    ['HTTP 200 with "limit exceeded"', (id) => reply(200, { id, error: LIMIT_EXCEEDED }), true],
+  ];
+  for (const [name, answer, isBusy] of table) {
+    it(`${name}: ${isBusy ? 'says so, and for how long' : 'is not'}`, async () => {
+      const { rpc } = rpcOver(({ id }) => ({ ...answer(id), retryAfterMs: 1234 }));
+      const error = await caught(() => rpc.call('m', [], 'resubmit'));
+      assert.deepEqual([error.isBusy, error.retryAfterMs], [isBusy, 1234]);
+      const silent = rpcOver(({ id }) => answer(id));
+      assert.equal((await caught(() => silent.rpc.call('m', [], 'submit'))).retryAfterMs, null);
+    });
+  }
+
+  /** @type {Array<[string, (asked: Asked[]) => any]>} */
+  const batches = [
+    ['HTTP 429', () => ({ status: 429, text: 'slow' })],
+    ['HTTP 503 with one error', () => reply(503, { jsonrpc: '2.0', id: null, error: OTHER })],
+    ['HTTP 429 with an error each', (asked) => reply(429, errorEach(asked, OTHER))],
+    ['one "limit exceeded"', () => reply(200, { jsonrpc: '2.0', id: null, error: LIMIT_EXCEEDED })],
+    ['an array of one "limit exceeded"', () => reply(200, [{ jsonrpc: '2.0', id: null, error: LIMIT_EXCEEDED }])],
+    ['"limit exceeded" each', (asked) => reply(200, errorEach(asked, LIMIT_EXCEEDED))],
+  ];
+  for (const [name, answer] of batches) {
+    it(`${name} to a batch, where one was answered before: each waiter is told, none is asked again`, async () => {
+      let isWell = true;
+      const { rpc, bodies } = rpcOver((asked) =>
+        isWell ? asked.map((/** @type {Asked} */ one) => right(one)) : { ...answer(asked), retryAfterMs: 1234 },
+      );
+      await rpc.batch(requests(3), 'readback');
+      isWell = false;
+      bodies.length = 0;
+      const ends = await Promise.allSettled(numbers(3).map((i) => rpc.gather('echo', [i], 'readback')));
+      assert.deepEqual(
+        ends.map((end) => end.status === 'rejected' && [end.reason.isBusy, end.reason.retryAfterMs]),
+        numbers(3).map(() => [true, 1234]),
+      );
+      assert.equal(bodies.length, 1);
+      assert.deepEqual([rpc.batchFacts().limit, rpc.batchFacts().refused], [100, 0]);
+    });
+  }
+});
+
+/** @param {Asked[]} asked @param {{code: number, message: string}} error */
+function errorEach(asked, error) {
+  return asked.map(({ id }) => ({ jsonrpc: '2.0', id, error }));
+}
+
+describe('an answer that is made to do harm', () => {
+  const deep = (/** @type {number} */ levels) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+  it('nested a hundred thousand times, as an error: it has a short text', async () => {
+    for (const error of [deep(1e5), `{"code":1,"message":${deep(1e5)}}`, `{"code":${deep(1e5)},"message":"no"}`]) {
+      const { rpc } = rpcOver(({ id }) => ({ text: `{"jsonrpc":"2.0","id":${id},"error":${error}}` }));
+      const fault = await caught(() => rpc.call('m', [], 'setup'));
+      assert.ok(fault instanceof RpcError, String(fault));
+      assert.match(fault.message, /^m: .{2,320} \(\d\)$/);
+    }
+  });
+
+  it('texts that turn the direction of writing, or that nobody sees, are without them', async () => {
+    const message = 'a\u202eb\u2066c\u200bd\ufeffe\u009bf\u001b]0;g\u0007h';
+    const { rpc } = rpcOver(({ id }) => ({ id, error: { code: 1, message } }));
+    assert.equal((await caught(() => rpc.call('m', [], 'setup'))).rpcMessage, 'a b c d e f ]0;g h');
+  });
+
+  it('an error whose message has no text is shown as what it is', async () => {
+    const { rpc } = rpcOver(({ id }) => ({ id, error: { code: 1, message: { toString: 1, valueOf: 2 } } }));
+    assert.equal((await caught(() => rpc.call('m', [], 'setup'))).rpcMessage, '{"toString":1,"valueOf":2}');
+  });
+
+  it('keys that every object has are keys like others', async () => {
+    const { rpc } = rpcOver(({ id }) => ({
+      text: `{"__proto__":{"result":1},"constructor":2,"jsonrpc":"2.0","id":${id}}`,
+    }));
+    assert.equal((await caught(() => rpc.call('m', [], 'setup'))).message, 'http://node answered m without a result');
+  });
+
+  it('of two answers with one id neither is believed, and it is asked again', async () => {
+    const { rpc, bodies } = rpcOver((asked) => {
+      if (!Array.isArray(asked)) return right(asked);
+      const [first, ...others] = asked;
+      return [right(first), ...others.slice(1).map((one) => right(one)), right(first, 'forged')];
+    });
+    assert.deepEqual(await rpc.batch(requests(4), 'setup'), numbers(4));
+    assert.ok(bodies.length > 1);
+  });
+
+  it('more answers than requests are none', async () => {
+    const { rpc } = rpcOver((asked) =>
+      Array.isArray(asked) ? [...asked.map((one) => right(one, 'forged')), { id: 'x', result: 1 }] : right(asked),
+    );
+    assert.deepEqual(await rpc.batch(requests(4), 'setup'), numbers(4));
+  });
+
+  /** @type {Array<[string, import('../../../src/chain/rpc.js').Purpose, boolean]>} */
+  const sizes = [
+    ['eth_getBlockByNumber', 'inclusion', true],
+    ['eth_getBlockReceipts', 'inclusion', true],
+    ['debug_traceBlock', 'load', true],
+    ['eth_sendRawTransaction', 'submit', false],
+    ['eth_call', 'readback', false],
+    ['eth_getTransactionReceipt', 'resolve', false],
+  ];
+  for (const [method, purpose, isLarge] of sizes) {
+    it(`${method} (${purpose}) may be ${isLarge ? 'as large as the transport takes' : 'about a megabyte'}`, async () => {
+      /** @type {Array<number | undefined>} */
+      const limits = [];
+      const rpc = createRpc(
+        {
+          post: async (body, _, limit) => {
+            limits.push(limit);
+            const asked = JSON.parse(body);
+            const answer = Array.isArray(asked) ? asked.map((one) => right(one, 1)) : right(asked, 1);
+            return { status: 200, text: JSON.stringify(answer), retryAfterMs: null };
+          },
+        },
+        'http://node',
+      );
+      await rpc.call(method, [], purpose);
+      await rpc.batch([...requests(99), { method, params: [] }], purpose);
+      const [single, batch] = limits.map(Number);
+      assert.ok(isLarge ? single === Infinity && batch === Infinity : single < 1.2e6 && batch < 8e6 && batch > single);
+    });
+  }
+});
+
 describe('displayUrl()', () => {
   /** @type {Array<[string, string]>} */
   const table = [
@@ -501,9 +640,14 @@ describe('quantities', () => {
     [{}, null, null],
     [['0x1'], null, null],
     ['\u001b[31m', null, null],
+    [`0x${'f'.repeat(65)}`, null, null],
+    [`0x${'f'.repeat(10_000_000)}`, null, null],
+    [JSON.parse('1e999'), null, null],
+    [JSON.parse('{"toString":1,"valueOf":1}'), null, null],
+    [JSON.parse(`${'['.repeat(1e5)}${']'.repeat(1e5)}`), null, null],
   ];
   for (const [quantity, number, integer] of table) {
-    it(`${typeof quantity} ${JSON.stringify(String(quantity))}`, async () => {
+    it(`${typeof quantity} ${oneLine(quantity, 40)}`, async () => {
       for (const [read, expected] of /** @type {const} */ ([
         [toNumber, number],
         [toBigInt, integer],

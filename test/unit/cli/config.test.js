@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
@@ -55,14 +55,23 @@ describe('readInvocation(): values', () => {
     assert.deepEqual(values, {
       ...{ threads: 200, offset: 0, rpc: null, chainId: null, allowChain: null, durationMs: null, intervalMs: 5000 },
       ...{ drainTimeoutMs: 30_000, txTimeoutMs: 60_000, keys: null, mnemonic: null, hdPath: "m/44'/60'/0'/0" },
-      ...{ fundFrom: null, fundAmountWei: null, to: null, workload: 'counter', contracts: null, inclusion: 'auto' },
+      ...{
+        fundFrom: null,
+        fundAmountWei: null,
+        maxSpendWei: null,
+        to: null,
+        workload: 'counter',
+        contracts: null,
+        inclusion: 'auto',
+        confirmations: 0,
+      },
       ...{ transport: 'auto', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
       ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
       ...{ logLevel: 'warn', logFile: null, noKeepAlive: false, insecure: false, workers: 1 },
       ...{ method: null, params: null, fixedId: null },
       ...{ thresholds: [], junit: null, samples: null, blocks: null, hlog: null, prometheus: null },
       ...{ warmupMs: 0, ratePerSecond: null, stages: null, arrival: null, inFlight: 1 },
-      ...{ nodePid: null, nodeMetrics: null, nodeSeries: null },
+      ...{ nodePid: null, nodeMetrics: null, nodeSeries: null, files: [] },
     });
     assert.equal(redacted.command, 'run');
   });
@@ -473,9 +482,48 @@ describe('readInvocation(): secrets', () => {
     });
   }
 
-  it('a secret in a config file is no warning: it is in no process list', async (t) => {
+  it('a secret in a config file that only its owner can read is no warning: it is in no process list', async (t) => {
     const file = configFile(t, { mnemonic: MNEMONIC });
+    chmodSync(file, 0o600);
     assert.deepEqual((await read(['-t', '5', '--config', file])).warnings, []);
+  });
+
+  describe('files that others can read', { skip: process.platform === 'win32' && 'no such modes on Windows' }, () => {
+    /** @type {Array<{name: string, json: unknown, args: (file: string) => string[], warned: boolean}>} */
+    const files = [
+      { name: 'keys', json: KEY, args: (file) => ['--keys', file], warned: true },
+      { name: "a funder's key", json: KEY, args: (file) => ['--fund-from', file], warned: true },
+      {
+        name: 'both in one',
+        json: KEY,
+        args: (file) => ['--keys', file, '--fund-from', file, '--config', file],
+        warned: true,
+      },
+      { name: 'a mnemonic', json: { mnemonic: MNEMONIC }, args: (file) => ['--config', file], warned: true },
+      { name: 'a key in a config', json: { 'fund-from': KEY }, args: (file) => ['--config', file], warned: true },
+      { name: 'no secret', json: { offset: 5 }, args: (file) => ['--config', file], warned: false },
+      {
+        name: 'a mnemonic that the command line has, too',
+        json: { mnemonic: MNEMONIC },
+        args: (file) => ['--config', file, '--mnemonic', MNEMONIC],
+        warned: true,
+      },
+    ];
+    for (const { name, json, args, warned } of files) {
+      for (const mode of [0o644, 0o640, 0o604, 0o660, 0o600, 0o400]) {
+        const isWarned = warned && (mode & 0o077) !== 0;
+        it(`${name}, ${mode.toString(8)}: ${isWarned ? 'a' : 'no'} warning`, async (t) => {
+          const file = configFile(t, name === 'both in one' ? { offset: 5 } : json);
+          chmodSync(file, mode);
+          const { warnings } = await read(['-t', '5', ...args(file)]);
+          const digits = `0${mode.toString(8)}`;
+          assert.deepEqual(
+            warnings.filter((line) => !line.startsWith('--mnemonic on the command line')),
+            isWarned ? [`${file} holds secrets, and its mode ${digits} lets others have it: chmod 600 ${file}`] : [],
+          );
+        });
+      }
+    }
   });
 
   it('a URL that is none is not quoted when it may hold credentials', async () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFINITIONS } from '../../../src/metrics/definitions.js';
 import { Recorder } from '../../../src/metrics/recorder.js';
-import { RUN_SCHEMA } from '../../../src/metrics/summary.js';
-import { runFileOf, runRecorder } from '../../helpers/samples.js';
+import { RUN_SCHEMA, buildPartialRunFile } from '../../../src/metrics/summary.js';
+import { partsOf, runFileOf, runRecorder } from '../../helpers/samples.js';
 
 describe('buildRunFile()', () => {
   it('counts the whole run and the window apart', () => {
@@ -100,5 +100,44 @@ describe('buildRunFile()', () => {
     for (const [name, rate] of Object.entries(rates)) {
       if (rate === null) assert.ok(unmeasured['/rates'] ?? unmeasured[`/rates/${name}`], name);
     }
+  });
+});
+
+describe('buildPartialRunFile()', () => {
+  /** @param {number} durationUs */
+  const soFar = (durationUs) => {
+    const recorder = runRecorder();
+    recorder.start(0, 0);
+    recorder.start(1, 0);
+    return buildPartialRunFile(partsOf({ recorder, end: 'running', audit: null }), durationUs);
+  };
+
+  it('states what is in flight, so that what was started adds up', () => {
+    const { counts, inFlight, partial } = soFar(1_000_000);
+    assert.equal(inFlight, 2);
+    assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned + inFlight);
+    assert.equal(partial, true);
+  });
+
+  it('rates are those of the window so far', () => {
+    const { rates, window } = soFar(4_000_000);
+    assert.equal(window.durationMs, 4000);
+    assert.equal(rates.verifiedPerSecond, window.counts.verified / 4);
+    assert.equal(soFar(0).rates.verifiedPerSecond, null);
+  });
+
+  it('CPU time is held against what was verified until it was read', () => {
+    const { generator, intervals } = soFar(1_000_000);
+    const verified = intervals
+      .filter(({ phase }) => phase === 'load')
+      .reduce((sum, row) => sum + row.counts.verified, 0);
+    assert.equal(generator.cpuUsPerVerified, generator.cpuUs / verified);
+  });
+
+  it('what only the end can tell is null, with the reason', () => {
+    const run = soFar(1_000_000);
+    assert.deepEqual([run.exitCode, run.verdict], [null, null]);
+    for (const pointer of ['/exitCode', '/verdict', '/audit', '/generator/samplesDropped'])
+      assert.match(run.unmeasured[pointer], /still going on/);
   });
 });

@@ -97,6 +97,60 @@ describe('createLog(): secrets', () => {
   });
 });
 
+describe('createLog(): secrets however deep', () => {
+  const NAMES = [
+    'privateKey',
+    'mnemonic',
+    'fundFrom',
+    'keys',
+    'authorization',
+    'password',
+    'PASSWORD',
+    'Authorization',
+  ];
+
+  it('in objects, arrays and errors, thirty levels down', (t) => {
+    for (const name of NAMES) {
+      for (let depth = 0; depth <= 30; depth += 1) {
+        /** @type {any} */
+        let value = { [name]: SECRET };
+        for (let level = 0; level < depth; level += 1) {
+          const wraps = [{ inner: value }, [value], Object.assign(new Error('broken', { cause: value }), { value })];
+          value = wraps[level % wraps.length];
+        }
+        const { text, lines } = logged(t, (log) => log.info({ value }, 'deep'));
+        assert.ok(!text.includes(SECRET), `${name}, ${depth} levels down: ${text}`);
+        assert.equal(lines[0].msg, 'deep');
+      }
+    }
+  });
+
+  it('what is no secret is shown: errors with their causes, URLs without credentials, large numbers, instants', (t) => {
+    const error = new Error('broken', { cause: new RangeError('too far') });
+    const url = new URL('https://user:hunter2hunter2@h.org/v3/0123456789abcdef0123456789abcdef?apikey=abc');
+    const { text, lines } = logged(t, (log) => {
+      log.info({ url, paidWei: 5n, at: new Date(0), bytes: Buffer.from(SECRET), none: null }, 'all');
+      log.error(error);
+    });
+    const [all, failure] = lines;
+    assert.deepEqual(
+      [all.url, all.paidWei, all.at, all.bytes, all.none],
+      ['https://***@h.org/v3/***?***', '5', '1970-01-01T00:00:00.000Z', '[bytes]', null],
+    );
+    assert.doesNotMatch(text, /hunter2|0123456789abcdef|apikey/);
+    assert.equal(failure.msg, 'broken');
+    assert.match(failure.err.message, /^broken.*too far$/);
+  });
+
+  it('what leads back to itself ends', (t) => {
+    /** @type {any} */
+    const circle = { name: 'circle' };
+    circle.self = circle;
+    const { lines } = logged(t, (log) => log.info({ circle }, 'round'));
+    assert.equal(lines[0].circle.self.name, 'circle');
+  });
+});
+
 describe('createLog(): the screen', () => {
   /**
    * @param {string} statement with `log` and `secret`

@@ -78,6 +78,11 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
             fail: async (error) => (reject(error), void (await turn())),
           });
         }),
+      remember: () => {},
+      reopen: () => ({ orphans: [], isComplete: true }),
+      reopenOf: () => [],
+      hasten: () => {},
+      revive: async () => null,
       watch: async (_live, signal) => {
         watchSignal = signal;
         if (isWatchBroken) throw new Error('the watch is broken');

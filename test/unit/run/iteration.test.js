@@ -78,13 +78,13 @@ describe('iterate(): several operations of one wallet', () => {
   });
 
   it('one that was never sent holds up the later ones, until its nonce is used by another', async () => {
-    const run = simulate({ fault: once({ 1: 'lose' }) });
+    const run = simulate({ fault: once({ 1: 'refuse' }) });
     run.start();
     await run.settle();
-    assert.equal(run.sampleOf(0, 1)?.code, 'transport_timeout');
+    assert.equal(run.sampleOf(0, 1)?.code, 'rejected');
     run.see(run.mine());
     await run.settle();
-    assert.deepEqual(outcomes(run, 3), ['verified', 'transport_timeout', 'open']);
+    assert.deepEqual(outcomes(run, 3), ['verified', 'rejected', 'open']);
     await run.advance(2000); // it is found out, and sent again
     run.see(run.mine());
     await run.settle();
@@ -94,7 +94,7 @@ describe('iterate(): several operations of one wallet', () => {
   });
 
   it('one that was never sent is sent again also while a later one is looked after: that one waits for it', async () => {
-    const run = simulate({ inFlight: 3, fault: once({ 0: 'lose', 2: 'hide' }) });
+    const run = simulate({ inFlight: 3, fault: once({ 0: 'refuse', 2: 'garble' }) });
     run.start();
     await run.settle();
     await run.advance(500);
@@ -102,35 +102,53 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal(run.accounts[0].mending, 1);
     run.see(run.mine());
     await run.advance(3000);
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'transport_timeout']);
+    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
     assert.equal(run.accounts[0].retired, null);
     assert.equal(run.driver.live.size, 3);
     run.mine();
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one that the node took and then forgot is found out long before its time is up, and its nonce is used again', async () => {
+  it('one that the node took and then forgot is sent again, the same bytes, long before its time is up', async () => {
     const run = simulate({ txTimeoutMs: 60_000, fault: once({ 0: 'drop' }) });
     run.start();
     await run.settle();
-    await run.advance(6100);
-    assert.equal(run.sampleOf(0, 0)?.code, 'lost');
-    await run.advance(1000);
+    assert.equal(run.pool.size, 2);
+    await run.advance(4100);
     assert.equal(run.pool.size, 3, 'the gap is filled');
+    assert.equal(run.resubmissions.rebroadcast, 1);
     run.see(run.mine());
     await run.advance(1000);
-    assert.deepEqual(outcomes(run, 3).slice(1), ['verified', 'verified']);
+    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
     run.mine();
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one whose answer was lost is in its block: it is included late, and the later ones are verified', async () => {
-    const run = simulate({ fault: once({ 0: 'hide' }) });
+  it('one whose answer was lost is sent again, and the node knows it: it is counted once', async () => {
+    for (const isMinedFirst of [false, true]) {
+      const run = simulate({ fault: once({ 0: 'hide', 1: 'lose' }) });
+      run.start();
+      await run.settle();
+      if (isMinedFirst) run.see(run.mine());
+      await run.advance(1000);
+      assert.equal(run.resubmissions.repeated, isMinedFirst ? 1 : 2);
+      run.see(run.mine());
+      await run.advance(1000);
+      assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
+      assert.deepEqual(run.recorder.failures, {});
+      run.mine();
+      const report = await run.end();
+      assert.equal(report.exact, true);
+    }
+  });
+
+  it('one that the node says is another is in its block: it is included late, and the later ones are verified', async () => {
+    const run = simulate({ fault: once({ 0: 'garble' }) });
     run.start();
     await run.settle();
     run.see(run.mine());
     await run.advance(2000);
-    assert.deepEqual(outcomes(run, 3), ['transport_timeout', 'verified', 'verified']);
+    assert.deepEqual(outcomes(run, 3), ['hash_mismatch', 'verified', 'verified']);
     assert.equal(run.ledger.fates.included, 1);
     assert.equal((await run.end()).exact, true);
   });
@@ -182,12 +200,12 @@ describe('iterate(): several operations of one wallet', () => {
   });
 
   it('a reverted one is not verified by the effect of an earlier one whose fate is open', async () => {
-    const run = simulate({ inFlight: 2, fault: once({ 0: 'hide', 1: 'revert' }) });
+    const run = simulate({ inFlight: 2, fault: once({ 0: 'garble', 1: 'revert' }) });
     run.start();
     await run.settle();
     run.see(run.mine());
     await run.advance(2000);
-    assert.deepEqual(outcomes(run, 2), ['transport_timeout', 'reverted']);
+    assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
     assert.deepEqual(run.ledger.fates, { included: 1, reverted: 1 });
     assert.equal((await run.end()).exact, true);
   });
@@ -238,28 +256,29 @@ describe('iterate(): several operations of one wallet', () => {
   });
 
   it('one that timed out and then came into the same block as an earlier nonce is no wrong count', async () => {
-    const run = simulate({ inFlight: 2, txTimeoutMs: 1000, fault: once({ 0: 'lose' }) });
+    const run = simulate({ inFlight: 2, txTimeoutMs: 1000, fault: once({ 0: 'refuse' }) });
     run.start();
     await run.advance(900); // nonce 0 was sent again
     assert.equal(run.pool.size, 2);
     await run.advance(200);
     assert.equal(run.sampleOf(0, 1)?.outcome, 'timed_out');
-    assert.equal(run.sampleOf(0, 0)?.code, 'transport_timeout', 'sent again it is still under way');
+    assert.equal(run.sampleOf(0, 0)?.code, 'rejected', 'sent again it is still under way');
     run.see(run.mine());
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
-    assert.deepEqual(run.recorder.failures, { transport_timeout: 1 });
+    assert.deepEqual(run.recorder.failures, { rejected: 1 });
     assert.equal(run.ledger.fates.included, 1);
     assert.equal((await run.end()).exact, true);
   });
 });
 
 describe('iterate(), repair() and audit(): whatever happens to the submissions', () => {
-  const faults = fc.constantFrom('pass', 'pass', 'pass', 'revert', 'lose', 'hide', /** @type {Fault} */ ('delay'));
+  const each = /** @type {Fault[]} */ (['revert', 'refuse', 'garble', 'lose', 'drop', 'hide', 'delay']);
+  const faults = fc.constantFrom(.../** @type {Fault[]} */ (['pass', 'pass', 'pass', 'pass']), ...each);
   const steps = fc.array(
     fc.record({
       ms: fc.constantFrom(0, 5, 50, 300, 1500),
-      kind: fc.constantFrom('mine', 'mine some', 'see', 'see', 'nothing'),
+      kind: fc.constantFrom('mine', 'mine some', 'see', 'see', 'nothing', 'reorg', 'reorg and lose'),
     }),
     { minLength: 10, maxLength: 60 },
   );
@@ -288,15 +307,19 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
             if (kind === 'mine') unseen.push(run.mine());
             else if (kind === 'mine some') unseen.push(run.mine(1));
             else if (kind === 'see') seeAll();
+            else if (kind.startsWith('reorg')) {
+              const gone = run.reorg(2, kind === 'reorg');
+              unseen.splice(0, Infinity, ...unseen.filter((number) => number < gone));
+            }
             await run.advance(ms);
           }
           seeAll();
           await run.settle();
           const report = await run.end();
-          for (const { outcome, hash, nonce, position } of run.samples) {
-            if (outcome !== 'verified') continue;
-            assert.equal(run.mined.get(String(hash))?.isReverted, false, `wallet ${position}, nonce ${nonce}`);
-          }
+          const verified = run.samples.filter(({ outcome }) => outcome === 'verified');
+          const there = verified.filter(({ hash }) => run.mined.get(String(hash))?.isReverted === false);
+          // After a reorg another transaction of the same operation may have taken its place.
+          if (!history.some(({ kind }) => kind.startsWith('reorg'))) assert.equal(there.length, verified.length);
           assert.equal(run.recorder.failures.wrong_count, undefined);
           assert.deepEqual(
             run.stops.filter(([reason]) => reason !== 'no_wallets'),
@@ -309,7 +332,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
           assert.equal(report.mismatchCount, 0);
         },
       ),
-      { seed: 17, numRuns: 200 },
+      { seed: 17, numRuns: 200, includeErrorInReport: true },
     );
   });
 
@@ -330,6 +353,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
           await run.settle();
           for (const { ms, kind } of history) {
             if (kind.startsWith('mine')) run.see(run.mine(kind === 'mine' ? Infinity : 1));
+            else if (kind.startsWith('reorg')) run.reorg(2, kind === 'reorg');
             await run.advance(ms);
           }
           isWell = true;
@@ -348,7 +372,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
           assert.equal(run.recorder.counts.timedOut, 0);
         },
       ),
-      { seed: 18, numRuns: 100 },
+      { seed: 18, numRuns: 100, includeErrorInReport: true },
     );
   });
 });

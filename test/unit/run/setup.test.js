@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createFees } from '../../../src/chain/fees.js';
 import { walletNeedWei } from '../../../src/run/setup.js';
 
-const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n });
+const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 /** A gas costs 1 wei, so that a need is a number of gas. */
 const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
 

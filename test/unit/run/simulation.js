@@ -14,6 +14,7 @@ import { audit } from '../../../src/run/audit.js';
 import { transactionCourse } from '../../../src/run/course.js';
 import { Driver } from '../../../src/run/driver.js';
 import { Ledger } from '../../../src/run/ledger.js';
+import { Patience } from '../../../src/run/submission.js';
 import { createCounterWorkload } from '../../../src/workload/counter.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -27,8 +28,8 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {boolean} isReverted
  * @property {number | null} blockNumber
  *
- * @typedef {'pass' | 'revert' | 'lose' | 'drop' | 'hide' | 'delay'} Fault what happens to a submission: revert: it will have no
- *   effect; lose: it never arrives, and there is no answer; drop: it is
+ * @typedef {'pass' | 'revert' | 'refuse' | 'garble' | 'lose' | 'drop' | 'hide' | 'delay'} Fault what happens to a submission: revert: it will have no
+ *   effect; refuse: the node does not take it; garble: it arrives, and the answer is another hash; lose: it never arrives, and there is no answer; drop: it is
  *   accepted, and then forgotten; hide: it arrives, and there is no answer; delay: there is
  *   none, and it arrives after a while
  *
@@ -68,8 +69,12 @@ export function simulate({
   /** Of each block: nonces and counts by position. @type {Array<{nonces: number[], counts: number[], transactions: Transaction[]}>} */
   const blocks = [];
   blocks[START_BLOCK] = { nonces: accounts.map(() => 0), counts: accounts.map(() => 0), transactions: [] };
+  /** Whether a transaction will have no effect, by its hash. @type {Map<string, boolean>} */
+  const reverting = new Map();
   let reads = 0;
   let signatures = 0;
+  /** Block that the detector has read. */
+  let lastSeen = START_BLOCK;
 
   /** @param {string | {blockHash: string}} block */
   const blockOf = (block) => {
@@ -83,6 +88,8 @@ export function simulate({
   const arrive = (transaction) => {
     const position = positionOf(transaction.from);
     const key = `${position}:${transaction.nonce}`;
+    if (mined.has(transaction.hash) || pool.get(key)?.hash === transaction.hash)
+      throw new RpcError('eth_sendRawTransaction', -32000, 'already known');
     if (transaction.nonce < blocks[blocks.length - 1].nonces[position])
       throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low');
     if (pool.has(key)) throw new RpcError('eth_sendRawTransaction', -32000, 'replacement transaction underpriced');
@@ -94,8 +101,11 @@ export function simulate({
       const { hash, position, nonce } = JSON.parse(raw);
       const what = fault(position, nonce);
       const { address: from } = accounts[position].wallet;
-      const transaction = { hash, from, nonce, isReverted: what === 'revert', blockNumber: null };
+      // The same bytes do the same, whenever they are sent.
+      if (!reverting.has(hash)) reverting.set(hash, what === 'revert');
+      const transaction = { hash, from, nonce, isReverted: reverting.get(hash) === true, blockNumber: null };
       const lost = new TransportError('no answer', 'timeout');
+      if (what === 'refuse') throw new RpcError('eth_sendRawTransaction', -32000, 'not today');
       if (what === 'delay') {
         clock.after(() => {
           try {
@@ -106,7 +116,7 @@ export function simulate({
         }, DELAY_MS);
       } else if (what !== 'lose' && what !== 'drop') arrive(transaction);
       if (what === 'lose' || what === 'hide' || what === 'delay') throw lost;
-      return hash;
+      return what === 'garble' ? `0x${'9'.repeat(64)}` : hash;
     },
     eth_call: ({ to }, block) => {
       reads += 1;
@@ -122,7 +132,10 @@ export function simulate({
     },
     eth_getTransactionReceipt: (hash) => {
       const transaction = mined.get(hash);
-      return transaction === undefined ? null : { status: transaction.isReverted ? '0x0' : '0x1' };
+      if (transaction === undefined) return null;
+      const { isReverted, blockNumber } = transaction;
+      const number = toHex(blockNumber ?? 0);
+      return { status: isReverted ? '0x0' : '0x1', blockNumber: number, blockHash: number, transactionHash: hash };
     },
     eth_getTransactionByHash: (hash) =>
       mined.get(hash) ?? [...pool.values()].find((each) => each.hash === hash) ?? null,
@@ -148,21 +161,26 @@ export function simulate({
   /** @type {import('../../../src/metrics/sample.js').Sample[]} */
   const samples = [];
   const deadlines = new Deadlines(clock, txTimeoutMs);
+  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
   const tools = {
     ...{ rpc, clock, workload, txTimeoutMs, startBlock: START_BLOCK, deadlines },
+    ...{ patience: new Patience(() => 0), random: () => 0, resubmissions },
     inclusion: /** @type {import('../../../src/inclusion/index.js').InclusionDetector} */ (
       /** @type {unknown} */ ({
         watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
         unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
+        hasPassed: (/** @type {number} */ number) => number <= lastSeen,
       })
     ),
     presigner: /** @type {import('../../../src/run/presigner.js').Presigner} */ (
       /** @type {unknown} */ ({
         sign: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => {
           const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
-          return { raw: JSON.stringify({ hash, position, nonce }), hash };
+          return { raw: JSON.stringify({ hash, position, nonce }), hash, fee: {} };
         },
         signLater: () => {},
+        raise: () => false,
+        isTooLow: () => false,
       })
     ),
   };
@@ -201,6 +219,7 @@ export function simulate({
 
   /** What the detector does when it has read a block. @param {number} number */
   const see = (number) => {
+    lastSeen = Math.max(lastSeen, number);
     const found = { number, hash: toHex(number), seenAtUs: clock.nowUs() };
     for (const { hash } of blocks[number].transactions) {
       const callback = watched.get(hash);
@@ -209,12 +228,29 @@ export function simulate({
     }
   };
 
+  /** Blocks leave the chain, and the detector notices it. @param {number} depth @param {boolean} isKept what was in them goes back into the pool @returns {number} the first of them */
+  const reorg = (depth, isKept) => {
+    const number = Math.max(START_BLOCK + 1, blocks.length - depth);
+    for (const { transactions } of blocks.splice(number)) {
+      for (const transaction of transactions) {
+        mined.delete(transaction.hash);
+        transaction.blockNumber = null;
+        const key = `${positionOf(transaction.from)}:${transaction.nonce}`;
+        if (isKept && !pool.has(key)) pool.set(key, transaction);
+      }
+    }
+    if (number <= lastSeen) driver.reorganise(number);
+    lastSeen = Math.min(lastSeen, number - 1);
+    return number;
+  };
+
   const settle = async () => {
     for (let turns = 0; turns < 5; turns += 1) await turn();
   };
 
   return {
     ...{ settle, clock, accounts, driver, ledger, recorder, samples, stops, rpc, mine, see, mined, workload, pool },
+    ...{ resubmissions, reorg },
     /** Somebody else increments one of our counters. @param {number} position */
     meddle: (position) => {
       blocks[blocks.length - 1].counts[position] += 1;

@@ -1,0 +1,203 @@
+import { ProtocolError } from '../errors.js';
+import { toNumber } from '../chain/rpc.js';
+import { describeBlock, fetchBlock, followHeads } from './heads.js';
+import { Lineage } from './lineage.js';
+
+/**
+ * Reads the chain block by block, and notices when what was read is no longer part of it. What the detectors share;
+ * each only knows how to find what is watched for in a block.
+ *
+ * @typedef {object} Found something that was watched for
+ * @property {string} hash of the transaction
+ * @property {number} blockNumber
+ * @property {string} blockHash
+ * @property {(inclusion: import('./index.js').Inclusion) => void} callback
+ *
+ * @typedef {Map<string, (inclusion: import('./index.js').Inclusion) => void>} Watched by the hash of the transaction
+ *
+ * @typedef {object} Finder
+ * @property {(to: number) => Promise<number>} [prepare] before new blocks are read; gives the last one to read
+ * @property {(block: any, number: number) => Found[]} find takes what is in the block off the watched
+ */
+
+/** Blocks fetched at once when the head has moved by many. */
+const FETCH_AT_ONCE = 8;
+
+/** A head that stays behind for so long is no lagging node behind a load balancer: the chain has lost blocks. */
+const ROLLED_BACK_MS = 5000;
+
+/**
+ * @param {import('./index.js').InclusionOptions} options
+ * @param {(watched: Watched) => Finder} createFinder
+ * @returns {import('./index.js').InclusionDetector}
+ */
+export function followChain(options, createFinder) {
+  /** @type {Watched} */
+  const watched = new Map();
+  const reader = new ChainReader(options, watched, createFinder(watched));
+  const { rpc, clock, head, confirmations = 0 } = options;
+  const heads = followHeads({
+    ...{ rpc, clock, head },
+    onHeads: (to) => reader.readUpTo(to),
+    onBehind: (number, behindMs) => reader.fallBehind(number, behindMs),
+  });
+  /** @type {Promise<void> | null} */
+  let stopped = null;
+  return {
+    watch: (hash, callback) => void watched.set(hash, callback),
+    unwatch: (hash) => void watched.delete(hash),
+    hasPassed: (number) => number + confirmations <= reader.done,
+    stats: () => ({ ...heads.stats(), stillMs: (clock.nowUs() - reader.newestAtUs) / 1000 }),
+    // What the last look does not see, the audit does.
+    stop: () => {
+      reader.isStopped = true;
+      return (stopped ??= heads.stop().then(() => reader.lookOnce().catch(nothing)));
+    },
+  };
+}
+
+/** What was read of the chain so far. */
+class ChainReader {
+  /** Number of the last block that was read. */
+  done;
+  /** When it was. */
+  newestAtUs;
+  /** Nobody waits for more of it: an endpoint may announce any number of blocks. */
+  isStopped = false;
+  /** In blocks that have too few on top. @type {Found[]} */
+  #unconfirmed = [];
+  #lineage;
+  #watched;
+  #finder;
+  #options;
+
+  /** @param {import('./index.js').InclusionOptions} options @param {Watched} watched @param {Finder} finder */
+  constructor(options, watched, finder) {
+    this.#options = options;
+    this.#watched = watched;
+    this.#finder = finder;
+    this.#lineage = new Lineage(options.head, options.headHash ?? null);
+    this.done = options.head;
+    this.newestAtUs = options.clock.nowUs();
+  }
+
+  /** @param {number} announced @returns {Promise<number>} the number of the last block that was read */
+  async readUpTo(announced) {
+    const to = (await this.#finder.prepare?.(announced)) ?? announced;
+    while (this.done < to && !this.isStopped) {
+      const first = this.done + 1;
+      const count = Math.min(FETCH_AT_ONCE, to - this.done);
+      const blocks = await Promise.all(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
+      for (const block of blocks) {
+        if (!this.#lineage.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
+        this.#take(block);
+      }
+    }
+    return this.done;
+  }
+
+  /** @param {number} number */
+  #fetch(number) {
+    return fetchBlock(this.#options.rpc, number);
+  }
+
+  /** @param {any} block the next one */
+  #take(block) {
+    const { rpc, clock, onBlock } = this.#options;
+    const number = this.done + 1;
+    if (toNumber(block.number) !== number) throw new ProtocolError(`${rpc.display} gave another block than asked for`);
+    const seenAtUs = clock.nowUs();
+    const found = this.#finder.find(block, number);
+    const described = describeBlock(block, seenAtUs, found.length);
+    this.done = number;
+    this.newestAtUs = seenAtUs;
+    this.#lineage.add(number, described.hash);
+    onBlock(described);
+    this.#unconfirmed.push(...found);
+    this.#tell(seenAtUs);
+  }
+
+  /** Whoever waits for what is deep enough by now. @param {number} seenAtUs */
+  #tell(seenAtUs) {
+    const deepest = this.done - (this.#options.confirmations ?? 0);
+    const ripe = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
+    this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > deepest);
+    for (const { blockNumber, blockHash, callback } of ripe) {
+      callback({ number: blockNumber, hash: blockHash, seenAtUs });
+    }
+  }
+
+  /**
+   * The node is at an older block than we are: one of several that lags, or blocks are gone.
+   * @param {number} number of its latest block
+   * @param {number} behindMs since when
+   * @returns {Promise<number>} the last block that still counts
+   */
+  async fallBehind(number, behindMs) {
+    const known = this.#lineage.hashOf(number);
+    if (known !== null && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
+    if (await this.#isOtherChain()) return this.#replaced(true);
+    if (behindMs < ROLLED_BACK_MS) return this.done;
+    return number < this.#lineage.startNumber ? this.#replaced(false) : this.#rewind(number);
+  }
+
+  /** A block can be replaced by another one of the same number: without a next one nothing tells of it. */
+  async lookOnce() {
+    const known = this.#lineage.hashOf(this.done);
+    if (known !== null && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
+  }
+
+  /** Goes back to the block where the chain left the one that we know. @param {number} number */
+  async #goBack(number) {
+    const fork = await this.#forkUpTo(number);
+    return fork === null ? this.#replaced(await this.#isOtherChain()) : this.#rewind(fork);
+  }
+
+  /**
+   * @param {number} number the last block that was read, or one before it
+   * @returns {Promise<number | null>} the highest block up to there that is still part of the chain; null: the chain is
+   *   another one
+   */
+  async #forkUpTo(number) {
+    const { oldest, startNumber } = this.#lineage;
+    for (let at = number; at >= (oldest ?? number); at -= 1) {
+      const known = this.#lineage.hashOf(at);
+      if (known === null || (await this.#fetch(at)).hash === known) return at;
+    }
+    const isRemembered = oldest === null || oldest <= startNumber;
+    if (isRemembered || !this.#lineage.isStart((await this.#fetch(startNumber)).hash)) return null;
+    return oldest - 1;
+  }
+
+  /** @param {number} fork the last block that still counts */
+  #rewind(fork) {
+    if (fork >= this.done) return this.done;
+    const number = fork + 1;
+    const reorg = { number, hash: this.#lineage.hashOf(number), depth: this.done - fork };
+    this.#lineage.cutAfter(fork);
+    this.done = fork;
+    for (const { hash, callback, blockNumber } of this.#unconfirmed)
+      if (blockNumber > fork) this.#watched.set(hash, callback);
+    this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);
+    this.#options.onReorg?.(reorg);
+    return fork;
+  }
+
+  async #isOtherChain() {
+    const { genesisHash = null } = this.#options;
+    return genesisHash !== null && (await this.#fetch(0)).hash !== genesisHash;
+  }
+
+  /** @param {boolean} isOther its genesis block is another one */
+  #replaced(isOther) {
+    const { display } = this.#options.rpc;
+    this.#options.onReplaced?.(
+      isOther
+        ? `${display} serves another chain now: its genesis block is not the one that it was. A development chain that was started anew? Start the run again`
+        : `the chain at ${display} no longer has block ${this.#lineage.startNumber}, at which the load began: it was rolled back or started anew. Start the run again`,
+    );
+    return this.done;
+  }
+}
+
+function nothing() {}

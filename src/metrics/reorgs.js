@@ -1,0 +1,72 @@
+/**
+ * Reorganisations of the chain: blocks that were read, and then were no part of it any more.
+ *
+ * @typedef {object} ReorgEvent
+ * @property {number} atMs when it was noticed, from the start of the load
+ * @property {number} blockNumber of the first block that left the chain
+ * @property {string | null} blockHash of that block; null where it is not known any more
+ * @property {number} depth blocks that left the chain
+ * @property {number} operations ours that were in them
+ * @property {boolean} isComplete whether none of ours in them is forgotten
+ *
+ * @typedef {object} Reorgs
+ * @property {number} count
+ * @property {number} deepest in blocks
+ * @property {number} operations ours that were in a block that left the chain; one may be counted more than once
+ * @property {ReorgEvent[]} events the first of them
+ */
+
+/** How many are kept one by one. */
+const KEPT = 100;
+
+/** @returns {Reorgs} */
+export function noReorgs() {
+  return { count: 0, deepest: 0, operations: 0, events: [] };
+}
+
+/** @param {Reorgs} reorgs @param {ReorgEvent} event */
+export function addReorg(reorgs, event) {
+  reorgs.count += 1;
+  reorgs.deepest = Math.max(reorgs.deepest, event.depth);
+  reorgs.operations += event.operations;
+  if (reorgs.events.length < KEPT) reorgs.events.push(event);
+}
+
+/**
+ * What several threads noticed of the same chain: one reorganisation is one event, in which all of ours are counted.
+ * @param {Reorgs[]} all
+ * @returns {Reorgs}
+ */
+export function mergeReorgs(all) {
+  /** @type {Map<string, ReorgEvent>} */
+  const events = new Map();
+  for (const event of all.flatMap((reorgs) => reorgs.events)) {
+    const key = `${event.blockNumber}:${event.blockHash}`;
+    const known = events.get(key);
+    events.set(key, known === undefined ? { ...event } : together(known, event));
+  }
+  return {
+    count: Math.max(events.size, ...all.map(({ count }) => count)),
+    deepest: Math.max(0, ...all.map(({ deepest }) => deepest)),
+    operations: all.reduce((sum, { operations }) => sum + operations, 0),
+    events: [...events.values()].sort((a, b) => a.atMs - b.atMs).slice(0, KEPT),
+  };
+}
+
+/** @param {ReorgEvent} a @param {ReorgEvent} b @returns {ReorgEvent} */
+function together(a, b) {
+  return {
+    ...a,
+    atMs: Math.min(a.atMs, b.atMs),
+    depth: Math.max(a.depth, b.depth),
+    operations: a.operations + b.operations,
+    isComplete: a.isComplete && b.isComplete,
+  };
+}
+
+/** @param {ReorgEvent} event */
+export function reorgInWords({ blockNumber, depth, operations, isComplete }) {
+  const blocks = `${depth} block${depth === 1 ? '' : 's'} from ${blockNumber} on left the chain`;
+  const more = isComplete ? '' : ', and older ones that are not remembered';
+  return `reorg: ${blocks}, with ${operations} of our operations${more}`;
+}

@@ -1,0 +1,182 @@
+import { ether, paymentsFor } from '../chain/funding.js';
+import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { toHex, toNumber } from '../chain/rpc.js';
+import { RefusedError } from '../errors.js';
+import { operationsOf } from '../pacer/open.js';
+
+/**
+ * What a run is expected to cost, said before anything is sent. It is an estimate: prices move, and in a closed loop
+ * the chain decides how many operations there are.
+ *
+ * @typedef {object} Cost
+ * @property {bigint} priceWei of a gas now
+ * @property {number} deployments wallets that have to be prepared
+ * @property {number} payments transactions of the funder
+ * @property {bigint} setUpWei fees of both
+ * @property {bigint} movedWei to the wallets, which is not spent
+ * @property {number} operations
+ * @property {boolean} isBounded whether a duration says how many; otherwise they are a round number
+ * @property {bigint} loadWei
+ * @property {bigint} worstWei the most that the load can cost at the price that is offered now
+ */
+
+/** Gas of a payment through Disperse, and for each wallet in it that is new to the chain. */
+const PAYMENT_GAS = 100_000n;
+const PAID_WALLET_GAS = 40_000n;
+
+/** What is reckoned with where no duration says how many operations there are. */
+const ROUND_NUMBER = 1000;
+
+/** Blocks over which the pace of the chain is measured: timestamps are whole seconds. */
+const PACE_BLOCKS = 100;
+/** The pace of a chain that is too young to tell. */
+const UNKNOWN_BLOCK_S = 1;
+
+/**
+ * Where fees are money, or there is a cap on them, it is said what the run will cost before anything is sent.
+ * @param {object} parts
+ * @param {import('./run.js').Config} parts.config
+ * @param {import('./connect.js').ChainInfo} parts.chain
+ * @param {boolean} parts.embedded
+ * @param {import('../chain/fees.js').Fees} parts.fees
+ * @param {import('../chain/rpc.js').Rpc} parts.rpc
+ * @param {import('../workload/index.js').TransactionWorkload} parts.workload
+ * @param {import('../chain/wallets.js').Wallet[]} parts.wallets
+ * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {(line: string) => void} parts.notice
+ */
+export async function foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice }) {
+  const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
+  if (isFree && config.maxSpendWei === null) return;
+  const blockSeconds = await secondsPerBlock(rpc, chain.head);
+  const deployments = await workload.unprepared({ wallets, chain });
+  const cost = estimateCost({ config, gas: workload.gas, fees, blockSeconds, deployments, missing });
+  if (!isFree) notice(costLine(cost, wallets.length));
+  checkCost(cost, config.maxSpendWei);
+}
+
+/**
+ * @param {object} parts
+ * @param {Pick<import('./run.js').Config, 'threads' | 'inFlight' | 'ratePerSecond' | 'stages' | 'warmupMs' | 'durationMs'>} parts.config
+ * @param {import('../workload/index.js').Gas} parts.gas
+ * @param {import('../chain/fees.js').Fees} parts.fees
+ * @param {number} parts.blockSeconds
+ * @param {number} parts.deployments
+ * @param {Array<{missingWei: bigint}>} parts.missing
+ * @returns {Cost}
+ */
+export function estimateCost({ config, gas, fees, blockSeconds, deployments, missing }) {
+  const priceWei = fees.priceWei();
+  const payments = paymentsFor(missing.length);
+  const isBounded = config.durationMs !== null;
+  const operations = isBounded ? Math.ceil(operationsExpected(config, blockSeconds)) : ROUND_NUMBER;
+  return {
+    ...{ priceWei, deployments, payments, operations, isBounded },
+    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(missing.length, fees),
+    movedWei: missing.reduce((sum, { missingWei }) => sum + missingWei, 0n),
+    loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
+    worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
+  };
+}
+
+/**
+ * The same for payments alone.
+ * @param {object} parts
+ * @param {Pick<import('./run.js').Config, 'maxSpendWei'>} parts.config
+ * @param {{chainId: number}} parts.chain
+ * @param {import('../chain/fees.js').Fees} parts.fees
+ * @param {Array<{missingWei: bigint}>} parts.missing
+ * @returns {string | null} one line, where fees are money and something is to be paid
+ */
+export function foreseePayments({ config, chain, fees, missing }) {
+  const wei = paymentsWei(missing.length, fees);
+  if (config.maxSpendWei !== null && wei > config.maxSpendWei)
+    throw new RefusedError(
+      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or give it a higher cap`,
+    );
+  if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
+  const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
+  return `${ether(movedWei)} will be paid to ${missing.length} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+}
+
+/** What it costs to pay so many wallets. @param {number} wallets @param {import('../chain/fees.js').Fees} fees */
+export function paymentsWei(wallets, fees) {
+  return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
+}
+
+/**
+ * @param {Parameters<typeof estimateCost>[0]['config']} config
+ * @param {number} blockSeconds
+ */
+function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs, durationMs }, blockSeconds) {
+  const warmupS = warmupMs / 1000;
+  const seconds = (durationMs ?? 0) / 1000;
+  if (stages !== null) return operationsOf(stages) + warmupS * stages[0].fromPerSecond;
+  return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
+}
+
+/**
+ * The pace of the chain.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {number} head
+ * @returns {Promise<number>}
+ */
+export async function secondsPerBlock(rpc, head) {
+  // The genesis block's timestamp may be any.
+  const from = Math.max(1, head - PACE_BLOCKS);
+  if (head - from < 2) return UNKNOWN_BLOCK_S;
+  const [first, last] = await Promise.all(
+    [from, head].map((number) => rpc.call('eth_getBlockByNumber', [toHex(number), false], 'setup')),
+  );
+  const seconds = (toNumber(last?.timestamp ?? 0) - toNumber(first?.timestamp ?? 0)) / (head - from);
+  return seconds > 0 ? seconds : UNKNOWN_BLOCK_S;
+}
+
+/** @param {Cost} cost @param {number} wallets @returns {string} one line */
+export function costLine(
+  { priceWei, deployments, payments, setUpWei, movedWei, operations, isBounded, ...load },
+  wallets,
+) {
+  const what = [counted(deployments, 'deployment'), counted(payments, 'payment')].flatMap((words) => words ?? []);
+  const setUp = `set-up ${rounded(setUpWei)}${what.length === 0 ? '' : ` (${what.join(', ')})`}`;
+  const moved =
+    movedWei === 0n
+      ? ''
+      : `; ${rounded(movedWei)} moves to the wallets, of which 'stress reclaim' gets back what is left`;
+  const all = `about ${rounded(setUpWei + load.loadWei)} in all, ${rounded((setUpWei + load.loadWei) / BigInt(wallets))} a wallet`;
+  const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for some ${operations} operations` : `for each ${operations} operations`}`;
+  return (
+    `estimated cost, at ${gwei(priceWei)} gwei a gas as of now: ${setUp}, ${forLoad}, ` +
+    `at most ${rounded(load.worstWei)} at the price offered${isBounded ? `; ${all}` : ''}${moved}`
+  );
+}
+
+/**
+ * @param {Cost} cost
+ * @param {bigint | null} capWei
+ * @throws {RefusedError} it is expected to cost more
+ */
+export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
+  const wei = isBounded ? setUpWei + loadWei : setUpWei;
+  if (capWei === null || wei <= capWei) return;
+  const remedy = isBounded ? 'a shorter --duration, a lower --rate, fewer wallets' : 'fewer wallets';
+  throw new RefusedError(
+    `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: give it ${remedy}, or a higher cap`,
+  );
+}
+
+/** @param {number} count @param {string} name */
+function counted(count, name) {
+  return count === 0 ? null : `${count} ${name}${count === 1 ? '' : 's'}`;
+}
+
+/** An amount with three digits that count, never less than it is. @param {bigint} wei */
+export function rounded(wei) {
+  const unit = 10n ** BigInt(Math.max(0, String(wei).length - 3));
+  return ether(((wei + unit - 1n) / unit) * unit);
+}
+
+/** @param {bigint} wei */
+function gwei(wei) {
+  return Number((Number(wei) / 1e9).toPrecision(3)).toString();
+}

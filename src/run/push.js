@@ -1,0 +1,133 @@
+import { RpcError } from '../errors.js';
+import { submitFailure } from '../chain/rpc.js';
+import { fateOf } from './fate.js';
+import { foundByReceipt } from './submission.js';
+
+/**
+ * Looks after transactions that the node has taken and that are in no block for too long: what it has lost is sent
+ * again, what offers too little is replaced.
+ *
+ * @typedef {import('./operation.js').Operation} Operation
+ * @typedef {import('./iteration.js').Tools} Tools
+ */
+
+/** An accepted operation that is in no block after this time is looked after, then after twice that and so on. */
+const OVERDUE_MS = 3000;
+const LONGEST_WAIT_MS = 60_000;
+
+/** How many are looked after at a time. */
+const LOOK_AFTER_AT_ONCE = 100;
+
+/** How many transactions are made for one nonce at most. */
+const MOST_HASHES = 20;
+
+/** @param {Operation} operation @param {number} nowUs */
+export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs) {
+  const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, pushed.atUs);
+  return nowUs - sinceUs >= Math.min(OVERDUE_MS * 2 ** Math.min(pushed.times, 10), LONGEST_WAIT_MS) * 1000;
+}
+
+/**
+ * Until the signal aborts.
+ * @param {Tools} tools
+ * @param {Set<Operation>} live
+ * @param {AbortSignal} signal
+ * @param {import('./course.js').OnLost} onLost
+ */
+export async function lookAfterOverdue(tools, live, signal, onLost) {
+  const { clock, patience } = tools;
+  /** Wallets that the node knows less of than we do. @type {Set<import('./account.js').Account>} */
+  let behind = new Set();
+  for (let round = 0; !signal.aborted; round += 1) {
+    await clock.sleep(Math.max(OVERDUE_MS, patience.waitMs(clock.nowUs())), signal);
+    const nowUs = clock.nowUs();
+    const all = [...live].filter(
+      (operation) => operation.inclusion === null && operation.acceptedAtUs !== null && isDue(operation, nowUs),
+    );
+    // Others each time, so that none is hidden for ever behind those that are just slow.
+    const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
+    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
+    // In the order of their nonces: a node takes them as they come.
+    overdue.sort((a, b) => a.nonce - b.nonce);
+    const now = await lookAfter(tools, overdue).catch(() => new Map()); // the endpoint is away; there is a next round
+    // Once may be a node that lags; twice in a row the chain has lost it.
+    for (const [account, nonce] of now) if (behind.has(account)) onLost(account, nonce);
+    behind = new Set(now.keys());
+  }
+}
+
+/**
+ * One batch tells what is known of all of them; only those that need it cost more.
+ * @param {Tools} tools
+ * @param {Operation[]} overdue
+ * @returns {Promise<Map<import('./account.js').Account, number>>} the next nonce of wallets whose transactions we have
+ *   found in blocks, and which the node has not
+ */
+async function lookAfter(tools, overdue) {
+  const { rpc, clock, startBlock, presigner } = tools;
+  const [nonces, known] = await Promise.all([
+    rpc.batch(
+      overdue.map(({ account }) => ({ method: 'eth_getTransactionCount', params: [account.wallet.address, 'latest'] })),
+      'resolve',
+    ),
+    Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
+  ]);
+  /** @type {Map<import('./account.js').Account, number>} */
+  const behind = new Map();
+  for (const [i, operation] of overdue.entries()) {
+    const next = Number(nonces[i]);
+    if (next < operation.account.wallet.nonce) behind.set(operation.account, next);
+    const isNext = next === operation.nonce;
+    if (operation.inclusion !== null || operation.isCancelled) continue;
+    if (next > operation.nonce) {
+      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+      if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
+      else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
+    } else if (known[i] === null || isNext) {
+      const isTooLow = isNext && known[i] !== null && operation.fee !== null && presigner.isTooLow(operation.fee);
+      await push(tools, operation, isTooLow);
+    }
+  }
+  return behind;
+}
+
+/** Nodes answer with null, or an error, for what they do not know. @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} hash */
+function byHash(rpc, hash) {
+  return rpc.gather('eth_getTransactionByHash', [hash], 'resolve').catch((error) => {
+    if (error instanceof RpcError) return null;
+    throw error;
+  });
+}
+
+/**
+ * Sends a transaction again; where its fee has become too low for the node, one with a higher fee. What the node says is
+ * of no consequence: the chain tells what became of it.
+ * @param {Tools} tools
+ * @param {import('./ledger.js').Open['operation'] | Operation} operation
+ * @param {boolean} [isTooLow] its fee is known to be
+ */
+export async function push({ rpc, clock, presigner, resubmissions }, operation, isTooLow = false) {
+  const { pushed } = operation;
+  if (pushed !== undefined) {
+    pushed.atUs = clock.nowUs();
+    pushed.times += 1;
+  }
+  const raise = () => 'offer' in operation && operation.hashes.length < MOST_HASHES && presigner.raise(operation);
+  if (isTooLow && !raise()) return;
+  if (isTooLow) resubmissions.replaced += 1;
+  else resubmissions.rebroadcast += 1;
+  const failure = await send(rpc, operation.raw);
+  if (failure !== 'underpriced' || !raise()) return;
+  resubmissions.replaced += 1;
+  await send(rpc, operation.raw);
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} raw @returns {Promise<string | null>} what the node has against it */
+async function send(rpc, raw) {
+  try {
+    await rpc.call('eth_sendRawTransaction', [raw], 'resubmit');
+    return null;
+  } catch (error) {
+    return error instanceof RpcError ? submitFailure(error) : null;
+  }
+}

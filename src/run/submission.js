@@ -1,0 +1,130 @@
+import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { submitFailure, toNumber } from '../chain/rpc.js';
+import { knownOf } from './fate.js';
+import { Failed } from './operation.js';
+
+/**
+ * Hands a transaction to the node. A lost answer leaves it unknown whether the node has it, so the same bytes are sent
+ * again until the node says: the hash tells, and a transaction can be in a chain only once.
+ *
+ * @typedef {import('./operation.js').Operation} Operation
+ *
+ * @typedef {object} Resubmissions how often transactions were sent again
+ * @property {number} repeated the same bytes, because the node did not answer, or was busy
+ * @property {number} rebroadcast the same bytes, because the node had lost them, or a block with them
+ * @property {number} replaced with a higher fee
+ */
+
+/** First and longest pause before the same bytes are sent again, in milliseconds. A part of it is random. */
+const PAUSE_MS = Object.freeze([50, 2000]);
+
+/** How often a node that refuses the nonce is asked for the transaction that may have used it. */
+const LOOKUPS = 5;
+
+/** How often a fee that the node finds too low is raised before the operation fails. */
+const MOST_RAISES = 5;
+
+/** Failures of the way to the endpoint after which nothing is gained by trying again. */
+const FINAL_TRANSPORT = new Set([
+  'transport_not_sent',
+  'transport_closed',
+  'transport_no_ports',
+  'transport_certificate',
+  'transport_body_too_large',
+]);
+
+/**
+ * @param {import('./iteration.js').Tools} tools
+ * @param {Operation} operation with its transaction signed
+ * @param {() => unknown} onSent when the bytes are written
+ * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
+ */
+export async function submit(tools, operation, onSent) {
+  const { rpc, clock, patience, presigner, resubmissions } = tools;
+  // Also by an earlier operation with the same nonce.
+  let isUnsure = operation.hashes.length > 1;
+  let lookups = 0;
+  let raises = 0;
+  for (let tries = 0; ; tries += 1) {
+    await operation.pause(clock, patience.waitMs(clock.nowUs()));
+    if (operation.isCancelled || operation.inclusion !== null) return;
+    if (tries > 0) resubmissions.repeated += 1;
+    try {
+      const { raw, hash } = operation;
+      const answer = await rpc.call('eth_sendRawTransaction', [raw], tries === 0 ? 'submit' : 'resubmit', onSent);
+      if (answer !== hash) throw new Failed('hash_mismatch');
+      return;
+    } catch (error) {
+      const failure = error instanceof RpcError ? submitFailure(error) : null;
+      if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
+      if (error instanceof StressError) operation.words = error.message;
+      if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
+        const { isKnown, receipt } = await knownOf(rpc, operation);
+        if (receipt !== null) foundByReceipt(tools, operation, receipt);
+        if (isKnown) return;
+        if ((lookups += 1) > LOOKUPS) throw error;
+      } else if (failure === 'underpriced' && (raises += 1) <= MOST_RAISES) {
+        if (!presigner.raise(operation)) throw error;
+        isUnsure = true;
+      } else if (!isRepeatable(error, failure)) throw error;
+      isUnsure ||= error instanceof TransportError && error.code !== 'transport_refused';
+      patience.heed(error, clock.nowUs());
+      await operation.pause(clock, backOffMs(tries, tools.random));
+    }
+  }
+}
+
+/**
+ * Its block may have been read before anybody watched for it. One that was not read yet will be.
+ * @param {Pick<import('./iteration.js').Tools, 'clock' | 'inclusion'>} tools
+ * @param {Operation} operation
+ * @param {any} receipt
+ */
+export function foundByReceipt({ clock, inclusion }, operation, receipt) {
+  const number = toNumber(receipt.blockNumber);
+  if (!inclusion.hasPassed(number)) return;
+  operation.foundIn(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
+}
+
+/** @param {unknown} error @param {string | null} failure what the node has against the transaction */
+function isRepeatable(error, failure) {
+  if (error instanceof TransportError) return !FINAL_TRANSPORT.has(error.code);
+  if (error instanceof ProtocolError) return true;
+  if (error instanceof RpcError) return error.isBusy || failure === 'pool_full' || failure === 'nonce_too_high';
+  return false;
+}
+
+/**
+ * Twice as long each time, and a random half of it, so that those that failed together do not come back together.
+ * @param {number} tries
+ * @param {() => number} random from 0 to 1
+ */
+export function backOffMs(tries, random) {
+  const [firstMs, longestMs] = PAUSE_MS;
+  const most = Math.min(firstMs * 2 ** Math.min(tries, 20), longestMs);
+  return most / 2 + (random() * most) / 2;
+}
+
+/** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
+export class Patience {
+  #untilUs = 0;
+  #random;
+
+  /** @param {() => number} random from 0 to 1 */
+  constructor(random) {
+    this.#random = random;
+  }
+
+  /** @param {unknown} error @param {number} nowUs */
+  heed(error, nowUs) {
+    const isAsking = error instanceof ProtocolError || error instanceof RpcError;
+    if (!isAsking || error.retryAfterMs === null) return;
+    this.#untilUs = Math.max(this.#untilUs, nowUs + error.retryAfterMs * 1000);
+  }
+
+  /** How long it wants to be left alone from now on: 0, or that and a random tenth more. @param {number} nowUs */
+  waitMs(nowUs) {
+    if (nowUs >= this.#untilUs) return 0;
+    return ((this.#untilUs - nowUs) / 1000) * (1 + this.#random() / 10);
+  }
+}

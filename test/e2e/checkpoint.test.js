@@ -1,0 +1,311 @@
+/** What is left of a run that does not come to its end: the run file as of its last checkpoint, and stress report. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startAnvil } from '../helpers/anvil.js';
+import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** From one checkpoint to the next, and what a busy machine may add, in milliseconds. */
+const PERIOD_MS = 5000;
+const SLACK_MS = 2500;
+
+/** The selector of count(). */
+const COUNT = '0x06661abd';
+
+/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+let chain;
+
+before(async () => {
+  chain = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '60'] });
+});
+
+let nextIndex = 1;
+
+/** The tests run side by side, each with wallets of its own. @param {number} threads @returns {string[]} options */
+function takeWallets(threads) {
+  const args = ['--rpc', chain.url, '-t', String(threads), '-o', String(nextIndex)];
+  nextIndex += threads;
+  return args;
+}
+
+/** What the counters of a run say, as the chain has them. @param {string} contracts file */
+async function countersOf(contracts) {
+  /** @type {string[]} */
+  const addresses = Object.values(readJson(contracts).contracts);
+  const counts = await Promise.all(addresses.map((to) => chain.rpc('eth_call', [{ to, data: COUNT }, 'latest'])));
+  return counts.reduce((sum, count) => sum + Number(count), 0);
+}
+
+/** Elapsed time and verified operations of each line of the report. @param {string} stdout */
+function reported(stdout) {
+  return [...stdout.matchAll(/^ +([\d,.]+) s +[\d,]+ +([\d,]+) /gm)].map(([, seconds, verified]) => ({
+    atMs: Number(seconds.replaceAll(',', '')) * 1000,
+    verified: Number(verified.replaceAll(',', '')),
+  }));
+}
+
+/**
+ * Kills a run after a time from its first sign of load, and looks at what it has left.
+ * @param {import('node:test').TestContext} t
+ * @param {number} afterMs
+ * @param {string[]} more
+ */
+async function killed(t, afterMs, more) {
+  const folder = temporaryFolder(t);
+  const [out, contracts] = [join(folder, 'run.json'), join(folder, 'contracts.json')];
+  const running = spawnStress([
+    ...takeWallets(3),
+    '--interval',
+    '300ms',
+    '--contracts',
+    contracts,
+    '--out',
+    out,
+    ...more,
+  ]);
+  while (!existsSync(out)) {
+    assert.equal(running.child.exitCode, null, running.output().stderr);
+    await sleep(5);
+  }
+  await sleep(afterMs);
+  running.child.kill('SIGKILL');
+  const killedAtMs = Date.now();
+  const { stdout } = await running.done;
+  return { folder, out, contracts, stdout, killedAtMs, run: readJson(out) };
+}
+
+describe('after kill -9', { concurrency: 4 }, () => {
+  for (const [how, more] of /** @type {Array<[string, string[]]>} */ ([
+    ['one thread', []],
+    ['two threads', ['--workers', '2']],
+    ['plain calls', ['--workload', 'rpc', '--method', 'eth_blockNumber']],
+    ['a rate', ['--rate', '20', '--threshold', 'failed<1']],
+  ])) {
+    // From the first moment on, and across a checkpoint.
+    for (const afterMs of [0, Math.random() * 1500, 1500 + Math.random() * 6500]) {
+      test(`of a run with ${how}, ${Math.round(afterMs)} ms after its first checkpoint`, async (t) => {
+        const isOfCalls = how === 'plain calls';
+        const { run, contracts, stdout, killedAtMs, folder } = await killed(t, afterMs, more);
+        assertPartialRunFile(run);
+        if (afterMs > 1500 + SLACK_MS) assert.ok(run.counts.verified > 0, 'something was verified');
+        if (!isOfCalls) {
+          const onChain = await countersOf(contracts);
+          assert.ok(run.counts.verified <= onChain, `${run.counts.verified} verified, ${onChain} counted by the chain`);
+        }
+        const lines = reported(stdout);
+        const lastMs = lines.at(-1)?.atMs ?? 0;
+        for (const { atMs, verified } of lines)
+          if (atMs <= lastMs - PERIOD_MS - SLACK_MS)
+            assert.ok(run.counts.verified >= verified, `${verified} were said`);
+        assert.ok(Date.parse(run.endedAt) >= killedAtMs - PERIOD_MS - SLACK_MS, 'a period old at most');
+        const left = readdirSync(folder).filter((name) => !/^(run|contracts)\.json$/.test(name));
+        assert.ok(left.every((name) => name.endsWith('.tmp')) && left.length <= 1, left.join());
+      });
+    }
+  }
+
+  test('in the warm-up: there is no window yet', async (t) => {
+    const { run } = await killed(t, 2500, ['--warmup', '60s']);
+    assertPartialRunFile(run);
+    assert.ok(run.counts.verified > 0);
+    assert.deepEqual([run.window.durationMs, run.window.counts.scheduled, run.rates.verifiedPerSecond], [0, 0, null]);
+  });
+
+  test('in the drain: the window is over, and operations are in flight', async (t) => {
+    const slow = await startAnvil();
+    const folder = temporaryFolder(t);
+    const out = join(folder, 'run.json');
+    const common = ['-t', '3', '--rpc', slow.url, '--contracts', join(folder, 'contracts.json'), '--out', out];
+    assert.equal((await runStress([...common, '-d', '200ms', '--quiet'])).code, 0);
+    await slow.rpc('evm_setAutomine', [false]);
+    const running = spawnStress([...common, '-d', '400ms', '--tx-timeout', '60s']);
+    while (readJson(out).intervals.length === 0 || !readJson(out).partial) await sleep(20);
+    running.child.kill('SIGKILL');
+    await running.done;
+    const run = readJson(out);
+    assertPartialRunFile(run);
+    assert.deepEqual([run.window.durationMs, run.inFlight, run.counts.verified], [400, 3, 0]);
+  });
+});
+
+describe('the last checkpoint', () => {
+  test('is what a full disk leaves; it is said once, the run goes on, and the end says 73', async (t) => {
+    const folder = temporaryFolder(t);
+    const small = join(folder, 'small');
+    try {
+      execFileSync('mkdir', [small]);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', small], { stdio: 'ignore' });
+    } catch {
+      return t.skip('only root can make a small disk');
+    }
+    try {
+      const out = join(small, 'run.json');
+      writeFileSync(out, '{}');
+      const { code, stdout, stderr } = await runStress([...takeWallets(2), '-d', '2s', '--out', out]);
+      assert.equal(code, 73, stderr);
+      assert.match(stdout, /audit +exact/);
+      const lines = stderr.match(/cannot write .*run\.json: the disk is full/g) ?? [];
+      assert.equal(lines.length, 2, stderr);
+      assert.equal(stderr.match(/the run goes on without/g)?.length, 1, stderr);
+      assert.equal(readFileSync(out, 'utf8'), '{}');
+    } finally {
+      execFileSync('umount', [small]);
+    }
+  });
+
+  test('is replaced by the whole run, under the same id', async (t) => {
+    const out = join(temporaryFolder(t), 'run.json');
+    const running = spawnStress([...takeWallets(2), '-d', '1s', '--out', out]);
+    while (!existsSync(out)) await sleep(5);
+    const first = readJson(out);
+    assert.equal((await running.done).code, 0);
+    const run = readJson(out);
+    assertPartialRunFile(first);
+    assertRunFile(run);
+    assert.equal(run.id, first.id);
+  });
+});
+
+describe('a clock that is set in mid-run', { concurrency: 2 }, () => {
+  for (const [name, hours] of /** @type {const} */ ([
+    ['back', -1],
+    ['forward', 1],
+  ])) {
+    test(`${name}: instants of the run file are in order, and durations are true`, async (t) => {
+      const folder = temporaryFolder(t);
+      const [out, samples, hlog] = ['run.json', 'samples.csv', 'run.hlog'].map((file) => join(folder, file));
+      const preload = join(folder, 'step.mjs');
+      const step = `const { now } = Date; Date.now = () => now() + (process.uptime() > 3 ? ${hours} * 3600_000 : 0);`;
+      writeFileSync(preload, step);
+      const env = { NODE_OPTIONS: `--import=${preload}` };
+      const files = ['--out', out, '--samples', samples, '--hlog', hlog];
+      const args = [...takeWallets(2), '-d', '4s', '--interval', '500ms', ...files];
+      const { code, stderr } = await runStress(args, { env });
+      assert.equal(code, 0, stderr);
+      const run = readJson(out);
+      assertRunFile(run);
+      const { skewMinMs, skewMaxMs } = run.blocks;
+      assert.ok(Math.max(Math.abs(skewMinMs), Math.abs(skewMaxMs)) > 3_000_000, 'the clock was set while blocks came');
+      const tookMs = Date.parse(run.endedAt) - Date.parse(run.startedAt);
+      assert.ok(tookMs > 4000 && tookMs < 30_000, `${tookMs} ms`);
+      const starts = [...readFileSync(hlog, 'utf8').matchAll(/^(\d+\.\d+),/gm)].map(([, seconds]) => Number(seconds));
+      assert.ok(starts.length > 3 && starts.every((seconds) => seconds >= 0 && seconds < 30), starts.join());
+    });
+  }
+});
+
+test('standard output and standard error are closed: the run ends in good order, its file is whole', async (t) => {
+  const out = join(temporaryFolder(t), 'run.json');
+  const running = spawnStress([...takeWallets(2), '--interval', '200ms', '--out', out]);
+  await running.waitFor(/^ +\d+\.\d s /m);
+  running.child.stdout.destroy();
+  running.child.stderr.destroy();
+  await running.done;
+  const run = readJson(out);
+  assertRunFile(run);
+  assert.deepEqual([run.end, run.audit.exact], ['output_closed', true]);
+});
+
+describe('stress report', () => {
+  test('prints what the run has printed at its end, thresholds and all', async (t) => {
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-d', '700ms', '--threshold', 'p99<1m', '--threshold', 'verified>100000000', '--explain'];
+    const ended = await runStress([...takeWallets(2), ...args, '--out', out]);
+    assert.equal(ended.code, 99, ended.stderr);
+    const { code, stdout, stderr } = await runStress(['report', out, '--explain']);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /FAILED +verified>100000000/);
+    assert.ok(ended.stdout.endsWith(stdout), stdout);
+  });
+
+  test('a run that was killed says that it is not whole, and why; of several files each has its name', async (t) => {
+    const { out } = await killed(t, 2000, []);
+    const { endedAt, counts } = readJson(out);
+    const { code, stdout, stderr } = await runStress(['report', out, out]);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(stdout.split(`${out}:\n`).length, 3);
+    assert.ok(stdout.includes(`partial: the generator ended before the run did; figures up to ${endedAt}\n`), stdout);
+    assert.match(stdout, new RegExp(`^  verified +${counts.verified}$`, 'm'));
+    assert.match(stdout, /audit +none: the run was still going on/);
+
+    await t.test('-q prints nothing', async () => {
+      const quiet = await runStress(['report', '-q', out]);
+      assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, '', '']);
+    });
+
+    await t.test('a reader that goes away is no error', () => {
+      const script = '"$NODE" "$STRESS" report "$FILE" "$FILE" "$FILE" | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}';
+      const env = { NODE: process.execPath, STRESS, FILE: out };
+      const done = spawnSync('bash', ['-c', script], { env: { ...cleanEnvironment(), ...env }, encoding: 'utf8' });
+      assert.deepEqual([done.status, done.stderr], [0, '']);
+    });
+
+    await t.test('what somebody has put into a file does not drive the terminal', async () => {
+      const json = readJson(out);
+      json.failureWords = { reverted: 'red \u001b[31m, \u009b2J and \u0007\r' };
+      writeFileSync(out, JSON.stringify(json));
+      const { stdout: shown } = await runStress(['report', out]);
+      assert.match(shown, /first reverted: red +\[31m,/);
+      assert.doesNotMatch(shown, /[^\P{Cc}\n]/u);
+    });
+  });
+
+  test('a file that is none: one line that says what is wrong, and 65', async (t) => {
+    const folder = temporaryFolder(t);
+    const out = join(folder, 'run.json');
+    const first = await runStress([...takeWallets(1), '-d', '1s', '--out', out]);
+    assert.equal(first.code, 0, first.stdout + first.stderr);
+    const bad = join(folder, 'bad.json');
+    /** @param {(run: any) => void} change */
+    const changed = (change) => {
+      const run = readJson(out);
+      change(run);
+      return JSON.stringify(run);
+    };
+    for (const [text, words] of /** @type {Array<[string, RegExp]>} */ ([
+      ['', /is not valid JSON/],
+      [readFileSync(out, 'utf8').slice(0, 2000), /is not valid JSON/],
+      ['null', /is no run file: it does not say "schema"/],
+      ['[]', /is no run file: it does not say "schema"/],
+      ['{"schema": "evm-stress/contracts@1"}', /is no run file, but "evm-stress\/contracts@1"/],
+      ['{"schema": "evm-stress/run@2"}', /another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1/],
+      ['{"schema": "evm-stress/run@1"}', /is no whole run file: \/id is missing/],
+      [changed((run) => delete run.latency.total.p99Us), /: \/latency\/total\/p99Us is missing/],
+      [changed((run) => (run.counts.verified = '5')), /: \/counts\/verified must be integer/],
+      [changed((run) => (run.audit.exact = 1)), /: \/audit\/exact must be boolean/],
+      [changed((run) => (run.end = 'bored')), /: \/end must be one of running, duration/],
+      [changed((run) => (run.more = 1)), /: \/more is not known/],
+      // What a rate has left behind is read out of the histograms of the intervals.
+      [
+        changed((run) => {
+          run.rates.askedPerSecond = run.rates.achievedPerSecond;
+          run.window.counts.scheduled = 1e6;
+          run.intervals[0].latency.hdr = 'AAAA';
+          run.blocks.count = 1000;
+          run.latency.halves = [1, 2].map(() => ({ count: 0, sumUs: 0 }));
+        }),
+        /has figures that cannot be read/,
+      ],
+    ])) {
+      writeFileSync(bad, text);
+      const { code, stdout, stderr } = await runStress(['report', out, bad]);
+      assert.deepEqual([code, stdout], [65, ''], stderr);
+      assert.match(stderr, /^stress: .*bad\.json.*\n$/);
+      assert.match(stderr, words);
+    }
+    for (const [file, words] of /** @type {Array<[string, RegExp]>} */ ([
+      [join(folder, 'nothing.json'), /there is no such file/],
+      [folder, /is not a file/],
+      ['/dev/zero', /is not a file/],
+    ])) {
+      const { code, stderr } = await runStress(['report', file]);
+      assert.equal(code, 65, stderr);
+      assert.match(stderr, words);
+    }
+  });
+});

@@ -1,0 +1,257 @@
+/** What a run costs is said before, capped while it lasts, and never spent where it was not meant to be. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { HDNodeWallet, formatEther, parseEther } from 'ethers';
+import { createRpc, displayUrl } from '../../src/chain/rpc.js';
+import { PUBLIC_MAINNETS } from '../../src/chain/networks.js';
+import { RefusedError } from '../../src/errors.js';
+import { identify, openTransport, readChain } from '../../src/run/connect.js';
+import { startAnvil } from '../helpers/anvil.js';
+import { caught } from '../helpers/caught.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { serve } from '../helpers/endpoint.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+
+const MNEMONIC = 'test test test test test test test test test test test junk';
+const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
+
+/** @param {number} index */
+const walletAt = (index) => PARENT.deriveChild(index);
+
+/** Wallet 0 has all the money there is; the runs use others. */
+const FUNDER = walletAt(0);
+const ENV = Object.freeze({ STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
+const COST_LINE =
+  /^estimated cost, at \S+ gwei a gas as of now: set-up (\S+) ether(?: \((.*?)\))?, load (\S+) ether for /m;
+
+/** @param {Anvil} chain @param {number} first @param {number} count @returns {Promise<bigint>} what they and the funder have */
+async function moneyOf(chain, first, count) {
+  const indexes = [0, ...Array.from({ length: count }, (_, i) => first + i)];
+  const balances = await Promise.all(
+    indexes.map((index) => chain.rpc('eth_getBalance', [walletAt(index).address, 'latest'])),
+  );
+  return balances.reduce((sum, wei) => sum + BigInt(wei), 0n);
+}
+
+/** @param {Anvil} chain */
+const sentByFunder = async (chain) => Number(await chain.rpc('eth_getTransactionCount', [FUNDER.address, 'pending']));
+
+describe('on a chain that is no development chain', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '1', '--chain-id', '5555', '--block-time', '0.2'] });
+  });
+  after(() => chain.stop());
+
+  /** @param {number} first wallet @param {string[]} more arguments @param {string[]} [command] */
+  const stress = (first, more, command = []) =>
+    runStress([...command, '-t', '10', '-o', String(first), '--rpc', chain.url, '--chain-id', '5555', ...more], {
+      env: { ...ENV, STRESS_FUND_AMOUNT: '0.05' },
+    });
+
+  /**
+   * @typedef {object} CapRow
+   * @property {string} name
+   * @property {number} first wallet
+   * @property {string[]} args
+   * @property {number} least part of the cap that is used
+   */
+  /** @type {CapRow[]} */
+  const rows = [
+    { name: 'a closed loop', first: 100, args: [], least: 0.6 },
+    { name: 'legacy transactions, several in flight', first: 200, args: ['--legacy', '--in-flight', '3'], least: 0.6 },
+    { name: 'an open loop', first: 300, args: ['--rate', '30'], least: 0.6 },
+    // A thread cannot tell the gas of its own transactions in a block from that of the others.
+    { name: 'threads, of which each has its share', first: 400, args: ['--workers', '2'], least: 0.4 },
+  ];
+  for (const { name, first, args, least } of rows) {
+    test(`no more is spent than --max-spend allows: ${name}`, async (t) => {
+      const out = join(temporaryFolder(t), 'run.json');
+      const before = await moneyOf(chain, first, 10);
+      const capWei = parseEther('0.006');
+      const { code, stdout, stderr } = await stress(first, ['--max-spend', '0.006', '--out', out, ...args]);
+      const spentWei = before - (await moneyOf(chain, first, 10));
+      t.diagnostic(`${formatEther(spentWei)} ether spent, of ${formatEther(capWei)}`);
+      assert.equal(code, 77, stderr);
+      assert.ok(spentWei <= capWei, `${spentWei} wei`);
+      assert.ok(Number(spentWei) >= least * Number(capWei), `${spentWei} wei`);
+
+      const run = readJson(out);
+      assertRunFile(run);
+      assert.equal(run.end, 'max_spend');
+      assert.equal(run.audit.exact, true);
+      assert.equal(run.spending.capWei, String(capWei));
+      assert.ok(spentWei <= BigInt(run.spending.spentWei), 'what is said is an upper bound');
+      assert.equal(run.spending.transactions, run.counts.verified + 11, 'with 10 deployments and a payment');
+      assert.match(stdout, /Summary: ended because its spend cap was reached/);
+      const said = `the spend cap of 0.006 ether is reached: ${formatEther(run.spending.spentWei)} ether spent at most in ${run.spending.transactions} transactions`;
+      assert.ok(stderr.includes(said), stderr);
+      assert.equal(stderr.split('spend cap').length, 2, 'it is said once');
+    });
+  }
+
+  test('a run that is expected to cost more than the cap is refused before anything is sent', async () => {
+    const sent = await sentByFunder(chain);
+    const before = await moneyOf(chain, 500, 10);
+    for (const args of [
+      ['--rate', '100', '-d', '1h', '--max-spend', '0.5'],
+      ['--max-spend', '0.0001'], // not even the set-up
+    ]) {
+      const { code, stderr } = await stress(500, args);
+      assert.equal(code, 77);
+      assert.match(
+        stderr,
+        /^stress: this run is expected to cost \S+ ether in fees, and --max-spend allows \S+ ether: .*\n$/,
+      );
+    }
+    assert.equal(await sentByFunder(chain), sent);
+    assert.equal(await moneyOf(chain, 500, 10), before);
+  });
+
+  test('it is said what the run costs, and what is there already costs nothing', async (t) => {
+    const contracts = join(temporaryFolder(t), 'counters.json');
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-d', '1s', '--contracts', contracts, '--out', out];
+    const before = await moneyOf(chain, 700, 10);
+    const first = await stress(700, args);
+    const spentWei = before - (await moneyOf(chain, 700, 10));
+    assert.equal(first.code, 0, first.stderr);
+    const [, setUp, what, load] = COST_LINE.exec(first.stdout) ?? [];
+    assert.equal(what, '10 deployments, 1 payment');
+    const run = readJson(out);
+    assertRunFile(run);
+    const setUpWei = Number(run.spending.setUpWei);
+    // An estimate, of which the price and the number of blocks may move.
+    assert.ok(
+      Number(parseEther(setUp)) > 0.7 * setUpWei && Number(parseEther(setUp)) < 2 * setUpWei,
+      `${setUp}: ${setUpWei} wei`,
+    );
+    const loadWei = Number(spentWei) - setUpWei;
+    assert.ok(
+      loadWei > 0 && Number(parseEther(load)) > loadWei / 10 && Number(parseEther(load)) < loadWei * 10,
+      `${load}: ${loadWei} wei`,
+    );
+
+    const second = await stress(700, [...args, '--fund-amount', '0.01']);
+    assert.equal(second.code, 0, second.stderr);
+    assert.deepEqual(COST_LINE.exec(second.stdout)?.slice(1, 3), ['0.0', undefined]);
+    assert.equal(readJson(out).spending.setUpWei, '0');
+  });
+
+  test('stress fund says what it pays before it does, and has a cap of its own', async () => {
+    const before = await moneyOf(chain, 800, 10);
+    const refused = await stress(800, ['--max-spend', '0.0000001'], ['fund']);
+    assert.equal(refused.code, 77);
+    assert.match(
+      refused.stderr,
+      /^stress: the payments are expected to cost \S+ ether in fees, and --max-spend allows 0\.0000001 ether: /,
+    );
+    assert.equal(await moneyOf(chain, 800, 10), before);
+
+    const { code, stdout, stderr } = await stress(800, ['--max-spend', '0.01'], ['fund']);
+    assert.equal(code, 0, stderr);
+    const [foretold, done] = stdout.split('\n');
+    assert.match(
+      foretold,
+      /^0\.5 ether will be paid to 10 wallets, for about \S+ ether in fees \(an estimate, at \S+ gwei a gas\)$/,
+    );
+    assert.match(done, /^10 of 10 wallets topped up to 0\.05 ether: 0\.5 ether in 1 transactions$/);
+    const spentWei = before - (await moneyOf(chain, 800, 10));
+    assert.ok(spentWei > 0n && spentWei <= parseEther('0.01'));
+  });
+});
+
+test('the set-up too stays within the cap, at the highest price that it may have', async () => {
+  // Now a gas costs about 101 gwei, but five times as much is offered. The funder's payment alone needs 450,000.
+  const chain = await startAnvil({
+    args: ['--accounts', '1', '--chain-id', '5555', '--no-mining', '--block-base-fee-per-gas', '100000000000'],
+  });
+  const { code, stdout, stderr } = await runStress(
+    ['-t', '10', '-o', '1', '--rpc', chain.url, '--fund-amount', '0.05', '--max-spend', '0.215'],
+    { env: ENV },
+  );
+  assert.match(stdout, COST_LINE);
+  assert.equal(code, 77, stderr);
+  assert.match(
+    stderr,
+    /^stress: the next set-up transaction may cost 0\.2\d+ ether, but 0\.215 ether of --max-spend 0\.215 ether is left: .*\n$/,
+  );
+  assert.equal(await sentByFunder(chain), 0);
+  await chain.stop();
+});
+
+test('on a development chain nothing is said of costs, and a cap holds all the same', async (t) => {
+  const chain = await startAnvil({ args: ['--block-time', '0.1'] });
+  const out = join(temporaryFolder(t), 'run.json');
+  const plain = await runStress(['-t', '3', '-d', '300ms', '--rpc', chain.url]);
+  assert.equal(plain.code, 0, plain.stderr);
+  assert.doesNotMatch(plain.stdout, /cost/);
+  const { code, stdout } = await runStress(['-t', '3', '--rpc', chain.url, '--out', out], {
+    env: { STRESS_MAX_SPEND: '0.002' },
+  });
+  assert.equal(code, 77);
+  assert.doesNotMatch(stdout, COST_LINE);
+  assert.equal(readJson(out).end, 'max_spend');
+  await chain.stop();
+});
+
+describe('a public network', () => {
+  test('each that is known is refused by what its endpoint says, unless it is named twice', async () => {
+    let chainId = 0;
+    const { url, methods } = await serve((body) => {
+      const { id, method } = JSON.parse(body);
+      const result = method === 'eth_chainId' ? `0x${chainId.toString(16)}` : null;
+      return { body: JSON.stringify({ jsonrpc: '2.0', id, result }) };
+    });
+    const endpoint = new URL(url);
+    const settings = { transport: 'auto', connections: 1, requestTimeoutMs: 5000, noKeepAlive: false, insecure: false };
+    const transport = openTransport(settings, endpoint);
+    const rpc = createRpc(transport, displayUrl(endpoint));
+    assert.ok(PUBLIC_MAINNETS.size > 50);
+    for (const [id, name] of PUBLIC_MAINNETS) {
+      chainId = id;
+      for (const [given, allowed] of [
+        [null, null],
+        [id, null],
+        [null, id + 1],
+      ]) {
+        const config = /** @type {any} */ ({ chainId: given, allowChain: allowed });
+        for (const connect of [readChain, identify]) {
+          methods.length = 0;
+          const error = await caught(() => connect(rpc, endpoint, config));
+          assert.ok(error instanceof RefusedError, `${name}: ${error}`);
+          assert.ok(error.message.startsWith(`chain ${id} is ${name}, a public network`), error.message);
+          assert.deepEqual(methods, ['eth_chainId'], 'nothing else was asked');
+        }
+      }
+      const config = /** @type {any} */ ({ chainId: id, allowChain: id });
+      assert.equal((await identify(rpc, endpoint, config)).chainId, id);
+    }
+    await transport.close();
+  });
+
+  test('a local chain that says it is Ethereum is refused, and goes on when it is named twice', async (t) => {
+    const chain = await startAnvil({ args: ['--chain-id', '1', '--block-time', '0.1'] });
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-t', '2', '-d', '300ms', '--rpc', chain.url, '--out', out];
+    const refused = await runStress(args, { env: { STRESS_MNEMONIC: MNEMONIC } });
+    assert.equal(refused.code, 77);
+    assert.match(refused.stderr, /^stress: chain 1 is Ethereum, a public network .* --allow-chain 1\n$/);
+    assert.equal(await sentByFunder(chain), 0);
+
+    const meant = await runStress([...args, '--chain-id', '1', '--allow-chain', '1'], {
+      env: { STRESS_MNEMONIC: MNEMONIC },
+    });
+    assert.equal(meant.code, 0, meant.stderr);
+    assert.match(meant.stdout, COST_LINE);
+    const run = JSON.parse(readFileSync(out, 'utf8'));
+    assert.deepEqual([run.environment.chainId, run.audit.exact], [1, true]);
+    await chain.stop();
+  });
+});

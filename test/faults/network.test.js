@@ -1,0 +1,43 @@
+/** Networks that are slow, silent, or hand over something else than the node has said. */
+import { byProxy, testRows } from '../helpers/fault-row.js';
+
+/** What waits for an answer that never comes must not wait longer than the fault lasts. */
+const IMPATIENT = ['--request-timeout', '3s'];
+const TCP = ['--transport', 'tcp'];
+
+testRows(
+  [
+    {
+      fault: 'latency of 100 ms and up to 200 ms of jitter',
+      ...byProxy({ kind: 'latency', ms: 100, jitterMs: 200 }, 20),
+    },
+    { fault: 'a black hole for 10 s', ...byProxy({ kind: 'blackhole' }, 5), faultMs: 10_000 },
+    {
+      fault: 'a black hole for 10 s, requests given up after 3 s, 150 operations a second',
+      ...byProxy({ kind: 'blackhole' }, 5),
+      faultMs: 10_000,
+      args: [...IMPATIENT, '--rate', '150'],
+    },
+    {
+      fault: 'half-open connections: 3 % of requests find nobody',
+      ...byProxy({ kind: 'halfOpen', p: 0.03 }, 5),
+      args: IMPATIENT,
+    },
+    {
+      fault: 'half-open connections, raw TCP transport',
+      ...byProxy({ kind: 'halfOpen', p: 0.03 }, 5),
+      args: [...IMPATIENT, ...TCP],
+    },
+    { fault: 'truncated: 20 %', ...byProxy({ kind: 'truncate', p: 0.2 }, 20) },
+    { fault: 'truncated: 20 %, raw TCP transport', ...byProxy({ kind: 'truncate', p: 0.2 }, 20), args: TCP },
+    { fault: 'sent twice: 20 %', ...byProxy({ kind: 'duplicate', p: 0.2 }, 20) },
+    { fault: 'sent twice: 20 %, raw TCP transport', ...byProxy({ kind: 'duplicate', p: 0.2 }, 20), args: TCP },
+    { fault: 'answers overtake each other: 30 %', ...byProxy({ kind: 'reorder', p: 0.3 }, 20) },
+    { fault: 'answers of a batch in another order', ...byProxy({ kind: 'shuffle' }, 5) },
+    {
+      fault: '10 % of connections reset before the answer, two threads, four in flight',
+      ...byProxy({ kind: 'reset', when: 'reached', p: 0.1 }, 20),
+      args: ['--workers', '2', '--in-flight', '4'],
+    },
+  ].map((row) => ({ group: 'Networks', ...row })),
+);

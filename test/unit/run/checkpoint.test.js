@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { InternalError, OutputError } from '../../../src/errors.js';
+import { Checkpoints } from '../../../src/run/checkpoint.js';
+import { Stop } from '../../../src/run/stop.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { runFileOf } from '../../helpers/samples.js';
+
+/** @param {{costMs?: number, keep?: (run: unknown) => void, keepers?: number}} [options] what it takes to keep one */
+function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
+  const clock = createFakeClock();
+  const stop = new Stop();
+  /** @type {string[]} */
+  const warnings = [];
+  /** @type {number[]} when one was kept, in milliseconds */
+  const kept = [];
+  const startUs = clock.nowUs();
+  let spentUs = 0;
+  const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
+  /** @type {import('../../../src/output/index.js').Output} */
+  const keeper = {
+    ...{ notice: () => {}, wantsSamples: false, sample: () => {}, interval: () => {}, finish: () => {} },
+    checkpoint: (run) => {
+      kept.push((clock.nowUs() - startUs) / 1000);
+      spentUs += costMs * 1000;
+      keep(run);
+    },
+  };
+  const outputs = [{ ...keeper, checkpoint: undefined }, ...Array(keepers).fill(keeper)];
+  const warn = (/** @type {string} */ words) => void warnings.push(words);
+  const checkpoints = new Checkpoints({ clock: slowClock, outputs, stop, warn });
+  return { clock, stop, warnings, kept, checkpoints };
+}
+
+describe('Checkpoints', () => {
+  it('one is kept a second after the beginning, and then one every five', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin(runFileOf);
+    await clock.advance(17_000);
+    assert.deepEqual(kept, [1000, 6000, 11_000, 16_000]);
+    checkpoints.stop();
+    await clock.advance(60_000);
+    assert.equal(kept.length, 4);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('one that takes long is followed by a long pause: they cost a hundredth of the time at most', async () => {
+    const { clock, kept, checkpoints } = setUp({ costMs: 200 });
+    checkpoints.begin(runFileOf);
+    await clock.advance(45_000);
+    assert.deepEqual(kept, [1000, 21_000, 41_000]);
+    checkpoints.stop();
+  });
+
+  it('one that is due now is kept now, by each who keeps them', () => {
+    const { kept, checkpoints } = setUp({ keepers: 2 });
+    checkpoints.keep(runFileOf);
+    assert.deepEqual(kept, [0, 0]);
+  });
+
+  it('nothing is made when nobody keeps it', async () => {
+    const { clock, checkpoints } = setUp({ keepers: 0 });
+    const make = () => assert.fail('made');
+    checkpoints.keep(make);
+    checkpoints.begin(make);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('a full disk is worth one warning, and they go on: it may have room again', async () => {
+    let isFull = true;
+    const keep = () => {
+      if (isFull) throw new OutputError('cannot write run.json: the disk is full');
+    };
+    const { clock, stop, kept, warnings, checkpoints } = setUp({ keep });
+    checkpoints.begin(runFileOf);
+    await clock.advance(12_000);
+    isFull = false;
+    await clock.advance(5000);
+    assert.equal(kept.length, 4);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], /^cannot write run\.json: the disk is full; the run goes on/);
+    assert.equal(stop.reason, null);
+    checkpoints.stop();
+  });
+
+  it('a law that is found broken ends the run', () => {
+    const { stop, warnings, checkpoints } = setUp();
+    checkpoints.keep(() => {
+      throw new InternalError('conservation is broken');
+    });
+    assert.deepEqual([stop.reason, stop.exitCodes, warnings], ['internal', [70], []]);
+  });
+});
