@@ -39,6 +39,7 @@ const ENDS = {
   max_spend: 'ended because its spend cap was reached',
   no_wallets: 'ended because no wallet was left to work with',
   endpoint_lost: 'ended because the endpoint was lost',
+  chain_replaced: 'ended because the endpoint serves another chain now',
   worker_died: 'ended because a worker thread died',
   chain_ended: 'ended because the embedded chain ended',
   internal: 'ended by a bug of stress',
@@ -148,6 +149,7 @@ function surroundings(run) {
     lines.push(
       `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
     );
+  lines.push(...troubles(run));
   const sockets = probes?.sockets ?? null;
   if (sockets !== null) {
     const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);
@@ -159,6 +161,21 @@ function surroundings(run) {
   const node = probes?.node ?? null;
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
+  return lines;
+}
+
+/** What had to be overcome, if anything had. @param {import('../metrics/summary.js').RunFile} run */
+function troubles({ generator, reorgs }) {
+  const { repeated, rebroadcast, replaced } = generator.resubmissions;
+  const lines = [];
+  if (repeated + rebroadcast + replaced > 0)
+    lines.push(
+      `  sent again  ${count(repeated)} without an answer, ${count(rebroadcast)} lost by the node, ${count(replaced)} with a higher fee`,
+    );
+  if (reorgs.count > 0)
+    lines.push(
+      `  reorgs      ${count(reorgs.count)}, ${count(reorgs.deepest)} blocks deep at most; ${count(reorgs.operations)} operations were in these blocks`,
+    );
   return lines;
 }
 
@@ -180,12 +197,13 @@ const INDENT = 13;
 function auditText(run) {
   const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
   if (audit === null) return `  audit       none: ${run.unmeasured['/audit']}`;
-  const { blockNumber, wallets, includedLate, effectsOnChain } = audit;
+  const { blockNumber, wallets, includedLate, reorgedOut, effectsOnChain } = audit;
+  const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
   if (audit.exact) {
-    return `  audit       exact: ${count(wallets)} counters grew by ${count(Number(effectsOnChain))} = ${count(audit.verified)} verified + ${count(includedLate)} included late, at block ${count(blockNumber)}`;
+    return `  audit       exact: ${count(wallets)} counters grew by ${count(Number(effectsOnChain))} = ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, at block ${count(blockNumber)}`;
   }
   const lines = [
-    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late, but the counters grew by ${count(Number(effectsOnChain))}` +
+    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, but the counters grew by ${count(Number(effectsOnChain))}` +
       ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
     ...audit.mismatches
       .slice(0, SHOWN)
