@@ -1,4 +1,4 @@
-import { InterruptedError, RpcError, UnavailableError } from '../errors.js';
+import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../errors.js';
 import { submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
@@ -37,6 +37,13 @@ import { submitFailure, toHex, toNumber } from './rpc.js';
 /** How many transactions of the set-up are on their way at once. */
 const WAVE = 500;
 
+/** How often one is sent that gets no answer, and the first pause before it is sent again, which doubles. */
+const TRIES = 5;
+const FIRST_PAUSE_MS = 50;
+
+/** What is in no block after this time may have been dropped, in milliseconds. */
+const LOST_AFTER_MS = 3000;
+
 /** A wallet's nonce was used by a transaction that we did not send, or one of ours is stuck there. */
 export class NonceTakenError extends UnavailableError {
   /** @param {import('./wallets.js').Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
@@ -63,58 +70,86 @@ export async function sendAll(sender, orders, onProgress) {
     const next = orders.slice(at, at + WAVE);
     const priceWei = sender.fees.worstPriceWei();
     const wave = costs === undefined ? next : next.slice(0, costs.room(next, priceWei));
-    const hashes = await Promise.all(wave.map((order) => send(sender, order)));
-    const mined = await waitForReceipts(sender, hashes, (done) => onProgress?.(at + done));
+    const sent = await Promise.all(wave.map((order) => send(sender, order)));
+    const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
     costs?.pay(mined, priceWei);
     receipts.push(...mined);
   }
   return receipts;
 }
 
-/** @param {Sender} sender @param {Order} order @returns {Promise<string>} the hash */
-async function send({ rpc, signer, fees, chainId }, { wallet, to, data, value, gasLimit }) {
+/** @typedef {{raw: string, hash: string}} Sent */
+
+/** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
+async function send(sender, { wallet, to, data, value, gasLimit }) {
+  const { signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
   const { raw, hash } = wallet.sign(
     { chainId, nonce, fee: fees.current(), call: { to, data, value, gasLimit } },
     signer,
   );
-  try {
-    await rpc.call('eth_sendRawTransaction', [raw], 'setup');
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    const failure = submitFailure(error);
-    if (failure === 'nonce_too_low' || failure === 'nonce_in_use') {
-      throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
+  let isUnsure = false;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
+      return { raw, hash };
+    } catch (error) {
+      const failure = error instanceof RpcError ? submitFailure(error) : null;
+      const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
+      // Where an answer was lost it may be ours that has the nonce: the receipt will tell.
+      if (failure === 'already_known' || (isNonceUsed && isUnsure)) return { raw, hash };
+      if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
+      const isRepeatable = error instanceof TransportError || error instanceof ProtocolError;
+      if (!isRepeatable || tries === TRIES || sender.signal.aborted) throw error;
+      isUnsure = true;
+      await sender.clock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1), sender.signal);
     }
-    if (failure !== 'already_known') throw error;
   }
-  return hash;
 }
 
-/** @param {Sender} sender @param {string[]} hashes @param {(done: number) => void} onProgress @returns {Promise<Receipt[]>} */
-async function waitForReceipts({ rpc, clock, signal, timeoutMs }, hashes, onProgress) {
+/** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<Receipt[]>} */
+async function waitForReceipts(sender, sent, onProgress) {
+  const { rpc, clock, signal, timeoutMs } = sender;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   /** @type {Map<string, Receipt>} */
   const receipts = new Map();
   let pauseMs = 20;
-  while (receipts.size < hashes.length) {
+  let lookedAtUs = clock.nowUs();
+  while (receipts.size < sent.length) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
-    const open = hashes.filter((hash) => !receipts.has(hash));
-    const answers = await receiptsOf(rpc, open);
+    const open = sent.filter(({ hash }) => !receipts.has(hash));
+    const answers = await receiptsOf(
+      rpc,
+      open.map(({ hash }) => hash),
+    );
     for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, receipt);
     onProgress(receipts.size);
-    if (receipts.size === hashes.length) break;
+    if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
-      const missing = hashes.length - receipts.size;
+      const missing = sent.length - receipts.size;
       throw new UnavailableError(
-        `${missing} of ${hashes.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${open[0]}): does the chain make blocks?`,
+        `${missing} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${open[0].hash}): does the chain make blocks?`,
       );
+    }
+    if (clock.nowUs() - lookedAtUs > LOST_AFTER_MS * 1000) {
+      await sendLostAgain(rpc, open);
+      lookedAtUs = clock.nowUs();
     }
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
-  return hashes.map((hash) => /** @type {Receipt} */ (receipts.get(hash)));
+  return sent.map(({ hash }) => /** @type {Receipt} */ (receipts.get(hash)));
+}
+
+/** A pool that is too small drops what it has taken, and says nothing. @param {import('./rpc.js').Rpc} rpc @param {Sent[]} open */
+async function sendLostAgain(rpc, open) {
+  await Promise.all(
+    open.map(async ({ raw, hash }) => {
+      const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => null);
+      if (known === null) await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch(() => null);
+    }),
+  );
 }
 
 /** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {import('./rpc.js').Rpc} rpc @param {string[]} hashes */

@@ -107,9 +107,11 @@ export const commands = {
 
   report: async (config) => {
     const runs = await readRunFiles(config.files);
-    runs.forEach((run, i) => {
+    // All of them, before one is printed.
+    const texts = runs.map((run, i) => printable(summaryOf(run, config, config.files[i])));
+    texts.forEach((text, i) => {
       if (runs.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(config.files[i])}:`);
-      say(config, printable(summaryOf(run, config, config.files[i])));
+      say(config, text);
     });
     return EXIT.ok;
   },

@@ -87,8 +87,11 @@ class ChainReader {
     while (this.done < to && !this.isStopped) {
       const first = this.done + 1;
       const count = Math.min(FETCH_AT_ONCE, to - this.done);
-      const blocks = await Promise.all(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
-      for (const block of blocks) {
+      const asked = Array.from({ length: count }, (_, i) => this.#fetch(first + i));
+      // What came before one that did not come is read.
+      for (const answer of await Promise.allSettled(asked)) {
+        if (answer.status === 'rejected') throw answer.reason;
+        const block = answer.value;
         if (!this.#lineage.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
         this.#take(block);
       }
@@ -173,11 +176,14 @@ class ChainReader {
   #rewind(fork) {
     if (fork >= this.done) return this.done;
     const number = fork + 1;
-    const reorg = { number, hash: this.#lineage.hashOf(number), depth: this.done - fork };
+    const untold = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
+    const reorg = {
+      ...{ number, hash: this.#lineage.hashOf(number), depth: this.done - fork },
+      untold: untold.map(({ hash }) => hash),
+    };
     this.#lineage.cutAfter(fork);
     this.done = fork;
-    for (const { hash, callback, blockNumber } of this.#unconfirmed)
-      if (blockNumber > fork) this.#watched.set(hash, callback);
+    for (const { hash, callback } of untold) this.#watched.set(hash, callback);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);
     this.#options.onReorg?.(reorg);
     return fork;

@@ -1,10 +1,14 @@
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError } from '../errors.js';
+import { TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
 
 /** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
 const SAFETY_POLL_MS = 1000;
+
+/** The node told of a block, and does not serve it yet. */
+class NotServedYet extends Error {}
 
 /**
  * Follows the head of the chain. Where the node can speak first, it is subscribed to. Where it cannot, and while there
@@ -69,7 +73,8 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       } catch (error) {
         failedPolls += 1;
         lastError = /** @type {Error} */ (error);
-        pace.failed();
+        if (error instanceof NotServedYet) pace.notServed();
+        else pace.failed(error instanceof TransportError);
       }
       // What was pushed meanwhile is looked at now.
       if (isWoken) continue;
@@ -85,6 +90,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       resolutionMs: isSubscribed() ? 0 : pace.pollMs,
       failedPolls,
       lastError,
+      blockMs: pace.blockMs,
       silentMs: Math.max(0, (clock.nowUs() - lastSuccessUs) / 1000 - waitMs()),
     }),
     stop: async () => {
@@ -103,7 +109,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
 export async function fetchBlock(rpc, number) {
   const block = await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false], 'inclusion');
   // A node may announce a head before it serves the block; the caller asks again at its next poll.
-  if (block === null) throw new Error(`block ${number} is announced but not served yet`);
+  if (block === null) throw new NotServedYet(`block ${number} is announced but not served yet`);
   if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
     throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with something that is no block`);
   return block;

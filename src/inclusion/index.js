@@ -24,15 +24,17 @@ import { createReceiptsInclusion } from './receipts.js';
  * @property {number} number of the first of them
  * @property {string | null} hash of the first of them, null where it is not known any more
  * @property {number} depth how many
+ * @property {string[]} untold hashes of transactions in them that were watched for and not told of, for want of
+ *   confirmations; they are watched for again
  *
  * @typedef {object} InclusionDetector
  * @property {(hash: string, found: (inclusion: Inclusion) => void) => void} watch calls back once; watch before sending
  * @property {(hash: string) => void} unwatch forgets a hash, found or not
  * @property {(number: number) => boolean} hasPassed whether that block was read, and has its confirmations
- * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number}} stats
+ * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number, blockMs: number}} stats
  *   source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
  *   heads are pushed; silentMs: how long nothing was heard, in answer or unasked; stillMs: how long there was no new
- *   block
+ *   block; blockMs: mean time between two of them, lately
  * @property {() => Promise<void>} stop looks once more whether the last block still counts
  *
  * @typedef {object} InclusionOptions

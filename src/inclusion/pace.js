@@ -1,6 +1,8 @@
 const POLLS_PER_BLOCK = 10;
 const SHORTEST_POLL_MS = 4;
 const LONGEST_POLL_MS = 250;
+/** A block that was announced comes soon, however long the last one took. */
+const NOT_SERVED_MS = 50;
 /** Weight of the newest block in the running mean of the block interval. */
 const SMOOTHING = 0.3;
 
@@ -37,8 +39,20 @@ export class Pace {
     this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), LONGEST_POLL_MS);
   }
 
-  failed() {
+  /** The newest block is not served yet, but will be in a moment. */
+  notServed() {
     this.isFailing = true;
-    this.pollMs = Math.min(Math.max(this.pollMs * 2, 50), 1000);
+    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), NOT_SERVED_MS);
+  }
+
+  /** @param {boolean} isAway no answer came at all; one that answers nonsense may be well the next time */
+  failed(isAway) {
+    this.isFailing = true;
+    this.pollMs = Math.min(Math.max(this.pollMs * 2, 50), isAway ? 1000 : LONGEST_POLL_MS);
+  }
+
+  /** Running mean of the time between two blocks. */
+  get blockMs() {
+    return this.#blockMs;
   }
 }

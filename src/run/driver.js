@@ -245,15 +245,19 @@ export class Driver {
   /**
    * Blocks have left the chain: what was in them has to get into others.
    * @param {number} blockNumber of the first of them
+   * @param {string[]} untold hashes of transactions in them that were not told of
    * @returns {{operations: number, isComplete: boolean}} how many were in them; isComplete: none is forgotten
    */
-  reorganise(blockNumber) {
+  reorganise(blockNumber, untold = []) {
     const { course } = this.options;
     const { orphans, isComplete } = course.reopen(blockNumber);
-    const live = [...this.live].filter(({ inclusion }) => inclusion !== null && inclusion.number >= blockNumber);
-    for (const operation of live) operation.orphaned();
+    const lost = new Set(untold);
+    const live = [...this.live].filter(({ inclusion, hashes }) =>
+      inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
+    );
+    for (const operation of live) if (operation.inclusion !== null) operation.orphaned();
     this.#revive(orphans);
-    for (const { account } of live) this.#hasten(account);
+    for (const account of new Set(live.map((operation) => operation.account))) this.#hasten(account);
     return { operations: live.length + orphans.length, isComplete };
   }
 

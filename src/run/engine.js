@@ -142,8 +142,8 @@ export class Engine {
   }
 
   /** @param {import('../inclusion/index.js').Reorg} reorg */
-  #reorganise({ number, hash, depth }) {
-    const touched = this.#driver.reorganise(number);
+  #reorganise({ number, hash, depth, untold }) {
+    const touched = this.#driver.reorganise(number, untold);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     addReorg(this.#reorgs, event);

@@ -11,8 +11,14 @@ import { foundByReceipt } from './submission.js';
  * @typedef {import('./iteration.js').Tools} Tools
  */
 
-/** An accepted operation that is in no block after this time is looked after, then after twice that and so on. */
-const OVERDUE_MS = 3000;
+/** How often it is looked for such. */
+const LOOK_MS = 1000;
+
+/** An accepted operation that is in no block after so many is overdue; in milliseconds no less and no more than that. */
+const OVERDUE_BLOCKS = 5;
+const OVERDUE_MS = Object.freeze([1000, 15_000]);
+
+/** One that the node knows is sent again after that time, then after twice that and so on. */
 const LONGEST_WAIT_MS = 60_000;
 
 /** How many are looked after at a time. */
@@ -21,10 +27,16 @@ const LOOK_AFTER_AT_ONCE = 100;
 /** How many transactions are made for one nonce at most. */
 const MOST_HASHES = 20;
 
-/** @param {Operation} operation @param {number} nowUs */
-export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs) {
+/** When an accepted operation is overdue, in milliseconds after it was sent. @param {Pick<Tools, 'inclusion'>} tools */
+export function overdueAfterMs({ inclusion }) {
+  const [leastMs, mostMs] = OVERDUE_MS;
+  return Math.min(Math.max(inclusion.stats().blockMs * OVERDUE_BLOCKS, leastMs), mostMs);
+}
+
+/** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
+export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
   const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, pushed.atUs);
-  return nowUs - sinceUs >= Math.min(OVERDUE_MS * 2 ** Math.min(pushed.times, 10), LONGEST_WAIT_MS) * 1000;
+  return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(pushed.times, 10), LONGEST_WAIT_MS) * 1000;
 }
 
 /**
@@ -39,10 +51,12 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
   /** Wallets that the node knows less of than we do. @type {Set<import('./account.js').Account>} */
   let behind = new Set();
   for (let round = 0; !signal.aborted; round += 1) {
-    await clock.sleep(Math.max(OVERDUE_MS, patience.waitMs(clock.nowUs())), signal);
+    await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
+    const overdueMs = overdueAfterMs(tools);
     const all = [...live].filter(
-      (operation) => operation.inclusion === null && operation.acceptedAtUs !== null && isDue(operation, nowUs),
+      (operation) =>
+        operation.inclusion === null && operation.acceptedAtUs !== null && isDue(operation, nowUs, overdueMs),
     );
     // Others each time, so that none is hidden for ever behind those that are just slow.
     const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
@@ -86,6 +100,8 @@ async function lookAfter(tools, overdue) {
     } else if (known[i] === null || isNext) {
       const isTooLow = isNext && known[i] !== null && operation.fee !== null && presigner.isTooLow(operation.fee);
       await push(tools, operation, isTooLow);
+      // What it had lost it may lose again.
+      if (known[i] === null) operation.pushed.times = 0;
     }
   }
   return behind;

@@ -1,5 +1,5 @@
 import { fateOf } from './fate.js';
-import { isDue, push } from './push.js';
+import { isDue, overdueAfterMs, push } from './push.js';
 
 /**
  * Looks after wallets whose operation did not verify, or left the chain again: what became of it decides the wallet's
@@ -31,7 +31,7 @@ export async function repair(tools, ledger, operation, sample, signal) {
   return watchFate(tools, operation, pauseMs, signal, async (decision) => {
     if (decision.fate === 'pending') {
       // What is stuck in the pool is helped, so that the wallet can go on.
-      if (isDue(operation, tools.clock.nowUs())) await push(tools, operation);
+      if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await push(tools, operation);
       return false;
     }
     ledger.settle(operation, sample, decision);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
-import { createRpc, displayUrl, toNumber } from '../chain/rpc.js';
+import { createRpc, displayUrl, toHex, toNumber } from '../chain/rpc.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
@@ -190,7 +190,8 @@ async function carryOut(context, rpc) {
     const loaded = await load({ config, clock, outputs, stop, crew, watch, checkpoints, describeSoFar, timeOfDayMs });
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
-    if (workload.kind === 'transaction') audited = await auditUnlessHurried({ ...parts, workload }, config, stop);
+    if (workload.kind === 'transaction')
+      audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
     return { ...described, loaded, audited };
   } finally {
     checkpoints.stop();
@@ -262,14 +263,16 @@ function describe(context, rpc, { ready, environment, schedule, loaded, audited,
 
 /**
  * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
+ * @param {StartBlock} start
  * @param {Config} config
  * @param {import('./stop.js').Stop} stop
  * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
  */
-async function auditUnlessHurried(parts, { drainTimeoutMs, requestTimeoutMs }, stop) {
+async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
   const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
   if (stop.now.aborted) return hurried();
   try {
+    await assertSameChain(parts.rpc, start);
     // A request that was given up may still arrive for as long as it could have been answered.
     const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
     return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
@@ -279,6 +282,20 @@ async function auditUnlessHurried(parts, { drainTimeoutMs, requestTimeoutMs }, s
     stop.request('audit_failed', known.exitCode, known);
     return { report: null, reason: known.message };
   }
+}
+
+/**
+ * On a chain that was started anew nothing of the run can be found.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {StartBlock} start
+ * @throws {UnavailableError}
+ */
+async function assertSameChain(rpc, { startBlock, startHash }) {
+  const block = await rpc.call('eth_getBlockByNumber', [toHex(startBlock), false], 'audit');
+  if (startHash === null || block?.hash === startHash) return;
+  throw new UnavailableError(
+    `the chain at ${rpc.display} no longer has block ${startBlock}, at which the load began: it was rolled back or started anew. Start the run again`,
+  );
 }
 
 /** @param {Config} config */

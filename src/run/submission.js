@@ -67,7 +67,7 @@ export async function submit(tools, operation, onSent) {
         if (!presigner.raise(operation)) throw error;
         isUnsure = true;
       } else if (!isRepeatable(error, failure)) throw error;
-      isUnsure ||= error instanceof TransportError && error.code !== 'transport_refused';
+      isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       patience.heed(error, clock.nowUs());
       await operation.pause(clock, backOffMs(tries, tools.random));
     }

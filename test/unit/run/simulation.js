@@ -169,6 +169,7 @@ export function simulate({
       /** @type {unknown} */ ({
         watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
         unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
+        stats: () => ({ blockMs: 600 }),
         hasPassed: (/** @type {number} */ number) => number <= lastSeen,
       })
     ),
