@@ -11,10 +11,10 @@ import { parseArgs } from 'node:util';
 import { UsageError, oneLine } from '../../src/errors.js';
 import { call, ensureBuilt, parsePort, serve, startNode } from './build.js';
 
-const GETH = { name: 'geth', module: 'github.com/ethereum/go-ethereum/cmd/geth', version: 'v1.17.0' };
+export const GETH = { name: 'geth', module: 'github.com/ethereum/go-ethereum/cmd/geth', version: 'v1.17.0' };
 
 /** The key of the account that `geth --dev` funds. It is in geth's source: no secret. */
-const FUNDER_KEY = '0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291';
+export const FUNDER_KEY = '0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291';
 
 const GAS_LIMIT = 300_000_000;
 const READY_TIMEOUT_MS = 30_000;

@@ -43,13 +43,16 @@ export function followChain(options, createFinder) {
   });
   /** @type {Promise<void> | null} */
   let stopped = null;
+  /** As of the end. @type {ReturnType<typeof heads.stats> | null} */
+  let last = null;
   return {
     watch: (hash, callback) => void watched.set(hash, callback),
     unwatch: (hash) => void watched.delete(hash),
     hasPassed: (number) => number + confirmations <= reader.done,
-    stats: () => ({ ...heads.stats(), stillMs: (clock.nowUs() - reader.newestAtUs) / 1000 }),
+    stats: () => ({ ...(last ?? heads.stats()), stillMs: (clock.nowUs() - reader.newestAtUs) / 1000 }),
     // What the last look does not see, the audit does.
     stop: () => {
+      last ??= heads.stats();
       reader.isStopped = true;
       return (stopped ??= heads.stop().then(() => reader.lookOnce().catch(nothing)));
     },

@@ -507,9 +507,9 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       deadly(2, 3000),
       {
         // Another fee makes another hash of the same nonce, as a base fee that moves would.
-        ...{ file: 'src/run/presigner.js', find: '    return wallet.sign({ chainId, nonce, fee, call:' },
+        ...{ file: 'src/run/presigner.js', find: '    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:' },
         replace:
-          '    fee = { ...fee, maxPriorityFeePerGasWei: 1n + BigInt((this.times = (this.times ?? 0) + 1)) };\n    return wallet.sign({ chainId, nonce, fee, call:',
+          '    fee = { ...fee, maxPriorityFeePerGasWei: 1n + BigInt((this.times = (this.times ?? 0) + 1)) };\n    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:',
       },
     ]);
     const { args, options, readRun } = fleet(t, {

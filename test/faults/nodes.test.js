@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runStress } from '../helpers/cli.js';
-import { GETH_FUNDER_KEY, startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
+import { FUNDER_KEY, startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
 import { testRows } from '../helpers/fault-row.js';
 
 /**
@@ -19,7 +19,7 @@ const ARCHIVE = ['--gcmode', 'archive', '--state.scheme', 'hash'];
 /** geth is as fast as the machine is at that moment; this is what it can always do. */
 const STEADY = ['--rate', '40'];
 
-const env = { STRESS_FUNDER_KEY: GETH_FUNDER_KEY };
+const env = { STRESS_FUNDER_KEY: FUNDER_KEY };
 
 /**
  * Leaves the contracts and the funds on the chain, and the chain on the disk: the load begins at its last block.

@@ -6,12 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../../scripts/nodes/build.js';
+import { FUNDER_KEY, GETH } from '../../scripts/nodes/geth.js';
 import { freePort, rpcCall, startAnvil } from './anvil.js';
-
-const GETH = { name: 'geth', module: 'github.com/ethereum/go-ethereum/cmd/geth', version: 'v1.17.0' };
-
-/** The key of the account that `geth --dev` funds. It is in geth's source: no secret. */
-export const GETH_FUNDER_KEY = '0xb71c71a67e1177ad4e901695e1b4b9ee17ae16c6668d313eac2f96dbcda3f291';
 
 const READY_MS = 20_000;
 
