@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runStress } from '../helpers/cli.js';
-import { FUNDER_KEY, startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
+import { startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
+import { FUNDER_KEY } from '../../scripts/nodes/geth.js';
 import { testRows } from '../helpers/fault-row.js';
 
 /**

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../../scripts/nodes/build.js';
-import { FUNDER_KEY, GETH } from '../../scripts/nodes/geth.js';
+import { GETH } from '../../scripts/nodes/geth.js';
 import { freePort, rpcCall, startAnvil } from './anvil.js';
 
 const READY_MS = 20_000;
