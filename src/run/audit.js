@@ -1,7 +1,6 @@
-import { ProtocolError, RpcError } from '../errors.js';
-import { toHex, toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { fateOf } from './fate.js';
+import { readAll } from './reading.js';
 
 /**
  * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
@@ -159,24 +158,13 @@ function vacantBytes({ standing, undecided: open }) {
   return standing === 'vacant' ? (open?.operation.raw ?? []) : [];
 }
 
-/** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
-
-/** All counters and nonces at one block. @param {AuditOptions} options */
-async function readAll({ rpc, workload, accounts }) {
-  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
-  if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
-  const number = toNumber(block.number);
-  const effects = await workload.audit(block.hash, number);
-  const nonces = await noncesAt(rpc, accounts, block.hash, number);
-  const pendingNonces = await readNonces(rpc, accounts, 'pending');
-  return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
-}
-
 /** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
 function claimed({ recorder, accounts }, position) {
   const { includedLate, reorgedOut } = accounts[position];
   return recorder.verifiedBy[position] + includedLate - reorgedOut;
 }
+
+/** @typedef {import('./reading.js').Reading} Reading */
 
 /** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
 function compare(options, { effects, nonces, pendingNonces }) {
@@ -248,24 +236,5 @@ async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatche
     const open = ledger.expected(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
     const ours = open?.operation.hashes ?? [];
     if (mined !== null && !ours.includes(mined.hash)) ledger.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
-  }
-}
-
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string | {blockHash: string}} block */
-async function readNonces(rpc, accounts, block) {
-  const answers = await rpc.batch(
-    accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
-    'audit',
-  );
-  return answers.map(toNumber);
-}
-
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string} blockHash @param {number} blockNumber */
-async function noncesAt(rpc, accounts, blockHash, blockNumber) {
-  try {
-    return await readNonces(rpc, accounts, { blockHash });
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    return readNonces(rpc, accounts, toHex(blockNumber)); // a node without EIP-1898
   }
 }

@@ -1,4 +1,4 @@
-import { InternalError, StressError } from '../errors.js';
+import { EXIT, InternalError, StressError, UnavailableError } from '../errors.js';
 import { indexRanges } from '../chain/funding.js';
 
 /**
@@ -75,4 +75,11 @@ function foreignSender(foreign) {
   const [{ walletIndex, nonce, hash }] = foreign;
   const indexes = foreign.map((transaction) => transaction.walletIndex);
   return `another sender uses wallets ${indexRanges(indexes)}: transaction ${hash} (wallet ${walletIndex}, nonce ${nonce}) was mined and is not ours; give each instance its own wallets (-o)`;
+}
+
+/** Nothing that is in flight can arrive any more. @param {import('./stop.js').Stop} stop @param {string} words */
+export function chainEnded(stop, words) {
+  const error = new UnavailableError(`the embedded chain ended: ${words}`);
+  stop.request('chain_ended', EXIT.unavailable, error);
+  stop.hurry(error.message);
 }

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { InternalError } from '../errors.js';
+import { Care } from './care.js';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
@@ -48,7 +48,6 @@ export class Driver {
   #scheduled = 0;
   #startUs = 0;
   #endUs = Infinity;
-  #retired = 0;
   #isPumpDue = false;
   #isHalted = false;
   #halt = new AbortController();
@@ -63,6 +62,10 @@ export class Driver {
     this.options = options;
     // Every wallet that is mended listens, and there may be thousands.
     setMaxListeners(0, this.#halt.signal);
+    this.care = new Care({
+      ...options,
+      ...{ live: this.live, signal: this.#halt.signal, rearm: (account, times) => this.#rearm(account, times) },
+    });
   }
 
   /**
@@ -76,10 +79,7 @@ export class Driver {
     // All wallets once, then all of them again: the load is spread before it is piled up.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    const onLost = (/** @type {Account} */ account, /** @type {number} */ nonce) => {
-      this.#revive(course.reopenOf(account, nonce));
-    };
-    course.watch(this.live, this.#drained.signal, onLost).catch((error) => onStop('internal', error));
+    course.watch(this.live, this.#drained.signal, this.care.lost).catch((error) => onStop('internal', error));
   }
 
   /** Starts or drops what is owed by now, without waiting for the next turn. */
@@ -210,7 +210,7 @@ export class Driver {
         if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
         // Several operations that fail for one reason are one failure.
         if (account.mending === 0) account.failuresInRow += 1;
-        this.#mend(operation, sample);
+        this.care.mend(operation, sample);
       }
       this.options.purse?.settle(operation);
       if (this.live.size === 0) this.#onIdle();
@@ -223,86 +223,5 @@ export class Driver {
   #rearm(account, times) {
     for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
-  }
-
-  /** @param {Operation} operation @param {Sample} sample */
-  #mend(operation, sample) {
-    const { course, onStop } = this.options;
-    const { account, bug } = operation;
-    if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
-    const mended = course.mend(operation, sample, this.#halt.signal).finally(() => this.#giveBack(operation));
-    this.#lookAfter(account, mended, 1);
-  }
-
-  /** Others may have waited for what was reserved for it. @param {Operation} operation */
-  #giveBack(operation) {
-    const { purse } = this.options;
-    if (!purse) return;
-    purse.settle(operation);
-    this.#pumpSoon();
-  }
-
-  /**
-   * Blocks have left the chain: what was in them has to get into others.
-   * @param {number} blockNumber of the first of them
-   * @param {string[]} untold hashes of transactions in them that were not told of
-   * @returns {{operations: number, isComplete: boolean}} how many were in them; isComplete: none is forgotten
-   */
-  reorganise(blockNumber, untold = []) {
-    const { course } = this.options;
-    const { orphans, isComplete } = course.reopen(blockNumber);
-    const lost = new Set(untold);
-    const live = [...this.live].filter(({ inclusion, hashes }) =>
-      inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
-    );
-    for (const operation of live) if (operation.inclusion !== null) operation.orphaned();
-    this.#revive(orphans);
-    for (const account of new Set(live.map((operation) => operation.account))) this.#hasten(account);
-    return { operations: live.length + orphans.length, isComplete };
-  }
-
-  /** @param {import('./past.js').Remembered[]} orphans */
-  #revive(orphans) {
-    for (const orphan of orphans) {
-      const { account } = orphan.operation;
-      const revived = this.options.course.revive(orphan, this.#halt.signal).finally(() => this.#hasten(account));
-      this.#lookAfter(account, revived, 0);
-    }
-  }
-
-  /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
-  #hasten({ slots }) {
-    for (const { operation, standing } of slots) {
-      if (standing === 'live' && operation !== null) this.options.course.hasten(operation);
-    }
-  }
-
-  /**
-   * @param {Account} account
-   * @param {Promise<string | null>} looking gives why the wallet cannot be used any more, or null
-   * @param {number} toStart operations that may be started when that is over
-   */
-  #lookAfter(account, looking, toStart) {
-    account.mending += 1;
-    looking.then(
-      (whyUnusable) => {
-        account.mending -= 1;
-        account.held += toStart;
-        if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if ((account.mending === 0 || account.hasGap) && !this.#halt.signal.aborted) {
-          this.#rearm(account, account.held);
-          account.held = 0;
-        }
-      },
-      (error) => this.options.onStop('internal', error),
-    );
-  }
-
-  /** @param {Account} account @param {string} why */
-  #retire(account, why) {
-    if (account.retired !== null) return;
-    account.retired = why;
-    this.#retired += 1;
-    if (this.#retired === this.options.accounts.length) this.options.onStop('no_wallets');
   }
 }

@@ -143,7 +143,7 @@ export class Engine {
 
   /** @param {import('../inclusion/index.js').Reorg} reorg */
   #reorganise({ number, hash, depth, untold }) {
-    const touched = this.#driver.reorganise(number, untold);
+    const touched = this.#driver.care.reorganise(number, untold);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     addReorg(this.#reorgs, event);

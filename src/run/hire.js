@@ -21,7 +21,7 @@ import { splitSlice } from './slice.js';
  * @param {import('../workload/index.js').Workload} parts.workload
  * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
  * @param {bigint | null} parts.capWei what may be spent on fees
- * @param {import('./run.js').StartBlock} parts.start
+ * @param {import('./start-block.js').StartBlock} parts.start
  * @param {{name: string} | null} parts.inclusion
  * @returns {Promise<import('./crew.js').Crew>}
  */

@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
+import { EXIT, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
-import { createRpc, displayUrl, toHex, toNumber } from '../chain/rpc.js';
+import { createRpc, displayUrl } from '../chain/rpc.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { workloads } from '../workload/index.js';
 import { Account } from './account.js';
-import { audit } from './audit.js';
+import { auditUnlessHurried } from './examine.js';
 import { Checkpoints } from './checkpoint.js';
-import { finishAll, sayWhatWentWrong, settleAll, unexpected } from './closing.js';
+import { chainEnded, finishAll, sayWhatWentWrong, settleAll } from './closing.js';
 import { interruptible, openTransport, readGiven } from './connect.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
+import { startBlockOf } from './start-block.js';
 import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
 import { capReached, describeSpending } from './spending.js';
@@ -201,21 +202,6 @@ async function carryOut(context, rpc) {
 }
 
 /**
- * @typedef {object} StartBlock the latest block before the load
- * @property {number} startBlock
- * @property {string | null} startHash
- * @property {string | null} genesisHash of the chain that it is part of
- */
-
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./setup.js').Ready} ready @returns {Promise<StartBlock>} */
-async function startBlockOf(rpc, { chain, sender }) {
-  if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
-  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
-  if (block === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  return { startBlock: toNumber(block.number), startHash: block.hash, genesisHash: chain.genesisHash ?? null };
-}
-
-/**
  * @param {RunContext} context
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
@@ -261,51 +247,7 @@ function describe(context, rpc, { ready, environment, schedule, loaded, audited,
   };
 }
 
-/**
- * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
- * @param {StartBlock} start
- * @param {Config} config
- * @param {import('./stop.js').Stop} stop
- * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
- */
-async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
-  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
-  if (stop.now.aborted) return hurried();
-  try {
-    await assertSameChain(parts.rpc, start);
-    // A request that was given up may still arrive for as long as it could have been answered.
-    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
-    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
-  } catch (error) {
-    if (stop.now.aborted) return hurried();
-    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
-    stop.request('audit_failed', known.exitCode, known);
-    return { report: null, reason: known.message };
-  }
-}
-
-/**
- * On a chain that was started anew nothing of the run can be found.
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {StartBlock} start
- * @throws {UnavailableError}
- */
-async function assertSameChain(rpc, { startBlock, startHash }) {
-  const block = await rpc.call('eth_getBlockByNumber', [toHex(startBlock), false], 'audit');
-  if (startHash === null || block?.hash === startHash) return;
-  throw new UnavailableError(
-    `the chain at ${rpc.display} no longer has block ${startBlock}, at which the load began: it was rolled back or started anew. Start the run again`,
-  );
-}
-
 /** @param {Config} config */
 function chooseInclusion({ inclusion }) {
   return inclusion === 'auto' ? AUTO_INCLUSION : { name: inclusion, why: 'asked for with --inclusion' };
-}
-
-/** Nothing that is in flight can arrive any more. @param {import('./stop.js').Stop} stop @param {string} words */
-function chainEnded(stop, words) {
-  const error = new UnavailableError(`the embedded chain ended: ${words}`);
-  stop.request('chain_ended', EXIT.unavailable, error);
-  stop.hurry(error.message);
 }

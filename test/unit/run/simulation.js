@@ -240,7 +240,7 @@ export function simulate({
         if (isKept && !pool.has(key)) pool.set(key, transaction);
       }
     }
-    if (number <= lastSeen) driver.reorganise(number);
+    if (number <= lastSeen) driver.care.reorganise(number);
     lastSeen = Math.min(lastSeen, number - 1);
     return number;
   };

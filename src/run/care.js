@@ -1,0 +1,112 @@
+import { InternalError } from '../errors.js';
+
+/**
+ * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
+ * it waits for is the course's business; here it is decided what that means for the wallet.
+ *
+ * @typedef {import('./account.js').Account} Account
+ * @typedef {import('./operation.js').Operation} Operation
+ *
+ * @typedef {Pick<import('./driver.js').DriverOptions, 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
+ *
+ * @typedef {object} Own
+ * @property {ReadonlySet<Operation>} live
+ * @property {AbortSignal} signal aborts when nothing is started any more
+ * @property {(account: Account, times: number) => void} rearm so many operations of a wallet may be started
+ */
+export class Care {
+  #retired = 0;
+  #options;
+
+  /** @param {Shared & Own} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** @param {Operation} operation @param {import('../metrics/sample.js').Sample} sample */
+  mend(operation, sample) {
+    const { course, signal, onStop } = this.#options;
+    const { account, bug } = operation;
+    if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
+    const mended = course.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
+    this.#lookAfter(account, mended, 1);
+  }
+
+  /** Others may have waited for what was reserved for it. @param {Operation} operation */
+  #giveBack(operation) {
+    const { purse, rearm } = this.#options;
+    if (!purse) return;
+    purse.settle(operation);
+    rearm(operation.account, 0);
+  }
+
+  /**
+   * Blocks have left the chain: what was in them has to get into others.
+   * @param {number} blockNumber of the first of them
+   * @param {string[]} untold hashes of transactions in them that were not told of
+   * @returns {{operations: number, isComplete: boolean}} how many were in them; isComplete: none is forgotten
+   */
+  reorganise(blockNumber, untold = []) {
+    const { course, live } = this.#options;
+    const { orphans, isComplete } = course.reopen(blockNumber);
+    const lost = new Set(untold);
+    const touched = [...live].filter(({ inclusion, hashes }) =>
+      inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
+    );
+    for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
+    this.#revive(orphans);
+    for (const account of new Set(touched.map((operation) => operation.account))) this.#hasten(account);
+    return { operations: touched.length + orphans.length, isComplete };
+  }
+
+  /** The chain no longer has what a wallet did from a nonce on. @type {import('./course.js').OnLost} */
+  lost = (account, nonce) => this.#revive(this.#options.course.reopenOf(account, nonce));
+
+  /** @param {import('./past.js').Remembered[]} orphans */
+  #revive(orphans) {
+    const { course, signal } = this.#options;
+    for (const orphan of orphans) {
+      const { account } = orphan.operation;
+      const revived = course.revive(orphan, signal).finally(() => this.#hasten(account));
+      this.#lookAfter(account, revived, 0);
+    }
+  }
+
+  /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
+  #hasten({ slots }) {
+    for (const { operation, standing } of slots) {
+      if (standing === 'live' && operation !== null) this.#options.course.hasten(operation);
+    }
+  }
+
+  /**
+   * @param {Account} account
+   * @param {Promise<string | null>} looking gives why the wallet cannot be used any more, or null
+   * @param {number} toStart operations that may be started when that is over
+   */
+  #lookAfter(account, looking, toStart) {
+    const { signal, rearm, onStop } = this.#options;
+    account.mending += 1;
+    looking.then(
+      (whyUnusable) => {
+        account.mending -= 1;
+        account.held += toStart;
+        if (whyUnusable !== null) this.#retire(account, whyUnusable);
+        else if ((account.mending === 0 || account.hasGap) && !signal.aborted) {
+          rearm(account, account.held);
+          account.held = 0;
+        }
+      },
+      (error) => onStop('internal', error),
+    );
+  }
+
+  /** @param {Account} account @param {string} why */
+  #retire(account, why) {
+    if (account.retired !== null) return;
+    account.retired = why;
+    this.#retired += 1;
+    const { accounts, onStop } = this.#options;
+    if (this.#retired === accounts.length) onStop('no_wallets');
+  }
+}

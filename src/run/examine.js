@@ -1,0 +1,27 @@
+import { InternalError, StressError } from '../errors.js';
+import { audit } from './audit.js';
+import { unexpected } from './closing.js';
+import { assertSameChain } from './start-block.js';
+
+/**
+ * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
+ * @param {import('./start-block.js').StartBlock} start
+ * @param {Pick<import('./run.js').Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
+ * @param {import('./stop.js').Stop} stop
+ * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
+ */
+export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
+  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
+  if (stop.now.aborted) return hurried();
+  try {
+    await assertSameChain(parts.rpc, start);
+    // A request that was given up may still arrive for as long as it could have been answered.
+    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
+    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
+  } catch (error) {
+    if (stop.now.aborted) return hurried();
+    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
+    stop.request('audit_failed', known.exitCode, known);
+    return { report: null, reason: known.message };
+  }
+}

@@ -1,0 +1,36 @@
+import { ProtocolError, RpcError } from '../errors.js';
+import { toHex, toNumber } from '../chain/rpc.js';
+
+/** What the audit reads of the chain. */
+
+/** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
+
+/** All counters and nonces at one block. @param {Pick<import('./audit.js').AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
+export async function readAll({ rpc, workload, accounts }) {
+  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
+  if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
+  const number = toNumber(block.number);
+  const effects = await workload.audit(block.hash, number);
+  const nonces = await noncesAt(rpc, accounts, block.hash, number);
+  const pendingNonces = await readNonces(rpc, accounts, 'pending');
+  return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string | {blockHash: string}} block */
+async function readNonces(rpc, accounts, block) {
+  const answers = await rpc.batch(
+    accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
+    'audit',
+  );
+  return answers.map(toNumber);
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string} blockHash @param {number} blockNumber */
+async function noncesAt(rpc, accounts, blockHash, blockNumber) {
+  try {
+    return await readNonces(rpc, accounts, { blockHash });
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return readNonces(rpc, accounts, toHex(blockNumber)); // a node without EIP-1898
+  }
+}
