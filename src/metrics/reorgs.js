@@ -7,6 +7,7 @@
  * @property {string | null} blockHash of that block; null where it is not known any more
  * @property {number} depth blocks that left the chain
  * @property {number} operations ours that were in them
+ * @property {Array<{walletIndex: number, nonce: number, hash: string | null}>} touched the first of these
  * @property {boolean} isComplete whether none of ours in them is forgotten
  *
  * @typedef {object} Reorgs
@@ -16,8 +17,9 @@
  * @property {ReorgEvent[]} events the first of them
  */
 
-/** How many are kept one by one. */
+/** How many are kept one by one, and how many operations of one of them. */
 const KEPT = 100;
+const TOUCHED = 20;
 
 /** @returns {Reorgs} */
 export function noReorgs() {
@@ -60,6 +62,7 @@ function together(a, b) {
     atMs: Math.min(a.atMs, b.atMs),
     depth: Math.max(a.depth, b.depth),
     operations: a.operations + b.operations,
+    touched: [...a.touched, ...b.touched].slice(0, TOUCHED),
     isComplete: a.isComplete && b.isComplete,
   };
 }

@@ -1,5 +1,8 @@
 import { InternalError } from '../errors.js';
 
+/** Operations of a reorg that are named one by one. */
+const NAMED = 20;
+
 /**
  * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
  * it waits for is the course's business; here it is decided what that means for the wallet.
@@ -44,7 +47,7 @@ export class Care {
    * Blocks have left the chain: what was in them has to get into others.
    * @param {number} blockNumber of the first of them
    * @param {string[]} untold hashes of transactions in them that were not told of
-   * @returns {{operations: number, isComplete: boolean}} how many were in them; isComplete: none is forgotten
+   * @returns {Pick<import('../metrics/reorgs.js').ReorgEvent, 'operations' | 'touched' | 'isComplete'>} what was in them
    */
   reorganise(blockNumber, untold = []) {
     const { course, live } = this.#options;
@@ -56,7 +59,11 @@ export class Care {
     for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
     this.#revive(orphans);
     for (const account of new Set(touched.map((operation) => operation.account))) this.#hasten(account);
-    return { operations: touched.length + orphans.length, isComplete };
+    const all = [...orphans.map(({ operation }) => operation), ...touched];
+    const named = all.slice(0, NAMED).map(({ account, nonce, hashes }) => {
+      return { walletIndex: account.wallet.index, nonce, hash: hashes.at(-1) ?? null };
+    });
+    return { operations: all.length, touched: named, isComplete };
   }
 
   /** The chain no longer has what a wallet did from a nonce on. @type {import('./course.js').OnLost} */
