@@ -104,7 +104,7 @@ class ChainReader {
 
   /** @param {number} number */
   #fetch(number) {
-    return fetchBlock(this.#options.rpc, number);
+    return fetchBlock(this.#options.rpc, this.#options.clock, number);
   }
 
   /** @param {any} block the next one */

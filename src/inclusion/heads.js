@@ -7,6 +7,9 @@ import { subscribeToHeads } from './subscription.js';
 /** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
 const SAFETY_POLL_MS = 1000;
 
+/** An answer about the chain that takes longer is asked for on another connection as well. */
+const HEDGE_MS = 1000;
+
 /** The node told of a block, and does not serve it yet. */
 class NotServedYet extends Error {}
 
@@ -47,7 +50,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   async function latest() {
     const pushed = subscription?.newest() ?? head;
     if (pushed > head) return pushed;
-    const polled = toNumber(await rpc.call('eth_blockNumber', [], 'inclusion'));
+    const polled = toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
     if (polled > head) subscription?.polled();
     return polled;
   }
@@ -102,12 +105,35 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
 }
 
 /**
+ * A connection may be dead without a word. What is not answered soon is asked for once more, on another one: every
+ * operation waits for it.
+ * @template T
+ * @param {import('../clock.js').Clock} clock
+ * @param {() => Promise<T>} ask
+ * @returns {Promise<T>} the first answer
+ */
+async function hedged(clock, ask) {
+  const isAnswered = new AbortController();
+  const first = ask().finally(() => isAnswered.abort());
+  first.catch(() => {}); // whoever waits for it hears of it
+  await clock.sleep(HEDGE_MS, isAnswered.signal);
+  if (isAnswered.signal.aborted) return first;
+  try {
+    return await Promise.any([first, ask()]);
+  } catch (error) {
+    throw /** @type {AggregateError} */ (error).errors[0];
+  }
+}
+
+/**
  * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('../clock.js').Clock} clock
  * @param {number} number
  * @returns {Promise<any>} the block with the hashes of its transactions
  */
-export async function fetchBlock(rpc, number) {
-  const block = await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false], 'inclusion');
+export async function fetchBlock(rpc, clock, number) {
+  const params = [`0x${number.toString(16)}`, false];
+  const block = await hedged(clock, () => rpc.call('eth_getBlockByNumber', params, 'inclusion'));
   // A node may announce a head before it serves the block; the caller asks again at its next poll.
   if (block === null) throw new NotServedYet(`block ${number} is announced but not served yet`);
   if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))

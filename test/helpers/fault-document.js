@@ -23,7 +23,7 @@ const HOW_TO_READ = `## How to read the tables
 - **not verified**: operations by why they failed, and those that timed out. None of them is lost: the audit says what became of each.
 - **sent again**: transactions whose bytes were repeated after an answer that did not come, rebroadcast because the node had lost them,
   or replaced by one with a higher fee.
-- **TPS**: verified operations per second. _Before_: the median of the one-second intervals that ended before the fault, without the first.
+- **TPS**: verified operations per second. _Before_: over the one-second intervals that ended before the fault, without the first.
   _During_: all intervals that lie in the fault. _After_: the best three intervals in a row that begin within ${WITHIN_MS / 1000} s after its end.
 - **back after**: from the end of the fault to the first of three intervals in a row that together held ${SHARE * 100} % of _before_; intervals
   are a second long, so it is up to a second too late.

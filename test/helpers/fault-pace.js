@@ -4,7 +4,7 @@
  * @typedef {import('./run-file.js').RunFile} RunFile
  *
  * @typedef {object} Pace
- * @property {number | null} before TPS: the median of the intervals that ended before the fault, the first one left out
+ * @property {number | null} before TPS over the intervals that ended before the fault, the first one left out
  * @property {number | null} during TPS over the intervals that lie in it; null when there is none
  * @property {number | null} after TPS of the best window of three intervals in a row that begins within ten seconds after its end
  * @property {number | null} recoveredS from the end of the fault to the beginning of the first window that held the share
@@ -24,12 +24,8 @@ const WINDOW = 3;
  */
 export function paceOf(run, { beginMs, endMs }) {
   const rows = run.intervals.filter(({ phase }) => phase === 'load');
-  const before = median(
-    rows
-      .filter((row) => row.endMs <= beginMs)
-      .slice(1)
-      .map((row) => tpsOf([row])),
-  );
+  const earlier = rows.filter((row) => row.endMs <= beginMs).slice(1);
+  const before = earlier.length === 0 ? null : tpsOf(earlier);
   const during = rows.filter((row) => row.startMs >= beginMs && row.endMs <= endMs);
   const later = rows.filter((row) => row.startMs >= endMs);
   const windows = later
@@ -48,11 +44,4 @@ export function paceOf(run, { beginMs, endMs }) {
 function tpsOf(rows) {
   const verified = rows.reduce((sum, { counts }) => sum + counts.verified, 0);
   return (verified * 1000) / rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
-}
-
-/** @param {number[]} values @returns {number | null} */
-function median(values) {
-  if (values.length === 0) return null;
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }
