@@ -3,8 +3,8 @@
  *
  *     node scripts/test.js [suite...] [option of node --test...]
  *
- * A suite is a folder of test/. Without one: every suite but those that build a real node first, or need root or another program. The
- * files are listed here, because `node --test` expands no patterns before Node 21.
+ * A suite is a folder of test/. Without one: every suite but those that take long, build a real node first, or need
+ * root or another program. The files are listed here, because `node --test` expands no patterns before Node 21.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DEFAULT_SUITES = ['unit', 'contract', 'fuzz', 'e2e'];
-const OTHER_SUITES = ['faults', 'geth', 'avalanche', 'ports', 'prometheus'];
+const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
+const OTHER_SUITES = ['fuzz', 'faults', 'geth', 'avalanche', 'ports', 'prometheus'];
 /** End-to-end tests start a chain and a load generator each: more at once would measure each other. */
 const CONCURRENCY = 2;
 
