@@ -1,6 +1,6 @@
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError } from '../errors.js';
-import { TransportError } from '../errors.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
 
@@ -9,6 +9,9 @@ const SAFETY_POLL_MS = 1000;
 
 /** An answer about the chain that takes longer is asked for on another connection as well. */
 const HEDGE_MS = 1000;
+
+/** No endpoint keeps us from looking for longer. */
+const LONGEST_REST_MS = 30_000;
 
 /** The node told of a block, and does not serve it yet. */
 class NotServedYet extends Error {}
@@ -70,6 +73,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   async function loop() {
     while (!isStopped) {
       isWoken = false;
+      let restMs = 0;
       try {
         await look();
         pace.succeeded();
@@ -78,11 +82,12 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
         lastError = /** @type {Error} */ (error);
         if (error instanceof NotServedYet) pace.notServed();
         else pace.failed(error instanceof TransportError);
+        restMs = restAfter(error);
       }
       // What was pushed meanwhile is looked at now.
       if (isWoken) continue;
       waiting = new AbortController();
-      await clock.sleep(waitMs(), waiting.signal);
+      await clock.sleep(Math.max(waitMs(), restMs), waiting.signal);
     }
   }
   const done = loop();
@@ -102,6 +107,12 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       await Promise.all([done, subscription?.stop()]);
     },
   };
+}
+
+/** How long an endpoint asks to be left alone (Retry-After). @param {unknown} error */
+function restAfter(error) {
+  const isAsking = error instanceof ProtocolError || error instanceof RpcError;
+  return isAsking ? Math.min(error.retryAfterMs ?? 0, LONGEST_REST_MS) : 0;
 }
 
 /**
