@@ -1,5 +1,4 @@
 import { toNumber } from '../chain/rpc.js';
-import { ProtocolError } from '../errors.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
