@@ -45,10 +45,12 @@ export async function submit(tools, operation, onSent) {
   let isUnsure = operation.hashes.length > 1;
   let lookups = 0;
   let raises = 0;
+  let isRaised = false;
   for (let tries = 0; ; tries += 1) {
     await operation.pause(clock, patience.waitMs(clock.nowUs()));
     if (operation.isCancelled || operation.inclusion !== null) return;
-    if (tries > 0) resubmissions.repeated += 1;
+    if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
+    isRaised = false;
     try {
       const { raw, hash } = operation;
       const answer = await rpc.call('eth_sendRawTransaction', [raw], tries === 0 ? 'submit' : 'resubmit', onSent);
@@ -65,7 +67,7 @@ export async function submit(tools, operation, onSent) {
         if ((lookups += 1) > LOOKUPS) throw error;
       } else if (failure === 'underpriced' && (raises += 1) <= MOST_RAISES) {
         if (!presigner.raise(operation)) throw error;
-        isUnsure = true;
+        isRaised = true;
       } else if (!isRepeatable(error, failure)) throw error;
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       patience.heed(error, clock.nowUs());
