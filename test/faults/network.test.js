@@ -19,13 +19,13 @@ testRows(
       args: [...IMPATIENT, '--rate', '150'],
     },
     {
-      fault: 'half-open connections: 3 % of requests find nobody',
-      ...byProxy({ kind: 'halfOpen', p: 0.03 }, 5),
+      fault: 'half-open connections: 5 % of requests find nobody',
+      ...byProxy({ kind: 'halfOpen', p: 0.05 }, 5),
       args: IMPATIENT,
     },
     {
       fault: 'half-open connections, raw TCP transport',
-      ...byProxy({ kind: 'halfOpen', p: 0.03 }, 5),
+      ...byProxy({ kind: 'halfOpen', p: 0.05 }, 5),
       args: [...IMPATIENT, ...TCP],
     },
     { fault: 'truncated: 20 %', ...byProxy({ kind: 'truncate', p: 0.2 }, 20) },
