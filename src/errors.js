@@ -35,12 +35,16 @@ const LONGEST_LOOK = 4096;
  * no credentials, bounded in length.
  * @param {unknown} text
  * @param {number} [limit] longest result, in characters
+ * @param {readonly string[]} [secrets] that whoever said it knows: hidden wherever they stand
  */
-export function oneLine(text, limit = 300) {
+export function oneLine(text, limit = 300, secrets = []) {
   const look = Math.max(LONGEST_LOOK, 2 * limit);
   const whole = typeof text === 'object' && text !== null ? wordsOf(text) : String(text);
+  const known = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), whole.slice(0, look));
   // A secret that is cut in two would not be recognised.
-  const start = whole.length > look ? `${whole.slice(0, look).replace(/\S{1,200}$/, '')}...` : whole;
+  const longest = Math.max(0, ...secrets.map(({ length }) => length));
+  const isCut = whole.length > look;
+  const start = isCut ? `${known.slice(0, Math.max(0, known.length - longest)).replace(/\S{1,200}$/, '')}...` : known;
   const line = withoutCredentials(start.replace(CONTROL_CHARACTERS, ' ').trim());
   return line.length > limit ? `${line.slice(0, limit)}...` : line;
 }

@@ -36,11 +36,11 @@ function isCrowded(text) {
 /**
  * What the body of an answer says.
  * @param {import('../transport/index.js').Reply} reply
- * @param {string} display
+ * @param {{display: string, secrets: readonly string[]}} endpoint that it is of
  * @returns {any}
  * @throws {ProtocolError}
  */
-export function parseReply({ status, text, retryAfterMs }, display) {
+export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
   try {
     const answer = parseJson(text);
     // Nodes may say a JSON-RPC error with any status; what a gateway says in JSON is no answer of the node.
@@ -54,7 +54,7 @@ export function parseReply({ status, text, retryAfterMs }, display) {
     if (status !== 200) {
       throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
     }
-    const start = oneLine(text, 40);
+    const start = oneLine(text, 40, secrets);
     throw new ProtocolError(
       `${display} does not speak JSON-RPC: it answered ${start === '' ? 'an empty body' : `"${start}"`}`,
       cause,

@@ -4,12 +4,15 @@ import { Batcher } from './batches.js';
 import { parseReply } from './json.js';
 import { subscribe } from './subscription.js';
 
+export { displayUrl } from './endpoint-url.js';
+
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
  * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
  *
  * @typedef {import('../transport/index.js').Reply} Reply
+ * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  *
  * @typedef {object} Request
  * @property {string} method
@@ -17,6 +20,7 @@ import { subscribe } from './subscription.js';
  *
  * @typedef {object} Rpc
  * @property {string} display the endpoint's URL without its secrets
+ * @property {readonly string[]} secrets of the URL, which the endpoint may repeat: for oneLine()
  * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => unknown) => Promise<any>} call
  *   the `result` member. Rejects with RpcError, ProtocolError or TransportError.
  * @property {(method: string, params: unknown[], purpose: Purpose) => Promise<any>} gather like call, but what is
@@ -36,30 +40,23 @@ const READ_TRIES = 3;
 const MOST_BYTES = 1024 * 1024;
 const MOST_BYTES_EACH = 64 * 1024;
 
+/** How much of what an endpoint says is shown, in characters. */
+const MOST_WORDS = 300;
+
 /** How many requests of one list are on their way at once. */
 const GATHERED_AT_ONCE = 800;
 
 /**
- * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
- * @param {URL} url
- */
-export function displayUrl(url) {
-  const path = url.pathname
-    .split('/')
-    .map((part) => (part.length >= 20 ? '***' : part))
-    .join('/');
-  return `${url.protocol}//${url.username || url.password ? '***@' : ''}${url.host}${path === '/' ? '' : path}${url.search ? '?***' : ''}`;
-}
-
-/**
  * @param {Pick<import('../transport/index.js').Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, batches?: {limit: number, largest: number}}} [options] batches: what another Rpc to
- *   the same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}}} [options]
+ *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
+ *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, batches } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches } = {}) {
+  const endpoint = { display, secrets };
   // Not from 1: whoever answers with a constant would be right once.
   let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;
@@ -94,7 +91,7 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
     return transport.post(body, onSent, limit).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-      error.message = `${display}: ${error.message}`;
+      error.message = `${display}: ${oneLine(error.message, MOST_WORDS, secrets)}`;
       throw error;
     });
   }
@@ -105,17 +102,17 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
     // What is the load, and what changes the chain, is asked for once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
     const exchange = { purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
-    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, id, method, display));
+    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, id, method, endpoint));
   }
 
   const batcher = new Batcher(
     {
       post: (texts, purpose, isLarge) => {
         const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-        const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, display), reply });
+        const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
         return post(body, { purpose, calls: texts.length, tries: READ_TRIES, isLarge }, answered);
       },
-      resultOf: (answer, id, method, reply) => resultOf(answer, id, method, reply, display),
+      resultOf: (answer, id, method, reply) => resultOf(answer, id, method, reply, endpoint),
     },
     batches,
   );
@@ -142,13 +139,13 @@ export function createRpc(transport, display, { fixedId = null, batches } = {}) 
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
     const read = (/** @type {string} */ text) =>
-      resultIn({ status: 200, text, retryAfterMs: null }, id, method, display);
+      resultIn({ status: 200, text, retryAfterMs: null }, id, method, endpoint);
     return { body: encode(id, method, params), read };
   };
   const send = fixedId === null ? transport.subscribe : undefined;
 
   return {
-    ...{ display, call, gather, batch },
+    ...{ display, secrets, call, gather, batch },
     subscribe: send === undefined ? null : (...args) => subscribe({ send, ask }, ...args),
     callCounts: () => ({ ...counts }),
     batchFacts: () => batcher.facts(),
@@ -160,9 +157,9 @@ function mayBeLarge(method, purpose) {
   return purpose === 'load' || method.startsWith('eth_getBlock');
 }
 
-/** @param {Reply} reply to a single request @param {number} id @param {string} method @param {string} display */
-function resultIn(reply, id, method, display) {
-  return resultOf(parseReply(reply, display), id, method, reply, display);
+/** @param {Reply} reply to a single request @param {number} id @param {string} method @param {Endpoint} endpoint */
+function resultIn(reply, id, method, endpoint) {
+  return resultOf(parseReply(reply, endpoint), id, method, reply, endpoint);
 }
 
 /**
@@ -170,15 +167,15 @@ function resultIn(reply, id, method, display) {
  * @param {number} id
  * @param {string} method
  * @param {Reply} reply it was in
- * @param {string} display
+ * @param {Endpoint} endpoint
  */
-function resultOf(answer, id, method, reply, display) {
+function resultOf(answer, id, method, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
     const code = Number.isInteger(error.code) ? error.code : 0;
-    throw new RpcError(method, code, oneLine(error.message ?? error), error.data, reply);
+    throw new RpcError(method, code, oneLine(error.message ?? error, MOST_WORDS, secrets), error.data, reply);
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
@@ -212,16 +209,22 @@ export function submitFailure({ rpcMessage }) {
 export function toNumber(quantity) {
   const value = typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? Number(quantity) : NaN;
   if (!Number.isSafeInteger(value))
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${whatItIs(quantity)}`);
   return value;
 }
 
 /** @param {unknown} quantity @returns {bigint} */
 export function toBigInt(quantity) {
   if (typeof quantity !== 'string' || !/^0x[0-9a-f]{0,64}$/i.test(quantity)) {
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${oneLine(quantity, 40)}`);
+    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${whatItIs(quantity)}`);
   }
   return quantity === '0x' ? 0n : BigInt(quantity);
+}
+
+/** Its words may be anything, a secret of the URL that was asked for example. @param {unknown} answer */
+function whatItIs(answer) {
+  if (typeof answer !== 'string') return answer === null || answer === undefined ? 'none' : `a ${typeof answer}`;
+  return /^(0x)?[0-9a-f]{0,3}$/i.test(answer) ? `"${answer}"` : `a text of ${answer.length} characters`;
 }
 
 /** @param {number | bigint} value @returns {string} */

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { checkWritable } from '../files.js';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
@@ -178,7 +179,7 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
-      const rpc = createRpc(transport, displayUrl(url));
+      const rpc = createRpc(transport, displayUrl(url), { secrets: secretsOf(url) });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);
       const wallets = await deriveWallets(source, config, stop.drain, onProgress);

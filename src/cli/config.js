@@ -5,6 +5,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { modeForOthers } from '../files.js';
 import { checkPace, checkTogether } from './checks.js';
 import { splitCommandLine, helpText } from './command-line.js';
+import { pathName } from './file-names.js';
 import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
 
@@ -22,7 +23,7 @@ import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
 /** Where other options come from; no part of Config. @type {import('./options.js').Option} */
 const CONFIG_OPTION = Object.freeze({
   ...{ name: 'config', key: 'config', argument: 'FILE', describe: '', commands: [] },
-  parse: (/** @type {string} */ text) => text,
+  parse: pathName,
 });
 /** Between the values of an option that takes several. */
 const LIST_SEPARATOR = ',';
@@ -44,7 +45,7 @@ export async function readInvocation(argv, env, version) {
   checkNames(parsed, command);
 
   const file = find(CONFIG_OPTION, parsed, env, {});
-  const fromFile = file === null ? {} : readConfigFile(file.text, command);
+  const fromFile = file === null ? {} : readConfigFile(String(parseValue(CONFIG_OPTION, file)), command);
   /** @type {Record<string, unknown>} */
   const config = Object.fromEntries(OPTIONS.map(({ key, isList }) => [key, isList ? [] : null]));
   /** @type {Record<string, unknown>} */
@@ -93,7 +94,7 @@ function exposureOf(file) {
 
 /** A funder's key may be in a file, whose name is no secret. @param {import('./options.js').Option} option @param {string} text */
 function isFile(option, text) {
-  return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text);
+  return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
 }
 
 /** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */

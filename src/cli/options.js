@@ -4,13 +4,13 @@ import { arrivals } from '../pacer/arrivals.js';
 import { parseThreshold } from '../metrics/thresholds.js';
 import { transports } from '../transport/index.js';
 import { workloads } from '../workload/index.js';
+import { fileName, pathName, rowFile } from './file-names.js';
 import {
   address,
   amount,
   anyText,
   duration,
   endpoint,
-  fileName,
   flag,
   hdPath,
   jsonArray,
@@ -19,7 +19,6 @@ import {
   metricNames,
   oneOf,
   rate,
-  rowFile,
   stages,
   pageUrl,
   wholeNumber,
@@ -107,7 +106,7 @@ export const OPTIONS = Object.freeze([
     describe: 'longest wait for what is in flight at the end, and for pending transactions in the audit' },
   { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '60s', commands: REMOTE,
     describe: 'longest wait for one transaction' },
-  { name: 'keys', key: 'keys', argument: 'FILE', parse: anyText, commands: REMOTE,
+  { name: 'keys', key: 'keys', argument: 'FILE', parse: pathName, commands: REMOTE,
     describe: 'private keys: a JSON array of strings or of objects with privateKey, or one key a line' },
   { name: 'mnemonic', key: 'mnemonic', argument: 'WORDS', parse: anyText, isSecret: true, commands: REMOTE,
     defaultText: 'the well-known test mnemonic, on local development chains only',
@@ -135,7 +134,7 @@ export const OPTIONS = Object.freeze([
   { name: 'fixed-id', key: 'fixedId', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: RUN,
     defaultText: 'a new id for each request',
     describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
-  { name: 'contracts', key: 'contracts', argument: 'FILE', parse: anyText, commands: RUN,
+  { name: 'contracts', key: 'contracts', argument: 'FILE', parse: pathName, commands: RUN,
     describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
   { name: 'inclusion', key: 'inclusion', argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: RUN,
     describe: 'how a transaction is found in a block' },
@@ -159,7 +158,7 @@ export const OPTIONS = Object.freeze([
     describe: 'fixed gas price in gwei; implies --legacy' },
   { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
     describe: 'never offer more than this for a gas, in gwei' },
-  { name: 'out', key: 'out', argument: 'FILE', parse: anyText, commands: RUN,
+  { name: 'out', key: 'out', argument: 'FILE', parse: pathName, commands: RUN,
     describe: "write the run file (JSON) there; '-' for standard output" },
   { name: 'prometheus', key: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
     describe: 'serve the figures to Prometheus there, at /metrics; on 127.0.0.1 unless a host is given' },
@@ -167,7 +166,7 @@ export const OPTIONS = Object.freeze([
     describe: 'a row for each operation: FILE.csv or FILE.ndjson, compressed with .gz behind it' },
   { name: 'blocks', key: 'blocks', argument: 'FILE', parse: rowFile, commands: RUN,
     describe: 'a row for each block, in the same formats' },
-  { name: 'hlog', key: 'hlog', argument: 'FILE', parse: anyText, commands: RUN,
+  { name: 'hlog', key: 'hlog', argument: 'FILE', parse: pathName, commands: RUN,
     describe: "the latencies of each interval in HdrHistogram's log format" },
   { name: 'threshold', key: 'thresholds', isList: true, argument: 'EXPR', parse: parseThreshold, commands: RUN,
     describe: "a figure of the summary and its limit, such as 'p99<2s'; exit code 99 if it does not hold; may be repeated" },
@@ -191,7 +190,7 @@ export const OPTIONS = Object.freeze([
     describe: 'print nothing but errors' },
   { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', commands: ANY,
     describe: 'what is logged on standard error' },
-  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: anyText, commands: ANY,
+  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: pathName, commands: ANY,
     describe: 'log there as well, as JSON' },
 ]);
 

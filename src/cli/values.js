@@ -1,6 +1,5 @@
 import { isAddress, parseUnits } from 'ethers';
 import { oneLine, withoutKeys } from '../errors.js';
-import { ROW_EXTENSIONS } from '../output/rows.js';
 import { operationsOf } from '../pacer/open.js';
 
 /**
@@ -212,19 +211,6 @@ export function listenAddress(text) {
   if (match === null || !(port >= 1 && port <= 65_535))
     throw new Error(`must be a port, or a host and a port such as 0.0.0.0:9464, not ${quote(text)}`);
   return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port };
-}
-
-/** @param {string} text */
-export function rowFile(text) {
-  if (!ROW_EXTENSIONS.some((extension) => text.endsWith(extension)))
-    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, which says the format, not ${quote(text)}`);
-  return text;
-}
-
-/** @param {string} text */
-export function fileName(text) {
-  if (text === '-') throw new Error('must be a file: standard output is for --out');
-  return anyText(text);
 }
 
 /** @param {string} text */

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { displayUrl } from '../chain/rpc.js';
+import { displayUrl, secretsOf } from '../chain/endpoint-url.js';
 import { oneLine } from '../errors.js';
 import { parsePrometheus } from './prometheus-text.js';
 
@@ -81,7 +81,7 @@ export function createMetricsProbe({ url, series, insecure = false }) {
         const samples = parsePrometheus(await fetchPage(url, agent));
         return { series: chosen(samples, series) };
       } catch (error) {
-        throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error))}`, { cause: error });
+        throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error), url)}`, { cause: error });
       }
     },
     close: () => void agent.destroy().catch(() => {}),
@@ -139,9 +139,9 @@ function chosen(samples, series) {
   );
 }
 
-/** @param {Error & {code?: string}} error */
-function reasonOf(error) {
+/** @param {Error & {code?: string}} error @param {URL} url whose secrets the page may repeat */
+function reasonOf(error, url) {
   if (error.name === 'TimeoutError') return `no page within ${TIMEOUT_MS} ms`;
   if (error.code === 'ECONNREFUSED') return 'connection refused';
-  return oneLine(error.message || error.code || error.name, 150);
+  return oneLine(error.message || error.code || error.name, 150, secretsOf(url));
 }

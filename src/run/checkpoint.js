@@ -12,6 +12,12 @@ import { EXIT, StressError } from '../errors.js';
  * @property {(words: string) => void} warn called once, whatever goes wrong how often
  */
 
+/**
+ * How a run file is made: asking takes a while where others know, and no time of this thread.
+ * @template T
+ * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} Making
+ */
+
 /** From the beginning of the load to the first one in it: between two reports of the usual interval, not with one. */
 const FIRST_MS = 1000;
 const PERIOD_MS = 5000;
@@ -23,6 +29,7 @@ export class Checkpoints {
   #options;
   #keepers;
   #hasWarned = false;
+  #isOver = false;
   #cancel = () => {};
 
   /** @param {CheckpointOptions} options */
@@ -31,37 +38,51 @@ export class Checkpoints {
     this.#keepers = options.outputs.flatMap((output) => output.checkpoint?.bind(output) ?? []);
   }
 
-  /** @param {() => RunFile} make @returns {number} what it took, in milliseconds */
-  keep(make) {
+  /**
+   * @template T
+   * @param {Making<T>} making
+   * @returns {Promise<number>} what it took of this thread's time, in milliseconds
+   */
+  async keep({ ask, describe }) {
     const { clock, stop } = this.#options;
-    const startUs = clock.nowUs();
+    if (this.#keepers.length === 0) return 0;
+    let busyUs = 0;
+    let startUs = clock.nowUs();
     try {
-      if (this.#keepers.length > 0) {
-        const runFile = make();
-        for (const keeper of this.#keepers) keeper(runFile);
-      }
+      const asked = ask();
+      busyUs += clock.nowUs() - startUs;
+      const known = await asked;
+      startUs = clock.nowUs();
+      // The whole run file may be there by now.
+      if (this.#isOver) return 0;
+      const runFile = describe(known);
+      for (const keeper of this.#keepers) keeper(runFile);
     } catch (error) {
       // Whether the run file can be written is decided by the end: a disk may have room again by then.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);
       else stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
     }
-    return (clock.nowUs() - startUs) / 1000;
+    return (busyUs + clock.nowUs() - startUs) / 1000;
   }
 
-  /** Now and then until stop(). @param {() => RunFile} make */
-  begin(make) {
-    if (this.#keepers.length > 0) this.#keepAfter(FIRST_MS, make);
+  /** Now and then until stop(). @template T @param {Making<T>} making */
+  begin(making) {
+    if (this.#keepers.length > 0) this.#keepAfter(FIRST_MS, making);
   }
 
-  /** @param {number} ms @param {() => RunFile} make */
-  #keepAfter(ms, make) {
-    this.#cancel = this.#options.clock.after(() => {
-      const tookMs = this.keep(make);
-      this.#keepAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), make);
-    }, ms);
+  /** @template T @param {number} ms @param {Making<T>} making */
+  #keepAfter(ms, making) {
+    this.#cancel = this.#options.clock.after(() => void this.#keepOn(making), ms);
+  }
+
+  /** @template T @param {Making<T>} making */
+  async #keepOn(making) {
+    const tookMs = await this.keep(making);
+    if (!this.#isOver) this.#keepAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), making);
   }
 
   stop() {
+    this.#isOver = true;
     this.#cancel();
   }
 

@@ -104,7 +104,7 @@ export async function identify(rpc, url, config) {
 /** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} */
 async function clientVersionOf(rpc) {
   const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
-  return version === null ? null : oneLine(version, 100);
+  return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
 /**

@@ -12,7 +12,7 @@ import { Engine } from './engine.js';
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
  * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
- * @property {(nowUs: number) => SoFar} soFar while it goes on
+ * @property {(nowUs: number) => Promise<SoFar>} soFar while it goes on
  * @property {() => Promise<Result>} result once it is drained
  * @property {() => Promise<void>} close
  *
@@ -80,7 +80,7 @@ export function soloCrew(options, transport) {
     check: () => engine.check(),
     stop: (nowUs) => engine.stop(nowUs),
     drain: (timeoutMs, signal) => engine.drain(timeoutMs, signal),
-    soFar: (nowUs) => {
+    soFar: async (nowUs) => {
       engine.check();
       return { recorder: engine.recorder, stats: engine.stats(), threads: [], untilUs: nowUs };
     },

@@ -10,7 +10,7 @@ import { sliceIndexes, splitSlice } from './slice.js';
 
 /**
  * Worker threads that share the slice, as instances with disjoint offsets would. Each reports all it knows at every
- * interval, so that what is known of one that dies is as old as its last report.
+ * interval and at every checkpoint, so that what is known of one that dies is as old as the last of these.
  *
  * @typedef {import('./worker.js').Task} Task
  *
@@ -48,23 +48,22 @@ export async function startFleet(options) {
 
   let startUs = 0;
   let endUs = Infinity;
-  /** Of the last report; before it there is nothing to know. */
-  let heardUs = Infinity;
+  let loadStartUs = Infinity;
   let isDrained = false;
 
-  const recorded = () => mergeStates(heard(parts), new Recorder(sliceIndexes(config), startUs), endUs);
+  /** @param {'state' | 'latest'} which */
+  const recorded = (which) => mergeStates(heard(parts, which), new Recorder(sliceIndexes(config), startUs), endUs);
   return {
     prepare: async () => {
       await Promise.all(parts.map((part) => part.prepare()));
     },
     start: (plan) => {
       startUs = plan.startUs;
-      heardUs = plan.loadStartUs;
+      loadStartUs = plan.loadStartUs;
       for (const part of parts) part.order({ type: 'start', plan });
     },
     report: async (nowUs) => {
       await Promise.all(parts.map((part) => part.askForReport(nowUs)));
-      heardUs = nowUs;
       return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
     },
     check: () => {}, // each worker checks itself, at the instant of its report
@@ -80,11 +79,14 @@ export async function startFleet(options) {
       signal.removeEventListener('abort', hurry);
       isDrained = true;
     },
-    soFar: (nowUs) => ({ ...recorded(), untilUs: Math.min(nowUs, heardUs) }),
+    soFar: async (nowUs) => {
+      await Promise.all(parts.map((part) => part.askForState()));
+      return { ...recorded('latest'), untilUs: knownUntilUs(parts, nowUs, loadStartUs) };
+    },
     result: async () => {
       const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
-      for (const { state, first } of heard(parts)) ledger.adopt(state.ledger, first);
-      const all = recorded();
+      for (const { state, first } of heard(parts, 'state')) ledger.adopt(state.ledger, first);
+      const all = recorded('state');
       all.recorder.abandonOpen();
       all.recorder.assertConservation(new Map());
       return { ...all, ledger };
@@ -95,9 +97,21 @@ export async function startFleet(options) {
   };
 }
 
-/** Those that have reported. @param {Part[]} parts */
-function heard(parts) {
-  return parts.flatMap(({ state, first }) => (state === null ? [] : { state, first }));
+/**
+ * The instant up to which all is known: a little later in some parts than in others. A dead one does nothing any more.
+ * @param {Part[]} parts
+ * @param {number} nowUs if there is no other
+ * @param {number} loadStartUs before which there is nothing to know
+ */
+function knownUntilUs(parts, nowUs, loadStartUs) {
+  const living = parts.filter(({ isDead }) => !isDead);
+  const instants = living.map(({ latest }) => latest?.atUs ?? loadStartUs).filter(Number.isFinite);
+  return instants.length === 0 ? nowUs : Math.min(...instants);
+}
+
+/** Those that have said something. @param {Part[]} parts @param {'state' | 'latest'} which */
+function heard(parts, which) {
+  return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
 }
 
 /**

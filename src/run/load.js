@@ -36,7 +36,7 @@ export async function load(options) {
   await watch.prepare();
   await crew.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
-  checkpoints.keep(() => describeNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
+  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
   const plan = planFrom(clock.nowUs(), config);
   const reporter = new Reporter(plan, outputs, watch);
   const parts = { config, clock, stop, crew, watch, reporter };
@@ -45,7 +45,7 @@ export async function load(options) {
     output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs) });
   watch.begin();
   crew.start(plan);
-  checkpoints.begin(() => describeNow(options, reporter, plan.startUs));
+  checkpoints.begin(knownNow(options, reporter, plan.startUs));
   if (config.warmupMs > 0) {
     await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
     if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
@@ -72,18 +72,22 @@ function reported({ rows, cpuUs }) {
 }
 
 /**
- * The run file of now.
+ * The run file of now, whenever that is.
  * @param {LoadOptions} options
  * @param {Reported} reporter
  * @param {number} startUs of the window
+ * @returns {import('./checkpoint.js').Making<import('./crew.js').SoFar>}
  */
-function describeNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, startUs) {
-  const known = crew.soFar(clock.nowUs());
-  return describeSoFar({
-    ...{ ...reported(reporter), ...known },
-    windowStartedAtMs: timeOfDayMs(Math.min(startUs, known.untilUs)),
-    durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - startUs),
-  });
+function knownNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, startUs) {
+  return {
+    ask: () => crew.soFar(clock.nowUs()),
+    describe: (known) =>
+      describeSoFar({
+        ...{ ...reported(reporter), ...known },
+        windowStartedAtMs: timeOfDayMs(Math.min(startUs, known.untilUs)),
+        durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - startUs),
+      }),
+  };
 }
 
 /**
@@ -143,7 +147,7 @@ async function report(phase, { stop, reporter, crew, watch }, nowUs) {
   try {
     const made = await crew.report(nowUs);
     reporter.add(phase, made);
-    for (const event of made.reorgs) watch.warnOnce(`reorg at ${event.atMs}`, reorgInWords(event));
+    for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
     const stillMs = made.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `the chain has made no block for ${Math.round(stillMs / 1000)} s`);
     crew.check();

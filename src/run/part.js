@@ -6,6 +6,8 @@ import { requestStop } from './crew.js';
 const ANSWER_MS = 30_000;
 /** The same when the user is in a hurry. */
 const HURRIED_MS = 2000;
+/** How long a checkpoint waits for a worker: then it is content with what the worker has said before. */
+const STATE_MS = 1000;
 
 /**
  * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('./engine.js').SeenBlock) => void}} PartOptions
@@ -16,8 +18,10 @@ const HURRIED_MS = 2000;
  * bounded; one that does not answer is ended, and has died.
  */
 export class Part {
-  /** @type {import('./worker.js').State | null} */
+  /** As of its last report: what the intervals add up to. @type {import('./worker.js').State | null} */
   state = null;
+  /** What it said last, in a report or between two. @type {import('./worker.js').State | null} */
+  latest = null;
   /** Of the interval that was asked for last. @type {import('./engine.js').EngineReport | null} */
   report = null;
   /** What it has done so far, as it said last. @type {import('../metrics/interval.js').Counts | null} */
@@ -65,6 +69,12 @@ export class Part {
     await this.#waitFor('report', ANSWER_MS);
   }
 
+  /** Has it say what it knows, for which the interval goes on. One that takes too long lives on. */
+  async askForState() {
+    this.order({ type: 'state' });
+    await this.#waitFor('state', STATE_MS, () => this.#wake('state'));
+  }
+
   /** @param {number} timeoutMs */
   async drain(timeoutMs) {
     this.order({ type: 'drain', timeoutMs });
@@ -79,25 +89,28 @@ export class Part {
 
   /**
    * @param {string} type
-   * @param {number} mostMs after which the worker is ended
+   * @param {number} mostMs
+   * @param {() => void} [giveUp] what happens then: the worker is ended
    * @returns {Promise<void>} ends also when the worker does
    */
-  async #waitFor(type, mostMs) {
+  async #waitFor(type, mostMs, giveUp = () => this.#end()) {
     if (this.isDead) return;
     const { now } = this.#options.stop;
-    const giveUp = () => {
-      this.#died('it did not answer');
-      this.#worker.terminate().catch(() => {});
-    };
-    let timer = setTimeout(giveUp, now.aborted ? HURRIED_MS : mostMs);
+    const hurriedMs = Math.min(mostMs, HURRIED_MS);
+    let timer = setTimeout(giveUp, now.aborted ? hurriedMs : mostMs);
     const hurry = () => {
       clearTimeout(timer);
-      timer = setTimeout(giveUp, HURRIED_MS);
+      timer = setTimeout(giveUp, hurriedMs);
     };
     now.addEventListener('abort', hurry);
     await new Promise((resolve) => this.#waiting.set(type, () => resolve(undefined)));
     now.removeEventListener('abort', hurry);
     clearTimeout(timer);
+  }
+
+  #end() {
+    this.#died('it did not answer');
+    this.#worker.terminate().catch(() => {});
   }
 
   /** @param {import('./worker.js').Message} message */
@@ -109,8 +122,12 @@ export class Part {
       this.#options.onBlock(message.block);
     } else if (message.type === 'stop') {
       requestStop(stop, message.reason, errorOf(message));
+    } else if (message.type === 'state') {
+      this.latest = message.state;
+      this.#wake('state');
     } else if (message.type === 'report') {
       this.state = message.made?.state ?? this.state;
+      this.latest = message.made?.state ?? this.latest;
       this.totals = message.made?.report.totals ?? this.totals;
       if (message.number !== this.#reports) return; // that one is not waited for any more
       this.report = message.made?.report ?? null;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
+import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { workloads } from '../workload/index.js';
@@ -140,7 +141,7 @@ function startOf(clock) {
 /** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, log } = context;
-  const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId });
+  const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId, secrets: secretsOf(url) });
   const carriedOut = await carryOut(context, rpc);
   const { samplesDropped, errors } = await settleAll(outputs);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);

@@ -12,7 +12,7 @@ import { socketWarnings } from '../probe/sockets.js';
  * @property {URL[]} urls of the endpoints
  * @property {import('../chain/rpc.js').Rpc | null} rpc null where nothing is sent that could be in a pool
  * @property {import('../clock.js').Clock} clock
- * @property {(words: string) => void} warn called once for each thing that is worth it
+ * @property {(words: string) => void} warn called for each thing that is worth it, a few times for one kind
  */
 
 /** How long a probe may take, in milliseconds: the report of the interval waits for it. */
@@ -31,10 +31,12 @@ export class Watch {
   #missing = {};
   #clock;
   #warn;
-  /** What was warned about, once each. @type {string[]} */
+  /** What was warned about. @type {string[]} */
   warnings = [];
-  /** @type {Set<string>} */
-  #said = new Set();
+  /** How many there were of each kind. @type {Map<string, number>} */
+  #said = new Map();
+  /** Where in the warnings it stands how many more there were of a kind. @type {Map<string, number>} */
+  #rest = new Map();
 
   /** @param {WatchOptions} options */
   constructor({ config, urls, rpc, clock, warn }) {
@@ -108,12 +110,28 @@ export class Watch {
     }
   }
 
-  /** @param {string} key what it is about @param {string} words */
-  warnOnce(key, words) {
-    if (this.#said.has(key) || this.#said.size >= MOST_WARNINGS) return;
-    this.#said.add(key);
-    this.warnings.push(words);
-    this.#warn(words);
+  /** What goes on for a while is one thing. @param {string} kind @param {string} words */
+  warnOnce(kind, words) {
+    if (!this.#said.has(kind)) this.warnOf(kind, words);
+  }
+
+  /**
+   * What happens again is another one: the first few of a kind are said, the rest are counted.
+   * @param {string} kind
+   * @param {string} words
+   */
+  warnOf(kind, words) {
+    const count = (this.#said.get(kind) ?? 0) + 1;
+    this.#said.set(kind, count);
+    if (count <= MOST_OF_A_KIND) {
+      this.warnings.push(words);
+      this.#warn(words);
+      return;
+    }
+    const at = this.#rest.get(kind) ?? this.warnings.length;
+    this.#rest.set(kind, at);
+    this.warnings[at] = `and ${count - MOST_OF_A_KIND} more of this kind, the last of them: ${words}`;
+    if (count === MOST_OF_A_KIND + 1) this.#warn(`${words}; more of this kind are counted and not said`);
   }
 
   close() {
@@ -121,5 +139,5 @@ export class Watch {
   }
 }
 
-/** A run that goes on for days must not fill its log with them. */
-const MOST_WARNINGS = 20;
+/** A run that goes on for days must not fill its log with them, and none may drown those of another kind. */
+const MOST_OF_A_KIND = 5;

@@ -14,18 +14,20 @@
  *
  * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight'>} WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'report', nowUs: number, number: number} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
  * @typedef {object} State everything a worker knows
+ * @property {number} atUs when it was so
  * @property {import('../metrics/recorder.js').RecorderState} recorder
  * @property {import('./ledger.js').LedgerState} ledger
  * @property {import('./engine.js').EngineStats} stats
  * @property {import('./crew.js').ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
+import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
@@ -52,7 +54,8 @@ async function work(task, port) {
 
   const clock = createClock();
   const transport = openTransport(config, new URL(url));
-  const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId, batches });
+  const secrets = secretsOf(new URL(url));
+  const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId, secrets, batches });
   /** @param {import('./engine.js').SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
   const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
@@ -66,13 +69,14 @@ async function work(task, port) {
   const hurry = new AbortController();
   const engine = new Engine(options);
   let stoppedAtUs = 0;
+  const state = () => stateOf(engine, rpc, transport, clock.nowUs());
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
     bundle.flush();
     let made = null;
     try {
-      made = { report: engine.report(nowUs), state: stateOf(engine, rpc, transport) };
+      made = { report: engine.report(nowUs), state: state() };
     } finally {
       tell({ type: 'report', number, made });
     }
@@ -98,6 +102,9 @@ async function work(task, port) {
       port.close();
     } else if (order.type === 'report') {
       report(Math.max(order.nowUs, stoppedAtUs), order.number);
+    } else if (order.type === 'state') {
+      tell({ type: 'state', state: state() });
+      engine.check();
     } else if (order.type === 'stop') {
       // What was counted since then was counted inside: the window lasts until here.
       engine.stop(Math.max(order.nowUs, clock.nowUs()));
@@ -142,12 +149,13 @@ function createBundle(clock, onFull) {
  * @param {Engine} engine
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {import('../transport/index.js').Transport} transport
+ * @param {number} atUs
  * @returns {State}
  */
-function stateOf(engine, rpc, transport) {
+function stateOf(engine, rpc, transport, atUs) {
   const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
   const { recorder, ledger } = engine;
-  return { recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
+  return { atUs, recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
 }
 
 await work(workerData, /** @type {import('node:worker_threads').MessagePort} */ (parentPort));

@@ -41,9 +41,8 @@ export async function readRunFiles(files) {
 function parse(file) {
   let text;
   try {
-    const kind = statSync(file);
-    // A device may have no end.
-    if (!kind.isFile() && !kind.isFIFO()) throw new InputError(`${displayName(file)} is not a file`);
+    // A device may have no end, and a pipe no beginning, for which nobody could interrupt the wait.
+    if (!statSync(file).isFile()) throw new InputError(`${displayName(file)} is not a file`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof InputError) throw error;

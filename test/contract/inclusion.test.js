@@ -20,8 +20,13 @@ const SHORTEST_POLL_MS = 4;
 /** Long enough for a detector that has not seen a block for a while to notice one. */
 const NOTICED_MS = 300;
 
-/** @param {string} name @param {{latencyMs?: number, subscribe?: import('../../src/chain/rpc.js').Rpc['subscribe']}} [options] */
-function setUp(name, { latencyMs = 0, subscribe = null } = {}) {
+/**
+ * @typedef {import('../../src/inclusion/index.js').InclusionOptions} Options
+ *
+ * @param {string} name
+ * @param {{latencyMs?: number, subscribe?: import('../../src/chain/rpc.js').Rpc['subscribe']} & Pick<Options, 'headHash' | 'genesisHash' | 'confirmations'>} [options]
+ */
+function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
   const clock = createFakeClock();
   const chain = createFakeChain({ clock, head: HEAD, latencyMs });
   chain.rpc.subscribe = subscribe;
@@ -29,7 +34,16 @@ function setUp(name, { latencyMs = 0, subscribe = null } = {}) {
   const blocks = [];
   /** Each inclusion that was reported. @type {Array<[string, import('../../src/inclusion/index.js').Inclusion]>} */
   const found = [];
-  const detector = detectors[name]({ rpc: chain.rpc, clock, head: HEAD, onBlock: (block) => blocks.push(block) });
+  /** Each reorg that was reported, with how many blocks had been read. @type {Array<import('../../src/inclusion/index.js').Reorg & {read: number}>} */
+  const reorgs = [];
+  /** @type {string[]} */
+  const replaced = [];
+  const detector = detectors[name]({
+    ...{ rpc: chain.rpc, clock, head: HEAD, ...options },
+    onBlock: (block) => blocks.push(block),
+    onReorg: (reorg) => reorgs.push({ ...reorg, read: blocks.length }),
+    onReplaced: (words) => replaced.push(words),
+  });
   const watch = (/** @type {string} */ hash) => detector.watch(hash, (inclusion) => found.push([hash, inclusion]));
   /** Watched, then sent, as an operation does it. @param {string} hash */
   const send = (hash) => {
@@ -38,7 +52,7 @@ function setUp(name, { latencyMs = 0, subscribe = null } = {}) {
   };
   const numbers = () => blocks.map(({ number }) => number);
   const polls = () => chain.rpc.count('eth_blockNumber');
-  return { clock, chain, blocks, found, detector, watch, send, numbers, polls };
+  return { clock, chain, blocks, found, reorgs, replaced, detector, watch, send, numbers, polls };
 }
 
 /** @param {number} from @param {number} to */
@@ -504,6 +518,432 @@ for (const name of Object.keys(detectors)) {
   });
 }
 
+/** The hashes that lead from the head, which was there before, to another chain. */
+const KNOWN_START = Object.freeze({ headHash: blockHash(HEAD), genesisHash: blockHash(0) });
+
+for (const name of Object.keys(detectors)) {
+  /** @param {Parameters<typeof setUp>[1]} [options] */
+  const knowing = (options) => setUp(name, { ...KNOWN_START, ...options });
+  /** @param {ReturnType<typeof setUp>} setting */
+  const told = ({ found }) => found.map(([hash, { hash: block }]) => [hash, block]);
+
+  describe(`inclusion detector ${name}: blocks that leave the chain`, () => {
+    it('a block replaced by one of the same number is noticed by the parent of the next, before that is read', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, blocks, send, replaced } = setting;
+      send('0xa');
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(1, [[]]);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(reorgs, [], 'nothing tells of it yet');
+      chain.mine(['0xa']);
+      await clock.advance(NOTICED_MS);
+      const number = HEAD + 1;
+      assert.deepEqual(reorgs, [{ number, hash: blockHash(number), depth: 1, untold: [], read: 1 }]);
+      assert.deepEqual(
+        blocks.map(({ hash }) => hash),
+        [blockHash(number), blockHash(number, 1), blockHash(number + 1, 1)],
+      );
+      assert.deepEqual(told(setting), [['0xa', blockHash(number)]], 'whoever was told is not told unasked');
+      assert.deepEqual(replaced, []);
+      await stop(setting);
+      assert.equal(reorgs.length, 1);
+    });
+
+    it('the first block that is read may already be of another chain than the start', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, replaced } = setting;
+      chain.reorg(1, [[], []]);
+      await clock.advance(NOTICED_MS);
+      assert.equal(reorgs.length, 0);
+      assert.match(replaced[0], /no longer has block 100, at which the load began/);
+      await stop(setting);
+    });
+
+    it('a deeper one: from the first block that left it on, and all that replace them are read', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, blocks } = setting;
+      for (let i = 0; i < 5; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(3, [[], [], [], []]);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(reorgs, [{ number: HEAD + 3, hash: blockHash(HEAD + 3), depth: 3, untold: [], read: 5 }]);
+      assert.deepEqual(
+        blocks.slice(5).map(({ hash }) => hash),
+        range(HEAD + 3, HEAD + 6).map((number) => blockHash(number, 1)),
+      );
+      await stop(setting);
+    });
+
+    it('one after the other', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, numbers } = setting;
+      for (let i = 0; i < 5; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(1, [[], []]);
+      await clock.advance(NOTICED_MS);
+      chain.reorg(3, [[], [], [], []]);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        reorgs.map(({ number, hash, depth }) => [number, hash, depth]),
+        [
+          [HEAD + 5, blockHash(HEAD + 5), 1],
+          [HEAD + 4, blockHash(HEAD + 4), 3],
+        ],
+      );
+      assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 5), HEAD + 5, HEAD + 6, ...range(HEAD + 4, HEAD + 7)]);
+      await stop(setting);
+    });
+
+    it('one deeper than what is remembered is seen, as deep as that goes', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, replaced, blocks } = setting;
+      for (let i = 0; i < 300; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.equal(blocks.length, 300);
+      chain.reorg(
+        290,
+        Array.from({ length: 291 }, () => []),
+      );
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        reorgs.map(({ number, depth }) => [number, depth]),
+        [[HEAD + 45, 256]],
+      );
+      assert.deepEqual(replaced, []);
+      assert.equal(blocks.at(-1)?.hash, blockHash(HEAD + 301, 1));
+      await stop(setting);
+    });
+
+    it('one that is watched for again is told of again, in the block that has it now', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, send, watch } = setting;
+      send('0xa');
+      chain.mine();
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(2, [[], ['0xa']]);
+      watch('0xa');
+      await clock.advance(NOTICED_MS);
+      assert.equal(reorgs.length, 0);
+      chain.mine();
+      await clock.advance(2 * NOTICED_MS);
+      assert.equal(reorgs.length, 1);
+      assert.deepEqual(told(setting), [
+        ['0xa', blockHash(HEAD + 1)],
+        ['0xa', blockHash(HEAD + 2, 1)],
+      ]);
+      await stop(setting);
+    });
+
+    it('an endpoint that fails while it is looked where the chains part: it is looked again', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, numbers } = setting;
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(2, [[], [], []]);
+      let left = 3;
+      chain.fail((method) => {
+        if (method === 'eth_getBlockByNumber' && (left -= 1) >= 0) throw new TransportError('lost', 'reset');
+      });
+      await clock.advance(5000);
+      assert.deepEqual(
+        reorgs.map(({ number, depth }) => [number, depth]),
+        [[HEAD + 2, 2]],
+      );
+      assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 3), ...range(HEAD + 2, HEAD + 4)]);
+      await stop(setting);
+    });
+
+    it('a node that states no parents is followed all the same', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, numbers } = setting;
+      for (let i = 0; i < 3; i += 1) {
+        chain.mine([], { parentHash: undefined });
+        await clock.advance(NOTICED_MS);
+      }
+      assert.deepEqual([numbers(), reorgs], [range(HEAD + 1, HEAD + 3), []]);
+      await stop(setting);
+    });
+  });
+
+  describe(`inclusion detector ${name}: a head that goes back`, () => {
+    it('for less than five seconds, again and again: a node that lags, no reorg', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, numbers } = setting;
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      const { call } = chain.rpc;
+      for (let i = 0; i < 3; i += 1) {
+        chain.rpc.call = async (method, ...rest) =>
+          method === 'eth_blockNumber' ? toHex(HEAD + 1) : call(method, ...rest);
+        await clock.advance(4500);
+        chain.rpc.call = call;
+        await clock.advance(500);
+      }
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual([reorgs, numbers()], [[], range(HEAD + 1, HEAD + 4)]);
+      await stop(setting);
+    });
+
+    it('for longer: the blocks are gone, and those that come are read', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, numbers } = setting;
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(2, []);
+      await clock.advance(4500);
+      assert.deepEqual(reorgs, []);
+      await clock.advance(1000);
+      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, untold: [], read: 3 }]);
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 3), HEAD + 2]);
+      await clock.advance(20_000);
+      assert.equal(reorgs.length, 1);
+      await stop(setting);
+    });
+
+    it('and the block there is another one: at once', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs } = setting;
+      for (let i = 0; i < 4; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(3, [[]]);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        reorgs.map(({ number, depth }) => [number, depth]),
+        [[HEAD + 2, 3]],
+      );
+      await stop(setting);
+    });
+  });
+
+  describe(`inclusion detector ${name}: another chain`, () => {
+    for (const [grown, head] of Object.entries({ 'is shorter': 5, 'has as many blocks and more': HEAD + 9 })) {
+      it(`started anew, it ${grown}: its genesis block tells`, async () => {
+        const setting = knowing();
+        const { clock, chain, reorgs, replaced, numbers } = setting;
+        for (let i = 0; i < 3; i += 1) chain.mine();
+        await clock.advance(NOTICED_MS);
+        assert.deepEqual(replaced, []);
+        chain.restart(head);
+        await clock.advance(2 * NOTICED_MS);
+        assert.match(replaced[0], /^http:\/\/fake serves another chain now/);
+        assert.deepEqual([reorgs, numbers()], [[], range(HEAD + 1, HEAD + 3)], 'its blocks are none of ours');
+        await stop(setting);
+      });
+    }
+
+    it('the block at which the load began was replaced', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs, replaced } = setting;
+      for (let i = 0; i < 2; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.put(HEAD - 1, []);
+      chain.reorg(3, [[], [], [], []]);
+      await clock.advance(NOTICED_MS);
+      assert.match(replaced[0], /no longer has block 100, at which the load began/);
+      assert.deepEqual(reorgs, []);
+      await stop(setting);
+    });
+
+    it('rolled back to before that block, for more than five seconds', async () => {
+      const setting = knowing();
+      const { clock, chain, replaced } = setting;
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(3, []);
+      await clock.advance(4500);
+      assert.deepEqual(replaced, []);
+      await clock.advance(1000);
+      assert.match(replaced[0], /no longer has block 100/);
+      await stop(setting);
+    });
+  });
+
+  describe(`inclusion detector ${name}: stop()`, () => {
+    it('looks once more, and notices that the last block was replaced', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs } = setting;
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(2, [[], []]);
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(reorgs, []);
+      await stop(setting);
+      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, untold: [], read: 3 }]);
+      await stop(setting);
+      assert.equal(reorgs.length, 1);
+    });
+
+    it('an endpoint that is gone is none of its business', async () => {
+      const setting = knowing();
+      const { clock, chain, reorgs } = setting;
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(1, [[]]);
+      chain.fail(() => {
+        throw new TransportError('connection refused', 'refused');
+      });
+      await stop(setting);
+      assert.deepEqual(reorgs, []);
+    });
+  });
+
+  describe(`inclusion detector ${name}: confirmations`, () => {
+    for (const confirmations of [0, 2]) {
+      it(`${confirmations}: told of when so many blocks are on top, and not before`, async () => {
+        const setting = knowing({ confirmations });
+        const { clock, chain, found, detector, send, blocks } = setting;
+        send('0xa');
+        for (let onTop = 0; onTop < 4; onTop += 1) {
+          assert.deepEqual(
+            [found.length, detector.hasPassed(HEAD + 1)],
+            onTop > confirmations ? [1, true] : [0, false],
+          );
+          chain.mine();
+          await clock.advance(NOTICED_MS);
+        }
+        const [[hash, inclusion]] = found;
+        const { seenAtUs } = blocks[confirmations];
+        assert.deepEqual([hash, inclusion], ['0xa', { number: HEAD + 1, hash: blockHash(HEAD + 1), seenAtUs }]);
+        assert.deepEqual([detector.hasPassed(HEAD + 4 - confirmations), found.length], [true, 1]);
+        assert.equal(detector.hasPassed(HEAD + 5 - confirmations), false);
+        assert.equal(blocks[0].ours, 1, 'it is ours the moment that it is seen');
+        await stop(setting);
+      });
+    }
+
+    it('a block that leaves the chain before takes what was in it along: it is watched for again', async () => {
+      const setting = knowing({ confirmations: 2 });
+      const { clock, chain, found, reorgs, send } = setting;
+      send('0xa');
+      chain.mine(['0xforeign']);
+      send('0xb');
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      chain.reorg(1, [[], ['0xb'], []]);
+      await clock.advance(2 * NOTICED_MS);
+      assert.deepEqual(
+        reorgs.map(({ number, untold }) => [number, untold]),
+        [[HEAD + 2, ['0xb']]],
+      );
+      assert.deepEqual(told(setting), [['0xa', blockHash(HEAD + 1)]], 'what was before it stays');
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(told(setting).slice(1), [['0xb', blockHash(HEAD + 3, 1)]]);
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.equal(found.length, 2);
+      await stop(setting);
+    });
+
+    it('hasPassed() goes back with the chain', async () => {
+      const setting = knowing();
+      const { clock, chain, detector } = setting;
+      assert.deepEqual([detector.hasPassed(HEAD), detector.hasPassed(HEAD + 1)], [true, false]);
+      for (let i = 0; i < 3; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      assert.equal(detector.hasPassed(HEAD + 3), true);
+      chain.reorg(2, []);
+      await clock.advance(6000);
+      assert.deepEqual([detector.hasPassed(HEAD + 1), detector.hasPassed(HEAD + 2)], [true, false]);
+      await stop(setting);
+    });
+  });
+
+  describe(`inclusion detector ${name}: an answer that does not come`, () => {
+    for (const method of ['eth_blockNumber', 'eth_getBlockByNumber']) {
+      /**
+       * The first questions of a kind are answered when the test says so.
+       * @param {ReturnType<typeof setUp>} setting
+       * @param {number} count
+       */
+      function hold({ chain }, count) {
+        /** @type {Array<{answer: () => void, fail: (error: Error) => void}>} */
+        const held = [];
+        const { call } = chain.rpc;
+        chain.rpc.call = async (asked, ...rest) => {
+          if (asked !== method || held.length === count) return call(asked, ...rest);
+          await new Promise((/** @type {(value?: undefined) => void} */ resolve, reject) => {
+            held.push({ answer: () => resolve(), fail: reject });
+          });
+          return call(asked, ...rest);
+        };
+        return held;
+      }
+
+      it(`${method}: after a second it is asked for again, and that answer counts`, async () => {
+        const setting = knowing();
+        const { clock, chain, numbers } = setting;
+        await clock.advance(NOTICED_MS);
+        const held = hold(setting, 1);
+        chain.mine();
+        await clock.advance(1000);
+        assert.equal(held.length, 1);
+        assert.deepEqual(numbers(), []);
+        await clock.advance(NOTICED_MS);
+        assert.deepEqual(numbers(), [HEAD + 1]);
+        held[0].answer();
+        await clock.advance(1000);
+        assert.deepEqual(numbers(), [HEAD + 1], 'the late one changes nothing');
+        await stop(setting);
+      });
+
+      it(`${method}: the first answer counts, whichever it is of; an error is none while there is hope`, async () => {
+        for (const faster of [0, 1]) {
+          const setting = knowing();
+          const { clock, chain, numbers, detector } = setting;
+          await clock.advance(NOTICED_MS);
+          const held = hold(setting, 2);
+          chain.mine();
+          await clock.advance(1000 + NOTICED_MS);
+          assert.equal(held.length, 2);
+          held[1 - faster].fail(new TransportError('connection lost', 'reset'));
+          await clock.advance(100);
+          assert.deepEqual(numbers(), []);
+          held[faster].answer();
+          await clock.advance(NOTICED_MS);
+          assert.deepEqual([numbers(), detector.stats().failedPolls], [[HEAD + 1], 0]);
+          await stop(setting);
+        }
+      });
+
+      it(`${method}: where none comes the first error is told, and it goes on`, async () => {
+        const setting = knowing();
+        const { clock, chain, numbers, detector } = setting;
+        await clock.advance(NOTICED_MS);
+        const held = hold(setting, 2);
+        chain.mine();
+        await clock.advance(1000 + NOTICED_MS);
+        held[1].fail(new TransportError('second', 'reset'));
+        held[0].fail(new TransportError('first', 'timeout'));
+        await clock.advance(0);
+        assert.equal(detector.stats().lastError?.message, 'first');
+        await clock.advance(2000);
+        assert.deepEqual([numbers(), detector.stats().failedPolls], [[HEAD + 1], 1]);
+        await stop(setting);
+      });
+    }
+
+    it('one that comes in time is asked for once', async () => {
+      const setting = setUp(name, { latencyMs: 900 });
+      const { clock, chain, numbers } = setting;
+      chain.mine();
+      await clock.advance(2500);
+      assert.deepEqual(numbers(), [HEAD + 1]);
+      assert.equal(chain.rpc.count('eth_getBlockByNumber'), 1);
+      assert.ok(setting.polls() <= 3);
+      const stopped = setting.detector.stop();
+      await clock.advance(5000);
+      await stopped;
+    });
+  });
+}
+
 describe('inclusion detectors: what they cost', () => {
   /** Calls for ten blocks that hold so many transactions of ours each. @param {string} name @param {number} perBlock */
   async function callsFor(name, perBlock) {
@@ -549,6 +989,31 @@ describe('inclusion detectors: what they cost', () => {
 });
 
 describe('inclusion detector receipts', () => {
+  it('a receipt of a block that is replaced before it is read counts for nothing', async () => {
+    const setting = setUp('receipts', KNOWN_START);
+    const { clock, chain, found, blocks, send } = setting;
+    send('0xa');
+    const { call } = chain.rpc;
+    let isReplaced = false;
+    chain.rpc.call = async (method, ...rest) => {
+      const answer = await call(method, ...rest);
+      if (method !== 'eth_getTransactionReceipt' || isReplaced) return answer;
+      isReplaced = true;
+      chain.reorg(1, [[]]);
+      return answer;
+    };
+    chain.mine();
+    await clock.advance(NOTICED_MS);
+    assert.deepEqual([found.length, blocks[0].hash, blocks[0].ours], [0, blockHash(HEAD + 1, 1), 0]);
+    chain.mine(['0xa']);
+    await clock.advance(NOTICED_MS);
+    assert.deepEqual(
+      found.map(([, { hash }]) => hash),
+      [blockHash(HEAD + 2, 1)],
+    );
+    await stop(setting);
+  });
+
   it('takes an error for one transaction as: not yet, as AvalancheGo means it', async () => {
     const setting = setUp('receipts');
     const { clock, chain, found, send } = setting;

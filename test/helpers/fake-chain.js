@@ -5,8 +5,8 @@
 import { toHex } from '../../src/chain/rpc.js';
 import { fakeRpc } from './fake-rpc.js';
 
-/** @param {number} number */
-export const blockHash = (number) => `0xb${number.toString(16).padStart(63, '0')}`;
+/** @param {number} number @param {number} [fork] how often blocks had been replaced when it was made */
+export const blockHash = (number, fork = 0) => `0xb${fork.toString(16)}${number.toString(16).padStart(62, '0')}`;
 
 /**
  * @param {object} options
@@ -22,14 +22,17 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
   /** Transactions that wait for the next block. @type {string[]} */
   let pool = [];
   let latest = head;
+  let forks = 0;
   /** What each call runs into before it is answered. @type {(method: string, params: any[]) => void} */
   let fault = () => {};
 
   /** @param {number} number @param {string[]} transactions @param {Record<string, unknown>} [members] */
   const put = (number, transactions, members = {}) => {
     for (const hash of transactions) minedIn.set(hash, number);
+    const hash = blockHash(number, forks);
+    const parentHash = blocks.get(number - 1)?.hash ?? blockHash(number - 1);
     blocks.set(number, {
-      ...{ number: toHex(number), hash: blockHash(number), timestamp: toHex(1_700_000_000 + number), transactions },
+      ...{ number: toHex(number), hash, parentHash, timestamp: toHex(1_700_000_000 + number), transactions },
       ...{ gasUsed: toHex(26_000 * transactions.length), gasLimit: '0x1c9c380', baseFeePerGas: toHex(7 + number) },
       ...members,
     });
@@ -42,7 +45,7 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
     eth_getTransactionReceipt: (hash) => {
       const number = minedIn.get(hash);
       if (number === undefined || number > latest) return null;
-      return { transactionHash: hash, blockNumber: toHex(number), blockHash: blockHash(number), status: '0x1' };
+      return { transactionHash: hash, blockNumber: toHex(number), blockHash: blocks.get(number)?.hash, status: '0x1' };
     },
   };
   const rpc = fakeRpc(
@@ -65,9 +68,31 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
     latest += 1;
   };
 
+  /** Blocks leave the chain, and others come in their place. @param {number} depth @param {string[][]} replacements transactions of each of them */
+  const reorg = (depth, replacements) => {
+    for (let number = latest - depth + 1; number <= latest; number += 1) blocks.delete(number);
+    latest -= depth;
+    for (const [hash, number] of minedIn) if (number > latest) minedIn.delete(hash);
+    forks += 1;
+    for (const transactions of replacements) mine(transactions);
+  };
+
+  /** Another chain is served from now on, with other blocks from its first on. @param {number} number of its latest block */
+  const restart = (number) => {
+    blocks.clear();
+    minedIn.clear();
+    forks += 1;
+    for (latest = 0; latest <= number; latest += 1) put(latest, []);
+    latest = number;
+  };
+
+  put(0, []);
+  put(head, []);
   return {
     rpc,
     mine,
+    reorg,
+    restart,
     head: () => latest,
     /** @param {string} hash */
     send: (hash) => void pool.push(hash),

@@ -22,7 +22,7 @@ export function fakeRpc(handlers) {
     return handler(...params);
   };
   return {
-    display: 'http://fake',
+    ...{ display: 'http://fake', secrets: [] },
     call,
     gather: (method, params, purpose) => call(method, params, purpose),
     batch: (requests, purpose) => Promise.all(requests.map(({ method, params }) => call(method, params, purpose))),

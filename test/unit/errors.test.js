@@ -78,6 +78,26 @@ describe('oneLine()', () => {
     assert.equal(oneLine('abc', 3), 'abc');
   });
 
+  it('hides what is known to be secret, wherever it stands and whatever it looks like', () => {
+    const secrets = ['user:hunter2pass', 'hunter2pass', 'user'];
+    assert.equal(oneLine('bad password: user:hunter2pass', 300, secrets), 'bad password: ***');
+    assert.equal(oneLine('hunter2pass(hunter2pass)user', 300, secrets), '***(***)***');
+    assert.equal(oneLine({ said: 'no hunter2pass' }, 300, secrets), '{"said":"no ***"}');
+    assert.equal(oneLine('$& and hunter2pass', 300, secrets), '$& and ***');
+  });
+
+  it('no part of a secret is left where a text is cut', () => {
+    const secret = 'a secret of several words';
+    for (const limit of [10, 40, 300]) {
+      for (let at = 0; at < 30; at += 1) {
+        assert.doesNotMatch(oneLine('x'.repeat(limit - at) + secret, limit, [secret]), /secr/);
+        // So much is hidden that what is behind the part that is looked at would be shown.
+        const line = oneLine(secret.repeat(200).slice(at), limit, [secret]);
+        assert.doesNotMatch(line.slice(secret.length), /secr/);
+      }
+    }
+  });
+
   it('no control character comes through, of any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) =>

@@ -184,6 +184,97 @@ describe('fees.holds()', () => {
   });
 });
 
+describe('fees.raise()', () => {
+  const EIP1559 = Object.freeze({ baseFeeWei: 100n, tipWei: 8n, legacy: false, maxFeeWei: null });
+
+  it('both fees are an eighth higher than before, and a wei: a pool asks for a tenth of each', () => {
+    const fees = createFees(EIP1559);
+    const raised = fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 80n });
+    assert.deepEqual(raised, { maxFeePerGasWei: 901n, maxPriorityFeePerGasWei: 91n });
+  });
+
+  it('each is what is offered now where that is more', () => {
+    const fees = createFees(EIP1559); // 508 and 8
+    assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 2n }), {
+      ...{ maxFeePerGasWei: 508n, maxPriorityFeePerGasWei: 8n },
+    });
+    assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 80n }), {
+      ...{ maxFeePerGasWei: 508n, maxPriorityFeePerGasWei: 91n },
+    });
+    assert.deepEqual(fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 2n }), {
+      ...{ maxFeePerGasWei: 901n, maxPriorityFeePerGasWei: 8n },
+    });
+  });
+
+  it('a tip is never more than the whole fee', () => {
+    const fees = createFees({ ...EIP1559, baseFeeWei: 0n, tipWei: 0n });
+    assert.deepEqual(fees.raise({ maxFeePerGasWei: 80n, maxPriorityFeePerGasWei: 160n }), {
+      ...{ maxFeePerGasWei: 181n, maxPriorityFeePerGasWei: 181n },
+    });
+  });
+
+  it('a gas price is raised as one', () => {
+    const fees = createFees({ ...EIP1559, legacy: true }); // 208
+    assert.deepEqual(fees.raise({ gasPriceWei: 800n }), { gasPriceWei: 901n });
+    assert.deepEqual(fees.raise({ gasPriceWei: 100n }), { gasPriceWei: 208n });
+  });
+
+  it('more than may be offered is not offered', () => {
+    const fees = createFees({ ...EIP1559, maxFeeWei: 901n });
+    assert.ok(fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 8n }));
+    assert.equal(fees.raise({ maxFeePerGasWei: 801n, maxPriorityFeePerGasWei: 8n }), null);
+    const legacy = createFees({ ...EIP1559, legacy: true, maxFeeWei: 300n });
+    assert.equal(legacy.raise({ gasPriceWei: 300n }), null);
+  });
+
+  it('again and again, each is enough for a pool that asks for a tenth more', () => {
+    const fees = createFees({ ...EIP1559, baseFeeWei: 0n, tipWei: 0n });
+    let before = { maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n };
+    for (let i = 0; i < 50; i += 1) {
+      const { maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n } = fees.raise(before) ?? assert.fail('no bound');
+      assert.ok(maxFeePerGasWei * 10n >= before.maxFeePerGasWei * 11n);
+      assert.ok(maxPriorityFeePerGasWei * 10n >= before.maxPriorityFeePerGasWei * 11n);
+      before = { maxFeePerGasWei, maxPriorityFeePerGasWei };
+    }
+  });
+});
+
+describe('fees.isTooLow()', () => {
+  it('what offers less than the base fee of the newest block', () => {
+    for (const legacy of [false, true]) {
+      const fees = createFees({ baseFeeWei: 100n, tipWei: 8n, legacy, maxFeeWei: null });
+      const areTooLow = () =>
+        [99n, 100n, 500n].map((price) => fees.isTooLow(legacy ? { gasPriceWei: price } : { maxFeePerGasWei: price }));
+      assert.deepEqual(areTooLow(), [true, false, false]);
+      fees.observe(501n);
+      assert.deepEqual(areTooLow(), [true, true, true]);
+      fees.observe(1n);
+      assert.deepEqual(areTooLow(), [false, false, false]);
+    }
+  });
+
+  it('nothing, where blocks have no base fee', () => {
+    const fees = createFees({ baseFeeWei: null, tipWei: 100n, legacy: false, maxFeeWei: null });
+    assert.equal(fees.isTooLow({ gasPriceWei: 1n }), false);
+  });
+});
+
+describe('fees.priceWei()', () => {
+  it('a dynamic fee pays the base fee and the tip, and never more than it offers', () => {
+    const fees = createFees({ baseFeeWei: 100n, tipWei: 8n, legacy: false, maxFeeWei: 300n });
+    assert.equal(fees.priceWei(), 108n);
+    fees.observe(200n);
+    assert.equal(fees.priceWei(), 208n);
+    fees.observe(299n);
+    assert.equal(fees.priceWei(), 300n);
+  });
+
+  it('a gas price is paid in full', () => {
+    assert.equal(createFees({ baseFeeWei: 100n, tipWei: 8n, legacy: true, maxFeeWei: null }).priceWei(), 208n);
+    assert.equal(createFees({ baseFeeWei: null, tipWei: 9n, legacy: false, maxFeeWei: null }).priceWei(), 9n);
+  });
+});
+
 describe('fees.state()', () => {
   /** @type {Array<[string, import('../../../src/chain/fees.js').FeeState]>} */
   const kinds = [

@@ -673,3 +673,51 @@ describe('quantities', () => {
     );
   });
 });
+
+describe('what an endpoint says that knows the secrets of its URL', () => {
+  const secrets = ['user:hunter2pass', 'hunter2pass'];
+  /** @param {(id: number) => Partial<import('../../../src/transport/index.js').Reply>} answer */
+  const over = (answer) => {
+    const post = async (/** @type {string} */ body) => ({
+      ...{ status: 200, text: '', retryAfterMs: null },
+      ...answer(JSON.parse(body).id),
+    });
+    return createRpc({ post }, 'http://node', { secrets });
+  };
+  /** @type {Array<[string, (id: number) => {text: string, status?: number}]>} */
+  const answers = [
+    [
+      'an error',
+      (id) => ({
+        text: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message: 'no user:hunter2pass' } }),
+      }),
+    ],
+    [
+      'an error that is no object',
+      (id) => ({ text: JSON.stringify({ jsonrpc: '2.0', id, error: 'bad password: hunter2pass' }) }),
+    ],
+    ['no JSON, cut in the middle of it', () => ({ text: `${'-'.repeat(32)} hunter2pass` })],
+  ];
+  for (const [what, answer] of answers) {
+    it(`${what}: neither alone nor in a batch is a secret in the words`, async () => {
+      const rpc = over(answer);
+      for (const asked of [rpc.call('a', [], 'setup'), rpc.gather('a', [], 'setup')]) {
+        const { message } = await caught(() => asked);
+        assert.match(message, /\*\*\*/);
+        assert.doesNotMatch(message, /hunter/);
+      }
+    });
+  }
+
+  it("no connection: the words of a certificate are the endpoint's, too", async () => {
+    const post = () => Promise.reject(new TransportError('altnames: DNS:hunter2pass', 'certificate'));
+    const { message } = await caught(() => createRpc({ post }, 'http://node', { secrets }).call('a', [], 'setup'));
+    assert.equal(message, 'http://node: altnames: DNS:***');
+  });
+
+  it('what should be a quantity is not repeated', async () => {
+    for (const read of [toNumber, toBigInt])
+      for (const answer of ['hunter2pass', '0xhunter2pass', { a: 'hunter2pass' }, ['hunter2pass']])
+        assert.doesNotMatch((await caught(() => read(answer))).message, /hunter/);
+  });
+});

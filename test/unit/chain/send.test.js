@@ -6,7 +6,7 @@ import { toHex } from '../../../src/chain/rpc.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
 import { createSigner } from '../../../src/chain/signer.js';
 import { Wallet } from '../../../src/chain/wallets.js';
-import { InterruptedError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -220,5 +220,108 @@ describe('sendAll()', () => {
     controller.abort();
     assert.ok((await failed) instanceof InterruptedError);
     assert.equal(clock.pending(), 0);
+  });
+
+  const noAnswer = () => new TransportError('no answer in time', 'timeout');
+  const nonceTooLow = () => new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 1, tx nonce 0');
+
+  /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors */
+  function answering(errors) {
+    /** @type {Array<[number, string]>} */
+    const sent = [];
+    const base = setting({
+      eth_sendRawTransaction: (raw) => {
+        sent.push([(base.clock.nowUs() - startUs) / 1000, raw]);
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+        return '0x';
+      },
+      eth_getTransactionReceipt: receipt,
+    });
+    const startUs = base.clock.nowUs();
+    return { ...base, sent, orders: base.orders.slice(0, 1) };
+  }
+
+  for (const error of [noAnswer(), new ProtocolError('no JSON')]) {
+    it(`after a ${error.name} the same bytes are sent again, ever later`, async () => {
+      const { clock, sender, wallets, orders, sent } = answering([error, error, error, error]);
+      const done = sendAll(sender, orders);
+      await clock.advance(1000);
+      assert.equal((await done).length, 1);
+      assert.deepEqual(
+        sent.map(([ms]) => ms),
+        [0, 50, 150, 350, 750],
+      );
+      assert.equal(new Set(sent.map(([, raw]) => raw)).size, 1);
+      assert.equal(wallets[0].nonce, 1);
+    });
+  }
+
+  it('the fifth time is the last', async () => {
+    const { clock, sender, orders, sent } = answering(Array.from({ length: 9 }, noAnswer));
+    const failed = caught(() => sendAll(sender, orders));
+    await clock.advance(5000);
+    assert.ok((await failed) instanceof TransportError);
+    assert.equal(sent.length, 5);
+  });
+
+  it('what the node has against a transaction it will have against it again', async () => {
+    const { sender, orders, sent } = answering([new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds')]);
+    assert.match((await caught(() => sendAll(sender, orders))).message, /insufficient funds/);
+    assert.equal(sent.length, 1);
+  });
+
+  it('a nonce that is used after an answer was lost is ours', async () => {
+    for (const words of ['nonce too low', 'replacement transaction underpriced', 'already known']) {
+      const refusal = new RpcError('eth_sendRawTransaction', -32000, words);
+      const { clock, sender, orders, sent } = answering([noAnswer(), refusal, refusal]);
+      const done = sendAll(sender, orders);
+      await clock.advance(100);
+      assert.equal((await done).length, 1, words);
+      assert.equal(sent.length, 2);
+    }
+    const { sender, orders } = answering([nonceTooLow()]);
+    assert.ok((await caught(() => sendAll(sender, orders))) instanceof NonceTakenError);
+  });
+
+  it('nothing is sent again once it is interrupted', async () => {
+    const { clock, controller, sender, orders, sent } = answering(Array.from({ length: 9 }, noAnswer));
+    const failed = caught(() => sendAll(sender, orders));
+    await clock.advance(60);
+    assert.equal(sent.length, 2);
+    controller.abort();
+    await clock.settle();
+    assert.ok((await failed) instanceof TransportError);
+    assert.deepEqual([sent.length <= 3, clock.pending()], [true, 0]);
+  });
+
+  it('what the pool has dropped is sent again every three seconds, and what it still has is not', async () => {
+    /** @type {string[]} */
+    const sent = [];
+    /** @type {Set<string>} */
+    const dropped = new Set();
+    let isMined = false;
+    const { clock, sender, orders } = setting({
+      eth_sendRawTransaction: (raw) => {
+        sent.push(raw);
+        if (sent.length > 2) throw noAnswer();
+        return '0x';
+      },
+      eth_getTransactionByHash: (hash) => {
+        if (dropped.size === 0) dropped.add(hash);
+        return dropped.has(hash) ? null : {};
+      },
+      eth_getTransactionReceipt: (hash) => (isMined ? receipt(hash) : null),
+    });
+    const done = sendAll({ ...sender, timeoutMs: 60_000 }, orders);
+    await clock.advance(2900);
+    assert.equal(sent.length, 2);
+    await clock.advance(1000);
+    assert.deepEqual(sent.slice(2), [sent[0]]);
+    await clock.advance(3400);
+    assert.deepEqual(sent.slice(2), [sent[0], sent[0]]);
+    isMined = true;
+    await clock.advance(600);
+    assert.equal((await done).length, 2);
   });
 });

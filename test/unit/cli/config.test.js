@@ -470,6 +470,7 @@ describe('readInvocation(): secrets', () => {
     ['a mnemonic in the environment', [], { STRESS_MNEMONIC: MNEMONIC }, null],
     ['a key on the command line', ['--fund-from', KEY], {}, /^--fund-from on .*use STRESS_FUNDER_KEY instead$/],
     ['the same with 0x', ['--fund-from', `0x${KEY}`], {}, /^--fund-from on /],
+    ['the same between spaces', ['--fund-from', ` ${KEY}\n`], {}, /^--fund-from on /],
     ['a file with a key', ['--fund-from', 'key.txt'], {}, null],
     ['a key in the environment', [], { STRESS_FUNDER_KEY: KEY }, null],
   ];
@@ -479,6 +480,22 @@ describe('readInvocation(): secrets', () => {
       assert.equal(warnings.length, warning === null ? 0 : 1);
       if (warning !== null) assert.match(warnings[0], warning);
       for (const text of warnings) assert.ok(!text.includes(KEY) && !text.includes('sausage'));
+    });
+  }
+
+  for (const name of ['contracts', 'out', 'samples', 'blocks', 'hlog', 'junit', 'log-file', 'keys', 'config']) {
+    it(`a key or a mnemonic as the name of a file (--${name}) is refused, and not shown`, async () => {
+      for (const secret of [KEY, `0x${KEY}`, MNEMONIC]) {
+        const env = { [`STRESS_${name.toUpperCase().replace('-', '_')}`]: secret };
+        const errors = [await refused(['-t', '5', `--${name}`, secret]), await refused(['-t', '5'], env)];
+        for (const error of errors) {
+          assert.match(
+            error.message,
+            /^(--|STRESS_)\S+ must be the name of a file, and what was given looks like a key/,
+          );
+          assert.equal(error.exitCode, 64);
+        }
+      }
     });
   }
 

@@ -12,7 +12,6 @@ import {
   listenAddress,
   oneOf,
   rate,
-  rowFile,
   stages,
   wholeNumber,
 } from '../../../src/cli/values.js';
@@ -282,17 +281,4 @@ describeTable('listenAddress()', listenAddress, [
   ['host:', /^must be a port/],
   ['-1', /^must be a port/],
   ['', /^must be a port/],
-]);
-
-describeTable('rowFile()', rowFile, [
-  ['a.csv', 'a.csv'],
-  ['folder/a.ndjson.gz', 'folder/a.ndjson.gz'],
-  ['a.jsonl', 'a.jsonl'],
-  [
-    'a.txt',
-    /^must end in \.csv, \.csv\.gz, \.ndjson, \.ndjson\.gz, \.jsonl, \.jsonl\.gz, which says the format, not "a\.txt"$/,
-  ],
-  ['a.gz', /^must end in/],
-  ['a.csv.zip', /^must end in/],
-  ['-', /^must end in/],
 ]);

@@ -122,6 +122,94 @@ describe('Account: nonces', () => {
   });
 });
 
+describe('Account.reopen()', () => {
+  /** @param {Account} account */
+  const standingsOf = ({ slots }) => slots.map(({ standing }) => standing);
+
+  /** So many that are settled, as the list says, and as many under way as it says. @param {Standing[]} settled @param {number} [live] */
+  function accountWith(settled, live = 0) {
+    const account = accountOf();
+    for (const standing of settled) account.settle(begin(account).nonce, standing);
+    const under = Array.from({ length: live }, () => begin(account));
+    return { account, under };
+  }
+
+  it('goes back to the first of them; they are open, and their effect does not count', () => {
+    const { account } = accountWith(['executed', 'executed', 'executed']);
+    account.reopen([
+      { nonce: START_NONCE + 2, isExecuted: true },
+      { nonce: START_NONCE + 1, isExecuted: true },
+    ]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE + 1, 1]);
+    assert.deepEqual(standingsOf(account), ['open', 'open']);
+    assert.equal(account.nextNonce, START_NONCE + 3, 'their nonces are not used by others');
+  });
+
+  it('a reverted one had no effect that could be lost', () => {
+    const { account } = accountWith(['executed', 'spent']);
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: false }]);
+    assert.deepEqual([account.wallet.nonce, account.executed, standingsOf(account)], [START_NONCE + 1, 1, ['open']]);
+  });
+
+  it('what somebody else had used between them stays used', () => {
+    const { account } = accountWith(['executed', 'spent', 'executed']);
+    account.reopen([
+      { nonce: START_NONCE, isExecuted: true },
+      { nonce: START_NONCE + 2, isExecuted: true },
+    ]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
+    assert.deepEqual(standingsOf(account), ['open', 'spent', 'open']);
+  });
+
+  it('they are in front of those under way, which keep their nonces', () => {
+    const { account, under } = accountWith(['executed', 'executed'], 2);
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
+    assert.deepEqual(standingsOf(account), ['open', 'live', 'live']);
+    for (const operation of under) assert.equal(account.slotOf(operation.nonce)?.operation, operation);
+    assert.equal(account.nextNonce, START_NONCE + 4);
+  });
+
+  it('one that had ended behind others that had not is open again, where it is', () => {
+    const { account } = accountWith([], 2);
+    account.settle(START_NONCE + 1, 'executed');
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
+    assert.deepEqual(standingsOf(account), ['live', 'open']);
+    assert.equal(account.slotOf(START_NONCE + 1)?.operation, null);
+  });
+
+  it('what was signed ahead is not for the next nonce any more', () => {
+    const { account } = accountWith(['executed']);
+    account.ahead = { nonce: START_NONCE + 1, signed: /** @type {any} */ ({}) };
+    account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
+    assert.equal(account.ahead, null);
+  });
+
+  it('settled again, in any order, the account is as it was', () => {
+    const kinds = fc.array(fc.constantFrom('executed', /** @type {Standing} */ ('spent')), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(kinds, fc.array(fc.nat(), { minLength: 1 }), fc.nat({ max: 2 }), (list, picks, live) => {
+        const { account } = accountWith(list, live);
+        const before = [account.wallet.nonce, account.executed, account.slots.length];
+        const places = [...new Set(picks.map((pick) => pick % list.length))];
+        const orphans = places.map((place) => ({
+          nonce: START_NONCE + place,
+          isExecuted: list[place] === 'executed',
+        }));
+        account.reopen(orphans);
+        assert.equal(account.wallet.nonce, START_NONCE + Math.min(...places));
+        for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'spent');
+        // What lies between them, and was not known to be ours, stays as it was.
+        assert.deepEqual([account.wallet.nonce, account.executed, account.slots.length], before);
+      }),
+      { seed: 5 },
+    );
+  });
+});
+
 describe('Account.boundsAsOf()', () => {
   /** @param {number} least @param {number} [most] @param {number} [latest] */
   const bounds = (least, most = least, latest = most) => ({ least, most, latest });

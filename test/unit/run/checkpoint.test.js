@@ -6,6 +6,10 @@ import { Stop } from '../../../src/run/stop.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { runFileOf } from '../../helpers/samples.js';
 
+/** @param {() => any} describe @returns {import('../../../src/run/checkpoint.js').Making<unknown>} */
+const making = (describe) => ({ ask: async () => {}, describe });
+const usual = making(runFileOf);
+
 /** @param {{costMs?: number, keep?: (run: unknown) => void, keepers?: number}} [options] what it takes to keep one */
 function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
   const clock = createFakeClock();
@@ -35,7 +39,7 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
 describe('Checkpoints', () => {
   it('one is kept a second after the beginning, and then one every five', async () => {
     const { clock, kept, checkpoints } = setUp();
-    checkpoints.begin(runFileOf);
+    checkpoints.begin(usual);
     await clock.advance(17_000);
     assert.deepEqual(kept, [1000, 6000, 11_000, 16_000]);
     checkpoints.stop();
@@ -46,23 +50,23 @@ describe('Checkpoints', () => {
 
   it('one that takes long is followed by a long pause: they cost a hundredth of the time at most', async () => {
     const { clock, kept, checkpoints } = setUp({ costMs: 200 });
-    checkpoints.begin(runFileOf);
+    checkpoints.begin(usual);
     await clock.advance(45_000);
     assert.deepEqual(kept, [1000, 21_000, 41_000]);
     checkpoints.stop();
   });
 
-  it('one that is due now is kept now, by each who keeps them', () => {
+  it('one that is due now is kept now, by each who keeps them', async () => {
     const { kept, checkpoints } = setUp({ keepers: 2 });
-    checkpoints.keep(runFileOf);
+    await checkpoints.keep(usual);
     assert.deepEqual(kept, [0, 0]);
   });
 
   it('nothing is made when nobody keeps it', async () => {
     const { clock, checkpoints } = setUp({ keepers: 0 });
-    const make = () => assert.fail('made');
-    checkpoints.keep(make);
-    checkpoints.begin(make);
+    const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
+    await checkpoints.keep(never);
+    checkpoints.begin(never);
     assert.equal(clock.pending(), 0);
   });
 
@@ -72,7 +76,7 @@ describe('Checkpoints', () => {
       if (isFull) throw new OutputError('cannot write run.json: the disk is full');
     };
     const { clock, stop, kept, warnings, checkpoints } = setUp({ keep });
-    checkpoints.begin(runFileOf);
+    checkpoints.begin(usual);
     await clock.advance(12_000);
     isFull = false;
     await clock.advance(5000);
@@ -83,11 +87,32 @@ describe('Checkpoints', () => {
     checkpoints.stop();
   });
 
-  it('a law that is found broken ends the run', () => {
-    const { stop, warnings, checkpoints } = setUp();
-    checkpoints.keep(() => {
+  it('a law that is found broken ends the run, whoever finds it', async () => {
+    const broken = () => {
       throw new InternalError('conservation is broken');
-    });
-    assert.deepEqual([stop.reason, stop.exitCodes, warnings], ['internal', [70], []]);
+    };
+    for (const found of [making(broken), { ...usual, ask: async () => broken() }]) {
+      const { stop, warnings, checkpoints } = setUp();
+      await checkpoints.keep(found);
+      assert.deepEqual([stop.reason, stop.exitCodes, warnings], ['internal', [70], []]);
+    }
+  });
+
+  it('what is asked elsewhere costs nothing here: the next one is due as usual after the answer', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: runFileOf });
+    await clock.advance(14_000);
+    assert.deepEqual(kept, [1900, 7800, 13_700]);
+    checkpoints.stop();
+  });
+
+  it('an answer that comes after the end is not kept: it would replace the whole run file', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: runFileOf });
+    await clock.advance(1500);
+    checkpoints.stop();
+    await clock.advance(60_000);
+    assert.deepEqual(kept, []);
+    assert.equal(clock.pending(), 0);
   });
 });

@@ -397,3 +397,259 @@ describe('Ledger: several operations of one wallet', () => {
     assert.deepEqual([account.wallet.nonce, account.slots], [START_NONCE + 4, []]);
   });
 });
+
+/** An operation that was verified, as the driver and the course enter it. @param {Ledger} ledger @param {number} blockNumber @param {number} [position] */
+function verify(ledger, blockNumber, position = 0) {
+  const account = ledger.accounts[position];
+  const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
+  const { nonce } = account.take(/** @type {any} */ ({ account, hashes: [hash] }));
+  account.settle(nonce, 'executed');
+  const raw = `raw ${hash}`;
+  ledger.past.add({ account, nonce, hashes: [hash], raw, blockNumber, outcome: 'verified', isExecuted: true });
+  return { nonce, hash };
+}
+
+/** @param {Ledger} ledger @param {Open} open @param {Fate} fate @param {number} blockNumber that holds it */
+function settleIn(ledger, { operation, sample }, fate, blockNumber) {
+  ledger.settle(operation, sample, { ...decision(fate), blockNumber });
+}
+
+/** Blocks are gone, and what was in them is looked after, as revive() does. @param {Ledger} ledger @param {number} blockNumber @returns {Open[]} */
+function reorganise(ledger, blockNumber) {
+  return ledger.reopen(blockNumber).orphans.map(({ operation, sample, isExecuted }) => {
+    const open = { operation, sample, isOrphan: isExecuted };
+    ledger.expect(open);
+    return open;
+  });
+}
+
+describe('Ledger.reopen()', () => {
+  it('what was in the blocks has to get into one again; what was before them stays', () => {
+    const { ledger } = ledgerOf();
+    const [account] = ledger.accounts;
+    verify(ledger, 10);
+    const [second, third] = [verify(ledger, 11), verify(ledger, 12)];
+    const { orphans, isComplete } = ledger.reopen(11);
+    assert.equal(isComplete, true);
+    assert.deepEqual(
+      orphans,
+      [second, third].map(({ nonce, hash }) => ({
+        operation: { account, nonce, hashes: [hash], raw: `raw ${hash}` },
+        sample: { walletIndex: FIRST_INDEX, hash, outcome: 'verified', code: null },
+        isExecuted: true,
+      })),
+    );
+    assert.deepEqual([account.executed, account.wallet.nonce], [1, START_NONCE + 1]);
+    assert.deepEqual(
+      account.slots.map(({ standing }) => standing),
+      ['open', 'open'],
+    );
+    assert.deepEqual(ledger.reopen(11).orphans, [], 'once');
+  });
+
+  it('a reverted one is no longer that', () => {
+    const { ledger } = ledgerOf();
+    const [account] = ledger.accounts;
+    settleIn(ledger, lose(ledger), 'reverted', 11);
+    assert.deepEqual([account.reverted, ledger.fates.reverted], [1, 1]);
+    const [open] = reorganise(ledger, 11);
+    assert.deepEqual([account.reverted, ledger.fates.reverted, open.isOrphan], [0, 0, false]);
+    // It had not verified: executed now, it is late.
+    settleIn(ledger, open, 'included', 12);
+    assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
+    assert.equal(account.reorgedOut, 0);
+    assert.deepEqual(ledger.fates, { reverted: 0, included: 1 });
+  });
+
+  it('each wallet goes back by itself', () => {
+    const { ledger } = ledgerOf(2);
+    verify(ledger, 11, 0);
+    verify(ledger, 10, 1);
+    verify(ledger, 11, 1);
+    reorganise(ledger, 11);
+    assert.deepEqual(
+      ledger.accounts.map(({ executed, wallet }) => [executed, wallet.nonce - START_NONCE]),
+      [
+        [0, 0],
+        [1, 1],
+      ],
+    );
+  });
+
+  it('where something was forgotten it says so', () => {
+    const { ledger } = ledgerOf();
+    for (let i = 0; i < 16_384 + 1; i += 1) verify(ledger, 10 + i);
+    assert.equal(ledger.reopen(11).isComplete, true);
+    assert.equal(ledger.reopen(10).isComplete, false);
+  });
+});
+
+describe('Ledger.reopenOf()', () => {
+  it('what one wallet did from a nonce on', () => {
+    const { ledger } = ledgerOf(2);
+    for (let i = 0; i < 3; i += 1) for (const position of [0, 1]) verify(ledger, 10, position);
+    const orphans = ledger.reopenOf(ledger.accounts[1], START_NONCE + 1);
+    assert.deepEqual(
+      orphans.map(({ operation }) => [operation.account.position, operation.nonce - START_NONCE]),
+      [
+        [1, 1],
+        [1, 2],
+      ],
+    );
+    assert.deepEqual(
+      ledger.accounts.map(({ executed }) => executed),
+      [3, 1],
+    );
+  });
+});
+
+/** What became of how many. @param {Ledger} ledger */
+function fatesOf({ fates }) {
+  return Object.fromEntries(Object.entries(fates).filter(([, count]) => count !== 0));
+}
+
+describe('Ledger.settle() of an operation whose block has left the chain', () => {
+  /** One that was verified, and is open again. */
+  function orphaned() {
+    const { ledger, accusations } = ledgerOf();
+    verify(ledger, 10);
+    const [open] = reorganise(ledger, 10);
+    return { ledger, open, account: ledger.accounts[0], accusations };
+  }
+
+  it('back in a block it counts as before: nothing is late, nothing is lost', () => {
+    const { ledger, open, account } = orphaned();
+    settleIn(ledger, open, 'included', 11);
+    assert.deepEqual(figures(ledger), { ...NOTHING, executed: 1, nonces: 1 });
+    assert.deepEqual([account.reorgedOut, fatesOf(ledger), ledger.resolutions], [0, {}, []]);
+  });
+
+  for (const fate of /** @type {const} */ (['reverted', 'replaced', 'never_sent'])) {
+    it(`${fate}: what was counted as verified is subtracted`, () => {
+      const { ledger, open, account, accusations } = orphaned();
+      settle(ledger, open, fate);
+      assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES[fate] });
+      assert.deepEqual([account.reorgedOut, fatesOf(ledger)], [1, { [fate]: 1 }]);
+      assert.deepEqual(
+        ledger.resolutions.map((resolution) => [resolution.outcome, resolution.fate]),
+        [['verified', fate]],
+      );
+      assert.equal(accusations(), fate === 'replaced' ? 1 : 0);
+    });
+  }
+
+  it('pending: it is neither, and still an orphan when it is settled', () => {
+    const { ledger, open, account } = orphaned();
+    settle(ledger, open, 'pending');
+    assert.deepEqual([account.reorgedOut, account.executed, ledger.unresolved.size], [0, 0, 1]);
+    settleIn(ledger, open, 'included', 12);
+    assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
+  });
+
+  it('given up, it comes back after all: nothing is lost', () => {
+    const { ledger, open, account } = orphaned();
+    settle(ledger, open, 'never_sent');
+    settle(ledger, open, 'never_sent');
+    assert.equal(account.reorgedOut, 1);
+    settleIn(ledger, open, 'included', 20);
+    assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
+    assert.deepEqual(fatesOf(ledger), {});
+  });
+
+  for (const fate of /** @type {const} */ (['reverted', 'replaced'])) {
+    it(`given up, and then ${fate}: it is lost once`, () => {
+      const { ledger, open, account } = orphaned();
+      settle(ledger, open, 'never_sent');
+      settle(ledger, open, fate);
+      assert.deepEqual([account.reorgedOut, account.executed], [1, 0]);
+      assert.deepEqual(fatesOf(ledger), { [fate]: 1 });
+    });
+  }
+
+  it('in one block after the other: each time it can be lost again', () => {
+    const { ledger, open, account } = orphaned();
+    settleIn(ledger, open, 'included', 11);
+    const [again] = reorganise(ledger, 11);
+    assert.deepEqual([again.operation.nonce, again.operation.hashes], [open.operation.nonce, open.operation.hashes]);
+    assert.deepEqual([account.executed, again.isOrphan], [0, true]);
+    settle(ledger, again, 'replaced');
+    assert.deepEqual([account.reorgedOut, account.executed], [1, 0]);
+  });
+
+  it('one that was found late, and is lost then, is both', () => {
+    const { ledger } = ledgerOf();
+    settleIn(ledger, lose(ledger), 'included', 10);
+    const [open] = reorganise(ledger, 10);
+    settle(ledger, open, 'never_sent');
+    const [{ executed, includedLate, reorgedOut }] = ledger.accounts;
+    assert.deepEqual([executed, includedLate, reorgedOut], [0, 1, 1]);
+  });
+
+  it('in another thread it is the same', () => {
+    const { ledger: part, open } = orphaned();
+    settle(part, open, 'never_sent');
+    verify(part, 30); // takes the nonce that is free
+    verify(part, 31);
+    reorganise(part, 31);
+    const { ledger: whole } = ledgerOf();
+    whole.adopt(structuredClone(part.state()), 0);
+    const [account] = whole.accounts;
+    assert.deepEqual([account.reorgedOut, account.executed], [1, 1]);
+    const orphan = whole.expected(account, START_NONCE + 1) ?? assert.fail('it is open');
+    settleIn(whole, orphan, 'included', 32);
+    assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [1, 2, 0]);
+  });
+
+  it('given up in one thread, it comes back in another', () => {
+    const { ledger: part, open } = orphaned();
+    settle(part, open, 'never_sent');
+    const { ledger: whole } = ledgerOf();
+    whole.adopt(structuredClone(part.state()), 0);
+    const [account] = whole.accounts;
+    settleIn(whole, undecidedOf(account) ?? assert.fail('it was given up'), 'included', 20);
+    assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
+  });
+
+  it('whatever happens: what the chain has is what was counted, and late, and not lost', () => {
+    const fate = fc.constantFrom(...FINAL, /** @type {Fate} */ ('never_sent'));
+    const step = fc.oneof(
+      fc.record({ what: fc.constant('verify'), fate }),
+      fc.record({ what: fc.constant('lose'), fate }),
+      fc.record({ what: fc.constant('look again'), fate }),
+      fc.record({ what: fc.constant('reorganise'), fate, depth: fc.integer({ min: 1, max: 4 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const { ledger } = ledgerOf();
+        const [account] = ledger.accounts;
+        let block = 10;
+        let verified = 0;
+        const enter = (/** @type {Open} */ open, /** @type {Fate} */ become) =>
+          become === 'included' || become === 'reverted'
+            ? settleIn(ledger, open, become, block)
+            : settle(ledger, open, become);
+        for (const given of steps) {
+          block += 1;
+          if (given.what === 'verify') {
+            verify(ledger, block);
+            verified += 1;
+          } else if (given.what === 'lose') enter(lose(ledger), given.fate);
+          else if (given.what === 'look again') {
+            const undecided = undecidedOf(account);
+            if (undecided !== null) enter(undecided, given.fate);
+          } else if ('depth' in given) {
+            const orphans = reorganise(ledger, block - given.depth);
+            for (const open of orphans) enter(open, given.fate);
+          }
+          const waiting = account.slots.filter(({ standing }) => standing === 'executed').length;
+          const { executed, includedLate, reorgedOut, reverted } = account;
+          assert.equal(executed + waiting, verified + includedLate - reorgedOut);
+          assert.equal(reverted, ledger.fates.reverted ?? 0);
+          assert.ok(reorgedOut >= 0 && reverted >= 0 && executed >= 0);
+          assert.equal(ledger.unresolved.size, 0);
+        }
+      }),
+      { seed: 3, numRuns: 500 },
+    );
+  });
+});

@@ -6,6 +6,7 @@ import { createFees } from '../../../src/chain/fees.js';
 import { createEthersSigner } from '../../../src/chain/signer.js';
 import { Wallet } from '../../../src/chain/wallets.js';
 import { Account } from '../../../src/run/account.js';
+import { Operation } from '../../../src/run/operation.js';
 import { Presigner } from '../../../src/run/presigner.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -17,8 +18,8 @@ const SIGNATURE_US = 250;
 
 const ethersSigner = await createEthersSigner();
 
-/** @param {{legacy?: boolean, wallets?: number}} [options] */
-function setUp({ legacy = false, wallets = 1 } = {}) {
+/** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, purse?: any}} [options] */
+function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } = {}) {
   let signatures = 0;
   /** @type {import('../../../src/chain/signer.js').Signer} */
   const signer = {
@@ -30,7 +31,7 @@ function setUp({ legacy = false, wallets = 1 } = {}) {
   };
   // Nothing but signing takes time.
   const clock = { ...createFakeClock(), nowUs: () => signatures * SIGNATURE_US };
-  const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei: null });
+  const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei });
   const call = { to: `0x${'c0'.repeat(20)}`, data: '0xd09de08a', value: 0n, gasLimit: 50_000n };
   const workload = /** @type {import('../../../src/workload/index.js').TransactionWorkload} */ (
     /** @type {unknown} */ ({ kind: 'transaction', next: () => call })
@@ -39,7 +40,7 @@ function setUp({ legacy = false, wallets = 1 } = {}) {
     { length: wallets },
     (_, i) => new Account(i, new Wallet(i, `0x${(i + 1).toString(16).padStart(64, '0')}`)),
   );
-  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID });
+  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID, purse });
   return { presigner, fees, accounts, account: accounts[0], signatures: () => signatures };
 }
 
@@ -184,5 +185,85 @@ describe('Presigner', () => {
     for (const account of accounts.slice(1)) presigner.signLater(account, 1);
     await turn();
     assert.equal(signatures() - signedAtOnce, PER_TURN);
+  });
+});
+
+describe('Presigner.raise()', () => {
+  /** An operation with its first transaction. @param {ReturnType<typeof setUp>} setting */
+  function begin({ presigner, account }) {
+    const operation = new Operation(account, { intendedAtUs: 0, startedAtUs: 0 }, () => {});
+    operation.offer(presigner.sign(account, operation.nonce));
+    return operation;
+  }
+
+  it('signs the same once more, with fees that replace it, and keeps the hash of the one before', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    const before = Transaction.from(operation.raw ?? '');
+    assert.equal(setting.presigner.raise(operation), true);
+    const raised = Transaction.from(operation.raw ?? '');
+    assert.deepEqual(
+      [raised.nonce, raised.to, raised.data, raised.gasLimit, raised.from],
+      [...[before.nonce, before.to, before.data, before.gasLimit, before.from]],
+    );
+    for (const fee of /** @type {const} */ (['maxFeePerGas', 'maxPriorityFeePerGas'])) {
+      assert.ok((raised[fee] ?? 0n) * 10n >= (before[fee] ?? 0n) * 11n, fee);
+    }
+    assert.deepEqual(operation.hashes, [before.hash, raised.hash]);
+    assert.equal(operation.hash, raised.hash);
+    assert.equal(operation.fee?.maxFeePerGasWei, raised.maxFeePerGas);
+  });
+
+  it('each time a step higher, or what is offered now where that is more', () => {
+    const setting = setUp({ legacy: true });
+    const operation = begin(setting);
+    const prices = [];
+    for (let i = 0; i < 3; i += 1) {
+      if (i === 2) setting.fees.observe(10n * GWEI);
+      setting.presigner.raise(operation);
+      prices.push(operation.fee?.gasPriceWei);
+    }
+    const first = 2n * GWEI + 1n;
+    const second = first + first / 8n + 1n;
+    assert.deepEqual(prices, [second, second + second / 8n + 1n, 20n * GWEI + 1n]);
+    assert.equal(operation.hashes.length, 4);
+  });
+
+  it('one whose fee is not known is offered as one that is new', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    operation.fee = null;
+    assert.equal(setting.presigner.raise(operation), true);
+    assert.deepEqual(operation.fee, setting.fees.current());
+  });
+
+  it('more than may be offered is not signed', () => {
+    const setting = setUp({ maxFeeWei: 5n * GWEI + 1n });
+    const operation = begin(setting);
+    const { raw } = operation;
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.deepEqual([operation.raw, operation.hashes.length, setting.signatures()], [raw, 1, 1]);
+  });
+
+  it('nor more than may be spent: the purse is asked with the higher fee', () => {
+    /** @type {any[]} */
+    const asked = [];
+    let isEnough = false;
+    const purse = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
+    const setting = setUp({ purse });
+    const operation = begin(setting);
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.deepEqual([operation.hashes.length, setting.signatures()], [1, 1]);
+    isEnough = true;
+    assert.equal(setting.presigner.raise(operation), true);
+    assert.equal(asked[0][0], operation);
+    assert.deepEqual(asked[1][1], operation.fee);
+  });
+
+  it('what is too low is what the fees say it is', () => {
+    const { presigner, fees } = setUp();
+    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), false);
+    fees.observe(2n * GWEI);
+    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), true);
   });
 });

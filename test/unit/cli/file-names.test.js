@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fileName, pathName, rowFile } from '../../../src/cli/file-names.js';
+import { caught } from '../../helpers/caught.js';
+
+const KEY = '1a'.repeat(32);
+const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+const SECRET = /^must be the name of a file, and what was given looks like a key or a mnemonic$/;
+
+const parsers = { pathName, fileName, rowFile };
+for (const [name, parse] of Object.entries(parsers)) {
+  describe(`${name}()`, () => {
+    for (const secret of [
+      ...[KEY, KEY.toUpperCase(), `0x${KEY}`, ` ${KEY}\n`, `"${KEY}"`, `'0x${KEY}'`, `${KEY},${KEY}`],
+      ...[MNEMONIC, `${MNEMONIC} `, MNEMONIC.toUpperCase(), `"${MNEMONIC}"`, MNEMONIC.replaceAll(' ', ',')],
+      ...[`${MNEMONIC} ${MNEMONIC}`],
+    ]) {
+      it(`refuses ${JSON.stringify(secret)}, and does not repeat it`, async () => {
+        assert.match((await caught(() => parse(secret))).message, SECRET);
+      });
+    }
+
+    for (const file of [
+      ...['a.csv', './a folder/with a few words in the name of it.ndjson', `runs/${KEY}.csv`, `run-${KEY}.csv`],
+      ...[`${'a'.repeat(63)}.csv`, '12 words 3 4 5 6 7 8 9 10 11 12.csv'],
+    ]) {
+      it(`takes ${JSON.stringify(file)}`, () => assert.equal(parse(file), file));
+    }
+
+    it('takes no empty one', async () => {
+      for (const text of ['', ' \t']) assert.match((await caught(() => parse(text))).message, /^must /);
+    });
+  });
+}
+
+describe('what only one of them takes', () => {
+  it('- is standard output, where there may be one', async () => {
+    assert.equal(pathName('-'), '-');
+    assert.match((await caught(() => fileName('-'))).message, /^must be a file: standard output is for --out$/);
+    assert.match((await caught(() => rowFile('-'))).message, /^must end in/);
+  });
+
+  it('rows have a format, which the name says', async () => {
+    for (const file of ['folder/a.ndjson.gz', 'a.jsonl']) assert.equal(rowFile(file), file);
+    for (const file of ['a.txt', 'a.gz', 'a.csv.zip'])
+      assert.equal(
+        (await caught(() => rowFile(file))).message,
+        `must end in .csv, .csv.gz, .ndjson, .ndjson.gz, .jsonl, .jsonl.gz, which says the format, not "${file}"`,
+      );
+  });
+});
