@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
 import { parseReply } from './json.js';
+import { insist } from './passing.js';
 import { subscribe } from './subscription.js';
 
 export { displayUrl } from './endpoint-url.js';
@@ -12,6 +13,7 @@ export { displayUrl } from './endpoint-url.js';
  * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
  *
  * @typedef {import('../transport/index.js').Reply} Reply
+ * @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<Purpose, AbortSignal>>}} Insistence
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  *
  * @typedef {object} Request
@@ -43,19 +45,23 @@ const MOST_BYTES_EACH = 64 * 1024;
 /** How much of what an endpoint says is shown, in characters. */
 const MOST_WORDS = 300;
 
+/** What an endpoint is asked first. */
+const FIRST_METHOD = 'eth_chainId';
+
 /** How many requests of one list are on their way at once. */
 const GATHERED_AT_ONCE = 800;
 
 /**
  * @param {Pick<import('../transport/index.js').Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: Insistence | null}} [options]
  *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
  *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
+ *   insistence: for which purposes to ask again, until the signal aborts.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, secrets = [], batches } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches, insistence = null } = {}) {
   const endpoint = { display, secrets };
   // Not from 1: whoever answers with a constant would be right once.
   let lastId = randomInt(2 ** 20, 2 ** 30);
@@ -97,7 +103,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   }
 
   /** @type {Rpc['call']} */
-  function call(method, params, purpose, onSent) {
+  function callOnce(method, params, purpose, onSent) {
     const id = nextId();
     // What is the load, and what changes the chain, is asked for once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
@@ -118,11 +124,32 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   );
 
   /** @type {Rpc['gather']} */
-  const gather = (method, params, purpose) => {
-    if (fixedId !== null) return call(method, params, purpose);
+  const gatherOnce = (method, params, purpose) => {
+    if (fixedId !== null) return callOnce(method, params, purpose);
     const id = nextId();
     return batcher.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
   };
+
+  /**
+   * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
+   * because an endpoint that is not there is to be named at once.
+   * @param {() => Promise<any>} ask
+   * @param {string} method
+   * @param {Purpose} purpose
+   */
+  function askPatiently(ask, method, purpose) {
+    const signal = insistence?.signals[purpose];
+    if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
+      return ask();
+    return insist(ask, { clock: insistence.clock, signal });
+  }
+
+  /** @type {Rpc['call']} */
+  const call = (method, params, purpose, onSent) =>
+    askPatiently(() => callOnce(method, params, purpose, onSent), method, purpose);
+
+  /** @type {Rpc['gather']} */
+  const gather = (method, params, purpose) => askPatiently(() => gatherOnce(method, params, purpose), method, purpose);
 
   /** @type {Rpc['batch']} */
   async function batch(requests, purpose) {

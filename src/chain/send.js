@@ -1,4 +1,5 @@
-import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../errors.js';
+import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
+import { backOffMs, isPassing, restMs } from './passing.js';
 import { submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
@@ -37,9 +38,8 @@ import { submitFailure, toHex, toNumber } from './rpc.js';
 /** How many transactions of the set-up are on their way at once. */
 const WAVE = 500;
 
-/** How often one is sent that gets no answer, and the first pause before it is sent again, which doubles. */
-const TRIES = 5;
-const FIRST_PAUSE_MS = 50;
+/** For how long one is sent again that gets no answer, in milliseconds. */
+const INSIST_MS = 30_000;
 
 /** What is in no block after this time may have been dropped, in milliseconds. */
 const LOST_AFTER_MS = 3000;
@@ -89,8 +89,10 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
     { chainId, nonce, fee: fees.current(), call: { to, data, value, gasLimit } },
     signer,
   );
+  const { clock, signal } = sender;
+  const endUs = clock.nowUs() + Math.min(sender.timeoutMs, INSIST_MS) * 1000;
   let isUnsure = false;
-  for (let tries = 1; ; tries += 1) {
+  for (let tries = 0; ; tries += 1) {
     try {
       await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
       return { raw, hash };
@@ -100,10 +102,11 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
       // Where an answer was lost it may be ours that has the nonce: the receipt will tell.
       if (failure === 'already_known' || (isNonceUsed && isUnsure)) return { raw, hash };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
-      const isRepeatable = error instanceof TransportError || error instanceof ProtocolError;
-      if (!isRepeatable || tries === TRIES || sender.signal.aborted) throw error;
+      const mayPass = isPassing(error) || error instanceof ProtocolError || failure === 'pool_full';
+      const pauseMs = Math.max(backOffMs(tries, Math.random), restMs(error));
+      if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) throw error;
       isUnsure = true;
-      await sender.clock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1), sender.signal);
+      await clock.sleep(pauseMs, signal);
     }
   }
 }

@@ -179,7 +179,10 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
-      const rpc = createRpc(transport, displayUrl(url), { secrets: secretsOf(url) });
+      const rpc = createRpc(transport, displayUrl(url), {
+        secrets: secretsOf(url),
+        insistence: { clock, signals: { setup: stop.drain } },
+      });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);
       const wallets = await deriveWallets(source, config, stop.drain, onProgress);

@@ -15,7 +15,10 @@ const MNEMONIC_WORDS = 12;
  */
 export function pathName(text) {
   const words = text.trim().split(/[\s,]+/);
-  if (words.some((word) => KEY.test(word)) || words.filter((word) => /^[a-z]+$/i.test(word)).length >= MNEMONIC_WORDS)
+  if (
+    words.some((word) => KEY.test(word)) ||
+    words.filter((word) => /^["']?[a-z]+["']?$/i.test(word)).length >= MNEMONIC_WORDS
+  )
     throw new Error('must be the name of a file, and what was given looks like a key or a mnemonic');
   return anyText(text);
 }

@@ -16,7 +16,7 @@ import { Lineage } from './lineage.js';
  * @typedef {Map<string, (inclusion: import('./index.js').Inclusion) => void>} Watched by the hash of the transaction
  *
  * @typedef {object} Finder
- * @property {(to: number) => Promise<number>} [prepare] before new blocks are read; gives the last one to read
+ * @property {(to: number) => Promise<void>} [prepare] before new blocks are read
  * @property {(block: any, number: number) => Found[]} find takes what is in the block off the watched
  */
 
@@ -84,9 +84,9 @@ class ChainReader {
     this.newestAtUs = options.clock.nowUs();
   }
 
-  /** @param {number} announced @returns {Promise<number>} the number of the last block that was read */
-  async readUpTo(announced) {
-    const to = (await this.#finder.prepare?.(announced)) ?? announced;
+  /** @param {number} to @returns {Promise<number>} the number of the last block that was read */
+  async readUpTo(to) {
+    await this.#finder.prepare?.(to);
     while (this.done < to && !this.isStopped) {
       const first = this.done + 1;
       const count = Math.min(FETCH_AT_ONCE, to - this.done);

@@ -1,5 +1,6 @@
+import { restMs } from '../chain/passing.js';
 import { toNumber } from '../chain/rpc.js';
-import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { ProtocolError, TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
 
@@ -72,7 +73,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   async function loop() {
     while (!isStopped) {
       isWoken = false;
-      let restMs = 0;
+      let pauseMs = 0;
       try {
         await look();
         pace.succeeded();
@@ -81,12 +82,12 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
         lastError = /** @type {Error} */ (error);
         if (error instanceof NotServedYet) pace.notServed();
         else pace.failed(error instanceof TransportError);
-        restMs = restAfter(error);
+        pauseMs = Math.min(restMs(error), LONGEST_REST_MS);
       }
       // What was pushed meanwhile is looked at now.
       if (isWoken) continue;
       waiting = new AbortController();
-      await clock.sleep(Math.max(waitMs(), restMs), waiting.signal);
+      await clock.sleep(Math.max(waitMs(), pauseMs), waiting.signal);
     }
   }
   const done = loop();
@@ -106,12 +107,6 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       await Promise.all([done, subscription?.stop()]);
     },
   };
-}
-
-/** How long an endpoint asks to be left alone (Retry-After). @param {unknown} error */
-function restAfter(error) {
-  const isAsking = error instanceof ProtocolError || error instanceof RpcError;
-  return isAsking ? Math.min(error.retryAfterMs ?? 0, LONGEST_REST_MS) : 0;
 }
 
 /**

@@ -41,8 +41,11 @@ export function createReceiptsInclusion(options) {
         const hashes = [...watched.keys()];
         for (let at = 0; at < hashes.length; at += ASK_AT_ONCE)
           await Promise.all(hashes.slice(at, at + ASK_AT_ONCE).map(ask));
-        // A receipt may be of a block that came while the receipts were asked for.
-        return Math.max(to, ...byBlock.keys());
+        // One of a block that came meanwhile is asked for again with that: by then another block may have its place.
+        for (const number of [...byBlock.keys()].filter((known) => known > to)) {
+          for (const { hash, callback } of byBlock.get(number) ?? []) watched.set(hash, callback);
+          byBlock.delete(number);
+        }
       },
       find: (block, number) => {
         /** @type {import('./chain.js').Found[]} */

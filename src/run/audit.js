@@ -1,3 +1,4 @@
+import { ProtocolError, RpcError } from '../errors.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { fateOf } from './fate.js';
 import { readAll } from './reading.js';
@@ -71,9 +72,16 @@ export async function audit(options) {
   const { clock, ledger, timeoutMs, signal } = options;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   for (;;) {
-    await decideFates(options);
-    await fillGaps(options);
-    const reading = await readAll(options);
+    const reading = await round(options).catch((error) => {
+      // Blocks may be replaced while they are read, and a node that has just come back may not have them yet.
+      const mayPass = error instanceof RpcError || error instanceof ProtocolError;
+      if (!mayPass || signal.aborted || clock.nowUs() > deadlineUs) throw error;
+      return null;
+    });
+    if (reading === null) {
+      await clock.sleep(PAUSE_MS, signal);
+      continue;
+    }
     const mismatches = compare(options, reading);
     const isReopened = reopenLost(options, reading);
     const isOpen =
@@ -89,6 +97,13 @@ export async function audit(options) {
   }
 }
 
+/** @param {AuditOptions} options */
+async function round(options) {
+  await decideFates(options);
+  await fillGaps(options);
+  return readAll(options);
+}
+
 /**
  * Where the chain has fewer transactions of a wallet than we found in blocks, some have left it since.
  * @param {AuditOptions} options
@@ -99,10 +114,7 @@ function reopenLost({ ledger, accounts }, { nonces }) {
   let isReopened = false;
   for (const [i, account] of accounts.entries()) {
     if (nonces[i] >= account.wallet.nonce) continue;
-    for (const { operation, sample, isExecuted } of ledger.reopenOf(account, nonces[i])) {
-      ledger.expect({ operation, sample, isOrphan: isExecuted });
-      isReopened = true;
-    }
+    if (ledger.reopenOf(account, nonces[i]).length > 0) isReopened = true;
   }
   return isReopened;
 }

@@ -1,7 +1,11 @@
 import { InternalError } from '../errors.js';
+import { Queue } from './queue.js';
 
 /** Operations of a reorg that are named one by one. */
 const NAMED = 20;
+
+/** Wallets that send again what was lost, at a time. */
+const AT_ONCE = 32;
 
 /**
  * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
@@ -15,10 +19,15 @@ const NAMED = 20;
  * @typedef {object} Own
  * @property {ReadonlySet<Operation>} live
  * @property {AbortSignal} signal aborts when nothing is started any more
+ * @property {AbortSignal} drained aborts when nothing is waited for any more
  * @property {(account: Account, times: number) => void} rearm so many operations of a wallet may be started
  */
 export class Care {
   #retired = 0;
+  /** Wallets that send again now, and those that will. */
+  #busy = 0;
+  /** @type {Queue<() => void>} */
+  #waiting = new Queue();
   #options;
 
   /** @param {Shared & Own} options */
@@ -58,7 +67,10 @@ export class Care {
     );
     for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
     this.#revive(orphans);
-    for (const account of new Set(touched.map((operation) => operation.account))) this.#hasten(account);
+    const revived = new Set(orphans.map(({ operation }) => operation.account));
+    for (const account of new Set(touched.map((operation) => operation.account))) {
+      if (!revived.has(account)) void this.#inTurn(() => this.#hasten(account));
+    }
     const all = [...orphans.map(({ operation }) => operation), ...touched];
     const named = all.slice(0, NAMED).map(({ account, nonce, hashes }) => {
       return { walletIndex: account.wallet.index, nonce, hash: hashes.at(-1) ?? null };
@@ -71,18 +83,40 @@ export class Care {
 
   /** @param {import('./past.js').Remembered[]} orphans */
   #revive(orphans) {
-    const { course, signal } = this.#options;
+    const { course, drained } = this.#options;
+    /** @type {Map<Account, typeof orphans>} */
+    const byAccount = new Map();
     for (const orphan of orphans) {
-      const { account } = orphan.operation;
-      const revived = course.revive(orphan, signal).finally(() => this.#hasten(account));
+      const own = byAccount.get(orphan.operation.account);
+      if (own === undefined) byAccount.set(orphan.operation.account, [orphan]);
+      else own.push(orphan);
+    }
+    for (const [account, own] of byAccount) {
+      own.sort((a, b) => a.operation.nonce - b.operation.nonce);
+      const revived = this.#inTurn(async () => {
+        const why = await course.revive(own, drained);
+        await this.#hasten(account);
+        return why;
+      });
       this.#lookAfter(account, revived, 0);
     }
   }
 
   /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
   #hasten({ slots }) {
-    for (const { operation, standing } of slots) {
-      if (standing === 'live' && operation !== null) this.#options.course.hasten(operation);
+    const live = slots.flatMap(({ operation, standing }) => (standing === 'live' ? (operation ?? []) : []));
+    return this.#options.course.hasten(live);
+  }
+
+  /** After a reorg all wallets have something to send at once: a node is given a few at a time. @template T @param {() => Promise<T>} action @returns {Promise<T>} */
+  async #inTurn(action) {
+    if (this.#busy >= AT_ONCE) await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
+    this.#busy += 1;
+    try {
+      return await action();
+    } finally {
+      this.#busy -= 1;
+      this.#waiting.shift()?.();
     }
   }
 

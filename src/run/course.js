@@ -24,8 +24,8 @@ import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
  * @property {(operation: Operation) => void} remember one that was verified
  * @property {(blockNumber: number) => {orphans: Remembered[], isComplete: boolean}} reopen blocks from that one on have
  *   left the chain: gives those that had ended, and whether none is forgotten
- * @property {(operation: Operation) => void} hasten one whose transaction the node may have lost
- * @property {(orphan: Remembered, signal: AbortSignal) => Promise<string | null>} revive one that had; as mend
+ * @property {(operations: Operation[]) => Promise<void>} hasten those of a wallet that the node may have lost
+ * @property {(orphans: Remembered[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
  * @property {(account: Account, nonce: number) => Remembered[]} reopenOf the same for what one wallet did from a nonce on
  * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch until the signal aborts
  */
@@ -45,12 +45,14 @@ export function transactionCourse(tools, ledger) {
       ledger.past.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
     },
     reopen: (blockNumber) => ledger.reopen(blockNumber),
-    hasten: (operation) => {
-      if (operation.acceptedAtUs === null || operation.inclusion !== null) return;
-      operation.pushed.times = 0;
-      void push(tools, operation);
+    hasten: async (operations) => {
+      for (const operation of operations) {
+        if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
+        operation.pushed.times = 0;
+        await push(tools, operation);
+      }
     },
-    revive: (orphan, signal) => revive(tools, ledger, orphan, signal),
+    revive: (orphans, signal) => revive(tools, ledger, orphans, signal),
     reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
     watch: (live, signal, onLost) => lookAfterOverdue(tools, live, signal, onLost),
   };
@@ -73,7 +75,7 @@ export function callCourse(tools) {
     remember: () => {},
     reopen: () => ({ orphans: [], isComplete: true }),
     reopenOf: () => [],
-    hasten: () => {},
+    hasten: async () => {},
     revive: async () => null,
     watch: async () => {},
   };

@@ -61,10 +61,15 @@ export class Driver {
   constructor(options) {
     this.options = options;
     // Every wallet that is mended listens, and there may be thousands.
-    setMaxListeners(0, this.#halt.signal);
+    setMaxListeners(0, this.#halt.signal, this.#drained.signal);
     this.care = new Care({
       ...options,
-      ...{ live: this.live, signal: this.#halt.signal, rearm: (account, times) => this.#rearm(account, times) },
+      ...{
+        live: this.live,
+        signal: this.#halt.signal,
+        drained: this.#drained.signal,
+        rearm: (account, times) => this.#rearm(account, times),
+      },
     });
   }
 

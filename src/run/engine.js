@@ -53,8 +53,9 @@ import { Patience } from './submission.js';
  * @property {import('../metrics/interval.js').IntervalState} interval
  * @property {number} inFlight
  * @property {import('../metrics/interval.js').Counts} totals of the whole run so far
- * @property {{silentMs: number, stillMs: number, words: string} | null} silence how long no poll of the chain has
- *   succeeded, and why; stillMs: how long there was no new block
+ * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence how long no poll of the chain has
+ *   succeeded, and why; stillMs: how long there was no new block; restMs: how long nothing is submitted from now on,
+ *   because the endpoint asked for that
  * @property {import('../metrics/reorgs.js').ReorgEvent[]} reorgs
  * @property {import('../probe/loop.js').LoopReading | null} loop of the thread; null where every thread died
  *
@@ -87,6 +88,8 @@ export class Engine {
   #purse = null;
   #deadlines;
   #loop = probes.loop();
+  isDrained = false;
+  #patience = new Patience(Math.random);
   #loadStartUs = 0;
   /** @type {import('./submission.js').Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
@@ -135,7 +138,7 @@ export class Engine {
     this.#purse = purse;
     const tools = {
       ...{ clock, rpc, deadlines: this.#deadlines, workload, inclusion, presigner, startBlock },
-      ...{ patience: new Patience(Math.random), random: Math.random, resubmissions: this.#resubmissions },
+      ...{ patience: this.#patience, random: Math.random, resubmissions: this.#resubmissions },
       txTimeoutMs: config.txTimeoutMs,
     };
     return transactionCourse(tools, this.ledger);
@@ -174,7 +177,8 @@ export class Engine {
     const interval = intervalState(intervals.rotate(nowUs));
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
-    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs: stats.stillMs, words };
+    const restMs = this.#patience.restMs(nowUs);
+    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs: stats.stillMs, restMs, words };
     const reorgs = this.#newReorgs;
     this.#newReorgs = [];
     return { interval, inFlight, totals: { ...counts }, silence, reorgs, loop: this.#loop.sample() };
@@ -200,6 +204,7 @@ export class Engine {
   /** @param {number} timeoutMs @param {AbortSignal} signal */
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
+    this.isDrained = true;
     await this.#detector?.stop();
   }
 

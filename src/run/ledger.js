@@ -31,6 +31,7 @@ import { Past, rememberedOf } from './past.js';
  * @property {Resolution[]} resolutions
  * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
  * @property {Foreign[]} foreign
+ * @property {import('./past.js').EntryState[]} past
  *
  * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: import('./past.js').Identified, isOrphan?: boolean}} OpenState
  * @typedef {{standing: import('./account.js').Standing, undecided: OpenState | null}} SlotState
@@ -95,7 +96,8 @@ export class Ledger {
     if (fate !== 'pending') this.unresolved.delete(keyOf(operation));
     const isBack = isOrphan && fate === 'included';
     if (!isBack) this.fates[fate] = (this.fates[fate] ?? 0) + 1;
-    if (!isBack) this.#keep({ ...pick(sample), nonce, fate });
+    if (isBack) this.#forget(sample.hash);
+    else this.#keep({ ...pick(sample), nonce, fate });
     if (isOrphan) {
       // It counts as verified: what does not come back is subtracted.
       if (isAgain) account.reorgedOut -= 1;
@@ -143,10 +145,12 @@ export class Ledger {
     for (const [account, own] of byAccount) {
       const reverted = own.filter(({ isExecuted }) => !isExecuted).length;
       account.reverted -= reverted;
-      this.fates.reverted = (this.fates.reverted ?? 0) - reverted;
+      if (reverted > 0) this.fates.reverted = (this.fates.reverted ?? 0) - reverted;
       account.reopen(own);
     }
-    return entries.map(rememberedOf);
+    const orphans = entries.map(rememberedOf);
+    for (const { operation, sample, isExecuted } of orphans) this.expect({ operation, sample, isOrphan: isExecuted });
+    return orphans;
   }
 
   /** @param {Resolution} resolution */
@@ -157,15 +161,22 @@ export class Ledger {
     else if (resolutions.length < RESOLUTIONS_KEPT) resolutions.push(resolution);
   }
 
+  /** What was given up for gone is there again. @param {string | null} hash */
+  #forget(hash) {
+    const known = this.resolutions.findIndex((resolution) => hash !== null && resolution.hash === hash);
+    if (known !== -1) this.resolutions.splice(known, 1);
+  }
+
   /** @param {Foreign} foreign the proof that somebody else sends from one of our wallets */
   accuse(foreign) {
     this.foreign.push(foreign);
     this.onForeign();
   }
 
-  /** @returns {LedgerState} */
-  state() {
+  /** @param {boolean} [isLast] with what was put into blocks lately, which only the audit asks for @returns {LedgerState} */
+  state(isLast = false) {
     return {
+      past: isLast ? this.past.state() : [],
       accounts: this.accounts.map(
         ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
           ...{ nonce: wallet.nonce, executed, includedLate, reverted, reorgedOut, retired, readBackRetries },
@@ -205,6 +216,7 @@ export class Ledger {
     }
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
+    this.past.adopt(state.past, (position) => this.accounts[first + position]);
     for (const [fate, count] of Object.entries(state.fates)) {
       const key = /** @type {import('./fate.js').Fate} */ (fate);
       this.fates[key] = (this.fates[key] ?? 0) + count;

@@ -27,6 +27,9 @@ import { Reporter } from './reporter.js';
 /** A chain that makes no block for so long stands still: whoever looks on wants to know. */
 const STILL_MS = 30_000;
 
+/** So is a pause that the endpoint asks for. */
+const REST_MS = 2000;
+
 /** The longest a timer can wait; whoever waits for longer waits again. */
 const LONG_MS = 2 ** 31 - 1;
 
@@ -150,6 +153,9 @@ async function report(phase, { stop, reporter, crew, watch }, nowUs) {
     for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
     const stillMs = made.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `the chain has made no block for ${Math.round(stillMs / 1000)} s`);
+    const restMs = made.silence?.restMs ?? 0;
+    const rest = `the endpoint asks to be left alone for ${Math.round(restMs / 1000)} s (Retry-After): nothing is submitted until then`;
+    if (restMs > REST_MS) watch.warnOnce('rest', rest);
     crew.check();
     return made.silence;
   } catch (error) {

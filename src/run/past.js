@@ -13,6 +13,8 @@
  * @property {import('../metrics/sample.js').Outcome} outcome
  * @property {boolean} isExecuted with its effect; otherwise it was reverted
  *
+ * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry as one thread hands it to another
+ *
  * @typedef {{operation: import('./ledger.js').Open['operation'], sample: Identified, isExecuted: boolean}} Remembered
  */
 
@@ -51,6 +53,17 @@ export class Past {
   /** Takes out what a wallet did from a nonce on. @param {Account} account @param {number} nonce @returns {Entry[]} */
   takeOf(account, nonce) {
     return this.#take((entry) => entry.account === account && entry.nonce >= nonce);
+  }
+
+  /** @returns {EntryState[]} as another thread can take it over */
+  state() {
+    return this.#entries.map(({ account, ...rest }) => ({ ...rest, position: account.position }));
+  }
+
+  /** Takes over what another thread remembers. @param {EntryState[]} entries @param {(position: number) => Account} accountOf */
+  adopt(entries, accountOf) {
+    // The other thread has forgotten what is too much; here nothing is added any more.
+    this.#entries.push(...entries.map(({ position, ...rest }) => ({ ...rest, account: accountOf(position) })));
   }
 
   /** @param {(entry: Entry) => boolean} isWanted */

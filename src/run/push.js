@@ -21,6 +21,9 @@ const OVERDUE_MS = Object.freeze([1000, 15_000]);
 /** One that the node knows is sent again after that time, then after twice that and so on. */
 const LONGEST_WAIT_MS = 60_000;
 
+/** How long a node may know less of a wallet than we do before that is taken for lost. */
+const LOST_MS = 2000;
+
 /** How many are looked after at a time. */
 const LOOK_AFTER_AT_ONCE = 100;
 
@@ -48,8 +51,8 @@ export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
  */
 export async function lookAfterOverdue(tools, live, signal, onLost) {
   const { clock, patience } = tools;
-  /** Wallets that the node knows less of than we do. @type {Set<import('./account.js').Account>} */
-  let behind = new Set();
+  /** Since when the node has known less of a wallet than we do. @type {Map<import('./account.js').Account, number>} */
+  const behind = new Map();
   for (let round = 0; !signal.aborted; round += 1) {
     await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
@@ -63,10 +66,16 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
     const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
     // In the order of their nonces: a node takes them as they come.
     overdue.sort((a, b) => a.nonce - b.nonce);
-    const now = await lookAfter(tools, overdue).catch(() => new Map()); // the endpoint is away; there is a next round
-    // Once may be a node that lags; twice in a row the chain has lost it.
-    for (const [account, nonce] of now) if (behind.has(account)) onLost(account, nonce);
-    behind = new Set(now.keys());
+    const nonces = await lookAfter(tools, overdue).catch((error) => {
+      patience.heed(error, clock.nowUs());
+      return new Map(); // the endpoint is away; there is a next round
+    });
+    // For a moment it may be a node that lags; for longer the chain has lost it.
+    for (const [account, next] of nonces) {
+      if (next >= account.wallet.nonce) behind.delete(account);
+      else if (nowUs - (behind.get(account) ?? nowUs) >= LOST_MS * 1000) onLost(account, next);
+      else if (!behind.has(account)) behind.set(account, nowUs);
+    }
   }
 }
 
@@ -74,8 +83,7 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
  * One batch tells what is known of all of them; only those that need it cost more.
  * @param {Tools} tools
  * @param {Operation[]} overdue
- * @returns {Promise<Map<import('./account.js').Account, number>>} the next nonce of wallets whose transactions we have
- *   found in blocks, and which the node has not
+ * @returns {Promise<Map<import('./account.js').Account, number>>} the next nonce of each wallet, as the chain has it
  */
 async function lookAfter(tools, overdue) {
   const { rpc, clock, startBlock, presigner } = tools;
@@ -87,10 +95,10 @@ async function lookAfter(tools, overdue) {
     Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
   ]);
   /** @type {Map<import('./account.js').Account, number>} */
-  const behind = new Map();
+  const nextNonces = new Map();
   for (const [i, operation] of overdue.entries()) {
     const next = Number(nonces[i]);
-    if (next < operation.account.wallet.nonce) behind.set(operation.account, next);
+    nextNonces.set(operation.account, next);
     const isNext = next === operation.nonce;
     if (operation.inclusion !== null || operation.isCancelled) continue;
     if (next > operation.nonce) {
@@ -104,7 +112,7 @@ async function lookAfter(tools, overdue) {
       if (known[i] === null) operation.pushed.times = 0;
     }
   }
-  return behind;
+  return nextNonces;
 }
 
 /** Nodes answer with null, or an error, for what they do not know. @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} hash */
@@ -122,7 +130,7 @@ function byHash(rpc, hash) {
  * @param {import('./ledger.js').Open['operation'] | Operation} operation
  * @param {boolean} [isTooLow] its fee is known to be
  */
-export async function push({ rpc, clock, presigner, resubmissions }, operation, isTooLow = false) {
+export async function push({ rpc, clock, presigner, patience, resubmissions }, operation, isTooLow = false) {
   const { pushed } = operation;
   if (pushed !== undefined) {
     pushed.atUs = clock.nowUs();
@@ -132,18 +140,19 @@ export async function push({ rpc, clock, presigner, resubmissions }, operation, 
   if (isTooLow && !raise()) return;
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
-  const failure = await send(rpc, operation.raw);
+  const failure = await send(rpc, operation.raw, (error) => patience.heed(error, clock.nowUs()));
   if (failure !== 'underpriced' || !raise()) return;
   resubmissions.replaced += 1;
-  await send(rpc, operation.raw);
+  await send(rpc, operation.raw, () => {});
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} raw @returns {Promise<string | null>} what the node has against it */
-async function send(rpc, raw) {
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} raw @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it */
+async function send(rpc, raw, onError) {
   try {
     await rpc.call('eth_sendRawTransaction', [raw], 'resubmit');
     return null;
   } catch (error) {
+    onError(error);
     return error instanceof RpcError ? submitFailure(error) : null;
   }
 }

@@ -1,4 +1,5 @@
 import { ProtocolError, RpcError } from '../errors.js';
+import { isUnknownBlock } from '../chain/passing.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 
 /** What the audit reads of the chain. */
@@ -30,7 +31,7 @@ async function noncesAt(rpc, accounts, blockHash, blockNumber) {
   try {
     return await readNonces(rpc, accounts, { blockHash });
   } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
+    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
     return readNonces(rpc, accounts, toHex(blockNumber)); // a node without EIP-1898
   }
 }

@@ -40,30 +40,38 @@ export async function repair(tools, ledger, operation, sample, signal) {
 }
 
 /**
- * Sees to it that an operation that was in a block gets into one again: the node puts it back into its pool, or is sent
- * the same bytes once more.
+ * Sees to it that operations of a wallet that were in a block get into one again: the node puts them back into its pool,
+ * or is sent the same bytes once more. The chain takes nonces in order, so the first that is open tells of all.
  * @param {import('./iteration.js').Tools} tools
  * @param {import('./ledger.js').Ledger} ledger
- * @param {import('./past.js').Remembered} remembered
+ * @param {import('./past.js').Remembered[]} orphans of one wallet, in the order of their nonces; the ledger expects them
  * @param {AbortSignal} signal as above
  * @returns {Promise<string | null>} as above
  */
-export async function revive(tools, ledger, { operation, sample, isExecuted }, signal) {
-  ledger.expect({ operation, sample, isOrphan: isExecuted });
-  if (signal.aborted) return null;
-  // A node that has put it back into its pool knows it already.
-  await push(tools, operation);
+export async function revive(tools, ledger, orphans, signal) {
+  const open = [...orphans];
+  const sendAll = async () => {
+    for (const { operation } of open) if (!signal.aborted) await push(tools, operation);
+  };
+  // A node that has put them back into its pool knows them already.
+  await sendAll();
   let sentAgain = 1;
-  const isStuck = await watchFate(tools, operation, REPAIR_PAUSE_MS[0], signal, async (decision) => {
-    if (decision.fate === 'pending') return false;
-    if (decision.fate === 'never_sent' && (sentAgain += 1) <= MOST_HASHES) {
-      await push(tools, operation);
-      return false;
-    }
-    ledger.settle(operation, sample, decision);
-    return true;
-  });
-  return isStuck ? 'its transactions left the chain and do not come back' : null;
+  for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
+    const { operation, sample } = first;
+    const pauseMs = open.length === orphans.length ? REPAIR_PAUSE_MS[0] : 0;
+    const isStuck = await watchFate(tools, operation, pauseMs, signal, async (decision) => {
+      if (decision.fate === 'pending') return false;
+      if (decision.fate === 'never_sent' && (sentAgain += 1) <= MOST_HASHES) {
+        await sendAll();
+        return false;
+      }
+      ledger.settle(operation, sample, decision);
+      return true;
+    });
+    if (isStuck) return 'its transactions left the chain and do not come back';
+    open.shift();
+  }
+  return null;
 }
 
 /**

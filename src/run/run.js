@@ -141,7 +141,10 @@ function startOf(clock) {
 /** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, log } = context;
-  const rpc = createRpc(transport, displayUrl(url), { fixedId: config.fixedId, secrets: secretsOf(url) });
+  const rpc = createRpc(transport, displayUrl(url), {
+    ...{ fixedId: config.fixedId, secrets: secretsOf(url) },
+    insistence: { clock, signals: { setup: stop.drain, audit: stop.now } },
+  });
   const carriedOut = await carryOut(context, rpc);
   const { samplesDropped, errors } = await settleAll(outputs);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
@@ -165,7 +168,7 @@ async function carryOut(context, rpc) {
   const { wallets, sender, costs } = ready;
   const inclusion = sender === null ? null : chooseInclusion(config);
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(rpc, ready);
+  const start = await startBlockOf(rpc, ready, { clock, confirmations: config.confirmations, signal: stop.drain });
   const { startBlock } = start;
 
   // Workers have connections of their own.

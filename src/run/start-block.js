@@ -10,12 +10,50 @@ import { UnavailableError } from '../errors.js';
  * @property {string | null} genesisHash of the chain that it is part of
  */
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./setup.js').Ready} ready @returns {Promise<StartBlock>} */
-export async function startBlockOf(rpc, { chain, sender }) {
+/** How long is waited for confirmations of the set-up, and for what left the chain to come back, in milliseconds. */
+const WAIT_MS = 20_000;
+const PAUSE_MS = 250;
+
+/**
+ * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('./setup.js').Ready} ready
+ * @param {{clock: import('../clock.js').Clock, confirmations: number, signal: AbortSignal}} options
+ * @returns {Promise<StartBlock>}
+ * @throws {UnavailableError} what the set-up did is no longer on the chain
+ */
+export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal }) {
   if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+  const block = await latestBlock(rpc);
+  const startBlock = toNumber(block.number);
+  const endUs = clock.nowUs() + WAIT_MS * 1000;
+  const isOver = () => clock.nowUs() > endUs || signal.aborted;
+  while (confirmations > 0 && toNumber((await latestBlock(rpc)).number) < startBlock + confirmations && !isOver())
+    await clock.sleep(PAUSE_MS, signal);
+  while (!(await isSettled(rpc, wallets))) {
+    if (isOver()) {
+      const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were replaced. Start the run again`;
+      throw new UnavailableError(words);
+    }
+    await clock.sleep(PAUSE_MS, signal);
+  }
+  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc */
+async function latestBlock(rpc) {
   const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (block === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  return { startBlock: toNumber(block.number), startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+  return block;
+}
+
+/** Whether the chain has all that was sent from the wallets. @param {import('../chain/rpc.js').Rpc} rpc @param {import('../chain/wallets.js').Wallet[]} wallets */
+async function isSettled(rpc, wallets) {
+  const nonces = await rpc.batch(
+    wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    'setup',
+  );
+  return wallets.every(({ nonce }, i) => toNumber(nonces[i]) >= nonce);
 }
 
 /**

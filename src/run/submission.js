@@ -1,5 +1,6 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
+import { backOffMs, isLost, restMs } from '../chain/passing.js';
 import { knownOf } from './fate.js';
 import { Failed } from './operation.js';
 
@@ -15,23 +16,11 @@ import { Failed } from './operation.js';
  * @property {number} replaced with a higher fee
  */
 
-/** First and longest pause before the same bytes are sent again, in milliseconds. A part of it is random. */
-const PAUSE_MS = Object.freeze([50, 2000]);
-
 /** How often a node that refuses the nonce is asked for the transaction that may have used it. */
 const LOOKUPS = 5;
 
 /** How often a fee that the node finds too low is raised before the operation fails. */
 const MOST_RAISES = 5;
-
-/** Failures of the way to the endpoint after which nothing is gained by trying again. */
-const FINAL_TRANSPORT = new Set([
-  'transport_not_sent',
-  'transport_closed',
-  'transport_no_ports',
-  'transport_certificate',
-  'transport_body_too_large',
-]);
 
 /**
  * @param {import('./iteration.js').Tools} tools
@@ -90,22 +79,12 @@ export function foundByReceipt({ clock, inclusion }, operation, receipt) {
 
 /** @param {unknown} error @param {string | null} failure what the node has against the transaction */
 function isRepeatable(error, failure) {
-  if (error instanceof TransportError) return !FINAL_TRANSPORT.has(error.code);
-  if (error instanceof ProtocolError) return true;
   if (error instanceof RpcError) return error.isBusy || failure === 'pool_full' || failure === 'nonce_too_high';
-  return false;
+  return error instanceof ProtocolError || isLost(error);
 }
 
-/**
- * Twice as long each time, and a random half of it, so that those that failed together do not come back together.
- * @param {number} tries
- * @param {() => number} random from 0 to 1
- */
-export function backOffMs(tries, random) {
-  const [firstMs, longestMs] = PAUSE_MS;
-  const most = Math.min(firstMs * 2 ** Math.min(tries, 20), longestMs);
-  return most / 2 + (random() * most) / 2;
-}
+/** No endpoint silences us for longer, whatever it asks for. */
+const LONGEST_REST_MS = 60_000;
 
 /** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
 export class Patience {
@@ -119,9 +98,13 @@ export class Patience {
 
   /** @param {unknown} error @param {number} nowUs */
   heed(error, nowUs) {
-    const isAsking = error instanceof ProtocolError || error instanceof RpcError;
-    if (!isAsking || error.retryAfterMs === null) return;
-    this.#untilUs = Math.max(this.#untilUs, nowUs + error.retryAfterMs * 1000);
+    const askedMs = Math.min(restMs(error), LONGEST_REST_MS);
+    if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** What is left of that. @param {number} nowUs */
+  restMs(nowUs) {
+    return Math.max(0, (this.#untilUs - nowUs) / 1000);
   }
 
   /** How long it wants to be left alone from now on: 0, or that and a random tenth more. @param {number} nowUs */

@@ -155,7 +155,7 @@ function createBundle(clock, onFull) {
 function stateOf(engine, rpc, transport, atUs) {
   const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
   const { recorder, ledger } = engine;
-  return { atUs, recorder: recorder.state(), ledger: ledger.state(), stats: engine.stats(), thread };
+  return { atUs, recorder: recorder.state(), ledger: ledger.state(engine.isDrained), stats: engine.stats(), thread };
 }
 
 await work(workerData, /** @type {import('node:worker_threads').MessagePort} */ (parentPort));

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { getCreateAddress } from 'ethers';
+import { isUnknownBlock } from '../chain/passing.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { RpcError, UnavailableError } from '../errors.js';
@@ -125,7 +126,7 @@ class CounterWorkload {
     try {
       counts = await this.#readCounts(addresses, { blockHash }, 'audit');
     } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
+      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
       counts = await this.#readCounts(addresses, toHex(blockNumber), 'audit'); // a node without EIP-1898
     }
     return this.#counters.map(({ address, start }, i) => ({

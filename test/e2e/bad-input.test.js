@@ -198,8 +198,8 @@ const TABLE = {
     {
       args: `-t 1 --keys ${KEYS[2]}`,
       given: 'a key in place of a file',
-      exit: 65,
-      says: /^cannot read the key file/,
+      exit: 64,
+      says: /^--keys must be the name of a file, and what was given looks like a key or a mnemonic$/,
     },
     { args: '-t 1 --keys', says: /^--keys needs a value \(FILE\)$/ },
     {

@@ -60,8 +60,7 @@ async function killed(t, afterMs, more) {
   const [out, contracts] = [join(folder, 'run.json'), join(folder, 'contracts.json')];
   const running = spawnStress([
     ...takeWallets(3),
-    '--interval',
-    '300ms',
+    ...(more.includes('--interval') ? [] : ['--interval', '300ms']),
     '--contracts',
     contracts,
     '--out',
@@ -108,6 +107,18 @@ describe('after kill -9', { concurrency: 4 }, () => {
       });
     }
   }
+
+  test('of two threads between two reports that are far apart: what both knew a period ago', async (t) => {
+    const { run, contracts } = await killed(t, 8000, ['--workers', '2', '--interval', '1m']);
+    assertPartialRunFile(run);
+    const onChain = await countersOf(contracts);
+    // Of three wallets and a block every 100 ms; the last checkpoint is at most a period old.
+    assert.ok(run.counts.verified > onChain / 4, `${run.counts.verified} verified, ${onChain} counted by the chain`);
+    assert.ok(run.counts.verified <= onChain);
+    assert.deepEqual(run.intervals, []);
+    assert.ok(run.window.durationMs > 2000, `${run.window.durationMs} ms`);
+    assert.ok(run.generator.transport.requests > run.counts.verified, 'with what the workers have asked');
+  });
 
   test('in the warm-up: there is no window yet', async (t) => {
     const { run } = await killed(t, 2500, ['--warmup', '60s']);
@@ -253,6 +264,14 @@ describe('stress report', () => {
       assert.match(shown, /first reverted: red +\[31m,/);
       assert.doesNotMatch(shown, /[^\P{Cc}\n]/u);
     });
+  });
+
+  test('a pipe that nobody writes to is refused, and not waited for', async (t) => {
+    const pipe = join(temporaryFolder(t), 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 10_000 });
+    assert.deepEqual([code, stdout], [65, '']);
+    assert.match(stderr, /^stress: \S+pipe is not a file\n$/);
   });
 
   test('a file that is none: one line that says what is wrong, and 65', async (t) => {

@@ -1,7 +1,7 @@
 /** Whose wallets a run uses, which contracts, and that nobody learns their keys. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet, getAddress } from 'ethers';
@@ -10,6 +10,7 @@ import { runStress, spawnStress } from '../helpers/cli.js';
 import { serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { startWsServer } from '../helpers/ws-server.js';
 
 /** Enough for any run here. */
 const PLENTY = '0xde0b6b3a7640000';
@@ -217,6 +218,23 @@ describe('--contracts FILE', () => {
   });
 });
 
+/**
+ * Makes a WebSocket endpoint of one that speaks HTTP.
+ * @param {import('node:test').TestContext} t
+ * @param {string} url
+ */
+async function speakWs(t, url) {
+  const headers = { 'content-type': 'application/json' };
+  const { port } = await startWsServer(t, {
+    onMessage: (peer, body) => {
+      fetch(url, { method: 'POST', headers, body })
+        .then((response) => response.text())
+        .then(peer.send, () => peer.socket.destroy());
+    },
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
 describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
   /**
    * @param {object} options
@@ -357,6 +375,60 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     assertHidden({ said, wallets, phrase, texts: [user, password, token, apiKey, other, basic] });
     assert.doesNotMatch(stdout + stderr, /\u001b/);
   });
+
+  for (const scheme of /** @type {const} */ (['http', 'ws'])) {
+    test(`by a ${scheme} endpoint that says secrets of its URL, which look like words`, async (t) => {
+      const folder = temporaryFolder(t);
+      const [out, log, keys] = ['run.json', 'log', 'keys'].map((name) => join(folder, name));
+      const wallets = await newWallets(2);
+      writeFileSync(keys, wallets.map(({ privateKey }) => privateKey).join('\n'), { mode: 0o600 });
+      const [user, password, token] = ['nimbus', 'hunter pass', 'SuperSecretTokenOfThePath'];
+      const [region, plain] = ['eu-north', 'nothing-but-words'];
+      let sent = 0;
+      const between = await serveBetween(chain.url, ({ method }) => {
+        const words = `bad password: ${user}:${password} for /key/${token} in ${region} (${plain})`;
+        if (method === 'web3_clientVersion') return { result: `Node of ${user} ${password} ${token}` };
+        if (method !== 'eth_sendRawTransaction') return null;
+        sent += 1;
+        // Those before are deployments.
+        return sent <= 4
+          ? null
+          : { error: { code: -32000, message: `${sent % 2 === 0 ? '-'.repeat(270) : ''}${words}` } };
+      });
+      const url = scheme === 'http' ? between.url : await speakWs(t, between.url);
+      const { host } = new URL(url);
+      const secretUrl = `${scheme}://${user}:${encodeURIComponent(password)}@${host}/key/${token}?${plain}&region=${region}`;
+      for (const workers of ['1', '2']) {
+        sent = 0;
+        const args = ['-t', '2', '--keys', keys, '--rpc', secretUrl, '-d', '500ms', '--workers', workers];
+        const { stdout, stderr } = await runStress([
+          ...args,
+          '-v',
+          '--log-level',
+          'debug',
+          '--log-file',
+          log,
+          '--out',
+          out,
+        ]);
+        assert.ok(existsSync(out), stderr);
+        const run = JSON.parse(readFileSync(out, 'utf8'));
+        assert.match(run.failureWords.rejected, /bad password: \*\*\*|-{100}/, stderr);
+        const said = [stdout, stderr, readFileSync(out), readFileSync(log)];
+        const texts = [
+          user,
+          password,
+          encodeURIComponent(password),
+          'hunter',
+          token,
+          token.slice(0, 12),
+          region,
+          plain,
+        ];
+        assertHidden({ said, wallets, texts });
+      }
+    });
+  }
 
   test('by a run whose funder is too poor', async (t) => {
     const log = join(temporaryFolder(t), 'log');

@@ -337,6 +337,17 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     });
   });
 
+  test('dies after a checkpoint that has no report behind it: the intervals still add up', async (t) => {
+    const offset = takeWallets(4);
+    const script = mutant(t, [deadly(offset + 2, 2500)]);
+    const { args, options, readRun } = fleet(t, { offset, threads: 4, interval: '1m', script, more: ['-d', '1m'] });
+    const { code, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
+    assert.equal(code, 70, stderr);
+    const run = readRun();
+    assert.ok(run.counts.verified > 0);
+    assert.equal(sumOf(run.intervals.map((row) => row.counts.verified)), run.counts.verified);
+  });
+
   test('dies before it is ready: exit 70, the other one works on until the end', async (t) => {
     const offset = takeWallets(4);
     const script = mutant(t, [

@@ -90,7 +90,7 @@ describe('oneLine()', () => {
     const secret = 'a secret of several words';
     for (const limit of [10, 40, 300]) {
       for (let at = 0; at < 30; at += 1) {
-        assert.doesNotMatch(oneLine('x'.repeat(limit - at) + secret, limit, [secret]), /secr/);
+        assert.doesNotMatch(oneLine('x'.repeat(Math.max(0, limit - at)) + secret, limit, [secret]), /secr/);
         // So much is hidden that what is behind the part that is looked at would be shown.
         const line = oneLine(secret.repeat(200).slice(at), limit, [secret]);
         assert.doesNotMatch(line.slice(secret.length), /secr/);

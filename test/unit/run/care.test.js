@@ -39,14 +39,19 @@ function setUp({ wallets = 2, purse = null } = {}) {
       log.push(`reopen ${position}:${nonce}`),
       past.orphans
     ),
-    hasten: (/** @type {Operation} */ operation) => void log.push(`hasten ${nameOf(operation)}`),
-    revive: (/** @type {Remembered} */ { operation }) => (log.push(`revive ${nameOf(operation)}`), wait()),
+    hasten: async (/** @type {Operation[]} */ operations) => {
+      log.push(...operations.map((operation) => `hasten ${nameOf(operation)}`));
+    },
+    revive: (/** @type {Remembered[]} */ orphans) => (
+      log.push(...orphans.map(({ operation }) => `revive ${nameOf(operation)}`)),
+      wait()
+    ),
     watch: async () => {},
   };
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
   const care = new Care({
-    ...{ course, accounts, purse, live, signal: over.signal },
+    ...{ course, accounts, purse, live, signal: over.signal, drained: new AbortController().signal },
     onStop: (reason, error) => stops.push([reason, error?.message]),
     rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
   });

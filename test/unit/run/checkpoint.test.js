@@ -100,7 +100,7 @@ describe('Checkpoints', () => {
 
   it('what is asked elsewhere costs nothing here: the next one is due as usual after the answer', async () => {
     const { clock, kept, checkpoints } = setUp();
-    checkpoints.begin({ ask: () => clock.sleep(900), describe: runFileOf });
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(14_000);
     assert.deepEqual(kept, [1900, 7800, 13_700]);
     checkpoints.stop();
@@ -108,7 +108,7 @@ describe('Checkpoints', () => {
 
   it('an answer that comes after the end is not kept: it would replace the whole run file', async () => {
     const { clock, kept, checkpoints } = setUp();
-    checkpoints.begin({ ask: () => clock.sleep(900), describe: runFileOf });
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(1500);
     checkpoints.stop();
     await clock.advance(60_000);

@@ -81,7 +81,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
       remember: () => {},
       reopen: () => ({ orphans: [], isComplete: true }),
       reopenOf: () => [],
-      hasten: () => {},
+      hasten: async () => {},
       revive: async () => null,
       watch: async (_live, signal) => {
         watchSignal = signal;

@@ -5,7 +5,8 @@ import { Wallet } from '../../../src/chain/wallets.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { Account } from '../../../src/run/account.js';
 import { Operation } from '../../../src/run/operation.js';
-import { Patience, backOffMs, submit } from '../../../src/run/submission.js';
+import { backOffMs } from '../../../src/chain/passing.js';
+import { Patience, submit } from '../../../src/run/submission.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 

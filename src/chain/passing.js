@@ -1,0 +1,67 @@
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
+
+/** Failures of the way to an endpoint after which nothing is gained by trying again. */
+const FINAL = new Set([
+  'transport_not_sent',
+  'transport_closed',
+  'transport_no_ports',
+  'transport_certificate',
+  'transport_body_too_large',
+]);
+
+/** Whether no answer came, and the next one may. @param {unknown} error */
+export function isLost(error) {
+  return error instanceof TransportError && !FINAL.has(error.code);
+}
+
+/** Whether it may be gone in a moment: no answer came, or the endpoint has too much to do. @param {unknown} error */
+export function isPassing(error) {
+  return isLost(error) || ((error instanceof ProtocolError || error instanceof RpcError) && error.isBusy);
+}
+
+/** How long an endpoint asks to be left alone (Retry-After, RFC 9110). @param {unknown} error */
+export function restMs(error) {
+  return error instanceof ProtocolError || error instanceof RpcError ? (error.retryAfterMs ?? 0) : 0;
+}
+
+/** First and longest pause before something is asked again, in milliseconds. */
+const PAUSE_MS = Object.freeze([50, 2000]);
+
+/**
+ * Twice as long each time, and a random half of it, so that those that failed together do not come back together.
+ * @param {number} tries
+ * @param {() => number} random from 0 to 1
+ */
+export function backOffMs(tries, random) {
+  const [firstMs, longestMs] = PAUSE_MS;
+  const most = Math.min(firstMs * 2 ** Math.min(tries, 20), longestMs);
+  return most / 2 + (random() * most) / 2;
+}
+
+/** The node has no such block: it has left the chain. Other errors may be those of a node without EIP-1898. @param {unknown} error */
+export function isUnknownBlock(error) {
+  return error instanceof RpcError && /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
+}
+
+/** For how long something is asked for that belongs to the run and not to its load, in milliseconds. */
+const INSIST_MS = 15_000;
+
+/**
+ * Asks again while the reason may pass.
+ * @template T
+ * @param {() => Promise<T>} ask
+ * @param {{clock: import('../clock.js').Clock, signal: AbortSignal, forMs?: number}} options signal: ends it
+ * @returns {Promise<T>}
+ */
+export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
+  const endUs = clock.nowUs() + forMs * 1000;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const pauseMs = Math.max(backOffMs(tries, Math.random), restMs(error));
+      if (!isPassing(error) || signal.aborted || clock.nowUs() + pauseMs * 1000 > endUs) throw error;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+}
