@@ -44,7 +44,7 @@ export function isUnknownBlock(error) {
 }
 
 /** For how long something is asked for that belongs to the run and not to its load, in milliseconds. */
-const INSIST_MS = 15_000;
+const INSIST_MS = 20_000;
 
 /**
  * Asks again while the reason may pass.

@@ -130,26 +130,13 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     return batcher.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
   };
 
-  /**
-   * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
-   * because an endpoint that is not there is to be named at once.
-   * @param {() => Promise<any>} ask
-   * @param {string} method
-   * @param {Purpose} purpose
-   */
-  function askPatiently(ask, method, purpose) {
-    const signal = insistence?.signals[purpose];
-    if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
-      return ask();
-    return insist(ask, { clock: insistence.clock, signal });
-  }
-
   /** @type {Rpc['call']} */
   const call = (method, params, purpose, onSent) =>
-    askPatiently(() => callOnce(method, params, purpose, onSent), method, purpose);
+    patiently(insistence, method, purpose, () => callOnce(method, params, purpose, onSent));
 
   /** @type {Rpc['gather']} */
-  const gather = (method, params, purpose) => askPatiently(() => gatherOnce(method, params, purpose), method, purpose);
+  const gather = (method, params, purpose) =>
+    patiently(insistence, method, purpose, () => gatherOnce(method, params, purpose));
 
   /** @type {Rpc['batch']} */
   async function batch(requests, purpose) {
@@ -207,6 +194,21 @@ function resultOf(answer, id, method, reply, { display, secrets }) {
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
   return answer.result;
+}
+
+/**
+ * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
+ * because an endpoint that is not there is to be named at once.
+ * @param {Insistence | null} insistence
+ * @param {string} method
+ * @param {Purpose} purpose
+ * @param {() => Promise<any>} ask
+ */
+function patiently(insistence, method, purpose, ask) {
+  const signal = insistence?.signals[purpose];
+  if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
+    return ask();
+  return insist(ask, { clock: insistence.clock, signal });
 }
 
 /**

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { ForeignSenderError, UsageError } from '../errors.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
@@ -76,8 +75,6 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
     ...{ rpc, clock, fees, signer: await createSigner(), chainId: chain.chainId },
     ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs },
   };
-  // Every transaction that is sent again listens, and there may be thousands.
-  setMaxListeners(0, stop.drain);
   try {
     if (embedded) {
       await fundOnDevChain(rpc, addressesOf(wallets));

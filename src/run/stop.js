@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /**
  * Asks a run to end: first gently (no new operations, drain, audit), then at once. The first reason is kept.
  */
@@ -12,6 +14,11 @@ export class Stop {
   exitCodes = [];
   /** @type {Error[]} */
   errors = [];
+
+  constructor() {
+    // Whatever is asked again listens, and there may be thousands.
+    setMaxListeners(0, this.drain, this.now);
+  }
 
   /** Aborts when no new operations may start. */
   get drain() {
