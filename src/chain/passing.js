@@ -65,3 +65,23 @@ export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
     }
   }
 }
+
+/** What an endpoint is asked first. */
+const FIRST_METHOD = 'eth_chainId';
+
+/** @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<import('./rpc.js').Purpose, AbortSignal>>}} Insistence for which purposes to ask again, until a signal aborts */
+
+/**
+ * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
+ * because an endpoint that is not there is to be named at once.
+ * @param {Insistence | null} insistence
+ * @param {string} method
+ * @param {import('./rpc.js').Purpose} purpose
+ * @param {() => Promise<any>} ask
+ */
+export function patiently(insistence, method, purpose, ask) {
+  const signal = insistence?.signals[purpose];
+  if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
+    return ask();
+  return insist(ask, { clock: insistence.clock, signal });
+}

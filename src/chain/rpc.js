@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
 import { parseReply } from './json.js';
-import { insist } from './passing.js';
+import { patiently } from './passing.js';
 import { subscribe } from './subscription.js';
 
 export { displayUrl } from './endpoint-url.js';
@@ -13,7 +13,6 @@ export { displayUrl } from './endpoint-url.js';
  * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
  *
  * @typedef {import('../transport/index.js').Reply} Reply
- * @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<Purpose, AbortSignal>>}} Insistence
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  *
  * @typedef {object} Request
@@ -45,16 +44,13 @@ const MOST_BYTES_EACH = 64 * 1024;
 /** How much of what an endpoint says is shown, in characters. */
 const MOST_WORDS = 300;
 
-/** What an endpoint is asked first. */
-const FIRST_METHOD = 'eth_chainId';
-
 /** How many requests of one list are on their way at once. */
 const GATHERED_AT_ONCE = 800;
 
 /**
  * @param {Pick<import('../transport/index.js').Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: Insistence | null}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: import('./passing.js').Insistence | null}} [options]
  *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
  *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
@@ -69,18 +65,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   /** @type {Record<string, number>} */
   const counts = {};
 
-  /** The parameters encoded last: plain calls send the same ones each time. */
-  let encodedParams = /** @type {unknown} */ (null);
-  let paramsText = '';
-
-  /** @param {number} id @param {string} method @param {unknown[]} params */
-  function encode(id, method, params) {
-    if (params !== encodedParams) {
-      encodedParams = params;
-      paramsText = JSON.stringify(params);
-    }
-    return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${paramsText}}`;
-  }
+  const encode = createEncoder();
 
   /**
    * Plain promises and no async functions: each costs a kilobyte of garbage, and this is done for every request.
@@ -196,19 +181,17 @@ function resultOf(answer, id, method, reply, { display, secrets }) {
   return answer.result;
 }
 
-/**
- * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
- * because an endpoint that is not there is to be named at once.
- * @param {Insistence | null} insistence
- * @param {string} method
- * @param {Purpose} purpose
- * @param {() => Promise<any>} ask
- */
-function patiently(insistence, method, purpose, ask) {
-  const signal = insistence?.signals[purpose];
-  if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
-    return ask();
-  return insist(ask, { clock: insistence.clock, signal });
+/** Requests as JSON. The parameters that were encoded last are kept: plain calls send the same ones each time. */
+function createEncoder() {
+  let lastParams = /** @type {unknown} */ (null);
+  let text = '';
+  return (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ params) => {
+    if (params !== lastParams) {
+      lastParams = params;
+      text = JSON.stringify(params);
+    }
+    return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${text}}`;
+  };
 }
 
 /**
