@@ -69,7 +69,7 @@ export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
 /** What an endpoint is asked first. */
 const FIRST_METHOD = 'eth_chainId';
 
-/** @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<import('./rpc.js').Purpose, AbortSignal>>}} Insistence for which purposes to ask again, until a signal aborts */
+/** @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<import('./rpc.js').Purpose, AbortSignal>>, mostMs?: Partial<Record<import('./rpc.js').Purpose, number>>}} Insistence for which purposes to ask again, until a signal aborts, and for how long at most */
 
 /**
  * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
@@ -83,5 +83,6 @@ export function patiently(insistence, method, purpose, ask) {
   const signal = insistence?.signals[purpose];
   if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
     return ask();
-  return insist(ask, { clock: insistence.clock, signal });
+  const forMs = Math.min(INSIST_MS, insistence.mostMs?.[purpose] ?? INSIST_MS);
+  return insist(ask, { clock: insistence.clock, signal, forMs });
 }

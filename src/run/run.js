@@ -143,7 +143,10 @@ async function runOn(context) {
   const { config, url, transport, clock, outputs, stop, log } = context;
   const rpc = createRpc(transport, displayUrl(url), {
     ...{ fixedId: config.fixedId, secrets: secretsOf(url) },
-    insistence: { clock, signals: { setup: stop.drain, audit: stop.now } },
+    insistence: {
+      ...{ clock, signals: { setup: stop.drain, audit: stop.now } },
+      mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
+    },
   });
   const carriedOut = await carryOut(context, rpc);
   const { samplesDropped, errors } = await settleAll(outputs);

@@ -128,6 +128,7 @@ describe('fuzz: answers of an endpoint', () => {
       warmupMs: 0,
     },
     ...{ fundAmountWei: null, inFlight: 1, txTimeoutMs: 2000, legacy: false, gasPriceWei: null, maxFeeWei: null },
+    ...{ stages: null, ratePerSecond: null, arrival: null, maxSpendWei: null, confirmations: 0 },
   });
 
   test('who the endpoint is', (t) =>
