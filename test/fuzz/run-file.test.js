@@ -41,7 +41,8 @@ function apply(run, { way, how, value, hidden }) {
     if (how === 'drop') delete at[name];
     else if (how === 'add') at[hidden.text] = value;
     else if (how === 'twice' && Array.isArray(at)) at.push(...at);
-    else if (how === 'replace text' && typeof inner === 'string') at[name] = `${inner}\u001b[31m\n${JSON.stringify(value)}`;
+    else if (how === 'replace text' && typeof inner === 'string')
+      at[name] = `${inner}\u001b[31m\n${JSON.stringify(value)}`;
     else if (name !== undefined) at[name] = value;
     return;
   }
