@@ -75,7 +75,10 @@ test('a node without a latest block in the end: a summary, a run file, and no au
     const isGone = method === 'eth_getBlockByNumber' && params[0] === 'latest' && (asked += 1) > 2;
     return isGone ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: null }) } : passOn(body);
   });
-  const { code, stdout, stderr } = await runStress(['-t', '5', '-o', '40', '-d', '1s', '--rpc', url, '--out', out]);
+  const { code, stdout, stderr } = await runStress([
+    ...['-t', '5', '-o', '40', '-d', '1s', '--rpc', url, '--out', out],
+    ...['--drain-timeout', '1s', '--request-timeout', '1s'],
+  ]);
   assert.equal(code, 69, stderr);
   assert.match(stdout, /audit +none: .*has no latest block/);
   const run = readJson(out);
