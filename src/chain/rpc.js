@@ -40,6 +40,8 @@ const READ_TRIES = 3;
 /** A block may be as large as the transport takes. Nothing else that we ask for comes near these, in bytes. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_BYTES_EACH = 64 * 1024;
+/** A block of 300 million gas with all its transactions has a few. */
+const MOST_BYTES_BLOCK = 24 * 1024 * 1024;
 
 /** How much of what an endpoint says is shown, in characters. */
 const MOST_WORDS = 300;
@@ -78,7 +80,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   function post(body, exchange, then) {
     const { purpose, calls, tries, isLarge, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    const limit = isLarge ? Infinity : MOST_BYTES + calls * MOST_BYTES_EACH;
+    const limit = purpose === 'load' ? Infinity : isLarge ? MOST_BYTES_BLOCK : MOST_BYTES + calls * MOST_BYTES_EACH;
     return transport.post(body, onSent, limit).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
