@@ -9,7 +9,7 @@ import { createFees } from '../../src/chain/fees.js';
 import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
 import { createSigner } from '../../src/chain/signer.js';
 import { Wallet } from '../../src/chain/wallets.js';
-import { InputError, TransportError } from '../../src/errors.js';
+import { InputError, RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { transactionWorkloads } from '../../src/workload/index.js';
 import { startAnvil } from '../helpers/anvil.js';
@@ -249,15 +249,29 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('the audit goes by number where a node does not take block hashes', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      /** @type {import('../../src/chain/rpc.js').Rpc['batch']} */
+      const batch = async (requests, purpose) => {
+        if (requests.some(({ params }) => typeof params[1] === 'object'))
+          throw new RpcError('eth_call', -32602, 'invalid argument 1: json: cannot unmarshal object');
+        return setting.rpc.batch(requests, purpose);
+      };
+      const workload = create({ rpc: { ...setting.rpc, batch }, contractsFile: null });
       await workload.prepare(setting.preparation);
       await send(setting, workload, 1);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
-      const readings = await workload.audit(`0x${'ab'.repeat(32)}`, number); // no block has this hash
+      const readings = await workload.audit(`0x${'ab'.repeat(32)}`, number);
       assert.deepEqual(
         readings.map(({ start, now }) => now - start),
         [0n, 1n],
       );
+    });
+
+    it('the audit does not go by number where the block has left the chain', async (t) => {
+      const setting = await setUp(t, 1);
+      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      await workload.prepare(setting.preparation);
+      const number = toNumber(await anvil.rpc('eth_blockNumber'));
+      await assert.rejects(workload.audit(`0x${'ab'.repeat(32)}`, number), RpcError);
     });
 
     it('a second run starts from where the first one ended', async (t) => {
