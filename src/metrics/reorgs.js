@@ -19,7 +19,7 @@
 
 /** How many are kept one by one, and how many operations of one of them. */
 const KEPT = 100;
-const TOUCHED = 20;
+export const TOUCHED = 20;
 
 /** @returns {Reorgs} */
 export function noReorgs() {

@@ -1,8 +1,6 @@
 import { InternalError } from '../errors.js';
+import { TOUCHED } from '../metrics/reorgs.js';
 import { Queue } from './queue.js';
-
-/** Operations of a reorg that are named one by one. */
-const NAMED = 20;
 
 /** Wallets that send again what was lost, at a time. */
 const AT_ONCE = 32;
@@ -72,7 +70,7 @@ export class Care {
       if (!revived.has(account)) void this.#inTurn(() => this.#hasten(account));
     }
     const all = [...orphans.map(({ operation }) => operation), ...touched];
-    const named = all.slice(0, NAMED).map(({ account, nonce, hashes }) => {
+    const named = all.slice(0, TOUCHED).map(({ account, nonce, hashes }) => {
       return { walletIndex: account.wallet.index, nonce, hash: hashes.at(-1) ?? null };
     });
     return { operations: all.length, touched: named, isComplete };
