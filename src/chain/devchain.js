@@ -15,6 +15,7 @@ import { toHex } from './rpc.js';
  * @typedef {object} DevChain
  * @property {URL} url
  * @property {number} pid of the keeper, which is also the id of the chain's process group
+ * @property {() => number | null} chainPid of the chain itself, once it answers; null if it is not known
  * @property {Promise<string>} ended settles with a reason when the chain ends, asked to or not
  * @property {() => Promise<void>} stop
  */
@@ -101,9 +102,11 @@ function launch(binary, port) {
   const folder = join(tmpdir(), `stress-chain-${randomBytes(6).toString('hex')}`);
   const keeper = spawn(process.execPath, [KEEPER, folder, binary, ...ANVIL_FLAGS, '--port', String(port)], {
     detached: true,
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: keeperEnvironment(),
   });
+  let stdout = '';
+  keeper.stdout?.on('data', (chunk) => (stdout += chunk));
   let stderr = '';
   keeper.stderr?.on('data', (chunk) => {
     stderr = (stderr + chunk).slice(-2000);
@@ -131,6 +134,7 @@ function launch(binary, port) {
   return {
     url: new URL(`http://127.0.0.1:${port}`),
     pid,
+    chainPid: () => (/^\d+\n/.test(stdout) ? Number.parseInt(stdout, 10) : null),
     ended,
     stop: async () => {
       keeper.stdin?.end();

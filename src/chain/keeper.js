@@ -1,7 +1,8 @@
 /**
  * Keeps one embedded chain: `node keeper.js FOLDER BINARY ARGUMENT...`. It ends the chain and removes its
  * folder when standard input closes, which happens however its parent ends, kill -9 included. It runs in a
- * process group of its own, so that a terminal's Ctrl-C does not reach the chain before the drain is over.
+ * process group of its own, so that a terminal's Ctrl-C does not reach the chain before the drain is over. The chain's process id
+ * is the only line of its output.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -13,6 +14,10 @@ const chain = spawn(binary, args, {
   env: { ...process.env, HOME: folder, TMPDIR: folder },
   cwd: folder,
 });
+
+// Who does not want to know closes the pipe.
+process.stdout.on('error', () => {});
+if (chain.pid !== undefined) process.stdout.write(`${chain.pid}\n`);
 
 function end() {
   chain.kill('SIGKILL');

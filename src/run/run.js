@@ -77,7 +77,24 @@ import { Watch } from './watch.js';
  * @property {boolean} explain
  * @property {string} logLevel
  * @property {string | null} logFile
- * @property {readonly string[]} files that stress report reads
+ * @property {readonly string[]} files that a command reads
+ * @property {string | null} html
+ * @property {{host: string, port: number} | null} dashboard
+ * @property {number | null} repeat how often each setting of a study runs
+ * @property {number} restMs
+ * @property {string | null} beforeCell
+ * @property {string | null} dir of a study
+ * @property {string | null} preset
+ * @property {string | null} find the option that is searched for
+ * @property {import('../metrics/thresholds.js').Threshold[]} until
+ * @property {readonly string[]} candidates run files of the other side
+ * @property {URL | null} rpcA
+ * @property {URL | null} rpcB
+ * @property {string} metric that decides a comparison
+ * @property {import('../study/fail-if.js').FailIf[]} failIf
+ * @property {boolean} allowDifferent
+ * @property {string | null} over
+ * @property {import('../cli/study-config.js').StudyConfig} study
  * @property {Record<string, unknown>} redacted as the run file states it
  *
  * @typedef {object} Surroundings what a run is given from outside
@@ -116,8 +133,8 @@ export async function run(config, surroundings) {
     transport = opened;
     stop.now.addEventListener('abort', () => void opened.close());
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    const embedded = devChain !== null;
-    return await runOn({ config, given, url, transport, embedded, ...startOf(clock), ...surroundings });
+    const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
+    return await runOn({ config, given, url, transport, embedded, nodePid, ...startOf(clock), ...surroundings });
   } finally {
     await transport?.close();
     await devChain?.stop();
@@ -134,7 +151,7 @@ function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean, nodePid: number | null}} RunContext
  * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
 
@@ -180,7 +197,7 @@ async function carryOut(context, rpc) {
   const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
   const crew = await hire({ ...context, rpc, ...loadParts });
   const watch = new Watch({
-    ...{ config, clock, urls: [url], rpc: sender === null ? null : rpc },
+    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls: [url], rpc: sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
   });
   const environment = describeEnvironment({ ...context, chain: ready.chain, rpc, sender, inclusion });
