@@ -22,8 +22,8 @@ import { EXIT, StressError } from '../errors.js';
 const FIRST_MS = 1000;
 const PERIOD_MS = 5000;
 
-/** The load stands still while one is made: that may take a hundredth of the time. */
-const PERIODS_PER_COST = 100;
+/** The load stands still while one is made: that may take a fiftieth of the time. */
+const PERIODS_PER_COST = 50;
 
 export class Checkpoints {
   #options;

@@ -109,11 +109,15 @@ describe('after kill -9', { concurrency: 4 }, () => {
   }
 
   test('of two threads between two reports that are far apart: what both knew a period ago', async (t) => {
-    const { run, contracts } = await killed(t, 8000, ['--workers', '2', '--interval', '1m']);
+    const { run, contracts, killedAtMs } = await killed(t, 8000, ['--workers', '2', '--interval', '1m']);
     assertPartialRunFile(run);
     const onChain = await countersOf(contracts);
-    // Of three wallets and a block every 100 ms; the last checkpoint is at most a period old.
-    assert.ok(run.counts.verified > onChain / 4, `${run.counts.verified} verified, ${onChain} counted by the chain`);
+    // Three wallets and a block every 100 ms make 30 a second; what a worker says may be a period older than the file.
+    const mostUnknown = 6 + (30 * (killedAtMs - Date.parse(run.endedAt) + PERIOD_MS + SLACK_MS)) / 1000;
+    assert.ok(
+      run.counts.verified > 0 && run.counts.verified >= onChain - mostUnknown,
+      `${run.counts.verified} verified, ${onChain} counted by the chain, ${run.endedAt}`,
+    );
     assert.ok(run.counts.verified <= onChain);
     assert.deepEqual(run.intervals, []);
     assert.ok(run.window.durationMs > 2000, `${run.window.durationMs} ms`);
