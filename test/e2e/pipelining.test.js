@@ -169,7 +169,7 @@ describe('pipelining', { concurrency: 3 }, () => {
         test(`that ${what} (${name}): they are sent again, the run goes on, the audit is exact`, async (t) => {
           const { url, faults } = await faulty(chains[name], faultOf);
           const { code, run, stderr } = await pipelined(t, url, [
-            ...['-d', '8s', '--workers', workers, '--request-timeout', '1s', '--tx-timeout', '8s'],
+            ...['-d', '8s', '--workers', workers, '--request-timeout', '5s', '--tx-timeout', '8s'],
           ]);
           assert.equal(code, 0, stderr);
           assert.ok(faults.lose + faults.hide >= 6, 'the fault happened');
