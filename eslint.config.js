@@ -137,6 +137,8 @@ export default [
     },
   },
   { files: ['src/{cli,output}/**/*.js'], rules: { 'no-console': 'off' } },
+  // What a page runs in a browser.
+  { files: ['src/report/client/**/*.js', 'test/browser/**/*.js'], languageOptions: { globals: globals.browser } },
   {
     files: ['src/{metrics,pacer}/**/*.js'],
     rules: {

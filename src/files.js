@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { OutputError, displayName, oneLine } from './errors.js';
 
@@ -44,6 +54,17 @@ export function modeForOthers(file) {
     // Who reads the file will say why it cannot be read.
     return null;
   }
+}
+
+/**
+ * A folder and those it is in, one by one: where none can be made, as under /proc, a recursive mkdir tries for ever.
+ * @param {string} folder
+ */
+export function makeFolder(folder) {
+  if (existsSync(folder) && statSync(folder).isDirectory()) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  mkdirSync(folder);
 }
 
 /** What is written to it, it does not keep. @param {string} file */

@@ -3,8 +3,9 @@
  * has into a block every 100 ms, and answers counts. It checks nonces and nothing else; signatures of increments are
  * not looked at, because only the owner of a Counter could make them.
  *
- *     node scripts/bench/null-chain.js [--port 8545] [--block-ms 100] [--blocks-per-load 1]
+ *     node scripts/bench/null-chain.js [--port 8545] [--block-ms 100] [--blocks-per-load 1] [--per-block N]
  *
+ * With --per-block a block takes no more than N transactions, and the rest waits: what the chain can do is then known.
  * Accounts and contracts stay as long as it runs; blocks, transactions and old states go after some 300 blocks.
  */
 import { spawn } from 'node:child_process';
@@ -32,12 +33,14 @@ const START_TIMEOUT_MS = 10_000;
 
 /**
  * Starts one in a process of its own, which ends with ours however that ends.
- * @param {{blockMs?: number, blocksPerLoad?: number}} [options] blocksPerLoad: transactions go into every so manieth
- *   block only, the others stay empty, so that there is next to no load at the usual pace of blocks
+ * @param {{blockMs?: number, blocksPerLoad?: number, perBlock?: number}} [options] blocksPerLoad: transactions go into
+ *   every so manieth block only, the others stay empty, so that there is next to no load at the usual pace of blocks;
+ *   perBlock: the most that one block takes
  * @returns {Promise<NullChain>}
  */
-export async function startNullChain({ blockMs = 100, blocksPerLoad = 1 } = {}) {
+export async function startNullChain({ blockMs = 100, blocksPerLoad = 1, perBlock } = {}) {
   const args = ['--port', '0', '--block-ms', `${blockMs}`, '--blocks-per-load', `${blocksPerLoad}`, '--until-eof'];
+  if (perBlock !== undefined) args.push('--per-block', `${perBlock}`);
   const child = spawn(process.execPath, [SELF, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.on('error', () => {}); // one that is gone already closes the pipe under us
   /** @type {Promise<void>} */
@@ -60,16 +63,20 @@ export async function startNullChain({ blockMs = 100, blocksPerLoad = 1 } = {}) 
   return { url, chainId: CHAIN_ID, funderKey: id('evm-stress null chain funder'), pid: child.pid ?? -1, stop };
 }
 
-/** @param {{port: number, blockMs: number, blocksPerLoad: number}} options @returns {Promise<string>} its URL */
-async function serve({ port, blockMs, blocksPerLoad }) {
+/** @param {{port: number, blockMs: number, blocksPerLoad: number, perBlock: number}} options @returns {Promise<string>} its URL */
+async function serve({ port, blockMs, blocksPerLoad, perBlock }) {
   const state = await createState(CHAIN_ID);
   const answer = meter(state);
   const server = createHttpServer(answer);
   let blocks = 0;
-  setInterval(() => {
+  // Each block has an instant of its own: one that comes late does not make those behind it late.
+  const startMs = performance.now();
+  const mine = () => {
     blocks += 1;
-    state.mine(blocks % blocksPerLoad === 0);
-  }, blockMs);
+    state.mine(blocks % blocksPerLoad === 0 ? perBlock : 0);
+    setTimeout(mine, startMs + (blocks + 1) * blockMs - performance.now());
+  };
+  setTimeout(mine, blockMs);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {
@@ -117,6 +124,7 @@ async function main() {
       port: { type: 'string', default: '8545' },
       'block-ms': { type: 'string', default: '100' },
       'blocks-per-load': { type: 'string', default: '1' },
+      'per-block': { type: 'string' },
       'until-eof': { type: 'boolean', default: false },
     },
   });
@@ -124,6 +132,7 @@ async function main() {
     port: wholeNumber('port', values.port, 0),
     blockMs: wholeNumber('block-ms', values['block-ms'], 1),
     blocksPerLoad: wholeNumber('blocks-per-load', values['blocks-per-load'], 1),
+    perBlock: values['per-block'] === undefined ? Infinity : wholeNumber('per-block', values['per-block'], 1),
   });
   console.log(url);
   if (values['until-eof']) process.stdin.resume().on('end', () => process.exit());

@@ -115,10 +115,9 @@ export class State {
     this.head = this.#append([]);
   }
 
-  /** Makes the next block. @param {boolean} takesAll of what waits, or nothing */
-  mine(takesAll) {
-    const transactions = takesAll ? this.#pool : [];
-    if (takesAll) this.#pool = [];
+  /** Makes the next block. @param {number} most transactions that it takes of those that wait, in the order in which they came */
+  mine(most) {
+    const transactions = this.#pool.splice(0, most);
     this.head = this.#append(transactions);
     for (const transaction of transactions) {
       const { from, nonce, contract, count } = transaction;

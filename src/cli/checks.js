@@ -1,4 +1,5 @@
 import { UsageError } from '../errors.js';
+import { presets } from '../study/presets.js';
 import { OPTIONS } from './options.js';
 
 /**
@@ -8,10 +9,42 @@ import { OPTIONS } from './options.js';
  * @typedef {import('../run/run.js').Config} Config
  */
 
-/** @param {readonly string[]} files */
-function checkFiles(files) {
-  if (files.length === 0) throw new UsageError('stress report needs a run file: stress report FILE...');
-  if (files.includes('')) throw new UsageError('stress report: the name of a file is empty');
+/** @param {Command} command @param {readonly string[]} files */
+function checkFiles(command, files) {
+  if (files.length === 0) throw new UsageError(`stress ${command} needs a file: stress ${command} FILE...`);
+  if (files.includes('')) throw new UsageError(`stress ${command}: the name of a file is empty`);
+}
+
+/**
+ * Files, or two endpoints to make them with.
+ * @param {Config} config
+ * @returns {boolean} whether runs are to be made
+ */
+function checkSides({ files, candidates, rpcA, rpcB }) {
+  const isLive = rpcA !== null || rpcB !== null;
+  if (isLive && (files.length > 0 || candidates.length > 0))
+    throw new UsageError('stress compare takes run files, or --rpc-a and --rpc-b: not both');
+  if (isLive && (rpcA === null || rpcB === null))
+    throw new UsageError(`stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`);
+  if (isLive) return true;
+  checkFiles('compare', [...files, ...candidates]);
+  if (files.length === 0 || candidates.length === 0)
+    throw new UsageError('stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...');
+  return false;
+}
+
+/** @param {Config} config */
+function checkSweep({ find, until, study, preset }) {
+  if (find === null && until.length > 0) throw new UsageError('--until says how far to search: give --find, too');
+  if (find !== null && until.length === 0)
+    throw new UsageError(`--find ${find} needs to know what has to hold, such as --until 'p99<2s'`);
+  if (find !== null && preset !== null) throw new UsageError('--find and --preset exclude each other');
+  if (find !== null && study.axes.length > 0)
+    throw new UsageError(`--find ${find} searches along one option: --${study.axes[0].name} has several values`);
+  if (find === null && study.axes.length === 0)
+    throw new UsageError(
+      'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress',
+    );
 }
 
 /** What the options of the pace say together. @param {Config} config as it was given */
@@ -29,7 +62,11 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
 
 /** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
 export function checkTogether(command, config, env) {
-  if (command === 'report') return checkFiles(config.files);
+  if (command === 'report' || command === 'trend') return checkFiles(command, config.files);
+  if (command === 'compare' && !checkSides(config)) return;
+  if (command === 'sweep') checkSweep(config);
+  // Each run is checked again when it has its number of wallets.
+  if (config.threads === null && presets[config.preset ?? '']?.derived?.includes('threads')) return;
   if (config.threads === null)
     throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
   if (config.offset + config.threads > 2 ** 31)
@@ -58,6 +95,8 @@ export function checkTogether(command, config, env) {
     throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
   if (command === 'reclaim' && config.to === null && config.fundFrom === null)
     throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
+  if ((command === 'sweep' || command === 'compare') && config.durationMs === null)
+    throw new UsageError(`stress ${command} needs to know how long each of its runs is: --duration, such as -d 30s`);
   if (command === 'run' && config.durationMs === null && /^(true|1)$/i.test(env.CI ?? '')) {
     throw new UsageError(
       'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',

@@ -9,6 +9,14 @@ import { COMMANDS, OPTIONS, optionsOf } from './options.js';
  * @typedef {import('./options.js').Command} Command
  */
 
+/** What is behind the name of a command. @type {Partial<Record<Command, string>>} */
+const USAGE = Object.freeze({
+  report: 'FILE...',
+  sweep: '-t LIST [--rate LIST] -d TIME [options of a run]',
+  compare: 'BASE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
+  trend: 'SWEEP|FILE... [--over OPTION]',
+});
+
 /**
  * @param {string[]} argv
  * @returns {Promise<Record<string, unknown> & {_: string[]}>}
@@ -20,6 +28,9 @@ export async function splitCommandLine(argv) {
   return /** @type {any} */ (await parser(OPTIONS, unambiguous(argv), 'split').parse());
 }
 
+/** Behind a flag: both of its values, which a sweep takes. */
+const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
+
 /**
  * Joins each option with its value, so that a value may begin with a minus (-5s, or - for standard output) and a flag
  * may have one (--legacy=false). yargs would guess.
@@ -28,6 +39,7 @@ export async function splitCommandLine(argv) {
 function unambiguous(argv) {
   const flags = new Set(['h', 'help', 'version', ...OPTIONS.filter(({ isFlag }) => isFlag).flatMap(namesOf)]);
   const others = new Set(['config', ...OPTIONS.filter(({ isFlag }) => !isFlag).flatMap(namesOf)]);
+  const rests = new Set(OPTIONS.filter(({ isRest }) => isRest).map(({ name }) => name));
   const words = argv.flatMap((word) => spellOut(word, flags, others));
   /** @type {string[]} */
   const joined = [];
@@ -35,13 +47,26 @@ function unambiguous(argv) {
     const word = words[i];
     const name = word.startsWith('-') ? word.replace(/^--?/, '') : '';
     const next = words[i + 1];
-    if (flags.has(name)) joined.push(`${word}=true`);
-    else if (others.has(name) && next !== undefined && next !== '' && !isOption(next)) {
+    if (flags.has(name) && SEVERAL_FLAGS.test(next ?? '')) {
+      joined.push(`${word}=${next}`);
+      i += 1;
+    } else if (flags.has(name)) joined.push(`${word}=true`);
+    else if (rests.has(name)) {
+      const values = namesBehind(words, i + 1);
+      joined.push(...(values.length === 0 ? [word] : values.map((value) => `${word}=${value}`)));
+      i += values.length;
+    } else if (others.has(name) && next !== undefined && next !== '' && !isOption(next)) {
       joined.push(`${word}=${next}`);
       i += 1;
     } else joined.push(word);
   }
   return joined;
+}
+
+/** All words up to the next option. @param {string[]} words @param {number} from */
+function namesBehind(words, from) {
+  const end = words.findIndex((word, i) => i >= from && isOption(word));
+  return words.slice(from, end < 0 ? undefined : end);
 }
 
 /**
@@ -103,7 +128,7 @@ function parser(options, argv, purpose) {
     );
     for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
   } else {
-    y.usage(`$0 ${command} ${command === 'report' ? 'FILE...' : '-t N [-o N]'}\n\n${COMMANDS[command]}`);
+    y.usage(`$0 ${command} ${USAGE[command] ?? '-t N [-o N]'}\n\n${COMMANDS[command]}`);
   }
   for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
     y.option(name, {

@@ -6,19 +6,8 @@ import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
-import {
-  EXIT,
-  InputError,
-  InternalError,
-  UnavailableError,
-  UsageError,
-  displayName,
-  oneLine,
-  worstExit,
-} from '../errors.js';
-import { printable } from '../output/format.js';
+import { EXIT, InternalError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
-import { summaryText } from '../output/summary.js';
 import {
   chooseFees,
   chooseKeys,
@@ -30,12 +19,15 @@ import {
 } from '../run/connect.js';
 import { foreseePayments } from '../run/cost.js';
 import { run } from '../run/run.js';
+import { createDashboardOutput, dashboardUrl } from '../report/dashboard.js';
+import { createReportOutput } from '../report/output.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
 import { SetUpCosts } from '../run/spending.js';
-import { readRunFiles } from '../study/run-file.js';
 import { chooseTransport } from '../transport/index.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
 import { transactionWorkloads } from '../workload/index.js';
+import { OPTIONS } from './options.js';
+import { studyCommands } from './studies.js';
 
 /**
  * What each command does with its Config.
@@ -51,8 +43,8 @@ const USUAL_PORT = 8545;
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);
-    const { out, contracts, junit, samples, blocks, hlog } = config;
-    for (const file of [out, contracts, junit, samples, blocks, hlog])
+    const { out, contracts, junit, samples, blocks, hlog, html } = config;
+    for (const file of [out, contracts, junit, samples, blocks, hlog, html])
       if (file !== null && file !== '-') checkWritable(file);
     if (contracts !== null) checkContractsFile(contracts);
     return run(config, { ...surroundings, outputs: wantedOutputs(config, surroundings.version) });
@@ -106,27 +98,8 @@ export const commands = {
       say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 
-  report: async (config) => {
-    const runs = await readRunFiles(config.files);
-    // All of them, before one is printed.
-    const texts = runs.map((run, i) => printable(summaryOf(run, config, config.files[i])));
-    texts.forEach((text, i) => {
-      if (runs.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(config.files[i])}:`);
-      say(config, text);
-    });
-    return EXIT.ok;
-  },
+  ...studyCommands,
 };
-
-/** @param {import('../metrics/summary.js').RunFile} run @param {Config} config @param {string} file */
-function summaryOf(run, { explain }, file) {
-  try {
-    return summaryText(run, explain);
-  } catch (error) {
-    // It has the right form; what is in its histograms is seen by who needs them.
-    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
-  }
-}
 
 /** @param {Config} config @param {string} version */
 function wantedOutputs(config, version) {
@@ -135,12 +108,29 @@ function wantedOutputs(config, version) {
   const info = { version, workload, transport: chooseTransport(transport, config.rpc) };
   const options = { stream, verbose, explain, out, junit, samples, blocks, hlog, prometheus, info };
   const given = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
-  return Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)]));
+  return [
+    ...Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)])),
+    ...(config.html === null ? [] : [createReportOutput({ file: config.html, options: OPTIONS })]),
+    ...(config.dashboard === null ? [] : [dashboardOf(config, config.dashboard)]),
+  ];
+}
+
+/** Says where it is, once it is there. @param {Config} config @param {import('../output/index.js').Address} address */
+function dashboardOf(config, address) {
+  const dashboard = createDashboardOutput({ address, options: OPTIONS });
+  const stream = config.out === '-' ? process.stderr : process.stdout;
+  return {
+    ...dashboard,
+    open: async () => {
+      await dashboard.open?.();
+      if (!config.quiet) stream.write(`dashboard at ${dashboardUrl(address)}\n`);
+    },
+  };
 }
 
 /** A run file over the keys would be a bad surprise. @param {Config} config */
-function checkFilesDiffer({ out, contracts, keys, logFile, junit, samples, blocks, hlog }) {
-  const files = { out, contracts, keys, 'log-file': logFile, junit, samples, blocks, hlog };
+function checkFilesDiffer({ out, contracts, keys, logFile, junit, samples, blocks, hlog, html }) {
+  const files = { out, contracts, keys, 'log-file': logFile, junit, samples, blocks, hlog, html };
   const named = Object.entries(files).flatMap(([name, file]) =>
     file === null || file === '-' ? [] : [{ name, path: resolve(file) }],
   );

@@ -3,9 +3,11 @@ import leven from 'leven';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { displayUrl } from '../chain/rpc.js';
 import { modeForOthers } from '../files.js';
+import { presets } from '../study/presets.js';
 import { checkPace, checkTogether } from './checks.js';
 import { splitCommandLine, helpText } from './command-line.js';
 import { pathName } from './file-names.js';
+import { StudyBuilder } from './study-config.js';
 import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
 
@@ -25,9 +27,8 @@ const CONFIG_OPTION = Object.freeze({
   ...{ name: 'config', key: 'config', argument: 'FILE', describe: '', commands: [] },
   parse: pathName,
 });
-/** Between the values of an option that takes several. */
-const LIST_SEPARATOR = ',';
-
+/** Commands with names of files behind them. @type {readonly Command[]} */
+const TAKES_FILES = Object.freeze(['report', 'compare', 'trend']);
 const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
@@ -45,18 +46,26 @@ export async function readInvocation(argv, env, version) {
   checkNames(parsed, command);
 
   const file = find(CONFIG_OPTION, parsed, env, {});
-  const fromFile = file === null ? {} : readConfigFile(String(parseValue(CONFIG_OPTION, file)), command);
+  const inFile = file === null ? {} : readConfigFile(String(parseValue(CONFIG_OPTION, file)), command);
+  const fromFile = { ...presetOptions(command, parsed, env, inFile), ...inFile };
   /** @type {Record<string, unknown>} */
-  const config = Object.fromEntries(OPTIONS.map(({ key, isList }) => [key, isList ? [] : null]));
+  const config = Object.fromEntries(OPTIONS.map((option) => [option.key, isSeveral(option) ? [] : null]));
   /** @type {Record<string, unknown>} */
   const redacted = { command };
   /** @type {string[]} */
   const warnings = [];
+  const study = new StudyBuilder(env);
+  const searched = command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
-    const value = found === null ? config[option.key] : parseValue(option, found);
+    const texts = found !== null && command === 'sweep' ? study.textsOf(option, found, searched) : [found?.text ?? ''];
+    const values = found === null ? [config[option.key]] : texts.map((text) => parseValue(option, { ...found, text }));
+    // Of several values the first stands for all of them: each run is checked again when it starts.
+    const [value] = values;
     config[option.key] = value;
-    redacted[option.key] = redact(option, value, found?.text ?? '');
+    redacted[option.key] = redact(option, value, texts[0]);
+    const shown = value instanceof URL ? displayUrl(value) : texts[0];
+    if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
     if (found !== null) warnings.push(...warningsOf(option, found));
     const carried = String(fromFile[option.name] ?? '');
     if (file !== null && option.isSecret && carried !== '' && !isFile(option, carried))
@@ -66,9 +75,28 @@ export async function readInvocation(argv, env, version) {
   checkPace(given);
   // Stages say themselves how long the window is.
   const durationMs = given.durationMs ?? stagesMs(given);
-  const complete = { ...given, durationMs, files, redacted: Object.freeze(redacted) };
+  const complete = { ...given, durationMs, files, study: study.build(), redacted: Object.freeze(redacted) };
   checkTogether(command, complete, env);
   return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+}
+
+/**
+ * What a preset gives stands below everything else that is given.
+ * @param {Command} command
+ * @param {Record<string, unknown>} parsed
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Record<string, unknown>} fromFile
+ * @returns {Record<string, string>}
+ */
+function presetOptions(command, parsed, env, fromFile) {
+  const name = command === 'sweep' ? textOf('preset', parsed, env, fromFile) : null;
+  return name !== null && Object.hasOwn(presets, name) ? presets[name].options : {};
+}
+
+/** What is given of an option, before anything is made of it. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
+function textOf(name, parsed, env, fromFile) {
+  const option = OPTIONS.find((one) => one.name === name);
+  return option === undefined ? null : (find(option, parsed, env, fromFile)?.text ?? null);
 }
 
 /**
@@ -110,7 +138,7 @@ function commandOf(positional) {
     );
   }
   const command = /** @type {Command} */ (word);
-  if (rest.length > 0 && command !== 'report') throw new UsageError(`unexpected argument ${quote(rest[0])}`);
+  if (rest.length > 0 && !TAKES_FILES.includes(command)) throw new UsageError(`unexpected argument ${quote(rest[0])}`);
   return { command, files: Object.freeze(rest) };
 }
 
@@ -174,7 +202,7 @@ function find(option, parsed, env, fromFile) {
 /** @param {import('./options.js').Option} option @param {Found} found */
 function parseValue(option, { text, where, label }) {
   try {
-    return option.isList ? Object.freeze(textsOf(text).map(option.parse)) : option.parse(text);
+    return isSeveral(option) ? Object.freeze(textsOf(option, text).map(option.parse)) : option.parse(text);
   } catch (error) {
     const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
@@ -182,21 +210,31 @@ function parseValue(option, { text, where, label }) {
 }
 
 /** All of a list, the last of flags; of anything else there are too many. @param {import('./options.js').Option} option @param {string[]} given */
-function oneOfSeveral({ isFlag, isList }, given) {
-  if (isList) return given.join(LIST_SEPARATOR);
-  return isFlag ? given.at(-1) : given;
+function oneOfSeveral(option, given) {
+  if (isSeveral(option)) return given.join(separatorOf(option));
+  return option.isFlag ? given.at(-1) : given;
 }
 
-/** @param {string} text of a list */
-function textsOf(text) {
-  return text === '' ? [] : text.split(LIST_SEPARATOR).map((one) => one.trim());
+/** @param {import('./options.js').Option} option */
+function isSeveral({ isList, isRest }) {
+  return isList === true || isRest === true;
+}
+
+/** @param {import('./options.js').Option} option @param {string} text of several values */
+function textsOf(option, text) {
+  return text === '' ? [] : text.split(separatorOf(option)).map((one) => one.trim());
+}
+
+/** The name of a file may have a comma in it. @param {import('./options.js').Option} option */
+function separatorOf({ isRest }) {
+  return isRest ? '\0' : ',';
 }
 
 /** @param {import('./options.js').Option} option @param {unknown} value @param {string} text that it came from */
 function redact(option, value, text) {
   if (value === null) return null;
   if (option.isSecret) return '[redacted]';
-  if (option.isList) return textsOf(text);
+  if (isSeveral(option)) return textsOf(option, text);
   if (value instanceof URL) return displayUrl(value);
   // What has parts is stated as it was given, so that it can be given again.
   if (typeof value === 'object') return text;

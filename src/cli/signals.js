@@ -31,6 +31,8 @@ export function connectSignals(stop, clock) {
   on(process, 'SIGINT', signal('interrupted', EXIT.interrupted));
   on(process, 'SIGTERM', signal('terminated', EXIT.terminated));
   on(process, 'SIGHUP', signal('hangup', EXIT.hangup));
+  // Whoever started us with a channel to us is gone: nothing of theirs outlives them.
+  if (process.channel !== undefined) on(process, 'disconnect', signal('terminated', EXIT.terminated));
   /** @param {unknown} thrown */
   const bug = (thrown) => {
     const words = thrown instanceof Error ? thrown.message : String(thrown);

@@ -2,6 +2,7 @@ import { mergeBlocks } from './blocks.js';
 import { mergeJson } from './distribution.js';
 import { addUp } from './interval.js';
 import { mergeReadings } from './readings.js';
+import { STAGES } from './sample.js';
 
 /**
  * The intervals of a run, bounded: above the limit neighbours are merged pairwise, so a run of any length keeps
@@ -17,9 +18,11 @@ import { mergeReadings } from './readings.js';
  * @property {number | null} tps verified operations per second; null for the drain
  * @property {import('./distribution.js').DistributionJson} latency of the operations verified in it
  * @property {import('./distribution.js').DistributionJson} lag of the operations due in it: from due to begun
+ * @property {Stages} [stages] of the latency of those operations; older run files have none
  * @property {import('./blocks.js').BlockTotals} blocks
  * @property {import('./readings.js').Readings} probes
  *
+ * @typedef {Record<import('./sample.js').Stage, {count: number, sumUs: number}>} Stages enough for their means
  * @typedef {'warmup' | 'load' | 'drain'} Phase
  */
 
@@ -62,7 +65,23 @@ function mergeRows(a, b) {
     tps: a.tps === null ? null : counts.verified / ((b.endMs - a.startMs) / 1000),
     latency: mergeJson(a.latency, b.latency),
     lag: mergeJson(a.lag, b.lag),
+    stages: mergeStages(a.stages, b.stages),
     blocks: mergeBlocks(a.blocks, b.blocks),
     probes: mergeReadings(a.probes, b.probes, a.endMs - a.startMs, b.endMs - b.startMs),
   };
+}
+
+/** @param {Stages | undefined} a @param {Stages | undefined} b @returns {Stages | undefined} */
+function mergeStages(a, b) {
+  if (a === undefined || b === undefined) return undefined;
+  return stagesFrom((stage) => ({ count: a[stage].count + b[stage].count, sumUs: a[stage].sumUs + b[stage].sumUs }));
+}
+
+/** @param {(stage: import('./sample.js').Stage) => {count: number, sumUs: number}} sumOf @returns {Stages} */
+export function stagesFrom(sumOf) {
+  const [queued, submit, inclusion, readBack] = STAGES.map((stage) => {
+    const { count, sumUs } = sumOf(stage);
+    return { count, sumUs };
+  });
+  return { queued, submit, inclusion, readBack };
 }

@@ -1,4 +1,4 @@
-import { IntervalLog } from '../metrics/intervals.js';
+import { IntervalLog, stagesFrom } from '../metrics/intervals.js';
 
 /**
  * Makes the row of an interval, hands it to the outputs, and keeps it for the run file.
@@ -73,6 +73,7 @@ export class Reporter {
       tps: phase !== 'drain' && seconds > 0 ? counts.verified / seconds : null,
       latency: distributions.latency,
       lag: distributions.lag,
+      stages: stagesFrom((stage) => distributions[stage]),
       ...{ blocks, probes },
     };
     this.#log.add(row);

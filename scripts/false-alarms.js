@@ -1,0 +1,153 @@
+/**
+ * How often `stress compare` sees a difference that is not there, and how often one that is: simulated comparisons, put
+ * to the decision that the command itself makes. Prints the tables of docs/measurement.md.
+ *
+ *     node scripts/false-alarms.js [TRIALS]
+ */
+import { fileURLToPath } from 'node:url';
+import { MOST_FALSE_ALARMS, decide } from '../src/study/decide.js';
+import { randomNumbers } from '../src/study/random.js';
+
+/**
+ * @typedef {import('../src/study/random.js').Random} Random
+ *
+ * @typedef {object} Plan
+ * @property {'paired' | 'unpaired'} test
+ * @property {number} runs of each side
+ * @property {string} noise
+ * @property {string} [order] of the runs, again and again; A and B are the sides
+ */
+
+/** The primary metric and as many others as a comparison has. */
+const METRICS = 7;
+/** Of the log of a figure from run to run. */
+const NOISE = 0.05;
+/** Of all metrics the same share of the noise: a slow moment is slow for all. */
+const SHARED = Math.SQRT1_2;
+
+/** Of the log of a figure, run after run; unit: NOISE. @type {Record<string, (random: Random) => () => number>} */
+export const NOISES = Object.freeze({
+  'log-normal': (random) => () => normal(random),
+  'one run in ten up to three times slower': (random) => () =>
+    normal(random) - (random() < 0.1 ? (random() * Math.log(3)) / NOISE : 0),
+  'heavy tails (t, 2 degrees of freedom)': (random) => () =>
+    normal(random) / Math.sqrt((normal(random) ** 2 + normal(random) ** 2) / 2),
+  'linear drift, 2 % a run': (random) => {
+    let drift = 0;
+    return () => normal(random) + (drift -= 0.02 / NOISE);
+  },
+  'slow drift (autocorrelation 0.95)': (random) => {
+    let drift = normal(random);
+    return () => 0.3 * normal(random) + (drift = 0.95 * drift + Math.sqrt(1 - 0.95 ** 2) * normal(random));
+  },
+});
+
+/** @type {readonly Plan[]} */
+export const PLANS = Object.freeze([
+  ...Object.keys(NOISES).flatMap((noise) =>
+    [6, 8, 12].map((runs) => ({ test: /** @type {const} */ ('paired'), runs, noise, order: 'ABBA' })),
+  ),
+  ...Object.keys(NOISES)
+    .slice(0, 3)
+    .flatMap((noise) => [4, 8].map((runs) => ({ test: /** @type {const} */ ('unpaired'), runs, noise }))),
+]);
+
+/** What the tests take for granted is not so here, and stress compare says it. @type {readonly Plan[]} */
+const BROKEN = Object.freeze([
+  { test: 'paired', runs: 8, noise: 'linear drift, 2 % a run', order: 'AB' },
+  { test: 'unpaired', runs: 8, noise: 'linear drift, 2 % a run' },
+  { test: 'unpaired', runs: 8, noise: 'slow drift (autocorrelation 0.95)' },
+]);
+
+/**
+ * @param {Plan} plan
+ * @param {{trials: number, seed: number, change?: number, metrics?: number}} options change: of CANDIDATE, as a fraction
+ * @returns {{primary: number, secondaries: number}} share of the trials in which a difference was said to be shown
+ */
+export function alarms({ test, runs, noise, order }, { trials, seed, change = 0, metrics = METRICS }) {
+  const random = randomNumbers(seed);
+  const sequence = order?.repeat(Math.ceil((2 * runs) / order.length)).slice(0, 2 * runs);
+  const sides = [...(sequence ?? 'A'.repeat(runs) + 'B'.repeat(runs))];
+  let [primary, secondaries] = [0, 0];
+  for (let trial = 0; trial < trials; trial += 1) {
+    const shared = NOISES[noise](random);
+    const shifts = sides.map(() => shared());
+    const compared = Array.from({ length: metrics }, () => {
+      const own = NOISES[noise](random);
+      const values = shifts.map((shift, i) => {
+        const log = NOISE * (SHARED * shift + Math.sqrt(1 - SHARED ** 2) * own());
+        return 1000 * Math.exp(log) * (sides[i] === 'B' ? 1 + change : 1);
+      });
+      const of = (/** @type {string} */ side) => values.filter((_, i) => sides[i] === side);
+      return { better: /** @type {const} */ ('higher'), base: of('A'), candidate: of('B') };
+    });
+    const [first, ...others] = decide(compared, test === 'paired').map(({ word }) => word);
+    if (isAlarm(first)) primary += 1;
+    if (others.some(isAlarm)) secondaries += 1;
+  }
+  return { primary: primary / trials, secondaries: secondaries / trials };
+}
+
+/** @param {string} word */
+function isAlarm(word) {
+  return word === 'faster' || word === 'slower';
+}
+
+/** Box and Muller. @param {Random} random */
+function normal(random) {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/** A rate of 5 % gives more than this in one of a thousand tables. @param {number} trials */
+export function limit(trials) {
+  return 0.05 + 3 * Math.sqrt((0.05 * 0.95) / trials);
+}
+
+/** @param {readonly (readonly (string | number)[])[]} rows the first is the head */
+function markdown([head, ...rows]) {
+  const line = (/** @type {readonly (string | number)[]} */ cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+/** @param {Plan} plan */
+function nameOf({ test, runs, order }) {
+  return `${test === 'paired' ? `${runs} pairs` : `${runs} + ${runs} unpaired`}${order === undefined ? '' : `, ${[...order].join(' ')}`}`;
+}
+
+/** @param {number} trials */
+function main(trials) {
+  const rates = PLANS.map((plan, i) => ({ plan, ...alarms(plan, { trials, seed: 1000 + i }) }));
+  const worst = Math.max(...rates.flatMap(({ primary, secondaries }) => [primary, secondaries]));
+  const head = ['noise', 'runs', 'primary', 'any of 6 secondaries'];
+  const rows = rates.map(({ plan, primary, secondaries }) => [
+    ...[plan.noise, nameOf(plan), percent(primary), percent(secondaries)],
+  ]);
+  const broken = BROKEN.map((plan, i) => [
+    ...[plan.noise, nameOf(plan)],
+    percent(alarms(plan, { trials, seed: 2000 + i, metrics: 1 }).primary),
+  ]);
+  const powers = PLANS.filter(({ noise }) => noise === 'log-normal').map((plan, i) => [
+    nameOf(plan),
+    ...[-0.05, -0.1, -0.15].map((change) =>
+      percent(alarms(plan, { trials, seed: 3000 + i, change, metrics: 1 }).primary),
+    ),
+  ]);
+  process.stdout.write(
+    [
+      `False alarms in ${trials.toLocaleString('en-US')} trials each; the worst of them is ${percent(worst)}:`,
+      markdown([head, ...rows]),
+      'Where the order of the runs lets a drift look like a difference, which the comparison warns of:',
+      markdown([head.slice(0, 3), ...broken]),
+      `Differences found, with ${percent(NOISE)} noise from run to run:`,
+      `${markdown([['runs', '-5 %', '-10 %', '-15 %'], ...powers])}\n`,
+    ].join('\n\n'),
+  );
+  if (worst > MOST_FALSE_ALARMS) process.exitCode = 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main(Number(process.argv[2] ?? 1000));

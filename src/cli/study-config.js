@@ -1,0 +1,87 @@
+import { axisTexts, bracketTexts } from './axes.js';
+import { OPTIONS, envName } from './options.js';
+
+/**
+ * What a study gives to the runs that it starts.
+ *
+ * @typedef {import('./options.js').Option} Option
+ * @typedef {import('./config.js').Found} Found
+ *
+ * @typedef {object} Axis
+ * @property {string} name of the option
+ * @property {readonly string[]} values as they would be given
+ *
+ * @typedef {object} StudyConfig
+ * @property {readonly Axis[]} axes those options of which several values were given, in the order of src/cli/options.js
+ * @property {{from: string, to: string | null} | null} bracket what is searched in, where something is
+ * @property {Readonly<Record<string, string>>} options what all runs are given, by name and as text, without secrets
+ * @property {Readonly<NodeJS.ProcessEnv>} env of a run: it has all of these options in it, the secrets too, so that no
+ *   process list shows them
+ */
+
+/** What a study does itself. */
+const ITS_OWN = Object.freeze(['html', 'out', 'quiet', 'logLevel', 'logFile']);
+
+/** Collects what is found, option by option. */
+export class StudyBuilder {
+  /** @type {Axis[]} */
+  #axes = [];
+  /** @type {StudyConfig['bracket']} */
+  #bracket = null;
+  /** What a sweep sets itself in each of its runs. @type {Set<string>} */
+  #varied = new Set();
+  /** @type {Record<string, string>} */
+  #options = {};
+  /** @type {NodeJS.ProcessEnv} */
+  #env;
+
+  /** @param {NodeJS.ProcessEnv} env */
+  constructor(env) {
+    const ours = new Set(['STRESS_CONFIG', ...OPTIONS.map(envName)]);
+    this.#env = Object.fromEntries(Object.entries(env).filter(([name]) => !ours.has(name)));
+  }
+
+  /**
+   * @param {Option} option
+   * @param {Found} found
+   * @param {string | null} searched the name of the option that is searched for
+   * @returns {string[]} its values, each as if it had been given alone
+   */
+  textsOf(option, { text, label }, searched) {
+    if (option.name === searched) {
+      const [from, to] = bracketTexts(text);
+      this.#bracket = { from, to };
+      this.#varied.add(option.name);
+      return to === null ? [from] : [from, to];
+    }
+    if (!option.isAxis) return [text];
+    const texts = axisTexts(text, label);
+    if (texts.length > 1) {
+      this.#axes.push({ name: option.name, values: Object.freeze(texts) });
+      this.#varied.add(option.name);
+    }
+    return texts;
+  }
+
+  /**
+   * @param {Option} option
+   * @param {Found} found
+   * @param {string} shown its text as it may be shown
+   */
+  add(option, { text, where }, shown) {
+    if (where === 'default' || !option.commands.includes('run') || ITS_OWN.includes(option.key)) return;
+    if (this.#varied.has(option.name)) return;
+    this.#env[envName(option)] = text;
+    if (!option.isSecret) this.#options[option.name] = shown;
+  }
+
+  /** @returns {StudyConfig} */
+  build() {
+    return Object.freeze({
+      axes: Object.freeze(this.#axes),
+      bracket: this.#bracket,
+      options: Object.freeze(this.#options),
+      env: Object.freeze(this.#env),
+    });
+  }
+}

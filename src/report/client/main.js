@@ -1,0 +1,33 @@
+/// <reference lib="dom" />
+import { Board } from './board.js';
+import { listen } from './live.js';
+import { offerNumbers } from './numbers.js';
+import { offerThemes } from './theme.js';
+
+/**
+ * Draws the page from the data in it, and again when all of it was replaced.
+ *
+ * @typedef {import('../page.js').PageData} PageData
+ */
+
+/** @param {PageData} data */
+function draw(data) {
+  const board = new Board(data);
+  offerNumbers(board.plots);
+  // For tests, and for whoever looks at a page with the tools of the browser.
+  const charts = Object.fromEntries(board.plots.map(({ chart, uplot }) => [chart.id, uplot]));
+  Object.assign(globalThis, { __board: board, __charts: charts });
+  return board;
+}
+
+document.documentElement.classList.add('has-script');
+const text = document.getElementById('data')?.textContent ?? 'null';
+const page = { board: draw(JSON.parse(text) ?? { time: null, charts: [] }) };
+offerThemes(() => page.board);
+new ResizeObserver(() => page.board.resize()).observe(document.body);
+if (document.body.hasAttribute('data-live')) {
+  const redraw = (/** @type {PageData} */ data) => {
+    page.board = draw(data);
+  };
+  listen(() => page.board, redraw);
+}

@@ -1,0 +1,33 @@
+/**
+ * Numbers with their units, as people read them; the same on the page and in what the script shows.
+ *
+ * @typedef {'perSecond' | 'count' | 'ms' | 'percent' | 'megabytes' | 'seconds' | 'plain'} Unit
+ */
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const three = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+
+/** @type {Record<Unit, string>} */
+const UNITS = { perSecond: '/s', count: '', ms: ' ms', percent: ' %', megabytes: ' MB', seconds: ' s', plain: '' };
+
+/** Three digits, or all before the point. What could not be measured is a dash. @param {number | null | undefined} value */
+export function digits(value) {
+  if (value === null || value === undefined) return '–';
+  return Math.abs(value) >= 100 ? whole.format(value) : three.format(value);
+}
+
+/** @param {number | null | undefined} value @param {Unit} unit */
+export function quantity(value, unit) {
+  if (value === null || value === undefined) return '–';
+  if (unit === 'ms' && Math.abs(value) >= 10_000) return `${digits(value / 1000)} s`;
+  return `${digits(value)}${UNITS[unit]}`;
+}
+
+/** A length or a moment of a run: seconds, or minutes and hours where these say more. @param {number} seconds */
+export function clockTime(seconds) {
+  if (Math.abs(seconds) < 120) return `${digits(Math.round(seconds * 100) / 100)} s`;
+  const all = Math.round(seconds);
+  const [h, m, s] = [Math.floor(all / 3600), Math.floor((all % 3600) / 60), all % 60];
+  const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
+  return h > 0 ? `${h}:${two(m)}:${two(s)} h` : `${m}:${two(s)} min`;
+}

@@ -1,0 +1,189 @@
+/// <reference lib="dom" />
+import { color } from './colors.js';
+
+/**
+ * What uPlot does not draw by itself: areas on top of each other, intervals around points, paths that go back.
+ *
+ * @typedef {import('../charts.js').Chart} Chart
+ * @typedef {import('../charts.js').Series} Series
+ * @typedef {import('uplot')} uPlot
+ * @typedef {{x: number, y: number, name?: string, isCrossed: boolean}} Point on the screen
+ */
+
+/** Sums from below, the largest first, so that each is painted over by those that are under it. @param {Array<Array<number | null>>} lists */
+export function stack(lists) {
+  /** @type {Array<Array<number | null>>} */
+  const sums = [];
+  for (const list of lists) {
+    const below = sums[0];
+    sums.unshift(list.map((value, i) => (value === null ? null : value + (below?.[i] ?? 0))));
+  }
+  return sums;
+}
+
+/** @param {Chart} chart @param {Series} series */
+function xOf(chart, series) {
+  return series.x ?? chart.x ?? [];
+}
+
+/** Series over axes of their own, brought to one. @param {Chart} chart */
+export function align(chart) {
+  const xs = [...new Set(chart.series.flatMap((series) => xOf(chart, series)))].sort((a, b) => a - b);
+  const lists = chart.series.map((series) => {
+    const at = new Map(xOf(chart, series).map((x, i) => [x, series.values[i] ?? null]));
+    return xs.map((x) => at.get(x) ?? null);
+  });
+  return [xs, ...(chart.kind === 'stacked' ? stack(lists) : lists)];
+}
+
+/** All points of all paths, by x: what the cursor finds. @param {Chart} chart */
+export function pathData(chart) {
+  const points = chart.series
+    .flatMap((series) =>
+      xOf(chart, series).map((x, i) => ({ x, y: series.values[i] ?? null, name: pointName(chart, series, i) })),
+    )
+    .sort((a, b) => a.x - b.x);
+  return { data: [points.map(({ x }) => x), points.map(({ y }) => y)], names: points.map(({ name }) => name) };
+}
+
+/** @param {Chart} chart @param {Series} series @param {number} i */
+function pointName(chart, { label, names }, i) {
+  return [chart.series.length > 1 ? label : '', names?.[i] ?? ''].filter((text) => text !== '').join(', ');
+}
+
+/** @param {uPlot} u @param {Chart} chart */
+export function drawOver(u, chart) {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
+  ctx.clip();
+  ctx.lineWidth = 1.75 * devicePixelRatio;
+  /** @type {Array<{left: number, right: number, y: number}>} */
+  const names = [];
+  for (const [i, series] of chart.series.entries()) {
+    ctx.strokeStyle = color(`c${series.color}`);
+    ctx.fillStyle = ctx.strokeStyle;
+    const points = placesOf(u, chart, series);
+    if (chart.kind === 'path') drawPath(ctx, points, series);
+    drawIntervals(u, chart, series);
+    if (chart.kind === 'path' || chart.kind === 'points') drawShapes(ctx, points, i);
+    drawNames(u, points, names);
+    drawCrosses(ctx, points);
+  }
+  ctx.restore();
+  if (chart.mark !== null && chart.mark !== undefined) drawMark(u, chart.mark, chart.markWords ?? '');
+}
+
+/** @param {uPlot} u @param {Chart} chart @param {Series} series */
+function placesOf(u, chart, series) {
+  const { names, crossed } = series;
+  return xOf(chart, series).flatMap((x, i) => {
+    const y = series.values[i];
+    if (y === null || y === undefined) return [];
+    const place = { x: u.valToPos(x, 'x', true), y: u.valToPos(y, 'y', true) };
+    return [{ ...place, name: names?.[i], isCrossed: crossed?.[i] === true }];
+  });
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {Series} series */
+function drawPath(ctx, points, { dash = [] }) {
+  ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
+  ctx.beginPath();
+  points.forEach(({ x, y }) => ctx.lineTo(x, y));
+  ctx.stroke();
+  ctx.setLineDash([]);
+}
+
+/** The series differ in shape, too. @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape */
+function drawShapes(ctx, points, shape) {
+  const size = 4 * devicePixelRatio;
+  for (const { x, y } of points) {
+    ctx.beginPath();
+    if (shape % 3 === 0) ctx.arc(x, y, size, 0, 2 * Math.PI);
+    else if (shape % 3 === 1) ctx.rect(x - size, y - size, 2 * size, 2 * size);
+    else {
+      ctx.moveTo(x, y - 1.3 * size);
+      ctx.lineTo(x + 1.2 * size, y + size);
+      ctx.lineTo(x - 1.2 * size, y + size);
+    }
+    ctx.fill();
+  }
+}
+
+/** Beside the points, where there is room. @param {uPlot} u @param {Point[]} points @param {Array<{left: number, right: number, y: number}>} drawn what is there */
+function drawNames({ ctx, bbox }, points, drawn) {
+  ctx.save();
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  ctx.fillStyle = color('ink');
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  for (const { x, y, name = '' } of points) {
+    const { width } = ctx.measureText(name);
+    const gap = 7 * devicePixelRatio;
+    const left = x + gap + width > bbox.left + bbox.width ? x - gap - width : x + gap;
+    const height = 12 * devicePixelRatio;
+    const isFree = drawn.every((one) => one.right < left || one.left > left + width || Math.abs(one.y - y) > height);
+    if (!isFree) continue;
+    drawn.push({ left, right: left + width, y });
+    ctx.fillText(name, left, Math.max(y - 3 * devicePixelRatio, height));
+  }
+  ctx.restore();
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points */
+function drawCrosses(ctx, points) {
+  const size = 5 * devicePixelRatio;
+  ctx.save();
+  ctx.strokeStyle = color('bad');
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  for (const { x, y, isCrossed } of points) {
+    if (!isCrossed) continue;
+    ctx.moveTo(x - size, y - size);
+    ctx.lineTo(x + size, y + size);
+    ctx.moveTo(x - size, y + size);
+    ctx.lineTo(x + size, y - size);
+  }
+  ctx.stroke();
+  ctx.restore();
+}
+
+/** @param {uPlot} u @param {Chart} chart @param {Series} series */
+function drawIntervals(u, chart, series) {
+  const { ctx } = u;
+  const cap = 4 * devicePixelRatio;
+  xOf(chart, series).forEach((at, i) => {
+    const [low, high] = [series.low?.[i] ?? null, series.high?.[i] ?? null];
+    if (low === null || high === null) return;
+    const [x, bottom, top] = [u.valToPos(at, 'x', true), u.valToPos(low, 'y', true), u.valToPos(high, 'y', true)];
+    ctx.beginPath();
+    ctx.moveTo(x, bottom);
+    ctx.lineTo(x, top);
+    for (const y of [bottom, top]) {
+      ctx.moveTo(x - cap, y);
+      ctx.lineTo(x + cap, y);
+    }
+    ctx.stroke();
+  });
+}
+
+/** @param {uPlot} u @param {number} at @param {string} words */
+function drawMark(u, at, words) {
+  const { ctx, bbox } = u;
+  const x = u.valToPos(at, 'x', true);
+  ctx.save();
+  ctx.strokeStyle = color('bad');
+  ctx.fillStyle = color('bad');
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  const isRight = x > bbox.left + bbox.width / 2;
+  ctx.textAlign = isRight ? 'right' : 'left';
+  ctx.fillText(words, x + (isRight ? -6 : 6) * devicePixelRatio, bbox.top + 14 * devicePixelRatio);
+  ctx.restore();
+}

@@ -1,0 +1,64 @@
+/// <reference lib="dom" />
+/**
+ * Dark or light: as the system has it, unless somebody chose. And on paper always light.
+ * @typedef {import('./board.js').Board} Board
+ */
+
+const CHOICES = ['as the system', 'light', 'dark'];
+const KEPT_AS = 'stress-theme';
+
+/** The width of a plot on a sheet of paper with usual margins, in pixels. */
+const PAPER_WIDTH = 670;
+
+/** @param {() => Board} board that is drawn at the moment */
+export function offerThemes(board) {
+  const root = document.documentElement;
+  const button = document.getElementById('theme');
+  const label = button?.querySelector('span');
+  const apply = (/** @type {string} */ choice) => {
+    if (choice === 'as the system') delete root.dataset.theme;
+    else root.dataset.theme = choice;
+    if (label) label.textContent = choice;
+    board().redraw();
+  };
+  const kept = remembered();
+  if (kept !== null && CHOICES.includes(kept)) apply(kept);
+  button?.addEventListener('click', () => {
+    const next = CHOICES[(CHOICES.indexOf(root.dataset.theme ?? CHOICES[0]) + 1) % CHOICES.length];
+    remember(next);
+    apply(next);
+  });
+  for (const query of ['(prefers-color-scheme: dark)', 'print'])
+    matchMedia(query).addEventListener('change', () => board().redraw());
+  let before = /** @type {string | undefined} */ (undefined);
+  addEventListener('beforeprint', () => {
+    before = root.dataset.theme;
+    root.dataset.theme = 'light';
+    board().resize(PAPER_WIDTH);
+    board().redraw();
+  });
+  addEventListener('afterprint', () => {
+    if (before === undefined) delete root.dataset.theme;
+    else root.dataset.theme = before;
+    board().resize();
+    board().redraw();
+  });
+}
+
+/** A page from a file may have no place to keep anything. */
+function remembered() {
+  try {
+    return localStorage.getItem(KEPT_AS);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} choice */
+function remember(choice) {
+  try {
+    localStorage.setItem(KEPT_AS, choice);
+  } catch {
+    // It is chosen for this page, then.
+  }
+}

@@ -1,0 +1,179 @@
+import { performance } from 'node:perf_hooks';
+import { clockTime, digits, quantity } from './client/quantity.js';
+import { html } from './html.js';
+import { renderPage } from './page.js';
+import { chartPlans } from './run-charts.js';
+import { bucketsOf, kindOf, rowData } from './run-data.js';
+import { runPage, runParts, runSections } from './run-page.js';
+
+/**
+ * What is known of a run that goes on, and the page of it. What is made for those who watch takes time of the load: it is
+ * made once for all of them, and not more often than its cost allows.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('./run-charts.js').Row} Row
+ * @typedef {import('./repeat.js').OptionFacts} OptionFacts
+ */
+
+/** Rows that somebody may have missed between the page and its events. */
+const RECENT = 200;
+
+/** A page is made again after so much time, and not before so many times of what it took. */
+const PAGE_AGE_MS = 500;
+const AGES_PER_COST = 20;
+
+export class DashboardState {
+  /** How many rows there were since the start. */
+  count = 0;
+  /** @type {RunFile | null} as it was when the last checkpoint was made */
+  #run = null;
+  /** @type {Row[]} those of that checkpoint, and those after it */
+  #rows = [];
+  /** @type {Row[]} the last of all */
+  #recent = [];
+  /** @type {{text: string, madeMs: number, costMs: number} | null} */
+  #page = null;
+  /** What the page that was made last has charts of: rows can be added to none but these. */
+  #shape = '';
+  /** @type {import('./run-charts.js').RunKind | null} */
+  #kind = null;
+  /** Charts that have something to show; there are only ever more. @type {Set<string>} */
+  #drawable = new Set();
+  /** The last interval in words. */
+  #last = '';
+  #options;
+
+  /** @param {readonly OptionFacts[]} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  get hasRun() {
+    return this.#run !== null;
+  }
+
+  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('../output/index.js').Totals} totals */
+  add(row, totals) {
+    // A page of many rows would take long if it began with their histograms.
+    const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
+    this.count += 1;
+    this.#last = nowWords(row, totals);
+    this.#rows.push(known);
+    this.#recent.push(known);
+    if (this.#recent.length > RECENT) this.#recent.shift();
+  }
+
+  /** @param {RunFile} run */
+  keep(run) {
+    this.#rows = joined(run.intervals, this.#rows);
+    this.#run = run;
+  }
+
+  /** As far as it is known now. @returns {RunFile | null} */
+  get run() {
+    return this.#run === null ? null : { ...this.#run, intervals: this.#rows };
+  }
+
+  /** @returns {string} the whole page */
+  page() {
+    const nowMs = performance.now();
+    const { madeMs = -Infinity, costMs = 0, text = '' } = this.#page ?? {};
+    if (nowMs - madeMs < Math.max(PAGE_AGE_MS, AGES_PER_COST * costMs)) return text;
+    const { run } = this;
+    const made = run === null ? waitingPage() : runPage(run, { options: this.#options, liveSince: this.count });
+    this.#kind = run === null ? null : kindOf(run);
+    this.#shape = this.#shapeNow();
+    this.#page = { text: made, madeMs: nowMs, costMs: performance.now() - nowMs };
+    return made;
+  }
+
+  /** The next page is made anew. */
+  forgetPage() {
+    this.#page = null;
+  }
+
+  /** The rows after the first `seen`, with their numbers. @param {number} seen @returns {Array<{id: number, data: object}> | null} null: some are not known any more */
+  rowsAfter(seen) {
+    const missing = this.count - seen;
+    if (missing < 0 || missing > this.#recent.length || this.run === null) return null;
+    const kind = this.#kind ?? kindOf(this.run);
+    return this.#recent
+      .slice(this.#recent.length - missing)
+      .map((row, i) => ({ id: seen + i + 1, data: { ...rowData(row, kind), now: this.#last } }));
+  }
+
+  /** Whether there are other charts by now than on the page that was made last. */
+  get isPageOld() {
+    return this.#shapeNow() !== this.#shape;
+  }
+
+  #shapeNow() {
+    const { run } = this;
+    if (run === null) return '';
+    const kind = kindOf(run);
+    for (const row of this.#recent.slice(-1))
+      for (const { id, series } of chartPlans(kind))
+        if (series.some(({ of }) => (of(row) ?? null) !== null)) this.#drawable.add(id);
+    return JSON.stringify([kind, [...this.#drawable].sort()]);
+  }
+
+  /** What is new besides rows. @returns {Record<string, string>} */
+  sections() {
+    const { run } = this;
+    return run === null ? {} : runSections(run);
+  }
+
+  /** A run that is over, for a page that is there already. @param {RunFile} run */
+  final(run) {
+    this.keep(run);
+    const { title, lead, main, data } = runParts(this.run ?? run, this.#options);
+    return { title, sections: { lead: lead.text, main: main.text }, data };
+  }
+}
+
+/**
+ * A long run has merged its rows: what was known of each is added up.
+ * @param {readonly Row[]} rows
+ * @param {readonly Row[]} known in order, too
+ * @returns {Row[]}
+ */
+function joined(rows, known) {
+  let i = 0;
+  return rows.map((row) => {
+    while (i < known.length && known[i].startMs < row.startMs) i += 1;
+    /** @type {Row[]} */
+    const parts = [];
+    for (; i < known.length && known[i].endMs <= row.endMs; i += 1) parts.push(known[i]);
+    if (parts.length === 1) return parts[0];
+    return parts.length === 0 ? row : { ...row, buckets: sumOf(parts) };
+  });
+}
+
+/** @param {Row[]} parts @returns {Map<number, number>} */
+function sumOf(parts) {
+  const sum = new Map();
+  for (const part of parts)
+    for (const [bucket, count] of bucketsOf(part)) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
+  return new Map([...sum].sort((a, b) => a[0] - b[0]));
+}
+
+/**
+ * @param {import('../metrics/intervals.js').IntervalRow} row
+ * @param {import('../output/index.js').Totals} totals
+ */
+function nowWords({ startMs, endMs, tps, latency, inFlight, counts }, { attempts, verified }) {
+  const failed = counts.failed + counts.timedOut;
+  const p99 = quantity(latency.p99Us === null ? null : latency.p99Us / 1000, 'ms');
+  const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
+  return `Now, ${last}. Since the start: ${digits(verified)} verified of ${digits(attempts)} begun.`;
+}
+
+function waitingPage() {
+  return renderPage({
+    title: 'The run is being set up',
+    lead: html`<p>Wallets are funded and contracts are deployed. This page changes when the load begins.</p>`,
+    main: html``,
+    data: { time: null, charts: [] },
+    liveSince: 0,
+  });
+}

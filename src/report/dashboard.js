@@ -1,0 +1,153 @@
+import { createServer } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { UnavailableError, oneLine } from '../errors.js';
+import { DashboardState } from './dashboard-state.js';
+import { EventClients, eventText } from './event-clients.js';
+
+/**
+ * The page of the run while it goes on. Whoever reaches it can read, and nothing else.
+ *
+ * @typedef {import('../output/index.js').Address} Address
+ */
+
+/** A port of ours is a port that any page in a browser on this machine can reach. */
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '::1']);
+
+/** Connections at once, those that watch among them. */
+const MOST_CONNECTIONS = 64;
+
+const HEADERS = Object.freeze({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+});
+
+/**
+ * @param {{address: Address, options: readonly import('./repeat.js').OptionFacts[]}} how options: all that there are, to
+ *   say how to repeat the run
+ * @returns {import('../output/index.js').Output}
+ */
+export function createDashboardOutput({ address: { host, port }, options }) {
+  const state = new DashboardState(options);
+  const clients = new EventClients();
+  const server = createServer((request, response) => answer({ state, clients, host }, request, response));
+  server.maxConnections = MOST_CONNECTIONS;
+  const reload = () => {
+    state.forgetPage();
+    clients.broadcast(eventText('reload', {}));
+  };
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    open: () => listen(server, host, port),
+    interval: (row, totals) => {
+      state.add(row, totals);
+      if (clients.size === 0 || !state.hasRun) return;
+      if (state.isPageOld) return reload();
+      for (const { id, data } of state.rowsAfter(state.count - 1) ?? []) clients.broadcast(eventText('row', data, id));
+    },
+    checkpoint: (run) => {
+      state.keep(run);
+      if (clients.size === 0) return;
+      if (state.isPageOld) reload();
+      else clients.broadcast(eventText('sections', state.sections()));
+    },
+    finish: (run) => {
+      if (clients.size > 0) clients.broadcast(eventText('final', state.final(run)));
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
+      await clients.end();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/**
+ * @param {{state: DashboardState, clients: EventClients, host: string}} parts
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ */
+function answer({ state, clients, host }, request, response) {
+  const { pathname, searchParams } = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
+  const refusal = refuse(request, host);
+  if (refusal !== null) return say(response, ...refusal);
+  if (pathname === '/') {
+    response.writeHead(200, { ...HEADERS, 'content-type': 'text/html; charset=utf-8' });
+    return void response.end(request.method === 'HEAD' ? '' : state.page());
+  }
+  if (pathname !== '/events') return say(response, 404, 'the page is at /');
+  if (request.method === 'HEAD') return void response.writeHead(200, HEADERS).end();
+  if (!clients.add(response)) return say(response, 503, 'too many are watching already');
+  const seen = Number(request.headers['last-event-id'] ?? searchParams.get('after'));
+  const missed = state.hasRun ? state.rowsAfter(seen) : seen === 0 ? [] : null;
+  if (missed === null) clients.send(response, eventText('reload', {}));
+  else for (const { id, data } of missed) clients.send(response, eventText('row', data, id));
+}
+
+/**
+ * Reading is all that there is. A page of somebody else must not read along: not by a name of its own for this address,
+ * and not from a frame or a script.
+ * @param {import('node:http').IncomingMessage} request
+ * @param {string} host that we listen on
+ * @returns {[number, string] | null}
+ */
+function refuse({ method = '', headers }, host) {
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'this page can only be read'];
+  if (LOOPBACK.has(host) && !LOOPBACK.has(hostName(headers.host ?? '')))
+    return [403, 'ask for it by the address of this machine'];
+  const site = headers['sec-fetch-site'] ?? 'none';
+  const isVisit = headers['sec-fetch-mode'] === 'navigate';
+  return site === 'cross-site' && !isVisit ? [403, 'not for other pages'] : null;
+}
+
+/** @param {string} header such as localhost:8080 or [::1]:8080 */
+function hostName(header) {
+  return header
+    .replace(/:\d+$/, '')
+    .replace(/^\[|\]$/g, '')
+    .toLowerCase();
+}
+
+/** @param {import('node:http').ServerResponse} response @param {number} status @param {string} words */
+function say(response, status, words) {
+  const allow = status === 405 ? { allow: 'GET, HEAD' } : {};
+  response.writeHead(status, {
+    ...HEADERS,
+    ...allow,
+    'content-type': 'text/plain; charset=utf-8',
+    connection: 'close',
+  });
+  response.end(`${words}\n`);
+}
+
+/** @param {import('node:http').Server} server @param {string} host @param {number} port @returns {Promise<void>} */
+function listen(server, host, port) {
+  return new Promise((resolve, reject) => {
+    server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => reject(cannotListen(error, host, port)));
+    server.listen({ host, port }, resolve);
+  });
+}
+
+/** @param {NodeJS.ErrnoException} error @param {string} host @param {number} port */
+function cannotListen(error, host, port) {
+  /** @type {Record<string, string>} */
+  const words = {
+    EADDRINUSE: `port ${port} is taken`,
+    EACCES: `port ${port} is not for us: permission denied`,
+    EADDRNOTAVAIL: `${host} is no address of this machine`,
+    ENOTFOUND: `${host} is no address of this machine`,
+  };
+  const { code = '', message } = error;
+  const what = words[code] ?? `cannot listen on port ${port} of ${host}: ${oneLine(message)}`;
+  return new UnavailableError(`${what}: give --dashboard another one`, error);
+}
+
+/** Where people find it. @param {Address} address */
+export function dashboardUrl({ host, port }) {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}/`;
+}

@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util';
+
+/**
+ * How to make a run again: the command line that its run file's configuration came from.
+ *
+ * @typedef {object} OptionFacts as src/cli/options.js declares them
+ * @property {string} name
+ * @property {string} key
+ * @property {string} [alias]
+ * @property {boolean} [isFlag]
+ * @property {boolean} [isList]
+ * @property {string} [env] where the environment knows it by another name
+ * @property {string} [fallback]
+ * @property {(text: string) => unknown} parse
+ *
+ * @typedef {object} Setting
+ * @property {string} name
+ * @property {string} text of its value, as it would be given
+ * @property {boolean} isDefault
+ * @property {string | null} variable that it is given in, where it is a secret
+ */
+
+/** Where the outcome goes is not what a run is. */
+const NOT_THE_RUN = new Set([
+  'out',
+  'html',
+  'junit',
+  'samples',
+  'blocks',
+  'hlog',
+  'prometheus',
+  'dashboard',
+  'verbose',
+  'explain',
+  'quiet',
+  'log-level',
+  'log-file',
+]);
+
+/** What a run file has in the place of a secret. */
+const SECRET = '[redacted]';
+
+/**
+ * @param {Record<string, unknown>} config of a run file
+ * @param {readonly OptionFacts[]} options all that there are
+ * @returns {Setting[]} those that have a value
+ */
+export function settingsOf(config, options) {
+  return options.flatMap((option) => {
+    const value = config[option.key] ?? null;
+    if (value === null || (Array.isArray(value) && value.length === 0)) return [];
+    const text = textOf(value, option);
+    const isDefault = option.fallback !== undefined && isSame(option, option.fallback, value);
+    return [{ name: option.name, text, isDefault, variable: value === SECRET ? variableOf(option) : null }];
+  });
+}
+
+/** @param {OptionFacts} option */
+function variableOf({ name, env }) {
+  return env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/**
+ * @param {Record<string, unknown>} config
+ * @param {readonly OptionFacts[]} options
+ * @returns {string} for a POSIX shell, without what is secret
+ */
+export function commandLine(config, options) {
+  const settings = new Map(settingsOf(config, options).map((setting) => [setting.name, setting]));
+  const words = options.flatMap((option) => {
+    const { isDefault = true, variable = null } = settings.get(option.name) ?? {};
+    return isDefault || variable !== null || NOT_THE_RUN.has(option.name) ? [] : wordsOf(config[option.key], option);
+  });
+  return ['stress', ...words].join(' ');
+}
+
+/** @param {unknown} value @param {OptionFacts} option @returns {string[]} */
+function wordsOf(value, option) {
+  const dashed = option.alias === undefined ? `--${option.name}` : `-${option.alias}`;
+  if (option.isFlag) return value === true ? [dashed] : [];
+  const values = option.isList && Array.isArray(value) ? value : [value];
+  return values.flatMap((one) => [dashed, quoted(textOf(one, option))]);
+}
+
+/** @param {string} text */
+function quoted(text) {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The shortest text that is read as this value; without one, the value itself. @param {unknown} value @param {OptionFacts} option */
+function textOf(value, option) {
+  if (Array.isArray(value)) return value.join(', ');
+  return candidates(value).find((text) => isSame(option, text, value)) ?? candidates(value).at(-1) ?? '';
+}
+
+/** @param {unknown} value @returns {string[]} how people may have written it */
+function candidates(value) {
+  const texts = [typeof value === 'string' ? value : JSON.stringify(value)];
+  const number = Number(value);
+  if (typeof value === 'number') {
+    for (const [unit, length] of UNITS) if (number % length === 0) texts.unshift(`${number / length}${unit}`);
+  }
+  if (typeof value === 'string' && /^\d+$/.test(value)) texts.unshift(units(value, 18), units(value, 9));
+  return texts;
+}
+
+/** From the least to the greatest, so that the greatest that fits comes first. */
+const UNITS = /** @type {const} */ ([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+]);
+
+/** An amount of wei in a greater unit. @param {string} wei @param {number} digits */
+function units(wei, digits) {
+  const padded = wei.padStart(digits + 1, '0');
+  const fraction = padded.slice(-digits).replace(/0+$/, '');
+  return `${padded.slice(0, -digits)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** @param {OptionFacts} option @param {string} text @param {unknown} value */
+function isSame({ parse, isFlag }, text, value) {
+  if (isFlag && typeof value === 'boolean') return text === String(value);
+  try {
+    const parsed = parse(text);
+    return isDeepStrictEqual(typeof parsed === 'bigint' ? String(parsed) : plain(parsed), plain(value));
+  } catch {
+    return false;
+  }
+}
+
+/** As JSON has it. @param {unknown} value */
+function plain(value) {
+  return JSON.parse(JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one)) ?? 'null');
+}

@@ -1,0 +1,150 @@
+import { recordedValues } from '../output/recorded-values.js';
+import { reorgInWords } from '../metrics/reorgs.js';
+import { coarser, deltasOf } from './client/buckets.js';
+import { rounded } from './figures.js';
+import { TIMED_OUT, chartPlans } from './run-charts.js';
+
+/**
+ * A run file, reduced to what its page draws. Pure: nothing here makes HTML.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('./run-charts.js').Row} Row
+ * @typedef {import('./run-charts.js').ChartPlan} ChartPlan
+ * @typedef {import('./charts.js').Chart} Chart
+ * @typedef {import('./charts.js').TimeAxis} TimeAxis
+ *
+ * @typedef {{plan: ChartPlan, chart: Chart} | {plan: ChartPlan, why: string}} Drawn or why it cannot be
+ *
+ * @typedef {object} RunData
+ * @property {TimeAxis} time
+ * @property {Drawn[]} drawn
+ * @property {Chart} heat
+ */
+
+/** Buckets to a factor of ten, at most: each is 3.7 % wider than the one before. Halved as long as there are too many. */
+export const PER_DECADE = 64;
+
+/** Counts that one page may carry. */
+const MOST_CELLS = 60_000;
+
+/** A percentile that far above the others would press them flat on a linear axis. */
+const LOG_FROM = 8;
+
+/** @param {RunFile} run @returns {import('./run-charts.js').RunKind} */
+export function kindOf({ rates, config, failures, counts, intervals }) {
+  const codes = [...Object.keys(failures), ...intervals.flatMap((row) => Object.keys(row.failures))];
+  return {
+    isOpenLoop: rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined),
+    isPlain: config.workload === 'rpc',
+    failureCodes: [...new Set([...codes, ...(counts.timedOut > 0 ? [TIMED_OUT] : [])])],
+  };
+}
+
+/** @param {RunFile} run @returns {RunData} */
+export function runData(run) {
+  const rows = /** @type {Row[]} */ (run.intervals);
+  const time = {
+    from: rows.map(({ startMs }) => seconds(startMs)),
+    to: rows.map(({ endMs }) => seconds(endMs)),
+    phases: phasesOf(rows),
+    marks: [...rows.flatMap(failureMarks), ...run.reorgs.events.map(reorgMark)],
+  };
+  return { time, drawn: chartsOf(run), heat: heatOf(rows) };
+}
+
+/** All but the heat map, which takes longer. @param {RunFile} run @returns {Drawn[]} */
+export function chartsOf(run) {
+  const rows = /** @type {Row[]} */ (run.intervals);
+  return chartPlans(kindOf(run)).flatMap((plan) => {
+    const series = plan.series.map(({ of, ...look }) => ({ ...look, values: rows.map((row) => rounded(of(row))) }));
+    const isEmpty = series.every(({ values }) => values.every((value) => value === null));
+    if (isEmpty) return plan.isOptional ? [] : [/** @type {Drawn} */ ({ plan, why: whyMissing(run, plan) })];
+    const { id, title, kind, unit } = plan;
+    const isLog = id === 'latency' && isSkewed(series);
+    return [{ plan, chart: { id, title, kind, unit, series, ...(isLog ? { isLog } : {}) } }];
+  });
+}
+
+/** What one more interval adds to the charts of a page. @param {Row} row @param {import('./run-charts.js').RunKind} kind */
+export function rowData(row, kind) {
+  const values = chartPlans(kind).map(({ id, series }) => [id, series.map(({ of }) => rounded(of(row)))]);
+  return {
+    time: { from: seconds(row.startMs), to: seconds(row.endMs), phases: phasesOf([row]), marks: failureMarks(row) },
+    values: { ...Object.fromEntries(values), heat: { perDecade: PER_DECADE, column: deltasOf(bucketsOf(row)) } },
+  };
+}
+
+/** @param {number} ms */
+function seconds(ms) {
+  return Math.round(ms) / 1000;
+}
+
+/** Those outside of the window, neighbours as one. @param {Row[]} rows @returns {TimeAxis['phases']} */
+export function phasesOf(rows) {
+  /** @type {TimeAxis['phases']} */
+  const phases = [];
+  for (const { phase, startMs, endMs } of rows) {
+    const last = phases.at(-1);
+    const name = phase === 'warmup' ? 'warm-up' : phase;
+    if (last?.name === name) last.to = seconds(endMs);
+    else phases.push({ from: seconds(startMs), to: seconds(endMs), name });
+  }
+  return phases.filter(({ name }) => name !== 'load');
+}
+
+/** @param {Row} row @returns {TimeAxis['marks']} */
+function failureMarks({ failures, counts, startMs, endMs }) {
+  const codes = { ...failures, ...(counts.timedOut > 0 ? { [TIMED_OUT]: counts.timedOut } : {}) };
+  const words = Object.entries(codes).map(([code, count]) => `${count} ${code}`);
+  return words.length === 0 ? [] : [{ at: seconds((startMs + endMs) / 2), kind: 'failure', words: words.join(', ') }];
+}
+
+/** @param {import('../metrics/reorgs.js').ReorgEvent} event @returns {TimeAxis['marks'][number]} */
+function reorgMark(event) {
+  return { at: seconds(event.atMs), kind: 'reorg', words: reorgInWords(event) };
+}
+
+/** @param {RunFile} run @param {ChartPlan} plan */
+function whyMissing(run, { probe, section }) {
+  if (run.intervals.length === 0) return 'the run ended before its first report';
+  const why = probe === undefined ? undefined : (run.probes?.why[probe] ?? run.intervals.at(-1)?.probes.why[probe]);
+  if (why !== undefined) return why;
+  if (section === 'blocks') return 'no block was seen';
+  return run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
+}
+
+/** @param {import('./charts.js').Series[]} series the first is the median, the last the maximum */
+function isSkewed(series) {
+  const most = (/** @type {Array<number | null> | undefined} */ values) =>
+    Math.max(0, ...(values ?? []).map((value) => value ?? 0));
+  return most(series.at(-1)?.values) > LOG_FROM * most(series[0].values);
+}
+
+/** Every operation is in it. @param {Row[]} rows @returns {Chart} */
+function heatOf(rows) {
+  let columns = rows.map(bucketsOf);
+  let perDecade = PER_DECADE;
+  while (columns.reduce((sum, { size }) => sum + size, 0) > MOST_CELLS && perDecade > 1) {
+    columns = columns.map((counts) => coarser(counts, 2));
+    perDecade /= 2;
+  }
+  const [first, last] = columns
+    .flatMap((counts) => [...counts.keys()])
+    .reduce(([low, high], bucket) => [Math.min(low, bucket), Math.max(high, bucket)], [Infinity, -Infinity]);
+  const bounds = last < first ? { first: 3 * perDecade, last: 6 * perDecade } : { first, last };
+  return {
+    ...{ id: 'heat', title: 'Every operation by its latency', kind: 'heat', unit: 'count', series: [] },
+    heat: { perDecade, ...bounds, columns: columns.map(deltasOf) },
+  };
+}
+
+/** Counts by bucket. @param {Row} row @returns {Map<number, number>} */
+export function bucketsOf({ latency, buckets }) {
+  if (buckets !== undefined) return buckets;
+  const counts = new Map();
+  for (const { valueUs, count } of recordedValues(latency)) {
+    const bucket = Math.floor(PER_DECADE * Math.log10(Math.max(1, valueUs)));
+    counts.set(bucket, (counts.get(bucket) ?? 0) + count);
+  }
+  return counts;
+}

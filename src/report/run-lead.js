@@ -1,0 +1,144 @@
+import { quantity } from './client/quantity.js';
+import { sentence } from './charts.js';
+import { badge, keyFigure } from './figures.js';
+import { html } from './html.js';
+
+/**
+ * The top of the page of a run: the verdict in one sentence, what went well and what did not, and the figures that most
+ * people look for.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('../run/audit.js').AuditReport} AuditReport
+ */
+
+/** @param {RunFile} run */
+export function titleOf({ config, environment, startedAt }) {
+  const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
+  const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
+  return `Run${where}, ${wallets(config)}${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** @param {Record<string, unknown>} config */
+function wallets({ threads }) {
+  return typeof threads === 'number' ? `${quantity(threads, 'count')} wallets, ` : '';
+}
+
+/** @param {RunFile} run */
+export function lead(run) {
+  return html`<p class="verdict">${verdict(run)}</p>
+    <ul class="badges">
+      ${badges(run)}
+    </ul>
+    <dl class="figures">${figures(run).map(keyFigure)}</dl>`;
+}
+
+/** @param {RunFile} run */
+export function verdict(run) {
+  const { rates, latency, config } = run;
+  const tps = rates.verifiedPerSecond;
+  const { p99Us } = latency.total;
+  const what = config.workload === 'rpc' ? 'calls' : 'operations verified';
+  const speed =
+    tps === null
+      ? 'Nothing was measured'
+      : `${quantity(tps, 'plain')} ${what} per second${p99Us === null ? '' : `, 99 % of them within ${quantity(p99Us / 1000, 'ms')}`}`;
+  if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
+  return html`${speed}; ${limit(run)}; ${auditWords(run)}.`;
+}
+
+/** @param {RunFile} run */
+function limit({ verdict: found }) {
+  if (found === null) return 'there was nothing to judge';
+  return (
+    {
+      'node-bound': 'the node was the limit',
+      'generator-bound': 'this generator was the limit',
+      'port-bound': 'local ports were the limit',
+      'rate-bound': 'the rate asked for was the limit',
+    }[found.name] ?? found.name
+  );
+}
+
+/** @param {RunFile} run */
+function auditWords(run) {
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  if (audit === null) return 'no audit';
+  return audit.exact ? html`<span class="good">audit exact</span>` : html`<span class="bad">audit not exact</span>`;
+}
+
+/** @param {RunFile} run */
+function badges(run) {
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const failed = run.thresholds.filter(({ passed }) => !passed).length;
+  const broken = run.counts.failed + run.counts.timedOut;
+  return [
+    audit === null
+      ? run.end !== 'running' && badge('no audit', 'plain')
+      : badge(audit.exact ? 'audit exact' : 'audit not exact', audit.exact ? 'good' : 'bad'),
+    run.thresholds.length > 0 &&
+      badge(
+        failed === 0
+          ? `all ${run.thresholds.length} thresholds hold`
+          : `${failed} of ${run.thresholds.length} thresholds failed`,
+        failed === 0 ? 'good' : 'bad',
+      ),
+    badge(
+      broken === 0 ? 'no failures' : `${quantity(broken, 'count')} failed or timed out`,
+      broken === 0 ? 'good' : 'bad',
+    ),
+    run.reorgs.count > 0 && badge(`${run.reorgs.count} reorgs`, 'bad'),
+    run.warnings.length > 0 && badge(`${run.warnings.length} warning${run.warnings.length === 1 ? '' : 's'}`, 'bad'),
+    badge(ENDS[run.end] ?? run.end, GOOD_ENDS.has(run.end) ? 'plain' : 'bad'),
+    run.exitCode !== null && badge(`exit code ${run.exitCode}`, run.exitCode === 0 ? 'plain' : 'bad'),
+  ];
+}
+
+const GOOD_ENDS = new Set(['duration', 'interrupted', 'running']);
+
+/** @type {Record<string, string>} */
+const ENDS = {
+  running: 'not ended: figures so far',
+  duration: 'ran for its duration',
+  interrupted: 'interrupted, then drained',
+  terminated: 'terminated, then drained',
+};
+
+/** @param {RunFile} run @returns {import('./figures.js').KeyFigure[]} */
+function figures(run) {
+  const { rates, latency, counts, generator, window, config } = run;
+  const isOpenLoop = rates.askedPerSecond !== null;
+  /** @param {string} name @param {string} label @param {number | null} us */
+  const time = (name, label, us) => ({ name, label, value: us, text: quantity(us === null ? null : us / 1000, 'ms') });
+  /** @param {string} name @param {string} label @param {number | null} value */
+  const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
+  /** @param {string} name @param {string} label @param {number} value */
+  const count = (name, label, value) => ({ name, label, value, text: quantity(value, 'count') });
+  const why = run.unmeasured['/generator/cpuUsPerVerified'];
+  return [
+    {
+      ...rate('tps', config.workload === 'rpc' ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
+      note: 'verified per second',
+    },
+    ...(isOpenLoop
+      ? [
+          rate('asked', 'Asked per second', rates.askedPerSecond),
+          rate('achieved', 'Achieved per second', rates.achievedPerSecond),
+        ]
+      : []),
+    time('p50', 'Latency p50', latency.total.p50Us),
+    time('p99', 'Latency p99', latency.total.p99Us),
+    time('max', 'Slowest', latency.total.maxUs),
+    count('counts.verified', 'Verified', counts.verified),
+    count('counts.failed', 'Failed', counts.failed),
+    count('counts.timedOut', 'Timed out', counts.timedOut),
+    ...(isOpenLoop || counts.dropped > 0
+      ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: 'no wallet was idle' }]
+      : []),
+    { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
+    {
+      ...{ name: 'cpu', label: 'CPU per operation', value: generator.cpuUsPerVerified },
+      text: generator.cpuUsPerVerified === null ? '–' : `${quantity(generator.cpuUsPerVerified, 'plain')} µs`,
+      note: why === undefined ? 'of this generator' : sentence(why),
+    },
+  ];
+}

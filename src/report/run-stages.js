@@ -1,0 +1,116 @@
+import { quantity } from './client/quantity.js';
+import { sentence } from './charts.js';
+import { figureCell } from './figures.js';
+import { html } from './html.js';
+import { STAGE_WORDS } from './run-charts.js';
+
+/**
+ * Latency over the whole window, and the parts that it is made of.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
+ */
+
+/** @type {Array<[string, (distribution: DistributionJson) => number | null]>} */
+const STATISTICS = [
+  ['avg', ({ meanUs }) => meanUs],
+  ['min', ({ minUs }) => minUs],
+  ['p50', ({ p50Us }) => p50Us],
+  ['p90', ({ p90Us }) => p90Us],
+  ['p99', ({ p99Us }) => p99Us],
+  ['p99.9', ({ p999Us }) => p999Us],
+  ['max', ({ maxUs }) => maxUs],
+];
+
+/** @param {RunFile} run */
+export function stages({ latency, rates, config }) {
+  const names = /** @type {Array<keyof typeof STAGE_WORDS>} */ (Object.keys(STAGE_WORDS));
+  const parts = names.map((stage, color) => ({ stage, color, words: STAGE_WORDS[stage], of: latency.stages[stage] }));
+  const shown = config.workload === 'rpc' ? parts.filter(({ of }) => of.sumUs > 0) : parts;
+  const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
+  /** @param {string} name @param {DistributionJson} of */
+  const cells = (name, of) =>
+    STATISTICS.map(([statistic, read]) => figureCell(`${name}.${statistic}`, read(of), quantity(ms(read(of)), 'ms')));
+  return html`<section aria-labelledby="where">
+    <h2 id="where">Where the time goes</h2>
+    ${
+      allUs > 0
+        ? html`<p>${sharesInWords(shown, allUs)}</p>
+            ${bar(shown, allUs)}`
+        : html`<p class="missing">No operation was verified in the window.</p>`
+    }
+    <div class="scroll" tabindex="0" role="region" aria-label="Latency by stage">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Latency in the window</th>
+            ${STATISTICS.map(([name]) => html`<th scope="col">${name}</th>`)}
+            <th scope="col">share</th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">from due to verified</th>
+            ${cells('total', latency.total)}
+            <td></td>
+          </tr>
+          ${
+            rates.askedPerSecond !== null &&
+            html`<tr>
+              <th scope="row">from begun to verified</th>
+              ${cells('start', latency.fromStart)}
+              <td></td>
+            </tr>`
+          }
+          ${shown.map(
+            ({ stage, color, words, of }) =>
+              html`<tr>
+                <th scope="row">
+                  <svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg
+                  >${words}
+                </th>
+                ${cells(stage.toLowerCase(), of)}
+                <td>${allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/** @param {number | null} us */
+function ms(us) {
+  return us === null ? null : us / 1000;
+}
+
+/** @param {Array<{words: string, of: DistributionJson}>} parts @param {number} allUs */
+function sharesInWords(parts, allUs) {
+  const words = parts.map(
+    ({ words: name, of }) => `${name} ${quantity(ms(of.meanUs), 'ms')} (${Math.round((100 * of.sumUs) / allUs)} %)`,
+  );
+  return sentence(`On average: ${words.join(', ')}`);
+}
+
+/** @param {Array<{color: number, words: string, of: DistributionJson}>} parts @param {number} allUs */
+function bar(parts, allUs) {
+  let left = 0;
+  const rects = parts.map(({ color, of }) => {
+    const width = (100 * of.sumUs) / allUs;
+    left += width;
+    return html`<rect
+      x="${(left - width).toFixed(2)}%"
+      y="0"
+      width="${width.toFixed(2)}%"
+      height="28"
+      class="fill-${color}"
+    />`;
+  });
+  return html`<svg
+    class="share"
+    role="img"
+    aria-label="Shares of the stages in the latency; the table below has the numbers"
+  >
+    ${rects}
+  </svg>`;
+}

@@ -1,0 +1,164 @@
+import { quantity } from './client/quantity.js';
+import { sentence } from './charts.js';
+import { badge, keyFigure } from './figures.js';
+import { answerWords, findChart, findSection } from './find-section.js';
+import { gridTable } from './grid.js';
+import { html } from './html.js';
+import { across, capital, measureOf } from './measure.js';
+import { renderPage } from './page.js';
+import { bestOf, sweepCharts } from './sweep-charts.js';
+import { cellName, layoutOf } from './sweep-layout.js';
+import { cellTables, plan, saturation, warnings } from './sweep-sections.js';
+
+/**
+ * The page of a sweep.
+ *
+ * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
+ */
+
+/** What the cells of a grid are coloured by. */
+const GRIDS = ['tps', 'avg', 'p99'];
+
+/**
+ * @param {SweepFile} sweep
+ * @param {{folder?: string}} [where] the folder of the sweep, seen from the page, for links to its run files
+ * @returns {string} an HTML document
+ */
+export function renderSweep(sweep, { folder = '.' } = {}) {
+  const layout = layoutOf(sweep);
+  const drawn = layout === null ? [] : sweepCharts(layout);
+  const search = sweep.find === null ? null : findChart(sweep.find);
+  const main = html`${warnings(sweep)}
+  ${sweep.find !== null && search !== null && findSection(sweep.find, search, folder)}
+  ${
+    drawn.length > 0 &&
+    html`<section aria-labelledby="load">
+      <h2 id="load">Throughput and latency</h2>
+      ${sweep.repeat > 1 && html`<p class="note">Points are means of the runs of a cell; the bars through them reach from the least to the greatest.</p>`}
+      <div class="charts">${drawn.map(({ figure }) => figure)}</div>
+    </section>`
+  }
+  ${
+    sweep.axes.length === 2 &&
+    sweep.cells.length > 0 &&
+    html`<section aria-labelledby="grid">
+      <h2 id="grid">The grid</h2>
+      ${sweep.cells.some(({ saturated }) => saturated) && html`<p class="note">Where “saturated” stands, more load brings little but latency; why is said below.</p>`}
+      <div class="grids">${GRIDS.map((name) => gridTable(sweep, name))}</div>
+    </section>`
+  }
+  ${saturation(sweep)} ${cellTables(sweep, folder)} ${plan(sweep)}`;
+  const charts = [...drawn.map(({ chart }) => chart), ...(search === null ? [] : [search])];
+  return renderPage({ title: titleOf(sweep), lead: lead(sweep), main, data: { time: null, charts } });
+}
+
+/** @param {SweepFile} sweep */
+function titleOf({ axes, find, environment, startedAt, preset }) {
+  const what =
+    find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
+  const where = environment === null ? '' : ` at ${environment.endpoint}`;
+  return `${what}${preset === null ? '' : ` (${preset})`}${where}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** @param {SweepFile} sweep */
+function lead(sweep) {
+  return html`<p class="verdict">${verdict(sweep)}</p>
+    <ul class="badges">
+      ${badges(sweep)}
+    </ul>
+    <dl class="figures">${figures(sweep).map(keyFigure)}</dl>`;
+}
+
+/** Of many lines so many are named. */
+const NAMED = 4;
+
+/** @param {SweepFile} sweep */
+export function verdict({ find, saturation: lines, cells }) {
+  if (find !== null) return answerWords(find);
+  const best = bestOf(cells);
+  if (best === null) return 'Nothing was measured.';
+  const most = `the most was ${quantity(best.tps, 'plain')} verified per second, at ${cellName(best.cell.settings)}`;
+  const found = lines.flatMap(({ settings, along, at }) => (settings === null ? [] : [{ settings, along, at }]));
+  if (lines.length === 0) return sentence(most);
+  if (found.length === 0) return sentence(`Not saturated: ${most}`);
+  const named = found.slice(0, NAMED).map(({ settings, along, at }) => {
+    const others = cellName(at);
+    return `${along} ${settings[along]}${others === '' ? '' : ` with ${others}`}${shortfall(cells, settings)}`;
+  });
+  const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
+  const free =
+    found.length < lines.length ? `; ${lines.length - found.length} of ${lines.length} lines are not saturated` : '';
+  return sentence(`Saturates at ${named.join('; at ')}${more}${free}; ${most}`);
+}
+
+/** @param {SweepFile['cells']} cells @param {Record<string, string>} settings */
+function shortfall(cells, settings) {
+  const cell = cells.find((one) => cellName(one.settings) === cellName(settings));
+  const tps = cell === undefined ? null : (bestOf([cell])?.tps ?? null);
+  if (tps === null || cell === undefined) return '';
+  return cell.asked === null
+    ? ` (${quantity(tps, 'plain')} per second)`
+    : ` (${quantity(tps, 'plain')} of ${quantity(cell.asked, 'plain')} per second)`;
+}
+
+/** @type {Record<SweepFile['end'], {words: string, kind: 'good' | 'bad' | 'plain'}>} */
+const ENDS = {
+  running: { words: 'not ended: what there is so far', kind: 'bad' },
+  complete: { words: 'complete', kind: 'good' },
+  incomplete: { words: 'incomplete: some runs measured nothing', kind: 'bad' },
+  interrupted: { words: 'interrupted', kind: 'bad' },
+  failed: { words: 'ended before its time', kind: 'bad' },
+};
+
+/** @param {SweepFile} sweep */
+function badges({ end, cells, repeat, saturation: lines, warnings: all, find }) {
+  const runs = cells.flatMap((cell) => cell.runs);
+  const bad = runs.filter(({ exitCode }) => exitCode !== 0).length;
+  const { words, kind } = ENDS[end] ?? { words: end, kind: 'plain' };
+  return [
+    badge(words, kind),
+    cells.length > 0 && badge(`${runs.length} of ${cells.length * repeat} runs`, 'plain'),
+    find !== null && badge(find.sharp ? 'sharp answer' : 'no sharp answer', find.sharp ? 'good' : 'bad'),
+    lines.length > 0 &&
+      badge(lines.some(({ settings }) => settings !== null) ? 'saturation found' : 'no saturation', 'plain'),
+    bad > 0 && badge(`${bad} run${bad === 1 ? '' : 's'} with an exit code other than 0`, 'bad'),
+    all.length > 0 && badge(`${all.length} warning${all.length === 1 ? '' : 's'}`, 'bad'),
+  ];
+}
+
+/** @param {SweepFile} sweep @returns {import('./figures.js').KeyFigure[]} */
+function figures({ find, cells }) {
+  const best = bestOf(cells);
+  const number = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number | null} */ value) => ({
+    ...{ name, label, value, text: quantity(value, 'plain') },
+  });
+  const answer =
+    find === null
+      ? []
+      : [
+          {
+            ...number('find.estimate', `Highest ${find.name}`, find.estimate),
+            note: `that holds ${find.until.join(', ')}`,
+          },
+          {
+            ...number('find.low', 'At least', find.low),
+            note: `${quantity(100 * find.confidence, 'percent')} interval`,
+          },
+          {
+            ...number('find.high', 'At most', find.high),
+            note: `${quantity(100 * find.confidence, 'percent')} interval`,
+          },
+        ];
+  if (best === null) return answer;
+  const latencies = ['avg', 'p99'].map((name) => {
+    const { label, text } = measureOf(name);
+    const value = across(best.cell.metrics[name]).mean;
+    return { name: `best.${name}`, label: `${capital(label)} there`, value, text: text(value) };
+  });
+  return [
+    ...answer,
+    { ...number('best.tps', 'Most TPS', best.tps), note: `at ${cellName(best.cell.settings)}` },
+    ...latencies,
+    number('cells', 'Cells', cells.length),
+  ];
+}

@@ -1,0 +1,205 @@
+import { sentence } from './charts.js';
+import { clockTime } from './client/quantity.js';
+import { figureCell } from './figures.js';
+import { html } from './html.js';
+import { across, measureOf } from './measure.js';
+import { cellName } from './sweep-layout.js';
+
+/**
+ * What is said of a sweep beside its charts.
+ *
+ * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
+ * @typedef {import('../study/sweep-file.js').SweepCell} SweepCell
+ */
+
+/** What most people ask of a cell; the rest is one click away. */
+const MAIN = ['tps', 'avg', 'p50', 'p99', 'max', 'failed'];
+
+/** @param {SweepFile} sweep */
+export function warnings({ warnings: lines }) {
+  if (lines.length === 0) return null;
+  return html`<section aria-labelledby="warned">
+    <h2 id="warned">Warnings</h2>
+    <ul>
+      ${lines.map((line) => html`<li>${line}</li>`)}
+    </ul>
+  </section>`;
+}
+
+/** @param {SweepFile} sweep */
+export function saturation({ saturation: lines, cells }) {
+  const others = cells.filter(({ saturated }) => saturated);
+  if (lines.length === 0) return null;
+  return html`<section aria-labelledby="saturation">
+    <h2 id="saturation">Saturation</h2>
+    <ul>
+      ${lines.map(({ words }) => html`<li>${sentence(words)}</li>`)}
+    </ul>
+    <p class="note">
+      With a rate, a cell is saturated when more than 10 % of what was asked is missing; without one, when more load
+      brings less than 5 % more throughput and latency grows.
+    </p>
+    ${
+      others.length > 1 &&
+      html`<details>
+        <summary>All ${others.length} saturated cells</summary>
+        <ul>
+          ${others.map(({ settings, why }) => html`<li>${cellName(settings)}: ${why ?? ''}</li>`)}
+        </ul>
+      </details>`
+    }
+  </section>`;
+}
+
+/** @param {SweepFile} sweep @param {string} folder of the files, seen from the page */
+export function cellTables(sweep, folder) {
+  const { cells } = sweep;
+  if (cells.length === 0) return null;
+  const isMeasured = (/** @type {string} */ name) => cells.some(({ metrics }) => across(metrics[name]).mean !== null);
+  const isRepeated = cells.some(({ runs }) => runs.length > 1);
+  const rest = [...new Set(cells.flatMap(({ metrics }) => Object.keys(metrics)))].filter(
+    (name) => !MAIN.includes(name) && isMeasured(name),
+  );
+  return html`<section aria-labelledby="cells">
+    <h2 id="cells">All cells</h2>
+    ${isRepeated && html`<p class="note">Means of the runs of a cell; below them, where they differ, the least and the greatest.</p>`}
+    ${cellTable(sweep, MAIN.filter(isMeasured), 'Cells and their runs', folder)}
+    ${
+      rest.length > 0 &&
+      html`<details>
+        <summary>Further figures of all cells</summary>
+        ${cellTable(sweep, rest, 'Cells, further figures', null)}
+      </details>`
+    }
+  </section>`;
+}
+
+/** @param {SweepFile} sweep @param {string[]} names @param {string} label @param {string | null} folder null: without links */
+function cellTable({ axes, cells }, names, label, folder) {
+  const measures = names.map(measureOf);
+  const swept = axes.map(({ name }) => name);
+  const derived = [...new Set(cells.flatMap((cell) => Object.keys(cell.derived)))].filter(
+    (name) => !swept.includes(name),
+  );
+  const isAsked = folder !== null && cells.some(({ asked }) => asked !== null);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
+    <table class="cells">
+      <thead>
+        <tr>
+          ${[...swept, ...derived].map((name) => html`<th scope="col">${name}</th>`)}
+          ${isAsked && html`<th scope="col">asked per s</th>`}
+          ${measures.map((measure) => html`<th scope="col">${measure.label}</th>`)}
+          ${folder !== null && html`<th scope="col" class="words">runs</th>`}
+        </tr>
+      </thead>
+      <tbody>
+        ${cells.map(
+          (cell, i) =>
+            html`<tr>
+              ${[...swept, ...derived].map((name, column) => axisCell(cell, name, column))}
+              ${isAsked && figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))}
+              ${measures.map((measure) => valueCell(cell, measure, folder === null ? null : i))}
+              ${folder !== null && html`<td class="words">${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}</td>`}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {SweepCell} cell @param {string} name @param {number} column */
+function axisCell({ settings, derived }, name, column) {
+  const text = settings[name] ?? derived[name] ?? '';
+  return column === 0 ? html`<th scope="row">${text}</th>` : html`<td>${text}</td>`;
+}
+
+/** @param {SweepCell} cell @param {import('./measure.js').Measure} measure @param {number | null} i */
+function valueCell({ metrics }, { name, text }, i) {
+  const { mean, low, high } = across(metrics[name]);
+  const ends = [text(low), text(high)];
+  const content = html`${text(mean)}${ends[0] !== ends[1] && html`<small>${ends[0]} to ${ends[1]}</small>`}`;
+  return i === null
+    ? html`<td>${content}</td>`
+    : html`<td data-figure="cells.${i}.${name}" data-value="${String(mean)}">${content}</td>`;
+}
+
+/** @param {SweepCell} cell @param {string} folder */
+function runLinks({ runs }, folder) {
+  return runs.map(({ repeat, file, exitCode, complaint }, i) => {
+    const bad = [exitCode !== 0 && `exit code ${exitCode}`, complaint].filter((words) => words).join(', ');
+    const link = html`<a href="${hrefOf(file, folder)}">run ${repeat}</a>`;
+    return html`${i > 0 && ', '}${complaint === null ? link : `run ${repeat}`}${bad !== '' && html` <span class="bad">(${bad})</span>`}`;
+  });
+}
+
+/** A file beside the page, whatever its name looks like. @param {string} file @param {string} folder */
+export function hrefOf(file, folder) {
+  const parts = [...folder.split('/'), ...file.split('/')].filter((part) => part !== '' && part !== '.');
+  return `./${parts.map(encodeURIComponent).join('/')}`;
+}
+
+/** @param {SweepFile} sweep */
+export function plan(sweep) {
+  const { axes, repeat, restMs, options, environment, preset, cells, stress, startedAt, endedAt, find } = sweep;
+  const derived = [...new Set(cells.flatMap((cell) => Object.keys(cell.derived ?? {})))];
+  const asked = {
+    ...(preset === null ? {} : { preset }),
+    ...Object.fromEntries(axes.map(({ name, values }) => [name, values.join(', ')])),
+    ...(find === null ? { repeat } : { find: find.name, until: find.until }),
+    rest: clockTime(restMs / 1000),
+    ...options,
+  };
+  return html`<section aria-labelledby="plan">
+    <h2 id="plan">What was asked, and where it ran</h2>
+    ${axes.length > 0 && html`<p>${order(sweep)}</p>`}
+    ${derived.length > 0 && html`<p>Worked out by the sweep itself: ${derived.map((name) => `--${name}`).join(', ')}.</p>`}
+    ${facts(
+      'Options',
+      Object.entries(asked).map(([name, value]) => [`--${name}`, value]),
+    )}
+    ${facts('Environment', [
+      ...Object.entries(environment ?? {}),
+      ['stress', stress],
+      ['started', startedAt],
+      ['ended', endedAt ?? 'not yet'],
+    ])}
+  </section>`;
+}
+
+/** @param {SweepFile} sweep */
+function order({ axes, repeat, restMs, cells }) {
+  const size = axes.map(({ name, values }) => `${values.length} of ${name}`).join(' × ');
+  const turns =
+    repeat === 1
+      ? 'each run once'
+      : `each run ${repeat} times; all cells once, then all again in the opposite order, and so on, so that what drifts hits all alike`;
+  const rest = restMs > 0 ? `, with ${clockTime(restMs / 1000)} of rest between runs` : '';
+  return `${cells.length} cells (${size}), ${turns}${rest}.`;
+}
+
+/** @param {string} label @param {Array<[string, unknown]>} rows */
+function facts(label, rows) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
+    <table class="wraps">
+      <caption>
+        ${label}
+      </caption>
+      <tbody>
+        ${rows.map(
+          ([name, value]) =>
+            html`<tr>
+              <th scope="row">${name}</th>
+              <td>${wordsOf(value)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {unknown} value */
+function wordsOf(value) {
+  if (value === null || value === undefined) return 'not known';
+  if (Array.isArray(value)) return value.map(String).join(', ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

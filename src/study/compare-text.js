@@ -1,0 +1,126 @@
+import { displayName } from '../errors.js';
+import { borderless, textOf } from '../output/table.js';
+import { percentText, pText } from './compare-words.js';
+import { runsNeeded } from './decide.js';
+import { metricOf } from './metrics.js';
+
+/**
+ * A comparison as people read it on a terminal.
+ *
+ * @typedef {import('./compare.js').Comparison} Comparison
+ * @typedef {import('./compare.js').ComparedMetric} ComparedMetric
+ */
+
+/** @param {Comparison} comparison */
+export function compareText(comparison) {
+  const { base, candidate, differences, warnings, failIf } = comparison;
+  return [
+    '',
+    `Comparison: ${sizeText(comparison.method)}`,
+    sidesTable([
+      ['  BASE', base],
+      ['  CANDIDATE', candidate],
+    ]),
+    metricsTable(comparison),
+    ...footnotes(comparison),
+    ...speedUpLines(comparison),
+    ...differences.map((words) => `  different   ${words}`),
+    ...warnings.map((words) => `  warning     ${words}`),
+    ...(failIf.length === 0 ? [] : [failIfTable(failIf)]),
+    `  verdict     ${comparison.verdict.sentence}`,
+  ].join('\n');
+}
+
+/** @param {Comparison['method']} method */
+function sizeText({ pairs, runs }) {
+  const plural = (/** @type {number} */ n, /** @type {string} */ noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;
+  return pairs === null
+    ? `${plural(runs.base, 'run')} against ${runs.candidate}, unpaired`
+    : `${plural(pairs, 'pair')} of runs`;
+}
+
+/** @param {Array<[string, Comparison['base']]>} sides */
+function sidesTable(sides) {
+  const table = borderless();
+  for (const [name, { label, files, clientVersion }] of sides) {
+    const named = label === name.trim() ? files.map(displayName).slice(0, SHOWN).join(' ') : label;
+    const more = label === name.trim() && files.length > SHOWN ? ` and ${files.length - SHOWN} more` : '';
+    table.push([name, `${named}${more}`, clientVersion ?? '']);
+  }
+  return textOf(table);
+}
+
+/** How many files are named. */
+const SHOWN = 3;
+
+/** @param {Comparison} comparison */
+function metricsTable({ metrics }) {
+  const table = borderless({
+    head: ['', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', ''],
+    colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'left'],
+  });
+  for (const metric of metrics) {
+    const { label, base, candidate, change, isPrimary, word } = metric;
+    const { show } = metricOf(metric.name);
+    table.push([
+      ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean), show(candidate.mean)],
+      ...[percentText(change.estimate), boundsText(change), pText(metric.pAdjusted), word],
+    ]);
+  }
+  return textOf(table);
+}
+
+/** @param {ComparedMetric['change']} change */
+function boundsText({ low, high }) {
+  return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
+}
+
+/** @param {Comparison} comparison */
+function footnotes({ metrics, method }) {
+  const [primary, ...others] = metrics;
+  const lines = [
+    `  * decides. Means of the runs; changes and intervals of their geometric means${others.length === 0 ? '' : `; p of the other ${others.length} corrected for being many (Holm)`}`,
+  ];
+  const mute = others.filter(({ word }) => word === 'too few runs');
+  if (mute.length > 0 && primary.word !== 'too few runs') {
+    const isPaired = method.pairs !== null;
+    const needed = runsNeeded(isPaired, others.length);
+    lines.push(
+      `    nothing can be shown of ${mute.length} of the others by so few runs: it takes ${needed} ${isPaired ? 'pairs' : 'runs on each side'}`,
+    );
+  }
+  return lines;
+}
+
+/** As in benchmarks of one build against another. @param {Comparison} comparison */
+function speedUpLines({ speedUps: { onAverage, onSlowest, onFastest }, distributions }) {
+  const slowDown = onFastest === null ? null : 1 / (1 + onFastest) - 1;
+  const [base, candidate] = [distributions.base, distributions.candidate].map(({ count, maxUs }) => ({ count, maxUs }));
+  const table = borderless({ colAligns: ['left', 'left', 'right', 'left'] });
+  table.push(
+    ['  latency', 'speed-up on average', percentText(onAverage), 'mean of BASE / mean of CANDIDATE, less 1'],
+    ['', 'speed-up on the slowest', percentText(onSlowest), slowest(base.maxUs, candidate.maxUs)],
+    ['', 'slow-down on the fastest', percentText(slowDown), 'shortest of CANDIDATE / shortest of BASE, less 1'],
+  );
+  return [textOf(table)];
+}
+
+/** @param {number | null} base @param {number | null} candidate */
+function slowest(base, candidate) {
+  const [a, b] = [base, candidate].map(metricOf('max').show);
+  return `longest of all runs ${a} in BASE, ${b} in CANDIDATE`;
+}
+
+/** @param {Comparison['failIf']} failIf */
+function failIfTable(failIf) {
+  const table = borderless();
+  failIf.forEach(({ expression, passed, change, why }, i) =>
+    table.push([
+      i === 0 ? '  fail if' : '',
+      passed ? 'passed' : 'FAILED',
+      expression.replace(/\s+/g, ' '),
+      `${percentText(change)}: ${why}`,
+    ]),
+  );
+  return textOf(table);
+}

@@ -1,0 +1,191 @@
+import { EXIT, InputError, displayName, oneLine } from '../errors.js';
+import { Distribution } from '../metrics/distribution.js';
+import { checkComparable, doubtsOf } from './comparable.js';
+import { ALPHA, decide, runsNeeded } from './decide.js';
+import { metricOf } from './metrics.js';
+import { arrange } from './pairs.js';
+import { mean, median } from './statistics.js';
+import { methodWords, verdictOf } from './compare-words.js';
+import { judgeFailIf } from './fail-if.js';
+
+/**
+ * Two sets of runs, and what can be said about their difference. docs/compare.schema.json describes the result.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('./comparable.js').Entry} Entry
+ * @typedef {import('./fail-if.js').FailIf} FailIf
+ *
+ * @typedef {object} CompareOptions
+ * @property {readonly string[]} baseFiles names, for messages
+ * @property {readonly string[]} candidateFiles
+ * @property {string} [baseLabel] such as an endpoint
+ * @property {string} [candidateLabel]
+ * @property {boolean} [pairs] the i-th run of each side are a pair, as they are when they were made for it
+ * @property {string} [primary] the metric that decides
+ * @property {readonly FailIf[]} [failIf]
+ * @property {boolean} [allowDifferent]
+ * @property {string} stress its version
+ * @property {string} [startedAt] when the study was; without it, when the runs were
+ * @property {string} [endedAt]
+ */
+
+export const COMPARE_SCHEMA = 'evm-stress/compare@1';
+
+/** What is looked at beside the primary metric, the most interesting first. */
+const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);
+/** So many that Holm's correction can still reject one with the 8 pairs that are run by default: 0.05 / 6 > 2 / 2^8. */
+const MOST_SECONDARIES = 6;
+
+/**
+ * @param {readonly RunFile[]} baseRuns
+ * @param {readonly RunFile[]} candidateRuns
+ * @param {CompareOptions} options
+ * @throws {InputError} when they must not be compared
+ */
+export function compare(baseRuns, candidateRuns, options) {
+  const { primary = 'tps', failIf = [], allowDifferent = false } = options;
+  const given = {
+    base: entries(baseRuns, options.baseFiles),
+    candidate: entries(candidateRuns, options.candidateFiles),
+  };
+  if (given.base.length === 0 || given.candidate.length === 0)
+    throw new InputError('there is nothing to compare: give at least one run on each side');
+  const differences = checkComparable([...given.base, ...given.candidate], allowDifferent);
+  const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
+  const { isPaired, base, candidate, words, warnings } = arranged;
+  const { metrics, warnings: notCompared } = compareMetrics(base, candidate, { primary, failIf, isPaired });
+  const needed = runsNeeded(isPaired);
+  const method = {
+    ...{ name: isPaired ? 'paired' : 'unpaired', pairs: isPaired ? base.length : null },
+    test: isPaired ? 'sign-flip permutation of log ratios' : 'permutation of mean logs',
+    ...{ runs: { base: base.length, candidate: candidate.length }, alpha: ALPHA, minimum: needed },
+    words: methodWords(isPaired, words, needed),
+  };
+  const comparison = {
+    schema: COMPARE_SCHEMA,
+    startedAt: options.startedAt ?? extreme([...base, ...candidate], 'startedAt', 0),
+    endedAt: options.endedAt ?? extreme([...base, ...candidate], 'endedAt', -1),
+    ...{ stress: options.stress, primary: metrics[0].name, method },
+    base: side(base, options.baseLabel ?? 'BASE'),
+    candidate: side(candidate, options.candidateLabel ?? 'CANDIDATE'),
+    metrics,
+    speedUps: speedUps(base, candidate),
+    distributions: { base: distribution(base), candidate: distribution(candidate) },
+    failIf: failIf.map((condition) => judgeFailIf(condition, metrics)),
+    differences,
+    warnings: [...warnings, ...notCompared, ...doubtsOf(base, candidate)],
+  };
+  return { ...comparison, verdict: verdictOf(comparison, arranged.isApart) };
+}
+
+/** @typedef {ReturnType<typeof compare>} Comparison */
+/** @typedef {ReturnType<typeof compareMetrics>['metrics'][number]} ComparedMetric */
+
+/** @param {Comparison} comparison */
+export function compareExit({ failIf }) {
+  return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
+}
+
+/** @param {readonly RunFile[]} runs @param {readonly string[]} files @returns {Entry[]} */
+function entries(runs, files) {
+  return runs.map((run, i) => ({ run, file: files[i] }));
+}
+
+/**
+ * @param {Entry[]} base
+ * @param {Entry[]} candidate
+ * @param {{primary: string, failIf: readonly FailIf[], isPaired: boolean}} options
+ */
+function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
+  const main = metricOf(primary);
+  // What the user makes a condition comes first: then the family of secondaries does not grow by it.
+  const others = [...failIf.map(({ metric }) => metric), ...SECONDARIES].map((name) => metricOf(name).name);
+  const wanted = [...new Set(others)].filter((name) => name !== main.name);
+  const room = Math.max(MOST_SECONDARIES, new Set(failIf.map(({ metric }) => metric)).size);
+  /** @type {string[]} */
+  const warnings = [];
+  const compared = [main.name, ...wanted.slice(0, room)].flatMap((name) => {
+    const metric = metricOf(name);
+    const all = [...base, ...candidate];
+    const values = all.map(({ run, file }) => legible(file, () => metric.read(run)));
+    const odd = values.findIndex((value) => !((value ?? 0) > 0));
+    if (odd < 0) {
+      const numbers = values.map(Number);
+      return [{ metric, base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) }];
+    }
+    const why = `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
+    if (metric.name === main.name)
+      throw new InputError(`${why}, so that no ratio can be made of it: choose another --metric`);
+    warnings.push(`not compared: ${why}`);
+    return [];
+  });
+  const decisions = decide(
+    compared.map(({ metric: { better }, ...values }) => ({ better, ...values })),
+    isPaired,
+  );
+  const metrics = compared.map(({ metric: { name, label, unit, better }, ...values }, i) => ({
+    ...{ name, label, unit, better, isPrimary: i === 0 },
+    ...{ base: summary(values.base), candidate: summary(values.candidate) },
+    ...decisions[i],
+  }));
+  return { metrics, warnings };
+}
+
+/** A file of the right form may still have a histogram that is none. @template T @param {string} file @param {() => T} read */
+function legible(file, read) {
+  try {
+    return read();
+  } catch (error) {
+    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
+  }
+}
+
+/** @param {number[]} values */
+function summary(values) {
+  return { values, mean: mean(values), median: median(values), min: Math.min(...values), max: Math.max(...values) };
+}
+
+/** @param {Entry[]} side @param {string} label */
+function side(side, label) {
+  const versions = [...new Set(side.map(({ run }) => run.environment.clientVersion ?? null))];
+  return {
+    label,
+    files: side.map(({ file }) => displayName(file)),
+    clientVersion: versions.every((version) => version === null) ? null : versions.map(String).join(', '),
+    stress: [...new Set(side.map(({ run }) => String(run.environment.stress)))].join(', '),
+    startedAt: side.map(({ run }) => run.startedAt),
+  };
+}
+
+/** Of all runs of a side. @param {Entry[]} side */
+function distribution(side) {
+  const all = new Distribution();
+  for (const { run, file } of side) legible(file, () => all.merge(Distribution.fromJSON(run.latency.total)));
+  return all.toJSON();
+}
+
+/**
+ * As row by row in tables of benchmarks: base / candidate - 1 of the mean, the longest and the shortest latency, so that
+ * what is negative is slower.
+ * @param {Entry[]} base
+ * @param {Entry[]} candidate
+ */
+function speedUps(base, candidate) {
+  /** @param {'avg' | 'max' | 'min'} name */
+  const of = (name) => {
+    const { read } = metricOf(name);
+    const [a, b] = [base, candidate].map((side) => mean(side.map(({ run }) => Math.log(read(run) ?? 0))));
+    return Number.isFinite(a - b) ? Math.expm1(a - b) : null;
+  };
+  return { onAverage: of('avg'), onSlowest: of('max'), onFastest: of('min') };
+}
+
+/** @param {Entry[]} all @param {'startedAt' | 'endedAt'} key @param {0 | -1} which */
+function extreme(all, key, which) {
+  return /** @type {string} */ (
+    all
+      .map(({ run }) => run[key])
+      .sort()
+      .at(which)
+  );
+}

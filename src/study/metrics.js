@@ -1,0 +1,95 @@
+import { oneLine, withoutKeys } from '../errors.js';
+import { figureOf } from '../metrics/figures.js';
+import { parseThreshold } from '../metrics/thresholds.js';
+
+/**
+ * The figures that studies read from run files: any that a threshold can name, and how people read them.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ *
+ * @typedef {object} Metric
+ * @property {string} name
+ * @property {string} label in a table
+ * @property {import('../metrics/figures.js').Unit} unit
+ * @property {'higher' | 'lower'} better
+ * @property {(run: RunFile) => number | null} read
+ * @property {(value: number | null) => string} show with its unit
+ */
+
+/** Those that every study reads. */
+export const METRICS = Object.freeze([
+  ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
+  ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
+  ...['cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
+]);
+
+/** Of the others less is better, or at least is asked of the node. */
+const HIGHER_IS_BETTER = new Set(
+  'tps achieved asked attempted accepted included scheduled started verified ports_left'.split(' '),
+);
+
+/** Where the name alone does not say it. @type {Record<string, string>} */
+const LABELS = {
+  tps: 'TPS',
+  achieved: 'achieved per s',
+  asked: 'asked per s',
+  attempted: 'attempted per s',
+  accepted: 'accepted per s',
+  included: 'included per s',
+  timed_out: 'timed out',
+  cpu: 'generator CPU',
+  rss: 'generator memory',
+  timewait: 'TIME_WAIT',
+  ports_left: 'ports left',
+  'node.cpu': 'node CPU',
+  'node.rss': 'node memory',
+};
+
+/**
+ * @param {string} name as a threshold would name it
+ * @returns {Metric}
+ * @throws {Error} whose message goes behind the name of an option
+ */
+export function metricOf(name) {
+  if (!/^[^\s<>=!]+$/.test(name))
+    throw new Error(
+      `must be the name of a figure, such as tps or p99, not ${JSON.stringify(oneLine(withoutKeys(name), 31))}`,
+    );
+  // Of what is no figure the parser of thresholds says what may have been meant.
+  const figure = figureOf(name) ?? figureOf(parseThreshold(`${name}<0`).figure);
+  if (figure === null) throw new Error(`names ${name}, which is no figure`);
+  return Object.freeze({
+    ...{ name: figure.name, unit: figure.unit, read: figure.read },
+    label: LABELS[figure.name] ?? labelOf(figure),
+    better: HIGHER_IS_BETTER.has(figure.name) ? 'higher' : 'lower',
+    show: (value) => (value === null ? '-' : shown(value, figure)),
+  });
+}
+
+/** @param {RunFile} run @returns {Record<string, number | null>} by the names of METRICS */
+export function readMetrics(run) {
+  return Object.fromEntries(METRICS.map((name) => [name, metricOf(name).read(run)]));
+}
+
+/** A latency without a name before it is the total. @param {import('../metrics/figures.js').Figure} figure */
+function labelOf({ name, unit }) {
+  if (unit !== 'us') return name.replace('failed.', 'failed: ');
+  return name.includes('.') && !/^p\d/.test(name) ? name.replace('.', ' ') : `latency ${name}`;
+}
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+
+/** Three digits, or all of those before the point. @param {number} value */
+export function digits(value) {
+  return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
+}
+
+/** @param {number} value @param {{name: string, unit: import('../metrics/figures.js').Unit}} figure */
+function shown(value, { name, unit }) {
+  // What an operation costs is a fraction of a millisecond, and known as microseconds.
+  if (name === 'cpu') return `${digits(value)} us`;
+  if (unit === 'us') return `${digits(value / 1000)} ms`;
+  if (unit === 'bytes') return `${digits(value / 1e6)} MB`;
+  return unit === 'percent' ? `${digits(value)} %` : digits(value);
+}

@@ -1,0 +1,300 @@
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import { EXIT, InputError, StressError, UsageError, displayName, worstExit } from '../errors.js';
+import { cannotWrite, checkWritable, makeFolder } from '../files.js';
+import { runChild } from './child.js';
+import { runCommand, splitWords } from './command.js';
+import { answerText, limitText, trialText, valueText } from './find-text.js';
+import { isRateImplied, isUndecided, judgeTrial } from './held.js';
+import { differenceOf } from './plan.js';
+import { readRunFiles } from './run-file.js';
+import { isWhole } from './sweep-cells.js';
+import { environmentOf, newSweep, readSweepIfAny, writeSweep } from './sweep-file.js';
+import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
+
+/**
+ * Searches for the highest value of an option for which conditions hold, by runs that are each a process of its own.
+ * What they said is kept in a folder, so that a search that was interrupted goes on.
+ *
+ * @typedef {import('../run/run.js').Config} Config
+ * @typedef {import('./sweep-file.js').SweepFile} SweepFile
+ * @typedef {import('./sweep-file.js').Trial} Trial
+ * @typedef {import('./sweep.js').Parts} Parts
+ * @typedef {import('./child.js').Finished} Finished
+ */
+
+/** What can be asked of a run at all. @type {Record<string, {lowest: number, highest: number}>} */
+const LIMITS = Object.freeze({
+  rate: { lowest: 0.01, highest: 1_000_000 },
+  threads: { lowest: 1, highest: 100_000 },
+  'in-flight': { lowest: 1, highest: 1000 },
+  connections: { lowest: 1, highest: 10_000 },
+});
+
+/** With fewer operations in its window a run says nothing. */
+const FEWEST_OPERATIONS = 10;
+
+/** Runs that end so have measured something: all well, nothing verified, a threshold of their own. @type {readonly number[]} */
+const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified, EXIT.thresholdFailed]);
+/** @type {readonly number[]} */
+const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangup]);
+
+/**
+ * @param {Config} config
+ * @param {Parts} parts
+ * @param {typeof runChild} [start] makes a run
+ * @returns {Promise<number>} the exit code
+ */
+export async function search(config, parts, start = runChild) {
+  const { clock, stop, version } = parts;
+  if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
+  const name = /** @type {string} */ (config.find);
+  const beforeCell = config.beforeCell === null ? null : splitWords(config.beforeCell);
+  const { from, to } = config.study.bracket ?? { from: null, to: null };
+  const first = from ?? String(LIMITS[name].lowest);
+  for (const value of [first, to ?? first]) await parts.checkCell([`--${name}=${value}`], config.study.env);
+
+  const folder = config.dir ?? 'sweep';
+  const asked = { preset: null, axes: [], repeat: 1, options: config.study.options };
+  const before = await openFolder(folder, asked, config);
+  const sweep = before ?? newSweep({ ...asked, stress: version, restMs: config.restMs }, clock.wallMs());
+  sweep.find ??= {
+    ...{ name, until: config.until.map(({ expression }) => expression), estimate: null, low: null, high: null },
+    ...{ confidence: CONFIDENCE, sharp: false, words: '', trials: [] },
+  };
+  const course = new Course({ config, parts, folder, beforeCell, name, start }, sweep, sweep.find);
+  course.write();
+  await course.run(from, to);
+  const [error] = stop.errors;
+  if (error !== undefined) throw error;
+  return course.exitCode;
+}
+
+/**
+ * @param {string} folder
+ * @param {import('./plan.js').Asked} asked
+ * @param {Config} config
+ * @returns {Promise<SweepFile | null>} the same search as far as it came before; null where there is none yet
+ */
+async function openFolder(folder, asked, { find: name, until }) {
+  try {
+    makeFolder(join(folder, 'find'));
+    accessSync(join(folder, 'find'), constants.W_OK);
+  } catch (error) {
+    throw cannotWrite(join(folder, 'find'), error);
+  }
+  const file = join(folder, 'sweep.json');
+  checkWritable(file);
+  const before = await readSweepIfAny(file);
+  if (before === null) return null;
+  const find = (/** @type {{name: string | null, until: readonly string[]}} */ one) =>
+    `--find ${one.name} --until '${one.until.join(', ')}'`;
+  const now = find({ name, until: until.map(({ expression }) => expression) });
+  const was = before.find === null ? 'a sweep' : find(before.find);
+  const difference = was === now ? differenceOf(before, asked) : `it was ${was} and is ${now}`;
+  if (difference === null) return before;
+  throw new InputError(
+    `${displayName(folder)} holds something else: ${difference}; give --dir another folder, or remove this one`,
+  );
+}
+
+/** One start of a search. */
+class Course {
+  #config;
+  #parts;
+  #folder;
+  #beforeCell;
+  #startRun;
+  #name;
+  #sweep;
+  #find;
+  /** @type {{lowest: number, highest: number}} */
+  #scale;
+  /** @type {import('./threshold-estimate.js').End} */
+  #end = null;
+
+  /**
+   * @param {{config: Config, parts: Parts, folder: string, beforeCell: string[] | null, name: string, start: typeof runChild}} given
+   * @param {SweepFile} sweep as far as it has come
+   * @param {import('./sweep-file.js').Find} find of it
+   */
+  constructor({ config, parts, folder, beforeCell, name, start }, sweep, find) {
+    this.#startRun = start;
+    this.#config = config;
+    this.#parts = parts;
+    this.#folder = folder;
+    this.#beforeCell = beforeCell;
+    this.#name = name;
+    this.#sweep = sweep;
+    this.#find = find;
+    this.#scale = LIMITS[name];
+  }
+
+  /** That a condition holds nowhere is one that failed. */
+  get exitCode() {
+    return worstExit([this.#end === 'below' ? EXIT.thresholdFailed : EXIT.ok, ...this.#parts.stop.exitCodes]);
+  }
+
+  write() {
+    writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
+  }
+
+  /** @param {string | null} from @param {string | null} to */
+  async run(from, to) {
+    const { say, stop } = this.#parts;
+    const kept = this.#find.trials.length;
+    if (kept > 0) say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(this.#folder)} already, and kept`);
+    try {
+      const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
+      this.#scale = { ...this.#limits(), ...(to === null ? {} : { lowest: Number(from), highest: Number(to) }) };
+      const isWholeNumber = this.#name !== 'rate';
+      const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: isWholeNumber });
+      for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
+      this.#conclude(estimate);
+      await this.#tryAll(estimate);
+      this.#close(stop.drain.aborted ? 'interrupted' : 'complete');
+    } catch (error) {
+      this.#close('failed');
+      throw error;
+    }
+    await this.#answer();
+  }
+
+  /** @param {ThresholdEstimate} estimate */
+  async #tryAll(estimate) {
+    const { clock, stop, onProgress, say } = this.#parts;
+    const first = this.#find.trials.length;
+    while (this.#end === null && !stop.drain.aborted) {
+      if (this.#find.trials.length > first) await clock.sleep(this.#config.restMs, stop.drain);
+      if (stop.drain.aborted) return;
+      const value = estimate.next();
+      const label = `run ${this.#find.trials.length + 1}, of ${MOST_TRIALS} at most: ${valueText(this.#name, value)}`;
+      onProgress(label, this.#find.trials.length, MOST_TRIALS);
+      const judged = await this.#tryOne(value);
+      onProgress('', 1, 1);
+      if (judged === null) return;
+      estimate.add(value, judged.trial.holds);
+      this.#find.trials.push(judged.trial);
+      this.#conclude(estimate);
+      this.write();
+      say(trialText(this.#name, judged.trial, judged.figures));
+    }
+  }
+
+  /** @param {number} value @returns {Promise<{trial: Trial, figures: string[]} | null>} null when it was interrupted */
+  async #tryOne(value) {
+    const file = `find/${String(this.#find.trials.length + 1).padStart(3, '0')}.json`;
+    const run = await this.#start([`--${this.#name}=${value}`], file, `${this.#name}=${value}`);
+    if (run === null) return null;
+    const { figures, ...judged } = judgeTrial(this.#config, run);
+    return { trial: { value, ...judged, file, startedAt: run.startedAt }, figures };
+  }
+
+  /**
+   * @param {string[]} args
+   * @param {string} file
+   * @param {string} setting
+   * @returns {Promise<import('./run-file.js').RunFile | null>} null when it was interrupted
+   */
+  async #start(args, file, setting) {
+    const { clock, stop, env } = this.#parts;
+    if (this.#beforeCell !== null) {
+      await runCommand({
+        ...{ words: this.#beforeCell, quiet: this.#config.quiet, stop, clock, before: setting },
+        env: { ...env, STRESS_CELL: setting, STRESS_REPEAT: '1' },
+      });
+      if (stop.drain.aborted) return null;
+    }
+    const out = join(this.#folder, file);
+    const { exitCode, run, complaint } = await this.#startRun({ args, env: this.#config.study.env, out, stop });
+    if (!stop.drain.aborted && INTERRUPTED.includes(exitCode)) stop.request('interrupted', exitCode);
+    if (stop.drain.aborted) return null;
+    if (run === null || !isWhole(run) || !(MEASURED.includes(exitCode) || isUndecided(run)))
+      throw new StressError(
+        `the run at ${setting}: ${complaint ?? `it ended with exit code ${exitCode}`}`,
+        'run_failed',
+        exitCode === EXIT.ok ? EXIT.unavailable : exitCode,
+      );
+    this.#sweep.environment ??= environmentOf(run);
+    return run;
+  }
+
+  /** What the endpoint can take when nothing is asked for is where to begin. @returns {Promise<number | null>} */
+  async #pilot() {
+    const { onProgress, say } = this.#parts;
+    const file = 'find/pilot.json';
+    const before = this.#find.trials.length > 0 ? await readIfAny(join(this.#folder, file)) : null;
+    onProgress('a pilot run without a rate', 0, MOST_TRIALS);
+    const run = before ?? (await this.#start([], file, 'no rate, the pilot'));
+    onProgress('', 1, 1);
+    if (run === null) return null;
+    const perSecond = run.rates.verifiedPerSecond ?? 0;
+    if (before === null)
+      say(`${valueText('rate', perSecond).padEnd(18)} without a rate asked for: the search begins there`);
+    return Math.max(this.#limits().lowest, perSecond);
+  }
+
+  #limits() {
+    const { lowest, highest } = LIMITS[this.#name];
+    if (this.#name !== 'rate') return { lowest, highest };
+    return { lowest: Math.max(lowest, FEWEST_OPERATIONS / ((this.#config.durationMs ?? 1000) / 1000)), highest };
+  }
+
+  /** @param {ThresholdEstimate} estimate */
+  #conclude(estimate) {
+    const figures = estimate.figures();
+    this.#end = estimate.end();
+    const { estimate: middle, low, high } = figures;
+    const isAnswer = this.#end !== 'at least' && this.#end !== 'below' && estimate.trials > 0;
+    Object.assign(this.#find, {
+      estimate: isAnswer ? middle : null,
+      low: isAnswer ? low : this.#end === 'at least' ? this.#scale.highest : null,
+      high: isAnswer ? high : this.#end === 'below' ? this.#scale.lowest : null,
+      sharp: this.#end === 'sharp',
+      words: answerText({
+        ...{ name: this.#name, until: this.#find.until, isRateImplied: isRateImplied(this.#config), figures },
+        ...{ end: this.#end, scale: this.#scale, trials: estimate.trials },
+      }),
+    });
+  }
+
+  /** @param {SweepFile['end']} end */
+  #close(end) {
+    const { clock, onProgress } = this.#parts;
+    onProgress('', 1, 1);
+    if (end !== this.#sweep.end) Object.assign(this.#sweep, { end, endedAt: new Date(clock.wallMs()).toISOString() });
+    this.write();
+  }
+
+  async #answer() {
+    const { say, stop } = this.#parts;
+    const { words, trials } = this.#find;
+    say(`\n${words}`);
+    const limit = this.#end === 'at least' ? null : firstBeyond(trials, this.#find);
+    if (limit !== null) {
+      const verdict = (await readIfAny(join(this.#folder, limit.file)))?.verdict ?? null;
+      // A rate that was all but held looks like one that could be higher.
+      say(limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict));
+    }
+    if (stop.drain.aborted) say('interrupted: the same command goes on from here');
+    say(`sweep.json and the run files are in ${displayName(this.#folder)}`);
+  }
+}
+
+/**
+ * Of the runs that failed the one next above the answer, and if there is one, above its interval.
+ * @param {readonly Trial[]} trials
+ * @param {{estimate: number | null, high: number | null}} answer
+ * @returns {Trial | null}
+ */
+function firstBeyond(trials, { estimate, high }) {
+  const failed = trials.filter(({ holds }) => !holds).sort((a, b) => a.value - b.value);
+  const above = (/** @type {number | null} */ limit) => failed.find(({ value }) => value >= (limit ?? 0));
+  return above(high) ?? above(estimate) ?? null;
+}
+
+/** @param {string} file @returns {Promise<import('./run-file.js').RunFile | null>} null where there is none that can be read */
+async function readIfAny(file) {
+  const [run] = await readRunFiles([file]).catch(() => [null]);
+  return run;
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { renderCompare } from '../../src/report/compare-page.js';
+import { compare } from '../../src/study/compare.js';
+import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { sidesOf } from '../unit/study/runs.js';
+import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
+
+/** @typedef {import('../../src/study/compare.js').Comparison} Comparison */
+
+/** A candidate that is a sixth slower. */
+function slower() {
+  const { base, candidate, options } = sidesOf('ABBAABBAABBAABBA', (side, i) => ({
+    tps: (side === 'A' ? 120 : 100) + (i % 3),
+    latencyMs: (side === 'A' ? 50 : 60) + (i % 3),
+  }));
+  return compare(base, candidate, options);
+}
+
+describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 120_000 }, () => {
+  /** What the command wrote of two runs a side. @type {{comparison: Comparison}} */
+  const made = { comparison: /** @type {any} */ (null) };
+  const folder = suiteFolder();
+  before(async () => {
+    const anvil = await startAnvil({ args: ['-b', '0.1'] });
+    const files = ['a', 'b', 'c', 'd'].map((name) => join(folder, `${name}.json`));
+    for (const file of files) await runStress(['--rpc', anvil.url, '-t', '10', '-d', '1s', '--out', file]);
+    await anvil.stop();
+    const out = join(folder, 'compare.json');
+    const { code, stderr } = await runStress([
+      'compare',
+      files[0],
+      files[3],
+      '--with',
+      files[1],
+      files[2],
+      '--out',
+      out,
+    ]);
+    assert.equal(code, 0, stderr);
+    made.comparison = readJson(out);
+  });
+
+  it('asks nobody, complains of nothing, and shows the figures of compare.json', async (t) => {
+    const { comparison } = made;
+    const url = pageIn(t, renderCompare(comparison));
+    const { page, requests, complaints } = await openPage(t, url);
+    assert.deepEqual(requests, [url]);
+    assert.deepEqual(complaints, []);
+    const shown = await figuresOf(page);
+    for (const { name, base, candidate, change } of comparison.metrics) {
+      assert.deepEqual(shown.get(`${name}.base`), [base.mean]);
+      assert.deepEqual(shown.get(`${name}.candidate`), [candidate.mean]);
+      assert.deepEqual(shown.get(`change.${name}`), [change.estimate]);
+    }
+    const [, base, candidate] = await dataOf(page, 'density');
+    for (const shares of [base, candidate]) {
+      const sum = shares.reduce((/** @type {number} */ all, share) => all + (share ?? 0), 0);
+      assert.ok(Math.abs(sum - 100) < 0.001, `${sum} %`);
+    }
+    const [, ...percentiles] = await dataOf(page, 'percentiles');
+    percentiles.forEach((values, i) => {
+      const { minUs, maxUs } = comparison.distributions[i === 0 ? 'base' : 'candidate'];
+      const ms = values.map(Number);
+      assert.deepEqual(
+        ms,
+        [...ms].sort((a, b) => a - b),
+      );
+      assert.ok(ms[0] >= (minUs ?? 0) / 1001 && (ms.at(-1) ?? 0) <= (maxUs ?? 0) / 999);
+    });
+    await page.screenshot({ path: screenshots(t)('compare-few'), fullPage: true });
+  });
+
+  it('draws each interval where its ends are on the scale', async (t) => {
+    const comparison = slower();
+    const { page } = await openPage(t, pageIn(t, renderCompare(comparison)));
+    for (const { name, change } of comparison.metrics) {
+      const row = page.locator(`[data-metric="${name}"]`);
+      const [point, line] = await Promise.all([
+        row.locator('circle').boundingBox(),
+        row.locator('.zero').boundingBox(),
+      ]);
+      assert.ok(point !== null && line !== null, name);
+      const distance = point.x + point.width / 2 - (line.x + line.width / 2);
+      assert.ok(
+        Math.abs(distance) < 1 || Math.sign(distance) === Math.sign(change.estimate),
+        `${name}: ${distance} pixels`,
+      );
+    }
+    const [pairs, base, candidate] = await dataOf(page, 'runs');
+    assert.equal(pairs.length, 8);
+    assert.deepEqual(base, comparison.metrics[0].base.values);
+    assert.deepEqual(candidate, comparison.metrics[0].candidate.values);
+    await page.screenshot({ path: screenshots(t)('compare-light'), fullPage: true });
+  });
+
+  for (const [name, options] of Object.entries({
+    dark: { colorScheme: /** @type {const} */ ('dark') },
+    phone: { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 },
+  })) {
+    it(`is readable: ${name}`, async (t) => {
+      const { page, complaints } = await openPage(t, pageIn(t, renderCompare(slower())), options);
+      assert.equal(await overflow(page), 0);
+      assert.deepEqual(complaints, []);
+      await page.screenshot({ path: screenshots(t)(`compare-${name}`), fullPage: true });
+    });
+  }
+
+  it('is readable on paper, and without a script', async (t) => {
+    const { page } = await openPage(t, pageIn(t, renderCompare(slower())), { javaScriptEnabled: false });
+    await page.emulateMedia({ media: 'print' });
+    assert.ok(await page.getByText('CANDIDATE is slower than BASE').isVisible());
+    assert.ok(await page.locator('[data-metric="tps"] circle').isVisible());
+    assert.ok(await page.getByRole('table').first().isVisible());
+    await page.screenshot({ path: screenshots(t)('compare-print'), fullPage: true });
+  });
+});

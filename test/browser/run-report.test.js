@@ -1,0 +1,312 @@
+/** The page of a run in a real browser: from a file, and while the run goes on. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { OPTIONS } from '../../src/cli/options.js';
+import { runPage } from '../../src/report/run-page.js';
+import { freePort } from '../helpers/anvil.js';
+import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { longRun } from '../helpers/long-run.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/**
+ * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
+ * @typedef {import('playwright-core').Page} Page
+ */
+
+/** The plots of the page: how many points each has, and how many of them say something. @param {Page} page @returns {Promise<Record<string, {points: number, known: number, drawn: boolean}>>} */
+function plotsOf(page) {
+  return page.evaluate(() => {
+    const charts = /** @type {Record<string, any>} */ (Reflect.get(window, '__charts'));
+    return Object.fromEntries(
+      Object.entries(charts).map(([id, plot]) => {
+        const { width, height } = plot.ctx.canvas;
+        const pixels = plot.ctx.getImageData(0, 0, width, height).data;
+        const known = plot.data
+          .slice(1)
+          .flat()
+          .filter((/** @type {unknown} */ value) => value !== null).length;
+        return [
+          id,
+          { points: plot.data[0].length, known, drawn: pixels.some((/** @type {number} */ part) => part > 0) },
+        ];
+      }),
+    );
+  });
+}
+
+/** What each plot over time shows. @param {Page} page @returns {Promise<Array<[number, number]>>} */
+function rangesOf(page) {
+  return page.evaluate(() =>
+    Reflect.get(window, '__board').timed.map((/** @type {any} */ { uplot }) => [
+      uplot.scales.x.min,
+      uplot.scales.x.max,
+    ]),
+  );
+}
+
+/** @param {Array<[number, number]>} ranges */
+function common(ranges) {
+  assert.ok(ranges.length > 8);
+  for (const range of ranges) assert.deepEqual(range, ranges[0], 'all show the same');
+  return ranges[0];
+}
+
+/** @param {Page} page */
+const width = (page) => page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+
+/** The figures that the page has, by name. @param {Page} page @returns {Promise<Record<string, string>>} */
+function figuresOf(page) {
+  return page.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll('[data-figure]')].map((element) => [
+        element.getAttribute('data-figure'),
+        element.getAttribute('data-value'),
+      ]),
+    ),
+  );
+}
+
+/** @param {Record<string, string>} figures @param {RunFile} run */
+function assertSame(figures, run) {
+  /** @type {Record<string, number | null>} */
+  const expected = {
+    ...{ tps: run.rates.verifiedPerSecond, p50: run.latency.total.p50Us, p99: run.latency.total.p99Us },
+    ...{ max: run.latency.total.maxUs, cpu: run.generator.cpuUsPerVerified, window: run.window.durationMs },
+    ...{ 'counts.verified': run.counts.verified, 'counts.failed': run.counts.failed },
+    ...{ 'inclusion.p99': run.latency.stages.inclusion.p99Us, 'total.avg': run.latency.total.meanUs },
+  };
+  for (const [name, value] of Object.entries(expected)) assert.equal(figures[name], String(value), name);
+}
+
+describe('the page of a run', { skip: NO_BROWSER }, () => {
+  /** @type {{url: string, run: RunFile}} */
+  let made;
+  before(async (t) => {
+    const folder = temporaryFolder(
+      /** @type {import('node:test').TestContext} */ (/** @type {unknown} */ ({ after: () => {}, ...t })),
+    );
+    const [html, out] = [join(folder, 'report.html'), join(folder, 'run.json')];
+    const { code, stderr } = await runStress([
+      '-t',
+      '30',
+      '-d',
+      '6s',
+      '--warmup',
+      '1s',
+      '--interval',
+      '1s',
+      '--html',
+      html,
+      '--out',
+      out,
+      '-q',
+    ]);
+    assert.equal(code, 0, stderr);
+    made = { url: String(pathToFileURL(html)), run: readJson(out) };
+  });
+
+  it('asks nobody for anything, complains of nothing, and has plots with data', async (t) => {
+    const { page, requests, complaints } = await openPage(t, made.url);
+    const plots = await plotsOf(page);
+    for (const id of ['tps', 'latency', 'heat', 'flight', 'blocks', 'gas', 'cpu', 'delay', 'memory'])
+      assert.ok(id in plots, id);
+    for (const [id, { points, known, drawn }] of Object.entries(plots)) {
+      assert.equal(points, made.run.intervals.length, id);
+      if (id !== 'heat') assert.ok(known > 0, id);
+      assert.ok(drawn, id);
+    }
+    await page.screenshot({ path: screenshots(t)('run-light'), fullPage: true });
+    assert.deepEqual(requests, [made.url]);
+    assert.deepEqual(complaints, []);
+  });
+
+  it('has the numbers of the run file', async (t) => {
+    const { page } = await openPage(t, made.url);
+    assertSame(await figuresOf(page), made.run);
+    const tps = await page.evaluate(() => Reflect.get(window, '__charts').tps.data[1]);
+    made.run.intervals.forEach(({ phase, startMs, endMs, tps: expected }, i) => {
+      if (phase !== 'drain' && endMs - startMs >= 100)
+        assert.ok(Math.abs(tps[i] - (expected ?? 0)) < 0.001 * (expected ?? 0), `${tps[i]}, ${expected}`);
+    });
+    await page.click('#figure-tps details.numbers summary');
+    const rows = await page.locator('#figure-tps table tbody tr').count();
+    assert.equal(rows, made.run.intervals.length);
+  });
+
+  it('zooms all charts over time at once: with the mouse, with buttons, with keys', async (t) => {
+    const { page } = await openPage(t, made.url);
+    const whole = common(await rangesOf(page));
+    const plot = page.locator('#plot-tps .u-over');
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 50, { steps: 5 });
+    await page.mouse.up();
+    const dragged = common(await rangesOf(page));
+    const share = (dragged[1] - dragged[0]) / (whole[1] - whole[0]);
+    assert.ok(share > 0.2 && share < 0.3, `${dragged} of ${whole}`);
+    await plot.dblclick();
+    assert.deepEqual(common(await rangesOf(page)), whole);
+    await page.click('[data-zoom="in"]');
+    const clicked = common(await rangesOf(page));
+    assert.ok(Math.abs((clicked[1] - clicked[0]) * 2 - (whole[1] - whole[0])) < 0.01);
+    await page.click('[data-zoom="all"]');
+    await page.focus('#plot-heat');
+    await page.keyboard.press('+');
+    await page.keyboard.press('PageDown');
+    const pressed = common(await rangesOf(page));
+    assert.ok(pressed[0] > whole[0] && Math.abs(pressed[1] - whole[1]) < 1e-6, String(pressed));
+    await page.keyboard.press('0');
+    assert.deepEqual(common(await rangesOf(page)), whole);
+  });
+
+  it('reads values out with the arrow keys, and in all charts of the same moment', async (t) => {
+    const { page } = await openPage(t, made.url);
+    await page.focus('#plot-tps');
+    await page.keyboard.press('ArrowRight');
+    const words = await page.textContent('#readout-tps');
+    assert.match(words ?? '', /^\d+(\.\d+)? s to \d+(\.\d+)? s: verified \d+\/s/);
+    assert.equal(await page.getAttribute('#readout-tps', 'aria-live'), 'polite');
+    const [moment] = (words ?? '').split(':');
+    for (const id of ['latency', 'cpu', 'heat'])
+      assert.ok((await page.textContent(`#readout-${id}`))?.startsWith(moment), id);
+    assert.equal(await page.getAttribute('#readout-latency', 'aria-live'), 'off');
+  });
+
+  it('is dark where the system is, and where somebody wants it so', async (t) => {
+    const background = (/** @type {Page} */ page) =>
+      page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const dark = await openPage(t, made.url, { colorScheme: 'dark' });
+    assert.equal(await background(dark.page), 'rgb(20, 23, 26)');
+    await dark.page.screenshot({ path: screenshots(t)('run-dark'), fullPage: true });
+    const { page } = await openPage(t, made.url, { colorScheme: 'light' });
+    assert.equal(await background(page), 'rgb(255, 255, 255)');
+    const inkBefore = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
+    await page.click('#theme');
+    await page.click('#theme');
+    assert.equal(await background(page), 'rgb(20, 23, 26)');
+    await page.waitForTimeout(50);
+    const inkAfter = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
+    assert.notEqual(inkAfter, inkBefore, 'the plots are drawn again');
+  });
+
+  it('can be read on a phone, and on paper', async (t) => {
+    const phone = await openPage(t, made.url, { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 });
+    const [needed, there] = await width(phone.page);
+    assert.ok(needed <= there, `${needed} of ${there} pixels`);
+    await phone.page.screenshot({ path: screenshots(t)('run-phone'), fullPage: true });
+    const { page } = await openPage(t, made.url, { colorScheme: 'dark', viewport: { width: 720, height: 1000 } });
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const look = await page.evaluate(() => ({
+      back: getComputedStyle(document.documentElement).backgroundColor,
+      hints: [...document.querySelectorAll('.zoom, .readout, button')].filter(
+        (element) => getComputedStyle(element).display !== 'none',
+      ).length,
+    }));
+    assert.deepEqual(look, { back: 'rgb(255, 255, 255)', hints: 0 });
+    await page.screenshot({ path: screenshots(t)('run-print'), fullPage: true });
+    assert.ok((await page.pdf({ format: 'A4' })).length > 10_000);
+  });
+
+  it('has what people need who do not see it, or have no mouse', async (t) => {
+    const { page } = await openPage(t, made.url);
+    const found = await page.evaluate(() => {
+      const text = (/** @type {string | null} */ id) =>
+        id === null ? '' : (document.getElementById(id)?.textContent?.trim() ?? '');
+      return {
+        lang: document.documentElement.lang,
+        landmarks: ['header', 'main'].map((name) => document.querySelectorAll(name).length),
+        levels: [...document.querySelectorAll('h1, h2, h3, h4')].map(({ tagName }) => Number(tagName[1])),
+        ids: [...document.querySelectorAll('[id]')].map(({ id }) => id),
+        figures: [...document.querySelectorAll('figure')].map((figure) => ({
+          name: text(figure.getAttribute('aria-labelledby')),
+          says: figure.querySelector('figcaption')?.textContent?.trim() ?? '',
+          plot: figure.querySelector('.plot')?.getAttribute('aria-label') ?? '',
+        })),
+        unnamed: [...document.querySelectorAll('button, summary')].filter(
+          (element) => (element.getAttribute('aria-label') ?? element.textContent ?? '').trim() === '',
+        ).length,
+      };
+    });
+    assert.equal(found.lang, 'en');
+    assert.deepEqual(found.landmarks, [1, 1]);
+    assert.deepEqual([...new Set(found.ids)], found.ids, 'no id twice');
+    assert.equal(found.levels.filter((level) => level === 1).length, 1);
+    found.levels.forEach((level, i) => assert.ok(level <= (found.levels[i - 1] ?? 0) + 1, `heading ${i}`));
+    assert.ok(found.figures.length > 8);
+    for (const { name, says, plot } of found.figures)
+      assert.ok(name !== '' && /\.$/.test(says) && plot.startsWith(name), name);
+    assert.equal(found.unnamed, 0);
+    const reached = new Set();
+    for (let i = 0; i < 60; i += 1) {
+      await page.keyboard.press('Tab');
+      reached.add(
+        await page.evaluate(
+          () =>
+            document.activeElement?.id ||
+            document.activeElement?.getAttribute('data-zoom') ||
+            document.activeElement?.tagName,
+        ),
+      );
+    }
+    for (const name of ['theme', 'in', 'out', 'all', 'plot-tps', 'plot-heat', 'SUMMARY'])
+      assert.ok(reached.has(name), name);
+  });
+
+  it('is drawn in less than 2 s with 3 million operations in 2,000 intervals', async (t) => {
+    const file = join(temporaryFolder(t), 'long.html');
+    const text = runPage(longRun({ pattern: made.run }), { options: OPTIONS });
+    assert.ok(Buffer.byteLength(text) < 2e6, `${Buffer.byteLength(text)} bytes`);
+    writeFileSync(file, text);
+    const { page, complaints } = await openPage(t, String(pathToFileURL(file)));
+    const ms = await page.evaluate(async () => {
+      // When the frame is there that the script has drawn.
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      return performance.now();
+    });
+    const plots = await plotsOf(page);
+    assert.equal(plots.heat.points, 2000);
+    assert.ok(plots.heat.drawn && plots.failures.drawn);
+    await page.screenshot({ path: screenshots(t)('run-long'), fullPage: true });
+    t.diagnostic(`${Math.round(ms)} ms, ${Buffer.byteLength(text)} bytes`);
+    assert.ok(ms < 2000, `${ms} ms`);
+    assert.deepEqual(complaints, []);
+  });
+});
+
+describe('the dashboard', { skip: NO_BROWSER }, () => {
+  it('grows while the run goes on, and ends as the run file', async (t) => {
+    const port = await freePort();
+    const out = join(temporaryFolder(t), 'run.json');
+    const stress = spawnStress(['-t', '20', '-d', '9s', '--interval', '1s', '--dashboard', String(port), '--out', out]);
+    await stress.waitFor(/elapsed/);
+    const { page, requests, complaints } = await openPage(t, `http://127.0.0.1:${port}/`);
+    const points = () => page.evaluate(() => Reflect.get(window, '__charts')?.tps?.data[0].length ?? 0);
+    const more = async (/** @type {number} */ than) => {
+      await page.waitForFunction((least) => (Reflect.get(window, '__charts')?.tps?.data[0].length ?? 0) > least, than, {
+        timeout: 5000,
+      });
+      return points();
+    };
+    const first = await more(0);
+    const second = await more(first);
+    await more(second);
+    await page.screenshot({ path: screenshots(t)('dashboard') });
+    await page.waitForSelector('#live.is-over', { timeout: 20_000 });
+    const { code, stderr } = await stress.done;
+    assert.equal(code, 0, stderr);
+    const run = /** @type {RunFile} */ (readJson(out));
+    assertSame(await figuresOf(page), run);
+    assert.equal(await points(), run.intervals.length);
+    assert.match((await page.textContent('.verdict')) ?? '', /audit exact/);
+    await page.screenshot({ path: screenshots(t)('dashboard-end'), fullPage: true });
+    for (const url of requests) assert.ok(url.startsWith(`http://127.0.0.1:${port}/`), url);
+    assert.deepEqual(complaints, []);
+  });
+});

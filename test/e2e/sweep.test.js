@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { metricOf } from '../../src/study/metrics.js';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/**
+ * @typedef {import('../../src/study/sweep-file.js').SweepFile} SweepFile
+ */
+
+const SCHEMA = JSON.parse(readFileSync(new URL('../../docs/sweep.schema.json', import.meta.url), 'utf8'));
+/** A sweep is several runs, each with a start of its own; on a busy machine all of that takes its time. */
+const timeoutMs = 240_000;
+const isDate = (/** @type {string} */ text) => new Date(text).toISOString() === text;
+const validate = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { 'date-time': isDate } }).compile(SCHEMA);
+
+/** @param {string} folder @returns {SweepFile} */
+function sweepIn(folder) {
+  /** @type {any} */
+  const sweep = readJson(join(folder, 'sweep.json'));
+  const isWhole = validate(sweep);
+  assert.ok(isWhole, JSON.stringify(validate.errors));
+  return /** @type {any} */ (sweep);
+}
+
+/** @param {SweepFile} sweep @returns {Array<{file: string, startedAt: string}>} in the order in which they were made */
+function runsOf({ cells }) {
+  return cells.flatMap(({ runs }) => runs).sort((a, b) => a.startedAt.localeCompare(b.startedAt));
+}
+
+/** @param {string} folder */
+function timesIn(folder) {
+  return Object.fromEntries(
+    readdirSync(join(folder, 'cells')).map((name) => [name, statSync(join(folder, 'cells', name)).mtimeMs]),
+  );
+}
+
+/** What every sweep that is over has to be. @param {string} folder @param {SweepFile} sweep */
+function assertSweep(folder, sweep) {
+  for (const { settings, runs, metrics } of sweep.cells) {
+    runs.forEach(({ file, exitCode, startedAt, complaint }, i) => {
+      const run = readJson(join(folder, file));
+      assertRunFile(run);
+      assert.deepEqual([run.exitCode, run.startedAt, null], [exitCode, startedAt, complaint]);
+      for (const name of ['tps', 'avg', 'p99', 'max', 'cpu', 'verified'])
+        assert.equal(metrics[name][i], metricOf(name).read(run), `${name} of ${file}`);
+      if (settings.threads !== undefined) assert.equal(run.config.threads, Number(settings.threads));
+      if (settings.rate !== undefined) assert.equal(run.config.ratePerSecond, Number(settings.rate));
+    });
+  }
+}
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+before(async () => {
+  anvil = await startAnvil({ args: ['-b', '0.1'] });
+});
+
+/** A sweep on a chain that is there. @param {string} [duration] @returns {string[]} */
+function quick(duration = '300ms') {
+  return ['sweep', '-d', duration, '--rest', '0s', '--rpc', anvil.url];
+}
+
+describe('stress sweep', () => {
+  it('runs a grid on a chain for each run, in turn, and says what the run files say', async (t) => {
+    const cwd = temporaryFolder(t);
+    const args = 'sweep -t 5,10 --rate 20,40 -d 1s --repeat 2 --rest 0s'.split(' ');
+    const { code, stdout, stderr } = await runStress(args, { cwd, timeoutMs });
+    assert.deepEqual([code, stderr], [0, '']);
+    const folder = join(cwd, 'sweep');
+    const sweep = sweepIn(folder);
+    assert.deepEqual([sweep.end, sweep.cells.length, sweep.repeat], ['complete', 4, 2]);
+    assertSweep(folder, sweep);
+    assert.deepEqual(
+      runsOf(sweep).map(({ file }) => file.replace(/^cells\/threads-(\d+)_rate-(\d+)_(\d)\.json$/, '$1 $2 $3')),
+      ['5 20 1', '5 40 1', '10 20 1', '10 40 1', '10 40 2', '10 20 2', '5 40 2', '5 20 2'],
+    );
+    const endpoints = sweep.cells.flatMap(({ runs }) =>
+      runs.map(({ file }) => readJson(join(folder, file)).environment.genesisHash + file),
+    );
+    assert.equal(new Set(endpoints).size, 8);
+
+    for (const row of [
+      /^8\/8 {2}threads=5 rate=20 {2}TPS /m,
+      /^Sweep: complete, 8 of 8 runs/m,
+      /^ +rate=20 +rate=40$/m,
+    ])
+      assert.match(stdout, row);
+    const [, ...rows] = readFileSync(join(folder, 'sweep.csv'), 'utf8').trim().split('\n');
+    assert.equal(rows.length, 8);
+    const [first, second] = sweep.cells[3].metrics.tps.map(Number);
+    const shown = new RegExp(
+      `^threads=10 .* ${String((first + second) / 2)
+        .slice(0, 4)
+        .replace(/\.?0*$/, '')}`,
+      'm',
+    );
+    assert.match(stdout, shown);
+    assert.match(readFileSync(join(folder, 'sweep.md'), 'utf8'), /^\| threads=10 \|/m);
+
+    const times = timesIn(folder);
+    const again = await runStress(args, { cwd, timeoutMs });
+    assert.equal(again.code, 0);
+    assert.match(again.stdout, /^all 8 runs are in sweep already\n/);
+    assert.deepEqual([timesIn(folder), sweepIn(folder)], [times, sweep], 'nothing was run');
+    assert.ok(again.stdout.endsWith(stdout.slice(stdout.indexOf('\nSweep:'))), 'and the same is printed');
+
+    const other = await runStress([...args, '--warmup', '1s'], { cwd, timeoutMs });
+    assert.equal(other.code, 65);
+    assert.match(other.stderr, /^stress: sweep holds another sweep: --warmup was not given and is 1s; give --dir/);
+  });
+
+  it('is interrupted in good order, and goes on where it was', async (t) => {
+    const cwd = temporaryFolder(t);
+    const args = [...quick('2s'), '-t', '2,3,4', '--dir', 'kept'];
+    const first = spawnStress(args, { cwd, timeoutMs });
+    await first.waitFor(/^1\/3 .*\n/m);
+    first.child.kill('SIGINT');
+    const { code, stdout } = await first.done;
+    assert.equal(code, 130);
+    assert.match(stdout, /^Sweep: interrupted, 1 of 3 runs/m);
+    assert.match(stdout, /^2 of 3 runs are missing: the same command makes them$/m);
+    assert.equal(sweepIn(join(cwd, 'kept')).end, 'interrupted');
+    const [kept] = runsOf(sweepIn(join(cwd, 'kept')));
+    const before = timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)];
+
+    const second = await runStress(args, { cwd, timeoutMs });
+    assert.equal(second.code, 0, second.stderr);
+    assert.match(second.stdout, /^1 of 3 runs are in kept already and are kept\n2\/3 /);
+    const sweep = sweepIn(join(cwd, 'kept'));
+    assert.deepEqual([sweep.end, runsOf(sweep).length], ['complete', 3]);
+    assert.equal(timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)], before);
+    assertSweep(join(cwd, 'kept'), sweep);
+  });
+
+  it('leaves nothing running when it is killed, and a file that can be read', async (t) => {
+    const cwd = temporaryFolder(t);
+    const TMPDIR = temporaryFolder(t);
+    t.after(() => endProcessesOf(TMPDIR));
+    const args = ['sweep', '-t', '2,3', '-d', '3s', '--rest', '0s'];
+    const killed = spawnStress(args, { cwd, timeoutMs, env: { TMPDIR } });
+    await killed.waitFor(/^1\/2 .*\n/m);
+    while (processesOf(TMPDIR).length < 3) await new Promise((resolve) => setTimeout(resolve, 20));
+    killed.child.kill('SIGKILL');
+    await killed.done;
+    const deadline = Date.now() + 40_000;
+    while (processesOf(TMPDIR).length > 0 && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.deepEqual(processesOf(TMPDIR), []);
+    const sweep = sweepIn(join(cwd, 'sweep'));
+    assert.deepEqual([sweep.end, sweep.endedAt, runsOf(sweep).length], ['running', null, 1]);
+    const { code, stdout } = await runStress(args, { cwd, timeoutMs });
+    assert.equal(code, 0);
+    assert.match(stdout, /^1 of 2 runs are in sweep already/);
+    assert.equal(sweepIn(join(cwd, 'sweep')).end, 'complete');
+  });
+
+  it('sweeps flags and names, and starts a program before each run, which learns no secrets', async (t) => {
+    const cwd = temporaryFolder(t);
+    const script = join(cwd, 'before cell.mjs');
+    writeFileSync(
+      script,
+      `import { appendFileSync } from 'node:fs';
+      appendFileSync('seen', JSON.stringify([process.argv[2], process.env]) + '\\n');
+      console.log('reset');`,
+    );
+    const args = [...quick(), '-t', '2', '--no-keep-alive', 'false,true', '--transport', 'undici,tcp'];
+    const { code, stderr } = await runStress([...args, '--before-cell', `${process.execPath} '${script}' "a  b"`], {
+      ...{ cwd, timeoutMs, env: { STRESS_MNEMONIC: 'test test test test test test test test test test test junk' } },
+    });
+    assert.equal(code, 0, stderr);
+    assert.equal(stderr, 'reset\n'.repeat(4));
+    const sweep = sweepIn(join(cwd, 'sweep'));
+    assertSweep(join(cwd, 'sweep'), sweep);
+    for (const { settings, runs } of sweep.cells) {
+      const { transport } = readJson(join(cwd, 'sweep', runs[0].file)).environment;
+      assert.deepEqual(
+        [transport.name, !transport.keepAlive],
+        [settings.transport, settings['no-keep-alive'] === 'true'],
+      );
+    }
+    const seen = readFileSync(join(cwd, 'seen'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      seen.map(([word, env]) => [word, env.STRESS_CELL, env.STRESS_REPEAT]),
+      sweep.cells.map(({ settings }) => [
+        ...['a  b', `transport=${settings.transport} no-keep-alive=${settings['no-keep-alive']}`, '1'],
+      ]),
+    );
+    assert.doesNotMatch(JSON.stringify(seen), /junk/);
+    assert.doesNotMatch(readFileSync(join(cwd, 'sweep', 'sweep.json'), 'utf8'), /junk/);
+  });
+
+  it('ends when that program fails, before the run', async (t) => {
+    const cwd = temporaryFolder(t);
+    const { code, stderr } = await runStress([...quick(), '-t', '2,3', '--before-cell', 'node -e "process.exit(3)"'], {
+      cwd,
+    });
+    assert.equal(code, 69);
+    assert.match(stderr, /^stress: --before-cell node -e process\.exit\(3\) ended with exit code 3, before threads=2/);
+    assert.deepEqual([sweepIn(join(cwd, 'sweep')).end, readdirSync(join(cwd, 'sweep', 'cells'))], ['failed', []]);
+  });
+
+  it('goes on after runs that measured nothing, but not for ever', async (t) => {
+    const cwd = temporaryFolder(t);
+    const nowhere = ['sweep', '-d', '300ms', '--rest', '0s', '-t', '1,2,3,4', '--rpc', 'http://127.0.0.1:1'];
+    const { code, stdout, stderr } = await runStress(nowhere, { cwd, timeoutMs });
+    assert.equal(code, 69);
+    assert.match(stderr, /^stress: 3 runs in a row measured nothing; the last: .*refused\n$/);
+    assert.equal(stdout.match(/^\d\/4 .* measured nothing \(exit code 69\)/gm)?.length, 3);
+    const { end, cells } = sweepIn(join(cwd, 'sweep'));
+    assert.deepEqual([end, cells.map(({ runs }) => runs.length)], ['failed', [1, 1, 1, 0]]);
+    assert.match(cells[0].runs[0].complaint ?? '', /refused/);
+  });
+
+  it('has the worst exit code of its runs', async (t) => {
+    const { code, stdout } = await runStress([...quick(), '-t', '2,3', '--threshold', 'tps>1000000'], {
+      cwd: temporaryFolder(t),
+    });
+    assert.equal(code, 99);
+    assert.match(stdout, /^threads=2, run 1: exit code 99$/m);
+  });
+
+  it('checks every cell before the first run', async (t) => {
+    const cwd = temporaryFolder(t);
+    const { code, stderr } = await runStress([...quick(), '-t', '9,2', '--workers', '1,3'], { cwd, timeoutMs });
+    assert.equal(code, 64);
+    assert.match(stderr, /^stress: threads=2 workers=3: --workers 3 are more than the wallets they share \(-t 2\)\n$/);
+    assert.deepEqual(readdirSync(cwd), []);
+  });
+
+  it('prints nothing when it is to be quiet', async (t) => {
+    const cwd = temporaryFolder(t);
+    const { code, stdout, stderr } = await runStress([...quick(), '-t', '2,3', '-q', '--before-cell', 'echo reset'], {
+      cwd,
+    });
+    assert.deepEqual([code, stdout, stderr], [0, '', '']);
+  });
+
+  it('needs a folder that it can write to', async (t) => {
+    const cwd = temporaryFolder(t);
+    writeFileSync(join(cwd, 'file'), '');
+    for (const dir of ['file', 'file/below']) {
+      const { code, stderr } = await runStress([...quick(), '-t', '2,3', '--dir', dir], { cwd, timeoutMs });
+      assert.equal(code, 73);
+      assert.match(stderr, /^stress: --dir .* is a file, or in one: give it a folder\n$/);
+    }
+  });
+});
+
+describe('stress sweep --preset cometbft', () => {
+  it('asks each connection for the rate, and takes as many wallets as a pilot says', async (t) => {
+    const cwd = temporaryFolder(t);
+    const { code, stdout, stderr } = await runStress(
+      'sweep --preset cometbft --rate 30,60 --connections 1,2 -d 1s --rest 0s'.split(' '),
+      { cwd, timeoutMs },
+    );
+    assert.equal(code, 0, stderr);
+    const sweep = sweepIn(join(cwd, 'sweep'));
+    const latencyUs = /** @type {number} */ (metricOf('p99').read(readJson(join(cwd, 'sweep', 'pilot.json'))));
+    assert.deepEqual(
+      sweep.cells.map(({ asked }) => asked),
+      [30, 60, 60, 120],
+    );
+    for (const { settings, asked, derived, runs } of sweep.cells) {
+      const { config } = readJson(join(cwd, 'sweep', runs[0].file));
+      assert.deepEqual([config.ratePerSecond, config.connections], [asked, Number(settings.connections)]);
+      assert.equal(config.threads, Math.max(10, Math.ceil(((2 * latencyUs) / 1e6) * (asked ?? NaN))));
+      assert.equal(String(config.threads), derived.threads);
+    }
+    assert.match(stdout, /^transactions\n +connections=1 +connections=2\nrate=30 /m);
+  });
+});

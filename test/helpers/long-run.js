@@ -1,0 +1,58 @@
+/** A run file as long as one gets: made of the rows of a short one. */
+import { Distribution } from '../../src/metrics/distribution.js';
+import { runFileOf } from './samples.js';
+
+/**
+ * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
+ * @typedef {import('../../src/metrics/intervals.js').IntervalRow} IntervalRow
+ */
+
+/** A generator of numbers from 0 to 1 that are the same each time (mulberry32). @param {number} seed */
+function randomOf(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Latencies from 0.1 ms to about 60 s, so that each interval has as many different ones as it can.
+ * @param {{rows?: number, operations?: number, pattern: RunFile}} shape pattern: a run whose probes are used again
+ * @returns {RunFile}
+ */
+export function longRun({ rows = 2000, operations = 3_000_000, pattern }) {
+  const random = randomOf(1);
+  const each = operations / rows;
+  const all = new Distribution();
+  const intervals = Array.from({ length: rows }, (_, i) => {
+    const latency = new Distribution();
+    for (let n = 0; n < each; n += 1) latency.record(Math.round(100 * Math.exp(13.3 * random())));
+    all.merge(latency);
+    const like = pattern.intervals[i % pattern.intervals.length];
+    const failures = /** @type {Record<string, number>} */ (
+      i % 10 === 3 ? { nonce_too_low: 2, transport_reset: i } : {}
+    );
+    const verified = latency.count;
+    return /** @type {IntervalRow} */ ({
+      ...like,
+      ...{
+        phase: i < 10 ? 'warmup' : i === rows - 1 ? 'drain' : 'load',
+        startMs: i * 5000,
+        endMs: (i + 1) * 5000,
+        failures,
+      },
+      ...{ tps: i === rows - 1 ? null : verified / 5, latency: latency.toJSON() },
+      counts: { ...like.counts, scheduled: verified, started: verified, verified },
+    });
+  });
+  const run = runFileOf({ ...pattern, intervals });
+  return {
+    ...pattern,
+    intervals,
+    counts: { ...run.counts, verified: operations, started: operations, scheduled: operations },
+    latency: { ...pattern.latency, total: all.toJSON() },
+  };
+}

@@ -1,0 +1,41 @@
+/** Sweep files of tests that need none from a real sweep. */
+import { KEPT } from '../../src/study/sweep-cells.js';
+import { newSweep } from '../../src/study/sweep-file.js';
+
+/**
+ * @typedef {import('../../src/study/sweep-file.js').SweepFile} SweepFile
+ *
+ * @typedef {object} GivenCell
+ * @property {Record<string, string>} settings
+ * @property {Record<string, Array<number | null>>} [metrics] others are null
+ * @property {number | null} [asked]
+ * @property {string} [why] it is saturated
+ */
+
+/**
+ * A sweep that is over.
+ * @param {GivenCell[]} cells each with as many runs as it has values
+ * @param {Partial<SweepFile>} [others]
+ * @returns {SweepFile}
+ */
+export function sweepOf(cells, others = {}) {
+  const repeat = Math.max(1, ...cells.map(({ metrics = {} }) => Object.values(metrics)[0]?.length ?? 1));
+  const names = Object.keys(cells[0].settings);
+  const axes = names.map((name) => ({ name, values: [...new Set(cells.map(({ settings }) => settings[name]))] }));
+  const asked = { stress: '1.2.3', preset: null, axes, repeat, restMs: 1000, options: { duration: '1s' } };
+  const startedAt = '2026-01-01T00:00:00.000Z';
+  return {
+    ...newSweep(asked, Date.parse(startedAt)),
+    ...{ endedAt: '2026-01-01T00:01:00.000Z', end: 'complete' },
+    cells: cells.map(({ settings, metrics = {}, asked: rate = null, why = null }) => ({
+      ...{ settings, derived: {}, asked: rate },
+      runs: Array.from({ length: repeat }, (_, i) => ({
+        ...{ repeat: i + 1, file: `cells/${Object.values(settings).join('_')}_${i + 1}.json` },
+        ...{ exitCode: 0, startedAt, complaint: null },
+      })),
+      metrics: Object.fromEntries(KEPT.map((name) => [name, metrics[name] ?? Array(repeat).fill(null)])),
+      ...{ saturated: why !== null, why },
+    })),
+    ...others,
+  };
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { readInvocation } from '../../../src/cli/config.js';
+import { UsageError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+
+/** @param {string} line words with nothing to quote in them @param {NodeJS.ProcessEnv} [env] */
+async function read(line, env = {}) {
+  const invocation = await readInvocation(line.split(' '), env, '1.2.3');
+  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
+  return invocation.config;
+}
+
+/** @param {string} line @param {NodeJS.ProcessEnv} [env] @returns {Promise<string>} */
+async function refusal(line, env) {
+  const error = await caught(() => read(line, env));
+  assert.ok(error instanceof UsageError, String(error));
+  return error.message;
+}
+
+describe('config.study of stress sweep', () => {
+  it('has the axes in the order of the options, wherever they come from', async (t) => {
+    const file = join(temporaryFolder(t), 'config.json');
+    writeFileSync(file, JSON.stringify({ rate: '100..120/10', connections: '1,2' }));
+    const { study } = await read(`sweep -d 1s --connections 4,8 --config ${file}`, { STRESS_THREADS: '5,10' });
+    assert.deepEqual(study.axes, [
+      { name: 'threads', values: ['5', '10'] },
+      { name: 'rate', values: ['100', '110', '120'] },
+      { name: 'connections', values: ['4', '8'] },
+    ]);
+    assert.deepEqual([study.options, study.env], [{ duration: '1s' }, { STRESS_DURATION: '1s' }]);
+  });
+
+  it('gives all else to the runs as it was given, and tells nobody the secrets', async () => {
+    const { study } = await read('sweep -t 5,10 -d 90s --fund-amount 0.5 --rpc http://user:pass@host:1/ --legacy', {
+      ...{ STRESS_MNEMONIC: MNEMONIC, HOME: '/home/x', STRESS_QUIET: 'true', STRESS_CONFIG: '', STRESS_REST: '2s' },
+    });
+    assert.deepEqual(study.env, {
+      ...{ HOME: '/home/x', STRESS_DURATION: '90s', STRESS_FUND_AMOUNT: '0.5', STRESS_LEGACY: 'true' },
+      ...{ STRESS_RPC: 'http://user:pass@host:1/', STRESS_MNEMONIC: MNEMONIC },
+    });
+    const { rpc, ...others } = study.options;
+    assert.deepEqual(others, { duration: '90s', 'fund-amount': '0.5', legacy: 'true' });
+    assert.doesNotMatch(rpc, /pass/);
+  });
+
+  it('takes a value that is given twice once', async () => {
+    const { study } = await read('sweep -t 5,5 --rate 1,2 -d 1s');
+    assert.deepEqual([study.axes.length, study.env.STRESS_THREADS], [1, '5']);
+  });
+
+  it('takes both values of a flag', async () => {
+    const { study } = await read('sweep -t 5 --no-keep-alive false,true -d 1s');
+    assert.deepEqual(study.axes, [{ name: 'no-keep-alive', values: ['false', 'true'] }]);
+    assert.deepEqual((await read('sweep -t 5 --no-keep-alive=false,true -d 1s')).study.axes, study.axes);
+  });
+
+  it('has the options of a preset, below all others', async () => {
+    const plain = await read('sweep --preset cometbft');
+    assert.deepEqual(plain.study.axes, [
+      { name: 'rate', values: ['25', '50', '100', '200'] },
+      { name: 'connections', values: ['1', '2', '4'] },
+    ]);
+    assert.deepEqual([plain.threads, plain.study.options], [null, { duration: '90s' }]);
+    const own = await read('sweep --preset cometbft --connections 2 -d 5s', { STRESS_THREADS: '50' });
+    assert.deepEqual([own.study.axes.length, own.threads], [1, 50]);
+    assert.deepEqual(own.study.options, { threads: '50', duration: '5s', connections: '2' });
+    const stellar = await read('sweep --preset stellar');
+    assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);
+  });
+
+  it('searches between two values, or from one', async () => {
+    const { study } = await read('sweep --find rate --until p99<1s --rate 100..5000 -t 5 -d 1s');
+    assert.deepEqual([study.bracket, study.axes], [{ from: '100', to: '5000' }, []]);
+    assert.equal(study.env.STRESS_RATE, undefined);
+  });
+
+  /** @type {Array<[string, RegExp]>} */
+  const table = [
+    ['sweep -t 5,10', /^stress sweep needs to know how long each of its runs is/],
+    ['sweep -t 5 -d 1s', /^stress sweep needs an option with several values/],
+    ['sweep --rate 5,10 -d 1s', /^-t \(--threads\) is missing/],
+    ['sweep -t 5,x -d 1s', /^-t \(--threads\) must be a whole number, not "x"/],
+    ['sweep -t 5 --duration 1s,2s', /^-d|^--duration|duration.* must be a duration/],
+    ['sweep --preset comet -d 1s', /^--preset must be one of flare, cometbft, stellar/],
+    ['sweep -t 5,10 -d 1s --find rate', /^--find rate needs to know what has to hold/],
+    ['sweep -t 5,10 -d 1s --until p99<1s', /^--until says how far to search/],
+    ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /searches along one option: --threads has several/],
+    ['sweep --preset flare --find rate --until p99<1s', /^--find and --preset exclude each other/],
+    ['sweep -t 5,10 -d 1s --repeat 0', /^--repeat must be at least 1/],
+    ['sweep -t 5,10 -d 1s --out x', /^--out is an option of stress/],
+    ['-t 5,10 -d 1s', /^-t \(--threads\) must be a whole number/],
+    ['-t 5 --no-keep-alive false,true', /^--no-keep-alive must be/],
+    ['-t 5 --repeat 2', /^--repeat is an option of stress sweep, stress compare, not of stress/],
+  ];
+  for (const [line, words] of table) it(`refuses ${line}`, async () => assert.match(await refusal(line), words));
+});

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Distribution } from '../../../src/metrics/distribution.js';
+import { renderCompare } from '../../../src/report/compare-page.js';
+import { densityChart, percentileChart } from '../../../src/report/distributions.js';
+import { compare } from '../../../src/study/compare.js';
+import { parseFailIf } from '../../../src/study/fail-if.js';
+import { sidesOf } from '../study/runs.js';
+import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
+
+/** @typedef {import('../../../src/study/compare.js').Comparison} Comparison */
+
+const ABBA = 'ABBAABBAABBAABBA';
+
+/** Of a candidate that is a sixth slower. @param {string} [order] @param {Partial<Parameters<typeof compare>[2]>} [more] @returns {Comparison} */
+function slower(order = ABBA, more = {}) {
+  const { base, candidate, options } = sidesOf(order, (side, i) => ({
+    tps: (side === 'A' ? 120 : 100) + (i % 3),
+    latencyMs: (side === 'A' ? 50 : 60) + (i % 3),
+  }));
+  return compare(base, candidate, { ...options, ...more });
+}
+
+/** @param {number[]} ms */
+function latencies(ms) {
+  const all = new Distribution();
+  for (const one of ms) all.record(1000 * one);
+  return all.toJSON();
+}
+
+describe('the page of a comparison', () => {
+  it('begins with the verdict, and has the figures of the comparison', () => {
+    const comparison = slower();
+    const page = renderCompare(comparison);
+    const [primary] = comparison.metrics;
+    assert.match(page, /<p class="verdict">CANDIDATE is slower than BASE: TPS changed by -1\d\.\d % /);
+    assert.equal(figure(page, 'change'), primary.change.estimate);
+    assert.equal(figure(page, 'p'), primary.p);
+    for (const { name, base, candidate, change, pAdjusted } of comparison.metrics) {
+      assert.equal(figure(page, `${name}.base`), base.mean);
+      assert.equal(figure(page, `${name}.candidate`), candidate.mean);
+      assert.equal(figure(page, `${name}.change`), change.estimate);
+      assert.equal(figure(page, `change.${name}`), change.estimate);
+      assert.equal(figure(page, `${name}.p`), pAdjusted);
+    }
+    assert.equal(figure(page, 'speedUps.onAverage'), comparison.speedUps.onAverage);
+    assert.match(page, /<li class="bad">\s*✗ slower\s*<\/li>/);
+  });
+
+  it('draws each change with its interval on one scale, in which 0 is in the middle', () => {
+    const comparison = slower();
+    const rows = [
+      ...renderCompare(comparison).matchAll(/data-metric="([^"]*)">([^]*?)<strong class="(\w+)">([^<]*)</g),
+    ];
+    assert.deepEqual(
+      rows.map(([, name]) => name),
+      comparison.metrics.map(({ name }) => name),
+    );
+    for (const [i, [, , row, kind, word]] of rows.entries()) {
+      const { change, word: said } = comparison.metrics[i];
+      const place = Number(/<circle cx="([\d.]+)%"/.exec(row)?.[1]);
+      const [, low, high] = (/<line\s+x1="([\d.]+)%"\s+x2="([\d.]+)%"\s+y1="13"/.exec(row) ?? []).map(Number);
+      assert.equal(Math.sign(place - 50), Math.sign(change.estimate), `${rows[i][1]} at ${place}`);
+      assert.ok(low <= place && place <= high, `${low} ${place} ${high}`);
+      assert.ok(word.endsWith(said));
+      assert.equal(kind, said === 'slower' ? 'bad' : said === 'faster' ? 'good' : 'quiet');
+    }
+  });
+
+  it('draws intervals without bounds to the edges', () => {
+    const comparison = slower('AB');
+    assert.equal(comparison.metrics[0].change.low, null);
+    const page = renderCompare(comparison);
+    assert.match(page, /<path d="M9 7 L2 13 L9 19"/);
+    assert.match(page, /\(no bounds\)/);
+    assert.match(page, /too few runs/);
+    assert.doesNotMatch(page.replace(/<script>.*?<\/script>/gs, ''), /undefined|NaN|\[object|Infinity/);
+  });
+
+  it('joins the runs of a pair, and has unpaired runs in the order in which they were made', () => {
+    const { runs } = chartsOf(renderCompare(slower()));
+    const [base, candidate] = runs.series;
+    assert.equal(base.values.length, 8);
+    base.values.forEach((value, i) => {
+      const both = [value ?? 0, candidate.values[i] ?? 0];
+      assert.deepEqual([base.low?.[i], base.high?.[i]], [Math.min(...both), Math.max(...both)]);
+    });
+    const unpaired = slower('AAAABBBBB');
+    assert.equal(unpaired.method.pairs, null);
+    const { series } = chartsOf(renderCompare(unpaired)).runs;
+    assert.deepEqual(
+      series.map(({ values }) => values.map((value) => value !== null)),
+      [
+        [true, true, true, true, false, false, false, false, false],
+        [false, false, false, false, true, true, true, true, true],
+      ],
+    );
+  });
+
+  it('says what was let through, what is doubtful, and which conditions failed', () => {
+    const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%'), parseFailIf('p99>+90%')] });
+    const page = renderCompare({ ...comparison, differences: ['threads are 1 and 2'], warnings: ['be careful'] });
+    assert.match(page, /1 of 2 conditions failed/);
+    assert.match(page, /<code>tps&lt;-10%<\/code>[^]*?✗ failed[^]*?<code>p99&gt;\+90%<\/code>[^]*?✓ holds/);
+    assert.match(page, /threads are 1 and 2/);
+    assert.match(page, /be careful/);
+  });
+
+  it('does without a histogram that is none', () => {
+    const comparison = slower();
+    comparison.distributions.base.hdr = 'bm9uZQ==';
+    const page = renderCompare(comparison);
+    assert.match(page, /id="missing-density"/);
+    assert.deepEqual(Object.keys(chartsOf(page)), ['runs']);
+    comparison.distributions.base = latencies([]);
+    assert.match(renderCompare(comparison), /One side has none/);
+  });
+
+  it('shows what somebody else wrote as text, wherever it stands', () => {
+    const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%')] });
+    const side = { ...comparison.base, label: HOSTILE, files: [HOSTILE], clientVersion: HOSTILE, stress: HOSTILE };
+    const hostile = {
+      ...{ ...comparison, base: side, candidate: side, startedAt: HOSTILE, primary: HOSTILE, stress: HOSTILE },
+      ...{ differences: [HOSTILE], warnings: [HOSTILE], verdict: { word: HOSTILE, sentence: HOSTILE } },
+      method: { ...comparison.method, words: HOSTILE, test: HOSTILE },
+      failIf: comparison.failIf.map((one) => ({ ...one, expression: HOSTILE, why: HOSTILE })),
+      metrics: comparison.metrics.map((metric) => ({ ...metric, name: HOSTILE, label: HOSTILE, word: HOSTILE })),
+    };
+    assertHarmless(renderCompare(/** @type {Comparison} */ (/** @type {unknown} */ (hostile))));
+  });
+});
+
+describe('latencies of two sides', () => {
+  const sides = [
+    { label: 'BASE', json: latencies(Array.from({ length: 100 }, (_, i) => 10 + i)) },
+    { label: 'CANDIDATE', json: latencies([...Array(99).fill(20), 1000]) },
+  ];
+
+  it('are shares of the operations of each side, by buckets that both have', () => {
+    const chart = densityChart(sides);
+    for (const { values } of chart.series) {
+      const sum = values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);
+      assert.ok(Math.abs(sum - 100) < 0.001, `${sum} %`);
+      assert.deepEqual([values[0], values.at(-1)], [0, 0]);
+    }
+    assert.equal(Math.max(...chart.series[1].values.map(Number)), 99);
+    const highest = chart.series[1].values.indexOf(99);
+    const [from, to] = (chart.xTexts?.[highest] ?? '').split(' to ').map(parseFloat);
+    assert.ok(from <= 20 && 20 <= to, chart.xTexts?.[highest]);
+    const ticks = (chart.xTicks ?? []).map(([, text]) => text);
+    assert.deepEqual(ticks, ['10 ms', '20 ms', '50 ms', '100 ms', '200 ms', '500 ms', '1,000 ms']);
+  });
+
+  it('have percentiles as far as there are operations, on an axis of nines', () => {
+    const chart = percentileChart(sides);
+    assert.equal(chart.xTexts?.at(-1), '99 %');
+    assert.equal(chart.x?.at(-1)?.toFixed(6), '2.000000');
+    const at = (/** @type {string} */ name) =>
+      chart.series.map(({ values }) => values[chart.xTexts?.indexOf(name) ?? -1]);
+    assert.deepEqual(at('0 %'), [10, 20]);
+    const [a, b] = at('50 %').map(Number);
+    assert.ok(Math.abs(a - 59) < 0.1 && Math.abs(b - 20) < 0.1, `${a} ${b}`);
+    assert.equal(chart.isLog, false);
+    assert.equal(
+      percentileChart([{ label: 'tail', json: latencies([...Array(95).fill(1), 9, 9, 9, 9, 9]) }]).isLog,
+      true,
+    );
+  });
+});

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { escape, html, scriptJson } from '../../../src/report/html.js';
+
+describe('html', () => {
+  it('escapes what is put in, in text and in attributes', () => {
+    const hostile = `<img src=x onerror="alert(1)"> & 'x'`;
+    assert.equal(
+      String(html`<p title="${hostile}">${hostile}</p>`),
+      '<p title="&lt;img src=x onerror=&quot;alert(1)&quot;&gt; &amp; &#39;x&#39;">&lt;img src=x onerror=&quot;alert(1)&quot;&gt; &amp; &#39;x&#39;</p>',
+    );
+  });
+
+  it('leaves HTML alone, joins lists, and leaves out what is not there', () => {
+    const items = ['a<', 'b'].map((text) => html`<i>${text}</i>`);
+    assert.equal(String(html`${items}${null}${undefined}${false}${0}`), '<i>a&lt;</i><i>b</i>0');
+  });
+
+  it('leaves out characters that no document may have', () => {
+    assert.equal(escape('a\u0000b\u001b[31mc\nd'), 'a b [31mc\nd');
+  });
+});
+
+describe('scriptJson', () => {
+  it('cannot end the element that it stands in, and says the same', () => {
+    const value = { words: '</script><!-- <script> & \u2028 \u2029', list: [1, null, 'ä'] };
+    const text = String(scriptJson(value));
+    assert.doesNotMatch(text, /[<>&\u2028\u2029]/);
+    assert.deepEqual(JSON.parse(text), value);
+  });
+});

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Distribution } from '../../../src/metrics/distribution.js';
+import { coarser, countsOf, deltasOf } from '../../../src/report/client/buckets.js';
+import { kindOf, phasesOf, rowData, runData } from '../../../src/report/run-data.js';
+import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+
+/** @typedef {import('../../../src/report/run-data.js').Drawn} Drawn */
+
+/** @param {number[]} valuesMs */
+function latencyOf(...valuesMs) {
+  const distribution = new Distribution();
+  for (const value of valuesMs) distribution.record(value * 1000);
+  return distribution.toJSON();
+}
+
+/** @param {Partial<import('../../../src/metrics/interval.js').Counts>} given */
+const countsWith = (given) => ({ ...rowOf().counts, ...given });
+
+const ROWS = [
+  rowOf({
+    phase: 'warmup',
+    startMs: 0,
+    endMs: 1000,
+    counts: countsWith({ verified: 3, scheduled: 5 }),
+    tps: 3,
+    latency: latencyOf(10, 20, 30),
+  }),
+  rowOf({
+    ...{
+      startMs: 1000,
+      endMs: 3000,
+      counts: countsWith({ verified: 4, scheduled: 10, timedOut: 1 }),
+      tps: 2,
+      inFlight: 7,
+    },
+    ...{ latency: latencyOf(100, 100, 200, 5000), failures: { reverted: 2 } },
+    probes: readingsOf({
+      ...{ self: { cpuUs: 500_000, rssBytes: 50_000_000 }, why: {} },
+      pool: { pending: 9, queued: 1 },
+      node: { cpuUs: 3_000_000, rssBytes: 7_000_000, threads: 1, descriptors: 1 },
+    }),
+    blocks: { ...rowOf().blocks, count: 2, transactions: 10, ours: 4, gasUsed: 300, gasLimit: 1000 },
+  }),
+  rowOf({
+    phase: 'drain',
+    startMs: 3000,
+    endMs: 3050,
+    counts: countsWith({ verified: 1 }),
+    tps: null,
+    latency: latencyOf(40),
+  }),
+];
+
+const RUN = runFileOf({ intervals: ROWS, isOpenLoop: true });
+
+/** @param {string} id @param {import('../../../src/metrics/summary.js').RunFile} [run] @returns {any} */
+function find(id, run = RUN) {
+  const one = runData(run).drawn.find(({ plan }) => plan.id === id);
+  return one === undefined ? undefined : 'chart' in one ? one.chart.series.map(({ values }) => values) : one.why;
+}
+
+describe('what a page draws of a run', () => {
+  it('has rates of each interval, none of one that is too short, and what was asked for', () => {
+    assert.deepEqual(find('tps'), [
+      [3, 2, null],
+      [5, 5, null],
+    ]);
+  });
+
+  it('has the percentiles of the run file, in milliseconds', () => {
+    const [p50, , , most] = find('latency');
+    assert.deepEqual(
+      p50,
+      ROWS.map(({ latency }) => Number(((latency.p50Us ?? 0) / 1000).toPrecision(6))),
+    );
+    assert.deepEqual(most, [30, 5000, 40]);
+  });
+
+  it('has probes in units that people know', () => {
+    assert.deepEqual(find('cpu')[0], [0, 25, null]);
+    assert.deepEqual(find('node-cpu'), [[null, 150, null]]);
+    assert.deepEqual(find('memory')[0], [0, 50, 0]);
+    assert.deepEqual(find('pool'), [
+      [null, 9, null],
+      [null, 1, null],
+    ]);
+    assert.deepEqual(find('blocks'), [
+      [0, 2, null],
+      [0, 3, null],
+    ]);
+    assert.deepEqual(find('gas'), [[null, 15, null]]);
+  });
+
+  it('says why something is not there, and leaves out failures when there are none', () => {
+    assert.equal(find('sockets'), 'not asked');
+    const run = runFileOf();
+    const well = { ...run, failures: {}, counts: { ...run.counts, timedOut: 0 }, intervals: [rowOf()] };
+    assert.equal(find('failures', well), undefined);
+    assert.equal(find('sockets', runFileOf({ intervals: [] })), 'the run ended before its first report');
+    assert.equal(find('lag', runFileOf()), undefined);
+  });
+
+  it('counts failures by code, those that timed out among them', () => {
+    assert.deepEqual(find('failures'), [
+      [0, 2, 0],
+      [0, 1, 0],
+    ]);
+    const { marks } = runData(RUN).time;
+    assert.deepEqual(marks, [{ at: 2, kind: 'failure', words: '2 reverted, 1 timed_out' }]);
+  });
+
+  it('marks reorgs when they were seen', () => {
+    const event = {
+      atMs: 1500,
+      blockNumber: 7,
+      blockHash: null,
+      depth: 2,
+      operations: 3,
+      touched: [],
+      isComplete: true,
+    };
+    const run = runFileOf({ intervals: ROWS, reorgs: { count: 1, deepest: 2, operations: 3, events: [event] } });
+    const [mark] = runData(run).time.marks.filter(({ kind }) => kind === 'reorg');
+    assert.equal(mark.at, 1.5);
+    assert.match(mark.words, /2 blocks from 7 on left the chain/);
+  });
+
+  it('knows what lies outside of the window', () => {
+    assert.deepEqual(phasesOf(ROWS), [
+      { from: 0, to: 1, name: 'warm-up' },
+      { from: 3, to: 3.05, name: 'drain' },
+    ]);
+  });
+
+  it('has every operation in the heat map, in the right bucket', () => {
+    const { heat } = runData(RUN).heat;
+    assert.ok(heat);
+    const counts = heat.columns.map(countsOf);
+    assert.deepEqual(
+      counts.map((column) => [...column.values()].reduce((sum, count) => sum + count, 0)),
+      [3, 4, 1],
+    );
+    for (const column of counts) {
+      for (const bucket of column.keys()) assert.ok(bucket >= heat.first && bucket <= heat.last);
+    }
+    const bucket = Math.floor(heat.perDecade * Math.log10(100_000));
+    // The histogram has three digits, and 100 ms lies at an edge.
+    assert.equal((counts[1].get(bucket) ?? 0) + (counts[1].get(bucket - 1) ?? 0), 2);
+  });
+
+  it('says the same of one more interval as of the whole run', () => {
+    const kind = kindOf(RUN);
+    const data = runData(RUN);
+    ROWS.forEach((row, i) => {
+      const { time, values } = rowData(row, kind);
+      assert.deepEqual([time.from, time.to], [data.time.from[i], data.time.to[i]]);
+      for (const one of data.drawn) {
+        if ('chart' in one)
+          assert.deepEqual(
+            values[one.plan.id],
+            one.chart.series.map((series) => series.values[i]),
+            one.plan.id,
+          );
+      }
+      assert.deepEqual(values.heat.column, data.heat.heat?.columns[i]);
+    });
+  });
+});
+
+describe('buckets', () => {
+  it('come back from their differences', () => {
+    const counts = new Map([
+      [-2, 5],
+      [3, 1],
+      [200, 7],
+    ]);
+    assert.deepEqual(countsOf(deltasOf(counts)), counts);
+  });
+
+  it('are added up when they are made wider', () => {
+    assert.deepEqual(
+      coarser(
+        new Map([
+          [6, 1],
+          [7, 2],
+          [8, 4],
+        ]),
+        4,
+      ),
+      new Map([
+        [1, 3],
+        [2, 4],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import vm from 'node:vm';
+import { OPTIONS } from '../../../src/cli/options.js';
+import { Recorder } from '../../../src/metrics/recorder.js';
+import { runPage } from '../../../src/report/run-page.js';
+import { longRun } from '../../helpers/long-run.js';
+import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+import { buildPartialRunFile } from '../../../src/metrics/summary.js';
+
+/** @param {import('../../../src/metrics/summary.js').RunFile} run */
+const pageOf = (run) => runPage(run, { options: OPTIONS });
+
+/** @param {string} page @param {string} name @returns {number | null} the value of a figure on the page */
+function figure(page, name) {
+  const match = new RegExp(`data-figure="${name.replaceAll('.', '\\.')}"\\s+data-value="([^"]*)"`).exec(page);
+  assert.ok(match, `no figure ${name}`);
+  return match[1] === 'null' ? null : Number(match[1]);
+}
+
+/** Every tag of the page with its attributes, what stands in script and style apart. @param {string} page */
+function tagsOf(page) {
+  const markup = page.replace(/<(script|style)>.*?<\/\1>/gs, '');
+  return [...markup.matchAll(/<([a-z][\w-]*)((?:[^>"]|"[^"]*")*)>/g)].map(([, name, rest]) => ({
+    name,
+    attributes: [...rest.matchAll(/\s([\w-]+)(?:="([^"]*)")?/g)].map(([, key, value = '']) => ({ key, value })),
+  }));
+}
+
+/** @param {string} page */
+function dataOf(page) {
+  return JSON.parse(/<script type="application\/json" id="data">\s*(.*?)\s*<\/script>/s.exec(page)?.[1] ?? '');
+}
+
+const HOSTILE = `"><img src=http://evil.example/x onerror=alert(1)></script><script>alert(2)</script>'`;
+
+function hostileRun() {
+  const run = runFileOf({
+    environment: { stress: '1', endpoint: HOSTILE, clientVersion: HOSTILE, [HOSTILE]: { [HOSTILE]: HOSTILE } },
+    config: { workload: 'counter', threads: 3, contracts: HOSTILE, rpc: HOSTILE },
+    failureWords: { reverted: HOSTILE, [HOSTILE]: HOSTILE },
+    warnings: [HOSTILE],
+    unmeasured: { [HOSTILE]: HOSTILE },
+    intervals: [
+      rowOf({
+        failures: { [HOSTILE]: 3 },
+        probes: { ...rowOf().probes, metrics: { series: { [HOSTILE]: 1 } }, why: { sockets: HOSTILE } },
+      }),
+    ],
+    end: HOSTILE,
+    audit: { ...exactAudit(), exact: false, effectsOnChain: HOSTILE, bounds: { atLeast: HOSTILE, atMost: HOSTILE } },
+  });
+  return /** @type {import('../../../src/metrics/summary.js').RunFile} */ (
+    /** @type {unknown} */ ({
+      ...run,
+      failures: { [HOSTILE]: 1 },
+      id: HOSTILE,
+      startedAt: HOSTILE,
+      definitions: { [HOSTILE]: HOSTILE },
+    })
+  );
+}
+
+describe('the page of a run', () => {
+  it('has the figures of the run file', () => {
+    const run = runFileOf();
+    const page = pageOf(run);
+    assert.equal(figure(page, 'tps'), run.rates.verifiedPerSecond);
+    assert.equal(figure(page, 'p50'), run.latency.total.p50Us);
+    assert.equal(figure(page, 'p99'), run.latency.total.p99Us);
+    assert.equal(figure(page, 'max'), run.latency.total.maxUs);
+    assert.equal(figure(page, 'counts.verified'), run.counts.verified);
+    assert.equal(figure(page, 'counts.failed'), run.counts.failed);
+    assert.equal(figure(page, 'counts.timedOut'), run.counts.timedOut);
+    assert.equal(figure(page, 'cpu'), run.generator.cpuUsPerVerified);
+    assert.equal(figure(page, 'readback.p99'), run.latency.stages.readBack.p99Us);
+    assert.equal(figure(page, 'total.avg'), run.latency.total.meanUs);
+    assert.equal(figure(page, 'failed.reverted'), run.failures.reverted);
+  });
+
+  it('asks nobody for anything: no address outside of text, and a policy that allows its own script and style only', () => {
+    const page = pageOf(hostileRun());
+    const attributes = tagsOf(page).flatMap((tag) => tag.attributes);
+    const asking = ['src', 'srcset', 'href', 'action', 'data', 'poster', 'formaction', 'ping', 'background'];
+    const links = attributes.filter(({ key }) => asking.includes(key)).map(({ value }) => value);
+    assert.deepEqual(links, ['data:,', '#main']);
+    assert.doesNotMatch(page, /@import|url\(/);
+    const [, policy] = /Content-Security-Policy"\s+content="([^"]*)"/.exec(page) ?? [];
+    assert.match(policy, /^default-src &#39;none&#39;;/);
+    assert.doesNotMatch(policy, /unsafe|https?:|connect-src|\*/);
+    for (const name of ['script', 'style']) {
+      const [, text] = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(page) ?? [];
+      assert.ok(policy.includes(createHash('sha256').update(text).digest('base64')), `the policy allows the ${name}`);
+    }
+  });
+
+  it('has a script that can be read, and no attribute that the policy forbids', () => {
+    const page = pageOf(runFileOf());
+    new vm.Script(/<script>(.*?)<\/script>/s.exec(page)?.[1] ?? '(');
+    const attributes = tagsOf(page).flatMap((tag) => tag.attributes);
+    assert.ok(attributes.length > 100);
+    assert.deepEqual(
+      attributes.filter(({ key }) => /^(style|on\w+)$/.test(key)),
+      [],
+    );
+  });
+
+  it('shows what somebody else wrote as text, wherever it stands', () => {
+    const page = pageOf(hostileRun());
+    const markup = page.replace(/<(script|style)>.*?<\/\1>/gs, '');
+    assert.equal(markup.match(/<script/g)?.length, 1, 'that with the data');
+    assert.doesNotMatch(markup, /<img/);
+    assert.ok(markup.includes('&lt;img src=http://evil.example/x onerror=alert(1)&gt;'));
+    assert.doesNotMatch(markup, /undefined|NaN|\[object/);
+    assert.ok(dataOf(page).charts.length > 0);
+  });
+
+  it('says in words and by a sign what it says in colours', () => {
+    assert.match(pageOf(runFileOf()), /audit exact/);
+    const failed = pageOf(runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 2 } }));
+    assert.match(failed, /✗ audit not exact/);
+    assert.match(failed, /✗ Not exact/);
+  });
+
+  it('is a good page of a run that has not ended', () => {
+    const page = pageOf(buildPartialRunFile(partsOf({ end: 'running', audit: null }), 1e6));
+    assert.match(page, /So far: /);
+    assert.match(page, /The run had not ended/);
+    assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object/);
+  });
+
+  it('is a good page of a run in which nothing happened', () => {
+    const recorder = new Recorder([0], 0);
+    recorder.closeWindow(0);
+    const page = pageOf(
+      runFileOf({
+        recorder,
+        intervals: [],
+        audit: null,
+        end: 'interrupted',
+        unmeasured: { '/audit': 'nothing was sent' },
+      }),
+    );
+    assert.match(page, /Nothing was measured/);
+    assert.match(page, /nothing to draw over time/);
+    assert.match(page, /None: Nothing was sent\./);
+    assert.equal(figure(page, 'p99'), null);
+    assert.deepEqual(dataOf(page).time.from, []);
+  });
+
+  it('leaves out blocks where calls are in none', () => {
+    const page = pageOf(runFileOf({ audit: null, config: { workload: 'rpc', method: 'eth_chainId' } }));
+    assert.doesNotMatch(page, /id="figure-blocks"|id="missing-blocks"|id="missing-gas"/);
+    assert.match(page, /Calls per second/);
+  });
+
+  it('stays below 2 MB with 3 million operations in 2,000 intervals', () => {
+    const run = longRun({ pattern: runFileOf() });
+    const page = pageOf(run);
+    assert.equal(run.intervals.length, 2000);
+    assert.ok(Buffer.byteLength(page) < 2e6, `${Buffer.byteLength(page)} bytes`);
+    const { charts, time } = dataOf(page);
+    assert.equal(time.from.length, 2000);
+    const heat = charts.find((/** @type {any} */ { id }) => id === 'heat').heat;
+    const all = heat.columns.reduce(
+      (/** @type {number} */ sum, /** @type {number[]} */ column) =>
+        sum + column.reduce((part, value, i) => part + (i % 2 === 1 ? value : 0), 0),
+      0,
+    );
+    assert.equal(all, 3_000_000);
+  });
+});

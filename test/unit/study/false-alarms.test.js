@@ -1,0 +1,20 @@
+/** scripts/false-alarms.js makes the tables of docs/measurement.md; here is a part of them, with a seed of its own. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PLANS, alarms, limit } from '../../../scripts/false-alarms.js';
+
+const TRIALS = 200;
+
+for (const plan of PLANS.filter(({ test: name, runs }) => (name === 'paired' ? runs === 8 : runs === 4)))
+  test(`false alarms: ${plan.test}, ${plan.runs} runs a side, ${plan.noise}`, () => {
+    const { primary, secondaries } = alarms(plan, { trials: TRIALS, seed: 42 });
+    assert.ok(primary <= limit(TRIALS), `${100 * primary} % of the primary metric`);
+    assert.ok(secondaries <= limit(TRIALS), `${100 * secondaries} % of any secondary`);
+  });
+
+test('a difference of 15 % is found, and a drift that always meets the same side is taken for one', () => {
+  const [plan] = PLANS.filter(({ runs, noise }) => runs === 8 && noise === 'log-normal');
+  assert.ok(alarms(plan, { trials: 100, seed: 7, change: -0.15, metrics: 1 }).primary > 0.95);
+  const apart = { test: /** @type {const} */ ('unpaired'), runs: 8, noise: 'linear drift, 2 % a run' };
+  assert.ok(alarms(apart, { trials: 30, seed: 7, metrics: 1 }).primary > 0.9);
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pointsOfRuns, pointsOfSweep, trend } from '../../../src/study/trend.js';
+import { trendText } from '../../../src/study/trend-text.js';
+import { runOf } from './runs.js';
+
+/** Cells as a sweep has them, two runs each: 100, 110 ... of a rate. @param {number} count @param {Record<string, string>} [more] */
+function cellsOf(count, more = {}) {
+  return Array.from({ length: count }, (_, i) => {
+    const rate = 100 + 10 * i;
+    const two = (/** @type {number} */ value) => [value - 100, value + 100];
+    return {
+      settings: { rate: String(rate), ...more },
+      metrics: {
+        ...{ tps: [rate, rate], failed: [0, 0], cpu: [null, 90] },
+        'queued.p50': two(500 + 56 * i),
+        'submit.p50': two(60_000 + 780 * i),
+        'inclusion.p50': two(383_000 + 4400 * i),
+        'readback.p50': two(900),
+      },
+    };
+  });
+}
+
+test('the slope of each part of the latency per step, and the one that grows fastest', () => {
+  const { over, lines } = trend(pointsOfSweep({ cells: cellsOf(16) }));
+  assert.deepEqual([over, lines.length, lines[0].step, lines[0].values.length], ['rate', 1, 10, 16]);
+  const perStep = Object.fromEntries(lines[0].metrics.map((fit) => [fit.name, Math.round(Number(fit.perStep))]));
+  assert.deepEqual(perStep, {
+    ...{ tps: 10, failed: 0, cpu: 0 },
+    ...{ 'queued.p50': 56, 'submit.p50': 780, 'inclusion.p50': 4400, 'readback.p50': 0 },
+  });
+  assert.equal(lines[0].fastestStage, 'inclusion.p50');
+  // From 0.5 to 1.34 ms: of all the fastest by its share.
+  assert.equal(lines[0].fastest, 'queued.p50');
+  const inclusion = lines[0].metrics.find(({ name }) => name === 'inclusion.p50');
+  assert.ok(inclusion !== undefined && Number(inclusion.r2) > 0.99 && inclusion.p < 0.001);
+  assert.ok(inclusion.slopeLow < 440 && 440 < inclusion.slopeHigh);
+  assert.equal(inclusion.residuals.length, 32);
+  assert.ok(Math.abs(inclusion.residuals.reduce((sum, { residual }) => sum + residual, 0)) < 1e-3);
+  assert.equal(inclusion.medians[0], 383_000);
+  assert.match(
+    lines[0].words,
+    /inclusion p50 grows fastest, by 4\.4 ms per step of 10 of rate; .* queued p50: \+168 %/,
+  );
+});
+
+test('what does not grow is not said to', () => {
+  const cells = cellsOf(4).map((cell, i) => ({
+    ...cell,
+    metrics: {
+      'submit.p50': [
+        [900, 1100],
+        [1100, 900],
+      ][i % 2],
+    },
+  }));
+  const { lines } = trend(pointsOfSweep({ cells }));
+  assert.deepEqual([lines[0].fastestStage, lines[0].fastest], [null, null]);
+  assert.match(lines[0].words, /^no part of the latency is shown to grow with rate$/);
+});
+
+test('a grid has a line for each value of the other axes; those with too few points are left out', () => {
+  const cells = [
+    ...cellsOf(4, { connections: '1' }),
+    ...cellsOf(4, { connections: '2' }),
+    ...cellsOf(2, { connections: '4' }),
+  ];
+  const { lines, warnings } = trend(pointsOfSweep({ cells }), { over: 'rate' });
+  assert.deepEqual(
+    lines.map(({ at }) => at),
+    [{ connections: '1' }, { connections: '2' }],
+  );
+  assert.match(warnings[0], /^1 of 3 lines/);
+  assert.throws(() => trend(pointsOfSweep({ cells })), { code: 'usage', message: /--over one of rate, connections/ });
+});
+
+test('of run files the option that was varied is found by its name', () => {
+  const runs = [10, 40, 100].flatMap((threads, i) =>
+    [1, 2].map((n) =>
+      runOf(10 * i + n, { tps: 2 * threads, latencyMs: threads, config: { threads, out: `${i}${n}` } }),
+    ),
+  );
+  const { over, lines } = trend(pointsOfRuns(runs));
+  assert.deepEqual([over, lines[0].step, lines[0].values], ['threads', null, [10, 40, 100]]);
+  const tps = lines[0].metrics.find(({ name }) => name === 'tps');
+  assert.ok(tps !== undefined && Math.abs(tps.slope - 2) < 1e-9 && tps.r2 !== null && tps.r2 > 1 - 1e-12);
+  const text = trendText(trend(pointsOfRuns(runs)));
+  assert.match(
+    text,
+    /^\nTrend over threads\n {2}threads +10 +40 +100 +per 1 +interval +R2 +p +growth\n {2}TPS +20 +80 +200 +2 /,
+  );
+  assert.match(text, /\n {2}verdict +/);
+  assert.ok(!/[ \t]$/m.test(text));
+});
+
+test('too few values, no numbers, nothing varied: one clear refusal each', () => {
+  const two = pointsOfSweep({ cells: cellsOf(2) });
+  assert.throws(() => trend(two), { code: 'bad_input', message: /3 or more different numbers \(rate varied\)/ });
+  assert.throws(() => trend(two, { over: 'rate' }), {
+    code: 'bad_input',
+    message: /^rate has 2 different values: .* at least 3$/,
+  });
+  assert.throws(() => trend(two, { over: 'threads' }), { code: 'bad_input', message: /no run says what threads was/ });
+  assert.throws(() => trend([]), { code: 'bad_input', message: /all runs have the same settings/ });
+  const words = ['ws', 'tcp', 'undici'].map((transport) => ({ settings: { transport }, metrics: {} }));
+  assert.throws(() => trend(words, { over: 'transport' }), {
+    code: 'bad_input',
+    message: /is not a number in every run/,
+  });
+});
+
+test('a metric that is missing at one value has no line; missing in one repeat it has', () => {
+  const cells = cellsOf(4).map((cell, i) => ({
+    ...cell,
+    metrics: { tps: cell.metrics.tps, cpu: [null, 90], rss: i === 2 ? [null, null] : [1, 2] },
+  }));
+  const { lines } = trend(pointsOfSweep({ cells }));
+  assert.deepEqual(
+    lines[0].metrics.map(({ name }) => name),
+    ['tps', 'cpu'],
+  );
+});
