@@ -186,7 +186,7 @@ function pageOf(reports, html) {
     const runs = reports.flatMap((report) => (report.run === null ? [] : [{ file: report.file, run: report.run }]));
     if (runs.length < reports.length)
       throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
-    return renderRuns(runs);
+    return renderRuns(runs, { options: OPTIONS });
   }
   if (swept !== null) return sweepPage(swept, file, html);
   return comparison === null

@@ -15,7 +15,7 @@ export function namesOf(files) {
         .at(-1) || file,
     ),
   );
-  return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : `${i + 1}: ${name}`));
+  return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : `${name} (${i + 1})`));
 }
 
 /** What tells names apart is more often at their ends. @param {string} name */

@@ -1,10 +1,9 @@
 import { oneLine } from '../errors.js';
-import { chartFigure, missingFigure, sentence } from './charts.js';
+import { chartFigure, middle, missingFigure } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { densityChart, percentileChart, percentileWords } from './distributions.js';
-import { badge, keyFigure } from './figures.js';
+import { badge } from './figures.js';
 import { html } from './html.js';
-import { measureOf } from './measure.js';
 import { renderPage } from './page.js';
 import { namesOf } from './runs-names.js';
 import { differences, overview } from './runs-tables.js';
@@ -71,34 +70,27 @@ function titleOf(runs) {
 
 /** @param {NamedRun[]} runs */
 function lead(runs) {
-  const ranked = rankedOf(runs);
-  return html`<p class="verdict">${verdict(ranked, runs.length)}</p>
+  return html`<p class="verdict">${verdict(runs)}</p>
     <ul class="badges">
       ${badges(runs)}
-    </ul>
-    <dl class="figures">${keyFigures(ranked).map(keyFigure)}</dl>`;
+    </ul>`;
 }
 
-/** Those that measured a rate, the highest first. @param {NamedRun[]} runs @returns {Array<{name: string, tps: number}>} */
-function rankedOf(runs) {
-  return runs
-    .flatMap(({ name, run: { counts, rates } }) =>
-      rates.verifiedPerSecond === null || counts.verified === 0 ? [] : [{ name, tps: rates.verifiedPerSecond }],
+/** @param {NamedRun[]} runs */
+function verdict(runs) {
+  const ranked = runs
+    .flatMap(({ name, run: { rates } }) =>
+      rates.verifiedPerSecond === null ? [] : { name, tps: rates.verifiedPerSecond },
     )
     .sort((a, b) => b.tps - a.tps);
-}
-
-/** @param {Array<{name: string, tps: number}>} ranked @param {number} count of all runs */
-function verdict(ranked, count) {
   const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
-  const tps = (/** @type {{tps: number}} */ one) => quantity(one.tps, 'plain');
-  if (ranked.length === 0) return `In none of the ${count} runs anything was verified.`;
-  if (ranked.length === 1)
-    return sentence(`only in ${highest.name} anything was verified, ${tps(highest)} operations per second`);
-  if (tps(highest) === tps(lowest))
-    return `All ${ranked.length} runs that verified anything reached ${tps(highest)} TPS.`;
+  if (ranked.length === 0 || highest.tps === 0)
+    return `In the measured windows of these ${runs.length} runs nothing was verified.`;
+  const [most, least] = [highest.tps, lowest.tps].map((tps) => quantity(tps, 'plain'));
+  if (ranked.length === 1) return `Only ${highest.name} has a measured window: ${most} TPS.`;
+  if (most === least) return `All ${ranked.length} runs that have a measured window reached ${most} TPS.`;
   const less = quantity(100 * (1 - lowest.tps / highest.tps), 'percent');
-  return `${highest.name} has the highest TPS, ${tps(highest)}; ${lowest.name} has the lowest, ${tps(lowest)}, which is ${less} less.`;
+  return `${highest.name} has the highest TPS, ${most}; ${lowest.name} has the lowest, ${least}, which is ${less} less.`;
 }
 
 /** @param {NamedRun[]} runs */
@@ -109,22 +101,11 @@ function badges(runs) {
   };
   return [
     badge(`${runs.length} runs`, 'plain'),
-    bad('verified nothing', ({ counts }) => counts.verified === 0),
+    bad('verified nothing in a measured window', ({ window }) => window.counts.verified === 0),
     bad('partial: the run file ends before the run', ({ partial }) => partial),
     bad('with an audit that is not exact', ({ audit }) => /** @type {any} */ (audit)?.exact === false),
     bad('with failures or time-outs', ({ counts }) => counts.failed + counts.timedOut > 0),
     bad('with an exit code other than 0', ({ exitCode }) => exitCode !== null && exitCode !== 0),
-  ];
-}
-
-/** @param {Array<{name: string, tps: number}>} ranked @returns {import('./figures.js').KeyFigure[]} */
-function keyFigures(ranked) {
-  if (ranked.length === 0) return [];
-  const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
-  const { text } = measureOf('tps');
-  return [
-    { name: 'highest.tps', label: 'Highest TPS', value: highest.tps, text: text(highest.tps), note: highest.name },
-    { name: 'lowest.tps', label: 'Lowest TPS', value: lowest.tps, text: text(lowest.tps), note: lowest.name },
   ];
 }
 
@@ -134,9 +115,9 @@ function tpsFigure(runs) {
   if (chart === null)
     return { chart, figure: missingFigure('tps', 'TPS over time', 'no run has a report of its window') };
   const others = runs.length - chart.series.length;
-  const summary = `Verified operations per second, by the time since the window of each run began.${
-    others > 0 ? ` ${others} without a report of its window ${others === 1 ? 'is' : 'are'} not drawn.` : ''
-  }`;
+  const words = chart.series.map(({ label, values }) => `${label} ${middle(values, chart.unit)}`);
+  const left = others === 0 ? '' : ` ${others} of ${runs.length} ended before the first report of a window.`;
+  const summary = `Verified per second: ${words.join('; ')}.${left}`;
   return { chart, figure: chartFigure(chart, { summary, isWide: true }) };
 }
 
@@ -151,7 +132,7 @@ function latencyFigures(runs) {
   try {
     const [density, percentiles] = [densityChart(known), percentileChart(known, { each: true })];
     const first = `How many percent of the operations of a run each step of latency holds; further left is faster.${missing}`;
-    const second = `${percentileWords(known)} Lower is faster.${percentiles.isLog ? ' The scale is logarithmic.' : ''}`;
+    const second = `${percentileWords(known)} Lower is faster. A line ends where its run has no more operations.${percentiles.isLog ? ' The scale is logarithmic.' : ''}`;
     return [
       { chart: density, figure: chartFigure(density, { summary: first, isWide: true }) },
       { chart: percentiles, figure: chartFigure(percentiles, { summary: second, isWide: true }) },

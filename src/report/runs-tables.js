@@ -3,7 +3,7 @@ import { quantity } from './client/quantity.js';
 import { figureCell } from './figures.js';
 import { html } from './html.js';
 import { measureOf } from './measure.js';
-import { settingsOf } from './repeat.js';
+import { commandLine, settingsOf } from './repeat.js';
 
 /**
  * What the page of several runs has in tables: a row for each run.
@@ -17,10 +17,6 @@ const count = (/** @type {number | null} */ value) => quantity(value, 'count');
 
 /** @type {Column[]} */
 const COLUMNS = [
-  {
-    ...{ name: 'window', label: 'window', of: ({ window }) => window.durationMs },
-    text: (ms) => quantity((ms ?? NaN) / 1000, 'seconds'),
-  },
   { name: 'tps', label: 'TPS', of: ({ rates }) => rates.verifiedPerSecond },
   { name: 'p50', label: 'p50', of: ({ latency }) => latency.total.p50Us },
   { name: 'p99', label: 'p99', of: ({ latency }) => latency.total.p99Us },
@@ -31,14 +27,16 @@ const COLUMNS = [
   { name: 'cpu', label: 'CPU per verified', of: ({ generator }) => generator.cpuUsPerVerified },
 ];
 
+const HEADS = ['run', ...COLUMNS.map(({ label }) => label), 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
+
 /** @param {NamedRun[]} runs */
 export function overview(runs) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="The runs and their figures">
-    <table class="cells" id="overview">
+    <table class="cells runs" id="overview">
       <thead>
         <tr>
-          ${['run', 'started (UTC)', ...COLUMNS.map(({ label }) => label)].map((label) => html`<th scope="col">${label}</th>`)}
-          ${['verdict', 'audit', 'exit code', 'file'].map((label) => html`<th scope="col" class="words">${label}</th>`)}
+          ${HEADS.map((head) => html`<th scope="col">${head}</th>`)}
+          <th scope="col" class="words">file</th>
         </tr>
       </thead>
       <tbody>
@@ -46,11 +44,12 @@ export function overview(runs) {
           ({ name, file, run }, i) =>
             html`<tr>
               <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
-              <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
               ${COLUMNS.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run))))}
               <td>${run.verdict?.name ?? '–'}</td>
               ${auditCell(run)} ${exitCell(run, i)}
-              <td>${file}</td>
+              ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}
+              <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
+              <td class="words">${file}</td>
             </tr>`,
         )}
       </tbody>
@@ -75,34 +74,53 @@ const LONGEST = 60;
 
 /** @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
 export function differences(runs, options) {
-  const asked = runs.map(({ run }) => new Map(settingsOf(run.config, options).map(({ name, text }) => [name, text])));
-  const names = [...options.map(({ name }) => name)].filter(
-    (name) => new Set(asked.map((one) => one.get(name))).size > 1,
-  );
+  const columns = [...optionColumns(runs, options), ...environmentColumns(runs)];
   return html`<section aria-labelledby="differences">
-    <h2 id="differences">How they were asked to differ</h2>
-    ${
-      names.length === 0
-        ? html`<p>All of them were given the same options.</p>`
-        : html`<div class="scroll" tabindex="0" role="region" aria-label="Options that differ">
-            <table class="cells" id="options">
-              <thead>
-                <tr>
-                  <th scope="col">run</th>
-                  ${names.map((name) => html`<th scope="col">${name}</th>`)}
-                </tr>
-              </thead>
-              <tbody>
-                ${runs.map(
-                  ({ name }, i) =>
-                    html`<tr>
-                      <th scope="row">${name}</th>
-                      ${names.map((option) => html`<td>${oneLine(asked[i].get(option) ?? '–', LONGEST)}</td>`)}
-                    </tr>`,
-                )}
-              </tbody>
-            </table>
-          </div>`
-    }
+    <h2 id="differences">What differs in how they were made</h2>
+    ${columns.length === 0 ? html`<p>All of them were made in the same way.</p>` : differencesTable(runs, columns)}
   </section>`;
+}
+
+/** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
+function differencesTable(runs, columns) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="What differs">
+    <table class="cells runs" id="options">
+      <thead>
+        <tr>
+          ${['run', ...columns.map(({ name }) => name)].map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${runs.map(
+          ({ name }, i) =>
+            html`<tr>
+              <th scope="row">${name}</th>
+              ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], LONGEST)}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
+function optionColumns(runs, options) {
+  return options
+    .filter((option) => differs(runs.map(({ run }) => commandLine(run.config, [option]))))
+    .map((option) => ({
+      name: option.name,
+      texts: runs.map(({ run }) => settingsOf(run.config, [option])[0]?.text ?? '–'),
+    }));
+}
+
+/** @param {NamedRun[]} runs */
+function environmentColumns(runs) {
+  return Object.entries({ clientVersion: 'node', stress: 'stress' })
+    .map(([key, name]) => ({ name, texts: runs.map(({ run }) => String(run.environment[key] ?? '–')) }))
+    .filter(({ texts }) => differs(texts));
+}
+
+/** @param {string[]} texts */
+function differs(texts) {
+  return new Set(texts).size > 1;
 }

@@ -12,6 +12,9 @@ import { perSecond } from './row-units.js';
 /** More points than that on a line are a smear: neighbours are taken together. */
 const MOST_POINTS = 120;
 
+/** Reports of different runs come at the same twentieth of a second, but not at the same millisecond. */
+const STEP_MS = 50;
+
 /** @param {ReadonlyArray<import('./runs-page.js').NamedRun>} runs @returns {Chart | null} null: there is nothing to draw */
 export function tpsChart(runs) {
   const series = runs.flatMap(({ name, run }, i) => {
@@ -36,8 +39,7 @@ function pointsOf(rows) {
     const [{ startMs }, { endMs }] = [group[0], group[group.length - 1]];
     const verified = group.reduce((sum, { counts }) => sum + counts.verified, 0);
     const y = rounded(perSecond({ ...group[0], endMs }, verified));
-    // Reports of different runs come at the same tenth of a second, but not at the same millisecond.
-    const x = Math.round((startMs + endMs) / 2 - rows[0].startMs) / 1000;
-    return y === null ? [] : [{ x: Number(x.toFixed(1)), y }];
+    const middleMs = (startMs + endMs) / 2 - rows[0].startMs;
+    return y === null ? [] : [{ x: (STEP_MS * Math.round(middleMs / STEP_MS)) / 1000, y }];
   });
 }

@@ -6,42 +6,31 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** A block a tenth of a second, with so many transactions at most. */
-const PER_BLOCK = 30;
-const CAPACITY = 10 * PER_BLOCK;
+const MOST = 330;
 
 /** As many runs as a search makes at most, each with its set-up, while others use the machine. */
-const TIMEOUT_MS = 400_000;
+const TIMEOUT_MS = 200_000;
 
 describe('stress sweep --find rate', () => {
   /** @type {import('../../scripts/bench/null-chain.js').NullChain} */
   let chain;
   before(async () => {
-    chain = await startNullChain({ blockMs: 100, perBlock: PER_BLOCK });
+    chain = await startNullChain({ blockMs: 100 });
   });
   after(() => chain?.stop());
 
-  it('finds what a chain of known capacity can do, within 5 %', async (t) => {
+  it('finds where a condition ceases to hold, and keeps the run file of every trial', async (t) => {
     const dir = join(temporaryFolder(t), 'search');
-    // Latency grows by a second within the window only far beyond what the chain can do: that the rate is held decides.
-    const { code, stdout, stderr } = await runStress(
-      [
-        'sweep',
-        '--find=rate',
-        '--until=p99<1s',
-        '--rate=150..600',
-        '-t150',
-        '-d3s',
-        '--rest=0s',
-        `--rpc=${chain.url}`,
-        `--dir=${dir}`,
-      ],
-      { timeoutMs: TIMEOUT_MS },
-    );
+    // So many are due within the window, whatever the machine does; of what it can do scripts/bench/studies.js asks.
+    const until = ['--until', `scheduled<=${MOST / 2}`, '--until', 'tps>=0'];
+    const args = ['sweep', '--find=rate', '--rate=280..400', ...until, '-t20', '-d500ms', '--rest=0s'];
+    const { code, stdout, stderr } = await runStress([...args, `--rpc=${chain.url}`, `--dir=${dir}`], {
+      timeoutMs: TIMEOUT_MS,
+    });
     assert.equal(code, 0, stderr);
     const { find, end, environment } = readJson(join(dir, 'sweep.json'));
-    assert.ok(Math.abs(find.estimate / CAPACITY - 1) <= 0.05, `${find.estimate} per second\n${stdout}`);
-    assert.ok(find.low <= find.estimate && find.estimate <= find.high);
+    assert.ok(Math.abs(find.estimate / MOST - 1) <= 0.025, `${find.estimate} per second\n${stdout}`);
+    assert.ok(find.low <= MOST && MOST <= find.high && find.sharp, find.words);
     assert.deepEqual([end, environment.clientVersion], ['complete', 'null-chain/1']);
     assert.ok(stdout.includes(find.words), stdout);
     /** @type {import('../../src/study/sweep-file.js').Trial[]} */
@@ -51,9 +40,8 @@ describe('stress sweep --find rate', () => {
       const run = readJson(join(dir, file));
       assertRunFile(run);
       assert.equal(run.config.ratePerSecond, value);
+      assert.equal(holds, run.window.counts.scheduled <= MOST / 2);
       assert.equal(failed.length === 0, holds);
-      // Twice what it can do is beyond all noise, and so is half.
-      if (value >= 2 * CAPACITY || value <= CAPACITY / 2) assert.equal(holds, value < CAPACITY, `${value}: ${failed}`);
     }
   });
 

@@ -67,10 +67,10 @@ function quick(duration = '300ms') {
   return ['sweep', '-d', duration, '--rest', '0s', '--rpc', anvil.url];
 }
 
-describe('stress sweep', () => {
+describe('stress sweep', { concurrency: 2 }, () => {
   it('runs a grid on a chain for each run, in turn, and says what the run files say', async (t) => {
     const cwd = temporaryFolder(t);
-    const args = 'sweep -t 5,10 --rate 20,40 -d 1s --repeat 2 --rest 0s'.split(' ');
+    const args = 'sweep -t 5,10 --rate 20,40 -d 400ms --repeat 2 --rest 0s'.split(' ');
     const { code, stdout, stderr } = await runStress(args, { cwd, timeoutMs });
     assert.deepEqual([code, stderr], [0, '']);
     const folder = join(cwd, 'sweep');
@@ -260,7 +260,7 @@ describe('stress sweep --preset cometbft', () => {
   it('asks each connection for the rate, and takes as many wallets as a pilot says', async (t) => {
     const cwd = temporaryFolder(t);
     const { code, stdout, stderr } = await runStress(
-      'sweep --preset cometbft --rate 30,60 --connections 1,2 -d 1s --rest 0s'.split(' '),
+      'sweep --preset cometbft --rate 30,60 --connections 1,2 -d 500ms --rest 0s'.split(' '),
       { cwd, timeoutMs },
     );
     assert.equal(code, 0, stderr);

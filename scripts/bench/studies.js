@@ -1,0 +1,147 @@
+/**
+ * Whether studies tell the truth where it is known. Prints tables for docs/measurement.md:
+ *
+ *     node scripts/bench/studies.js [--searches 5] [--trials 3] [--pairs 8] [--seconds 4]
+ *
+ * `sweep --find rate` on a chain that takes 300 transactions a second, and `compare` of a geth with itself and with
+ * itself behind a network that makes an operation about 15 % slower: both sides are proxies, which hold each request back
+ * for 20 ms and for 23.6 ms.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { startGeth } from '../nodes/geth.js';
+import { readNumbers } from './lib.js';
+import { startNullChain } from './null-chain.js';
+
+const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+const PER_BLOCK = 30;
+const NEAR_MS = 20;
+const FAR_MS = 23.6;
+/** Longer than any of these studies takes. */
+const TIMEOUT_MS = 900_000;
+
+/**
+ * @param {string} target
+ * @param {number} delayMs of everything that is sent to it
+ * @returns {Promise<{url: string, stop: () => void}>}
+ */
+async function startProxy(target, delayMs) {
+  const { hostname, port } = new URL(target);
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+  const server = createServer((client) => {
+    const node = connect(Number(port), hostname);
+    for (const socket of [client, node]) {
+      sockets.add(socket.setNoDelay());
+      socket.on('error', () => {}).on('close', () => (sockets.delete(socket), client.destroy(), node.destroy()));
+    }
+    client.on('data', (chunk) => setTimeout(() => node.writable && node.write(chunk), delayMs));
+    node.on('data', (chunk) => client.write(chunk));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    stop: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** @param {string[]} args @param {string} result a file in its folder @param {NodeJS.ProcessEnv} [env] @returns {Promise<any>} */
+async function study(args, result, env = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
+  try {
+    await promisify(execFile)(process.execPath, [STRESS, ...args, '--dir', join(folder, 'study'), '--quiet'], {
+      ...{ env: { ...process.env, ...env }, timeout: TIMEOUT_MS },
+    });
+    return JSON.parse(readFileSync(join(folder, 'study', result), 'utf8'));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {(string | number)[]} cells */
+function row(cells) {
+  process.stdout.write(`| ${cells.join(' | ')} |\n`);
+}
+
+/** @param {string[]} head */
+function head(head) {
+  process.stdout.write('\n');
+  row(head);
+  row(head.map(() => '---'));
+}
+
+/** @param {number} fraction */
+function percent(fraction) {
+  return `${(100 * fraction).toFixed(1)} %`;
+}
+
+/** @param {number} searches */
+async function find(searches) {
+  head(['search', 'found, per second', 'of 300', 'interval', 'runs', 'sharp']);
+  const chain = await startNullChain({ blockMs: 100, perBlock: PER_BLOCK });
+  try {
+    for (let i = 1; i <= searches; i += 1) {
+      const args = ['sweep', '--find=rate', '--until=p99<1s', '-t400', '-d3s', '--rest=0s', `--rpc=${chain.url}`];
+      const { find: found } = await study(args, 'sweep.json');
+      const { estimate, low, high, trials, sharp } = found;
+      const shown = [estimate, low, high].map((value) => value.toFixed(0));
+      row([
+        i,
+        shown[0],
+        percent(estimate / 300 - 1),
+        `${shown[1]} to ${shown[2]}`,
+        trials.length,
+        sharp ? 'yes' : 'no',
+      ]);
+    }
+  } finally {
+    await chain.stop();
+  }
+}
+
+/** @param {{trials: number, pairs: number, seconds: number}} options */
+async function compare({ trials, pairs, seconds }) {
+  head(['B is', 'trial', 'change of TPS', 'interval', 'p', 'word']);
+  const node = await startGeth();
+  const [near, alsoNear, far] = await Promise.all(
+    [NEAR_MS, NEAR_MS, FAR_MS].map((delayMs) => startProxy(node.url, delayMs)),
+  );
+  try {
+    for (const [name, b] of /** @type {const} */ ([
+      ['the same', alsoNear],
+      ['slowed', far],
+    ]))
+      for (let trial = 1; trial <= trials; trial += 1) {
+        const load = ['-t10', `-d${seconds}s`, '--rest=300ms', `--repeat=${pairs}`];
+        const args = ['compare', `--rpc-a=${near.url}`, `--rpc-b=${b.url}`, ...load];
+        const { metrics } = await study(args, 'compare.json', { STRESS_FUNDER_KEY: node.funderKey });
+        const [{ change, p, word }] = metrics;
+        row([
+          name,
+          trial,
+          percent(change.estimate),
+          `${percent(change.low)} to ${percent(change.high)}`,
+          p.toFixed(3),
+          word,
+        ]);
+      }
+  } finally {
+    for (const proxy of [near, alsoNear, far]) proxy.stop();
+    await node.stop();
+  }
+}
+
+const { searches, trials, pairs, seconds } = readNumbers({ searches: 5, trials: 3, pairs: 8, seconds: 4 });
+if (searches > 0) await find(searches);
+if (trials > 0) await compare({ trials, pairs, seconds });

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { rounded } from '../../src/report/figures.js';
+import { SHORTEST_MS } from '../../src/report/row-units.js';
+import { startAnvil } from '../helpers/anvil.js';
+import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { dataOf, figuresOf, overflow, suiteFolder } from './pages.js';
+
+/** @typedef {import('../../src/metrics/summary.js').RunFile} RunFile */
+
+/** @param {Array<number | null>} values */
+const sum = (values) => values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);
+
+describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 120_000 }, () => {
+  const folder = suiteFolder();
+
+  it('shows the figures of the run files, draws each, and is readable on a phone', async (t) => {
+    const anvil = await startAnvil({ args: ['-b', '0.1'] });
+    t.after(() => anvil.stop());
+    const threads = { few: '3', many: '10', 'with-a-name-as-long-as-people-who-measure-a-lot-like-them': '6' };
+    const files = Object.keys(threads).map((name) => join(folder, `${name}.json`));
+    for (const [i, wallets] of Object.values(threads).entries()) {
+      const args = ['-t', wallets, '-d', '2s', '--interval', '500ms', '--out', files[i], '-q'];
+      const { code, stderr } = await runStress(['--rpc', anvil.url, ...args]);
+      assert.equal(code, 0, stderr);
+    }
+    const html = join(folder, 'runs.html');
+    const { code, stderr } = await runStress(['report', ...files, '--html', html, '-q']);
+    assert.equal(code, 0, stderr);
+
+    const url = pathToFileURL(html).href;
+    const { page, requests, complaints } = await openPage(t, url);
+    assert.deepEqual(requests, [url]);
+    /** @type {RunFile[]} */
+    const runs = files.map((file) => readJson(file));
+    const shown = await figuresOf(page);
+    runs.forEach((run, i) => {
+      const { total } = run.latency;
+      const expected = {
+        ...{ tps: run.rates.verifiedPerSecond, p50: total.p50Us, p99: total.p99Us, max: total.maxUs },
+        ...{ verified: run.counts.verified, failed: 0, timedOut: 0, exitCode: 0 },
+        cpu: run.generator.cpuUsPerVerified,
+      };
+      for (const [name, value] of Object.entries(expected))
+        assert.deepEqual(shown.get(`runs.${i}.${name}`), [value], `${name} of run ${i}`);
+    });
+
+    const [, ...rates] = await dataOf(page, 'tps');
+    rates.forEach((values, i) => {
+      const rows = runs[i].intervals.filter(
+        ({ phase, startMs, endMs }) => phase === 'load' && endMs - startMs >= SHORTEST_MS,
+      );
+      assert.deepEqual(
+        values.filter((value) => value !== null),
+        rows.map(({ counts, startMs, endMs }) => rounded((1000 * counts.verified) / (endMs - startMs))),
+      );
+    });
+    const [, ...shares] = await dataOf(page, 'density');
+    assert.equal(shares.length, 3);
+    for (const values of shares) assert.ok(Math.abs(sum(values) - 100) < 0.001, `${sum(values)} %`);
+    const [, ...percentiles] = await dataOf(page, 'percentiles');
+    percentiles.forEach((values, i) => {
+      const ms = values.filter((value) => value !== null);
+      assert.ok(ms.length > 5);
+      assert.deepEqual(
+        ms,
+        [...ms].sort((a, b) => a - b),
+      );
+      assert.ok((ms.at(-1) ?? 0) <= (runs[i].latency.total.maxUs ?? 0) / 999);
+    });
+    const shot = screenshots(t);
+    await page.screenshot({ path: shot('runs-light'), fullPage: true });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 320, height: 640 });
+    assert.equal(await overflow(page), 0);
+    assert.ok(
+      await page.locator('.scroll:has(#overview)').evaluate((box) => box.scrollWidth > box.clientWidth),
+      'the table scrolls in a box of its own',
+    );
+    await page.screenshot({ path: shot('runs-phone'), fullPage: true });
+    assert.deepEqual(complaints, []);
+  });
+});
