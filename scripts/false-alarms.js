@@ -1,12 +1,14 @@
 /**
- * How often `stress compare` sees a difference that is not there, and how often one that is: simulated comparisons, put
- * to the decision that the command itself makes. Prints the tables of docs/measurement.md.
+ * How often `stress compare` sees a difference that is not there, and how often one that is, and how often `stress trend`
+ * names something that does not grow: simulated studies, put to the decision that the command itself makes. Prints the tables of docs/measurement.md.
  *
  *     node scripts/false-alarms.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
 import { MOST_FALSE_ALARMS, decide } from '../src/study/decide.js';
+import { METRICS as TREND_METRICS } from '../src/study/metrics.js';
 import { randomNumbers } from '../src/study/random.js';
+import { trend } from '../src/study/trend.js';
 
 /**
  * @typedef {import('../src/study/random.js').Random} Random
@@ -88,6 +90,58 @@ export function alarms({ test, runs, noise, order }, { trials, seed, change = 0,
   return { primary: primary / trials, secondaries: secondaries / trials };
 }
 
+/**
+ * @typedef {object} TrendPlan of runs of which nothing depends on the option
+ * @property {number} values of the option
+ * @property {number} repeats of each
+ * @property {string} noise
+ */
+
+/** @type {readonly TrendPlan[]} */
+export const TREND_PLANS = Object.freeze(
+  Object.keys(NOISES)
+    .slice(0, 3)
+    .flatMap((noise) =>
+      [
+        [4, 2],
+        [8, 3],
+        [16, 2],
+      ].map(([values, repeats]) => ({ values, repeats, noise })),
+    ),
+);
+
+/** What happens in few runs, and to few operations of them. */
+const RARE = new Set(['failed', 'timed_out', 'dropped']);
+
+/**
+ * @param {TrendPlan} plan
+ * @param {{trials: number, seed: number}} options
+ * @returns {{stage: number, any: number}} share of the trials in which a part of the latency, or anything, was said to grow
+ */
+export function trendAlarms({ values, repeats, noise }, { trials, seed }) {
+  const random = randomNumbers(seed);
+  let [stage, any] = [0, 0];
+  for (let trial = 0; trial < trials; trial += 1) {
+    const shared = NOISES[noise](random);
+    const points = Array.from({ length: values * repeats }, (_, i) => ({
+      ...{ settings: { rate: 100 + 10 * (i % values) }, shift: shared() },
+      metrics: /** @type {Record<string, number>} */ ({}),
+    }));
+    for (const name of TREND_METRICS) {
+      // The noises are those of a rate: what is slow has more of the costs.
+      const own = NOISES[noise](random);
+      for (const { shift, metrics } of points)
+        metrics[name] = RARE.has(name)
+          ? Math.floor(Math.max(0, random() - 0.8) * 100)
+          : 1000 * Math.exp(-NOISE * (SHARED * shift + Math.sqrt(1 - SHARED ** 2) * own()));
+    }
+    const [{ fastestStage, fastest, fromNothing }] = trend(points).lines;
+    if (fastestStage !== null) stage += 1;
+    if (fastest !== null || fromNothing.length > 0) any += 1;
+  }
+  return { stage: stage / trials, any: any / trials };
+}
+
 /** @param {string} word */
 function isAlarm(word) {
   return word === 'faster' || word === 'slower';
@@ -137,6 +191,8 @@ function main(trials) {
       percent(alarms(plan, { trials, seed: 3000 + i, change, metrics: 1 }).primary),
     ),
   ]);
+  const trends = TREND_PLANS.map((plan, i) => ({ plan, ...trendAlarms(plan, { trials, seed: 4000 + i }) }));
+  const worstTrend = Math.max(...trends.flatMap(({ stage, any }) => [stage, any]));
   process.stdout.write(
     [
       `False alarms in ${trials.toLocaleString('en-US')} trials each; the worst of them is ${percent(worst)}:`,
@@ -144,10 +200,17 @@ function main(trials) {
       'Where the order of the runs lets a drift look like a difference, which the comparison warns of:',
       markdown([head.slice(0, 3), ...broken]),
       `Differences found, with ${percent(NOISE)} noise from run to run:`,
-      `${markdown([['runs', '-5 %', '-10 %', '-15 %'], ...powers])}\n`,
+      markdown([['runs', '-5 %', '-10 %', '-15 %'], ...powers]),
+      `Trends of noise: what was named although nothing grew; the worst is ${percent(worstTrend)}:`,
+      `${markdown([
+        ['noise', 'runs', 'stage named', 'anything named'],
+        ...trends.map(({ plan: { noise, values, repeats }, stage, any }) => [
+          ...[noise, `${values} values x ${repeats}`, percent(stage), percent(any)],
+        ]),
+      ])}\n`,
     ].join('\n\n'),
   );
-  if (worst > MOST_FALSE_ALARMS) process.exitCode = 1;
+  if (Math.max(worst, worstTrend) > MOST_FALSE_ALARMS) process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main(Number(process.argv[2] ?? 1000));

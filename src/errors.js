@@ -20,7 +20,10 @@ export const EXIT = Object.freeze({
   terminated: 143,
 });
 
-/** Those that drive a terminal, and those that nobody sees: of no width, or turning the direction of what follows. */
+/** Those that nobody sees: of no width, or turning the direction of what follows. */
+export const UNSEEN_CHARACTERS = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
+
+/** Those, and those that drive a terminal. */
 const CONTROL_CHARACTERS =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
 

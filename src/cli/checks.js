@@ -9,6 +9,11 @@ import { OPTIONS } from './options.js';
  * @typedef {import('../run/run.js').Config} Config
  */
 
+/** Options of stress compare that say something of runs that are there already. */
+const OF_FILES = Object.freeze([
+  ...['with', 'metric', 'fail-if', 'allow-different', 'out', 'html', 'quiet', 'log-level', 'log-file'],
+]);
+
 /** @param {Command} command @param {readonly string[]} files */
 function checkFiles(command, files) {
   if (files.length === 0) throw new UsageError(`stress ${command} needs a file: stress ${command} FILE...`);
@@ -20,7 +25,7 @@ function checkFiles(command, files) {
  * @param {Config} config
  * @returns {boolean} whether runs are to be made
  */
-function checkSides({ files, candidates, rpcA, rpcB }) {
+function checkSides({ files, candidates, rpcA, rpcB, study }) {
   const isLive = rpcA !== null || rpcB !== null;
   if (isLive && (files.length > 0 || candidates.length > 0))
     throw new UsageError('stress compare takes run files, or --rpc-a and --rpc-b: not both');
@@ -30,17 +35,26 @@ function checkSides({ files, candidates, rpcA, rpcB }) {
   checkFiles('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
     throw new UsageError('stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...');
+  const ofRuns = study.flags.find((name) => !OF_FILES.includes(name));
+  if (ofRuns !== undefined)
+    throw new UsageError(
+      `--${ofRuns} says how runs are made, and these are there already: leave it out, or give --rpc-a and --rpc-b`,
+    );
   return false;
 }
 
 /** @param {Config} config */
-function checkSweep({ find, until, study, preset }) {
+function checkSweep({ find, until, study, preset, thresholds }) {
   if (find === null && until.length > 0) throw new UsageError('--until says how far to search: give --find, too');
   if (find !== null && until.length === 0)
     throw new UsageError(`--find ${find} needs to know what has to hold, such as --until 'p99<2s'`);
   if (find !== null && preset !== null) throw new UsageError('--find and --preset exclude each other');
   if (find !== null && study.axes.length > 0)
     throw new UsageError(`--find ${find} searches along one option: --${study.axes[0].name} has several values`);
+  if (find !== null && thresholds.length > 0)
+    throw new UsageError(`--find ${find} asks what holds: give --until instead of --threshold`);
+  if (find === null && study.axes.length === 0 && study.alike !== null)
+    throw new UsageError(`${study.alike}: these values are alike, and a sweep needs different ones`);
   if (find === null && study.axes.length === 0)
     throw new UsageError(
       'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
-import { EXIT, StressError, oneLine } from '../errors.js';
+import { EXIT, StressError, oneLine, worstExit } from '../errors.js';
 import { createLog } from '../output/log.js';
 import { createProgress } from '../output/progress.js';
 import { Stop } from '../run/stop.js';
@@ -33,7 +34,12 @@ export async function main(argv, env) {
     const disconnect = connectSignals(stop, clock);
     const progress = createProgress(process.stderr, config.quiet);
     try {
-      return await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
+      const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
+      // What was said last may turn out to be lost only now.
+      await setImmediate();
+      // A run has a log for it.
+      if (command !== 'run') for (const error of stop.errors) complain(error, env);
+      return worstExit([exitCode, ...stop.exitCodes]);
     } finally {
       progress.stop();
       disconnect();

@@ -234,7 +234,7 @@ export const OPTIONS = Object.freeze([
   { name: 'metric', key: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
     describe: 'the figure that decides' },
   { name: 'fail-if', key: 'failIf', isList: true, argument: 'EXPR', parse: parseFailIf, commands: COMPARE,
-    describe: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is; may be repeated" },
+    describe: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is, or if there are too few runs to tell; may be repeated" },
   { name: 'allow-different', key: 'allowDifferent', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: COMPARE,
     describe: 'compare runs although they asked for different things' },
   { name: 'over', key: 'over', argument: 'OPTION', parse: anyText, commands: TREND,

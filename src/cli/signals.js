@@ -1,10 +1,14 @@
 import { EXIT, InternalError } from '../errors.js';
+import { cannotWrite } from '../files.js';
 
 /**
  * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
  * to us already. Nobody means "at once" before having seen that the first one did something.
  */
 const SAME_WISH_US = 300_000;
+
+/** Somebody still wants to read what cannot be written, unlike the reader of a pipe or a terminal that is gone. */
+const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
  * What the outside can do to a run: the first signal asks for an end, the second ends it at once.
@@ -41,7 +45,10 @@ export function connectSignals(stop, clock) {
   on(process, 'uncaughtException', bug);
   on(process, 'unhandledRejection', bug);
   // A reader that has gone away (stress | head), or a closed terminal, ends the run in good order.
-  on(process.stdout, 'error', () => stop.request('output_closed'));
+  on(process.stdout, 'error', (/** @type {NodeJS.ErrnoException} */ error) => {
+    if (!NO_ROOM.includes(error.code ?? '')) stop.request('output_closed');
+    else stop.request('output_closed', EXIT.cannotWrite, cannotWrite('standard output', error));
+  });
   on(process.stderr, 'error', () => {});
   return () => handlers.forEach(([emitter, event, handler]) => emitter.off(event, handler));
 }

@@ -1,28 +1,22 @@
-import { statSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
-import { EXIT, InputError, UsageError, displayName, oneLine, worstExit } from '../errors.js';
+import { EXIT, InputError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../output/format.js';
-import { summaryText } from '../output/summary.js';
 import { renderCompare } from '../report/compare-page.js';
-import { runPage } from '../report/run-page.js';
-import { renderRuns } from '../report/runs-page.js';
-import { renderSweep } from '../report/sweep-page.js';
-import { readCompare } from '../study/compare-file.js';
 import { compareText } from '../study/compare-text.js';
-import { COMPARE_SCHEMA, compare, compareExit } from '../study/compare.js';
+import { compare, compareExit } from '../study/compare.js';
 import { schemaOf } from '../study/document.js';
 import { runBoth } from '../study/live-compare.js';
-import { readRunFiles, runFileReader } from '../study/run-file.js';
+import { readRunFiles } from '../study/run-file.js';
 import { search } from '../study/search.js';
 import { SWEEP_SCHEMA, readSweep } from '../study/sweep-file.js';
-import { sweepText } from '../study/sweep-text.js';
 import { sweep } from '../study/sweep.js';
 import { trendText } from '../study/trend-text.js';
 import { pointsOfRuns, pointsOfSweep, trend } from '../study/trend.js';
 import { readInvocation } from './config.js';
 import { OPTIONS, envName } from './options.js';
+import { pageOf, readReports, resultFile, sweepPage } from './reports.js';
 
 /**
  * What the commands do that know runs by their run files.
@@ -35,12 +29,13 @@ import { OPTIONS, envName } from './options.js';
 export const studyCommands = {
   report: async (config) => {
     checkHtml(config);
-    const reports = await reportsOf(config);
+    const reports = await readReports(config);
+    const page = config.html === null ? null : pageOf(reports, config.html);
     reports.forEach(({ file, text }, i) => {
       if (reports.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
       say(config, printable(text));
     });
-    if (config.html !== null) writeFileAtomically(config.html, pageOf(reports, config.html));
+    if (config.html !== null && page !== null) writeFileAtomically(config.html, page);
     return EXIT.ok;
   },
 
@@ -116,9 +111,7 @@ function labelOf(url) {
 
 /** Sweeps, by their file or folder, and run files. @param {readonly string[]} names */
 async function pointsOf(names) {
-  const files = names.map((name) =>
-    statSync(name, { throwIfNoEntry: false })?.isDirectory() ? join(name, 'sweep.json') : name,
-  );
+  const files = names.map(resultFile);
   const sweeps = files.filter((file) => schemaOf(file) === SWEEP_SCHEMA);
   const points = pointsOfRuns(await readRunFiles(files.filter((file) => !sweeps.includes(file))));
   for (const file of sweeps) {
@@ -146,67 +139,6 @@ function writeResult(config, result, text) {
 /** @param {Config} config */
 function checkHtml({ html }) {
   if (html !== null) checkWritable(html);
-}
-
-/**
- * What stress report says of a file, whatever it is of.
- * @typedef {object} Report
- * @property {string} file
- * @property {string} text
- * @property {import('../metrics/summary.js').RunFile | null} run
- * @property {import('../study/sweep-file.js').SweepFile | null} sweep
- * @property {import('../study/compare.js').Comparison | null} comparison
- */
-
-/** All of them, before one is printed. @param {Config} config @returns {Promise<Report[]>} */
-async function reportsOf(config) {
-  const readRun = await runFileReader();
-  return Promise.all(
-    config.files.map(async (file) => {
-      const schema = schemaOf(file);
-      const none = { file, run: null, sweep: null, comparison: null };
-      if (schema === SWEEP_SCHEMA) {
-        const found = await readSweep(file);
-        return { ...none, sweep: found, text: sweepText(found) };
-      }
-      if (schema === COMPARE_SCHEMA) {
-        const comparison = await readCompare(file);
-        return { ...none, comparison, text: compareText(comparison) };
-      }
-      const run = readRun(file);
-      return { ...none, run, text: summaryOf(run, config, file) };
-    }),
-  );
-}
-
-/** @param {Report[]} reports @param {string} html where the page goes */
-function pageOf(reports, html) {
-  const [{ file, run, sweep: swept, comparison }] = reports;
-  if (reports.length > 1) {
-    const runs = reports.flatMap((report) => (report.run === null ? [] : [{ file: report.file, run: report.run }]));
-    if (runs.length < reports.length)
-      throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
-    return renderRuns(runs, { options: OPTIONS });
-  }
-  if (swept !== null) return sweepPage(swept, file, html);
-  return comparison === null
-    ? runPage(/** @type {import('../metrics/summary.js').RunFile} */ (run), { options: OPTIONS })
-    : renderCompare(comparison);
-}
-
-/** Its run files are named as seen from the page. @param {import('../study/sweep-file.js').SweepFile} swept @param {string} file @param {string} html */
-function sweepPage(swept, file, html) {
-  return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
-}
-
-/** @param {import('../metrics/summary.js').RunFile} run @param {Config} config @param {string} file */
-function summaryOf(run, { explain }, file) {
-  try {
-    return summaryText(run, explain);
-  } catch (error) {
-    // It has the right form; what is in its histograms is seen by who needs them.
-    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
-  }
 }
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */

@@ -13,6 +13,8 @@ import { OPTIONS, envName } from './options.js';
  *
  * @typedef {object} StudyConfig
  * @property {readonly Axis[]} axes those options of which several values were given, in the order of src/cli/options.js
+ * @property {string | null} alike an option whose several values are all the same, as it was given
+ * @property {readonly string[]} flags names of all options that were given on the command line
  * @property {{from: string, to: string | null} | null} bracket what is searched in, where something is
  * @property {Readonly<Record<string, string>>} options what all runs are given, by name and as text, without secrets
  * @property {Readonly<NodeJS.ProcessEnv>} env of a run: it has all of these options in it, the secrets too, so that no
@@ -26,6 +28,10 @@ const ITS_OWN = Object.freeze(['html', 'out', 'quiet', 'logLevel', 'logFile']);
 export class StudyBuilder {
   /** @type {Axis[]} */
   #axes = [];
+  /** @type {string | null} */
+  #alike = null;
+  /** @type {string[]} */
+  #flags = [];
   /** @type {StudyConfig['bracket']} */
   #bracket = null;
   /** What a sweep sets itself in each of its runs. @type {Set<string>} */
@@ -59,7 +65,7 @@ export class StudyBuilder {
     if (texts.length > 1) {
       this.#axes.push({ name: option.name, values: Object.freeze(texts) });
       this.#varied.add(option.name);
-    }
+    } else if (texts[0] !== text.trim()) this.#alike ??= `${label} ${text}`;
     return texts;
   }
 
@@ -69,6 +75,7 @@ export class StudyBuilder {
    * @param {string} shown its text as it may be shown
    */
   add(option, { text, where }, shown) {
+    if (where === 'flag') this.#flags.push(option.name);
     if (where === 'default' || !option.commands.includes('run') || ITS_OWN.includes(option.key)) return;
     if (this.#varied.has(option.name)) return;
     this.#env[envName(option)] = text;
@@ -79,6 +86,8 @@ export class StudyBuilder {
   build() {
     return Object.freeze({
       axes: Object.freeze(this.#axes),
+      alike: this.#alike,
+      flags: Object.freeze(this.#flags),
       bracket: this.#bracket,
       options: Object.freeze(this.#options),
       env: Object.freeze(this.#env),

@@ -1,3 +1,5 @@
+import { UNSEEN_CHARACTERS } from '../errors.js';
+
 /** Figures as people read them. A figure that could not be measured is a dash, never a zero. */
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -5,7 +7,7 @@ const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximu
 
 /** Lines that somebody else's words are in: nothing in them reaches the terminal but text. @param {string} text */
 export function printable(text) {
-  return text.replace(/[^\P{Cc}\n]+/gu, ' ');
+  return text.replace(/[^\P{Cc}\n]+/gu, ' ').replace(UNSEEN_CHARACTERS, ' ');
 }
 
 /** @param {number | null} value */

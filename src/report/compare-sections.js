@@ -54,30 +54,30 @@ export function metricsTable({ metrics }) {
 }
 
 /** @param {Comparison} comparison */
-export function speedUps({ speedUps: { onAverage, onSlowest, onFastest } }) {
-  const slowDown = onFastest === null ? null : 1 / (1 + onFastest) - 1;
+export function speedUps({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
   return html`<dl class="figures wide">
-    ${[
-      {
-        name: 'speedUps.onAverage',
-        label: 'Speed-up on average',
-        value: onAverage,
-        note: 'mean of BASE / mean of CANDIDATE, less 1',
-      },
-      {
-        name: 'speedUps.onSlowest',
-        label: 'Speed-up on the slowest',
-        value: onSlowest,
-        note: 'longest of BASE / longest of CANDIDATE, less 1',
-      },
-      {
-        name: 'speedUps.onFastest',
-        label: 'Slow-down on the fastest',
-        value: slowDown,
-        note: 'shortest of CANDIDATE / shortest of BASE, less 1',
-      },
-    ].map((figure) => keyFigure({ ...figure, text: percent(figure.value) }))}
-  </dl>`;
+      ${[
+        {
+          name: 'speedUps.onAverage.speedUp',
+          label: 'Speed-up on average',
+          value: onAverage.speedUp,
+          note: onAverage.words,
+        },
+        {
+          name: 'speedUps.onSlowest.speedUp',
+          label: 'Speed-up on the slowest',
+          value: onSlowest.speedUp,
+          note: onSlowest.words,
+        },
+        {
+          name: 'speedUps.onFastest.slowDown',
+          label: 'Slow-down on the fastest',
+          value: onFastest.slowDown,
+          note: onFastest.words,
+        },
+      ].map((figure) => keyFigure({ ...figure, text: percent(figure.value) }))}
+    </dl>
+    <p class="note">${sentence(words)}</p>`;
 }
 
 /** @param {Comparison} comparison */
@@ -91,11 +91,11 @@ export function failIf({ failIf: conditions }) {
       </caption>
       <tbody>
         ${conditions.map(
-          ({ expression, passed, change, why }) =>
+          (judged) =>
             html`<tr>
-              <th scope="row"><code>${expression}</code></th>
-              <td class="${passed ? 'good' : 'bad'}">${passed ? '✓ holds' : '✗ failed'}</td>
-              <td>${percent(change)}: ${why}</td>
+              <th scope="row"><code>${judged.expression}</code></th>
+              <td class="${judged.passed ? 'good' : 'bad'}">${judged.passed ? '✓ holds' : '✗ failed'}</td>
+              <td>${judged.change === null ? judged.why : `${percent(judged.change)}: ${judged.why}`}</td>
             </tr>`,
         )}
       </tbody>

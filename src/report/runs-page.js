@@ -6,7 +6,7 @@ import { badge } from './figures.js';
 import { html } from './html.js';
 import { renderPage } from './page.js';
 import { namesOf } from './runs-names.js';
-import { differences, overview } from './runs-tables.js';
+import { areDifferent, differences, overview } from './runs-tables.js';
 import { tpsChart } from './runs-tps.js';
 
 /**
@@ -41,6 +41,7 @@ export function renderRuns(given, { options = factsOf(given) } = {}) {
       <h2 id="runs">The runs</h2>
       ${given.length > shown.length && html`<p class="note" id="left-out">Of ${given.length} runs the first ${shown.length} are shown.</p>`}
       ${overview(runs)}
+      ${areDifferent(runs, options) && html`<p class="note">They were asked for different things: see what differs, below.</p>`}
       <p class="note">
         Whether two of them differ by more than noise is what <code>stress compare</code> says, given several runs of
         each.

@@ -103,6 +103,11 @@ function differencesTable(runs, columns) {
   </div>`;
 }
 
+/** Whether the runs were asked for different things. @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
+export function areDifferent(runs, options) {
+  return optionColumns(runs, options).length > 0;
+}
+
 /** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
 function optionColumns(runs, options) {
   return options

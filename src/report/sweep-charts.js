@@ -109,7 +109,7 @@ function percentiles({ across }, line) {
   const [first, last] = [line.cells[0], line.cells[line.cells.length - 1]];
   const p99 = (/** @type {SweepCell} */ cell) =>
     quantity(measureOf('p99').scaled(acrossRuns(cell.metrics.p99).mean), 'ms');
-  const summary = `99 % took up to ${p99(first)} at ${cellName(first.settings)}, and up to ${p99(last)} at ${cellName(last.settings)}.${isLog ? ' The scale is logarithmic.' : ''}`;
+  const summary = `The 99th percentile was ${p99(first)} at ${cellName(first.settings)}, and ${p99(last)} at ${cellName(last.settings)}.${isLog ? ' The scale is logarithmic.' : ''}`;
   return { chart, figure: chartFigure(chart, { summary }) };
 }
 

@@ -80,15 +80,33 @@ export function verdict({ find, saturation: lines, cells }) {
   const most = `the most was ${quantity(best.tps, 'plain')} verified per second, at ${cellName(best.cell.settings)}`;
   const found = lines.flatMap(({ settings, along, at }) => (settings === null ? [] : [{ settings, along, at }]));
   if (lines.length === 0) return sentence(most);
+  const doubtful = doubtfulOf(lines, cells);
+  if (found.length === 0 && doubtful.length > 0) return sentence(`${doubtful[0].words}; ${most}`);
   if (found.length === 0) return sentence(`Not saturated: ${most}`);
   const named = found.slice(0, NAMED).map(({ settings, along, at }) => {
     const others = cellName(at);
     return `${along} ${settings[along]}${others === '' ? '' : ` with ${others}`}${shortfall(cells, settings)}`;
   });
   const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
-  const free =
-    found.length < lines.length ? `; ${lines.length - found.length} of ${lines.length} lines are not saturated` : '';
+  const rest = lines.length - found.length - doubtful.length;
+  const free = [
+    ...(rest > 0 ? [`; ${rest} of ${lines.length} lines are not saturated`] : []),
+    ...(doubtful.length > 0 ? [`; ${doubtful.length} of ${lines.length} lines only in places`] : []),
+  ].join('');
   return sentence(`Saturates at ${named.join('; at ')}${more}${free}; ${most}`);
+}
+
+/**
+ * Lines with cells that are saturated, above which others are not.
+ * @param {SweepFile['saturation']} lines
+ * @param {SweepFile['cells']} cells
+ */
+function doubtfulOf(lines, cells) {
+  const isOn = (/** @type {SweepFile['cells'][number]} */ { settings }, /** @type {Record<string, string>} */ at) =>
+    Object.entries(at).every(([name, value]) => settings[name] === value);
+  return lines.filter(
+    ({ settings, at }) => settings === null && cells.some((cell) => cell.saturated && isOn(cell, at)),
+  );
 }
 
 /** @param {SweepFile['cells']} cells @param {Record<string, string>} settings */
@@ -119,11 +137,16 @@ function badges({ end, cells, repeat, saturation: lines, warnings: all, find }) 
     badge(words, kind),
     cells.length > 0 && badge(`${runs.length} of ${cells.length * repeat} runs`, 'plain'),
     find !== null && badge(find.sharp ? 'sharp answer' : 'no sharp answer', find.sharp ? 'good' : 'bad'),
-    lines.length > 0 &&
-      badge(lines.some(({ settings }) => settings !== null) ? 'saturation found' : 'no saturation', 'plain'),
+    lines.length > 0 && badge(saturationBadge(lines, cells), 'plain'),
     bad > 0 && badge(`${bad} run${bad === 1 ? '' : 's'} with an exit code other than 0`, 'bad'),
     all.length > 0 && badge(`${all.length} warning${all.length === 1 ? '' : 's'}`, 'bad'),
   ];
+}
+
+/** @param {SweepFile['saturation']} lines @param {SweepFile['cells']} cells */
+function saturationBadge(lines, cells) {
+  if (lines.some(({ settings }) => settings !== null)) return 'saturation found';
+  return doubtfulOf(lines, cells).length > 0 ? 'saturation in doubt' : 'no saturation';
 }
 
 /** @param {SweepFile} sweep @returns {import('./figures.js').KeyFigure[]} */
@@ -138,7 +161,7 @@ function figures({ find, cells }) {
       : [
           {
             ...number('find.estimate', `Highest ${find.name}`, find.estimate),
-            note: `that holds ${find.until.join(', ')}`,
+            note: `with ${[...find.until, ...(find.rateHeld ? ['the rate held'] : [])].join(', ')}`,
           },
           {
             ...number('find.low', 'At least', find.low),

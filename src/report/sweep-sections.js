@@ -140,13 +140,15 @@ export function hrefOf(file, folder) {
 
 /** @param {SweepFile} sweep */
 export function plan(sweep) {
-  const { axes, repeat, restMs, options, environment, preset, cells, stress, startedAt, endedAt, find } = sweep;
+  const { axes, repeat, restMs, beforeCell, options, environment, preset, cells, stress, startedAt, endedAt, find } =
+    sweep;
   const derived = [...new Set(cells.flatMap((cell) => Object.keys(cell.derived ?? {})))];
   const asked = {
     ...(preset === null ? {} : { preset }),
     ...Object.fromEntries(axes.map(({ name, values }) => [name, values.join(', ')])),
     ...(find === null ? { repeat } : { find: find.name, until: find.until }),
     rest: clockTime(restMs / 1000),
+    ...(beforeCell == null ? {} : { 'before-cell': `a command with SHA-256 ${beforeCell}...` }),
     ...options,
   };
   return html`<section aria-labelledby="plan">

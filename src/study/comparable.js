@@ -28,7 +28,7 @@ export function checkComparable(entries, allowDifferent) {
         `${displayName(entries[twin].file)} and ${displayName(file)} are the same run: give each run once, on one side`,
       );
     if (run.counts.verified === 0)
-      throw new InputError(`${displayName(file)} has nothing to compare: no operation was verified`);
+      throw new InputError(`${displayName(file)} verified nothing, so it cannot be compared: is the build broken?`);
   });
   const differences = differencesOf(entries);
   if (differences.length === 0 || allowDifferent) return differences;
@@ -122,7 +122,7 @@ function failures(base, candidate) {
   const share = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
   if (a === 0 && b === 0) return [];
   return [
-    `${share.format(a)} % of the operations failed or timed out in BASE, ${share.format(b)} % in CANDIDATE: such counts are not compared`,
+    `${share.format(a)} % of the operations failed or timed out in BASE, ${share.format(b)} % in CANDIDATE: only a --fail-if compares such counts`,
   ];
 }
 

@@ -79,12 +79,12 @@ function boundsText({ low, high }) {
 function footnotes({ metrics, method }) {
   const [primary, ...others] = metrics;
   const lines = [
-    `  * decides. Means of the runs; changes and intervals of their geometric means${others.length === 0 ? '' : `; p of the other ${others.length} corrected for being many (Holm)`}`,
+    `  * decides. Means of the runs; changes and intervals of their geometric means${method.secondaries === 0 ? '' : `; p of the other ${method.secondaries} corrected for being many (Holm)`}`,
   ];
   const mute = others.filter(({ word }) => word === 'too few runs');
   if (mute.length > 0 && primary.word !== 'too few runs') {
     const isPaired = method.pairs !== null;
-    const needed = runsNeeded(isPaired, others.length);
+    const needed = runsNeeded(isPaired, method.secondaries);
     lines.push(
       `    nothing can be shown of ${mute.length} of the others by so few runs: it takes ${needed} ${isPaired ? 'pairs' : 'runs on each side'}`,
     );
@@ -93,33 +93,25 @@ function footnotes({ metrics, method }) {
 }
 
 /** As in benchmarks of one build against another. @param {Comparison} comparison */
-function speedUpLines({ speedUps: { onAverage, onSlowest, onFastest }, distributions }) {
-  const slowDown = onFastest === null ? null : 1 / (1 + onFastest) - 1;
-  const [base, candidate] = [distributions.base, distributions.candidate].map(({ count, maxUs }) => ({ count, maxUs }));
+function speedUpLines({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
   const table = borderless({ colAligns: ['left', 'left', 'right', 'left'] });
   table.push(
-    ['  latency', 'speed-up on average', percentText(onAverage), 'mean of BASE / mean of CANDIDATE, less 1'],
-    ['', 'speed-up on the slowest', percentText(onSlowest), slowest(base.maxUs, candidate.maxUs)],
-    ['', 'slow-down on the fastest', percentText(slowDown), 'shortest of CANDIDATE / shortest of BASE, less 1'],
+    ['  latency', 'speed-up on average', percentText(onAverage.speedUp), onAverage.words],
+    ['', 'speed-up on the slowest', percentText(onSlowest.speedUp), onSlowest.words],
+    ['', 'slow-down on the fastest', percentText(onFastest.slowDown), onFastest.words],
   );
-  return [textOf(table)];
-}
-
-/** @param {number | null} base @param {number | null} candidate */
-function slowest(base, candidate) {
-  const [a, b] = [base, candidate].map(metricOf('max').show);
-  return `longest of all runs ${a} in BASE, ${b} in CANDIDATE`;
+  return [textOf(table), `    ${words}`];
 }
 
 /** @param {Comparison['failIf']} failIf */
 function failIfTable(failIf) {
   const table = borderless();
-  failIf.forEach(({ expression, passed, change, why }, i) =>
+  failIf.forEach((judged, i) =>
     table.push([
       i === 0 ? '  fail if' : '',
-      passed ? 'passed' : 'FAILED',
-      expression.replace(/\s+/g, ' '),
-      `${percentText(change)}: ${why}`,
+      judged.passed ? 'passed' : 'FAILED',
+      judged.expression.replace(/\s+/g, ' '),
+      judged.change === null ? judged.why : `${percentText(judged.change)}: ${judged.why}`,
     ]),
   );
   return textOf(table);

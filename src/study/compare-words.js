@@ -16,13 +16,17 @@ export function methodWords(isPaired, why, needed) {
  * @param {object} comparison
  * @param {readonly ComparedMetric[]} comparison.metrics the first of them decides
  * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
- * @param {boolean} isApart all runs of one side were made before those of the other
+ * @param {boolean} isApart one side always ran before the other
  */
 export function verdictOf({ metrics: [{ label, word, change, p }], method: { pairs, runs, minimum } }, isApart) {
-  const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : `${pairs} pairs`;
+  const size =
+    pairs === null ? `${runs.base} and ${runs.candidate} runs` : `${pairs} ${pairs === 1 ? 'pair' : 'pairs'}`;
   const noun = pairs === null ? 'runs on each side' : 'pairs';
   if (word === 'too few runs')
-    return { word, sentence: `${size} are too few for a verdict on ${label}: make at least ${minimum} ${noun}` };
+    return {
+      word,
+      sentence: `${size} ${pairs === 1 ? 'is' : 'are'} too few for a verdict on ${label}: make at least ${minimum} ${noun}`,
+    };
   const evidence = `${rangeText(change)}, p ${pText(p)}, ${size}`;
   const percent = percentText(change.estimate);
   if (word === 'no difference shown')

@@ -7,6 +7,7 @@ import { arrange } from './pairs.js';
 import { mean, median } from './statistics.js';
 import { methodWords, verdictOf } from './compare-words.js';
 import { judgeFailIf } from './fail-if.js';
+import { speedUps } from './speed-ups.js';
 
 /**
  * Two sets of runs, and what can be said about their difference. docs/compare.schema.json describes the result.
@@ -53,12 +54,14 @@ export function compare(baseRuns, candidateRuns, options) {
   const differences = checkComparable([...given.base, ...given.candidate], allowDifferent);
   const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
   const { isPaired, base, candidate, words, warnings } = arranged;
-  const { metrics, warnings: notCompared } = compareMetrics(base, candidate, { primary, failIf, isPaired });
+  const compared = compareMetrics(base, candidate, { primary, failIf, isPaired });
+  const { metrics, raw } = compared;
   const needed = runsNeeded(isPaired);
   const method = {
     ...{ name: isPaired ? 'paired' : 'unpaired', pairs: isPaired ? base.length : null },
     test: isPaired ? 'sign-flip permutation of log ratios' : 'permutation of mean logs',
     ...{ runs: { base: base.length, candidate: candidate.length }, alpha: ALPHA, minimum: needed },
+    secondaries: metrics.length - 1 + raw.length,
     words: methodWords(isPaired, words, needed),
   };
   const comparison = {
@@ -71,9 +74,9 @@ export function compare(baseRuns, candidateRuns, options) {
     metrics,
     speedUps: speedUps(base, candidate),
     distributions: { base: distribution(base), candidate: distribution(candidate) },
-    failIf: failIf.map((condition) => judgeFailIf(condition, metrics)),
+    failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    warnings: [...warnings, ...notCompared, ...doubtsOf(base, candidate)],
+    warnings: [...warnings, ...compared.warnings, ...doubtsOf(base, candidate)],
   };
   return { ...comparison, verdict: verdictOf(comparison, arranged.isApart) };
 }
@@ -101,23 +104,23 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   // What the user makes a condition comes first: then the family of secondaries does not grow by it.
   const others = [...failIf.map(({ metric }) => metric), ...SECONDARIES].map((name) => metricOf(name).name);
   const wanted = [...new Set(others)].filter((name) => name !== main.name);
-  const room = Math.max(MOST_SECONDARIES, new Set(failIf.map(({ metric }) => metric)).size);
-  /** @type {string[]} */
-  const warnings = [];
-  const compared = [main.name, ...wanted.slice(0, room)].flatMap((name) => {
+  const conditions = new Set(failIf.map(({ metric }) => metric));
+  const room = Math.max(MOST_SECONDARIES, conditions.size);
+  const all = [...base, ...candidate];
+  const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
-    const all = [...base, ...candidate];
     const values = all.map(({ run, file }) => legible(file, () => metric.read(run)));
     const odd = values.findIndex((value) => !((value ?? 0) > 0));
-    if (odd < 0) {
-      const numbers = values.map(Number);
-      return [{ metric, base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) }];
-    }
-    const why = `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
-    if (metric.name === main.name)
-      throw new InputError(`${why}, so that no ratio can be made of it: choose another --metric`);
-    warnings.push(`not compared: ${why}`);
-    return [];
+    const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
+    return { name, metric, values, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
+  });
+  if (readings[0].kind !== 'ratio')
+    throw new InputError(`${readings[0].why}, so that no ratio can be made of it: choose another --metric`);
+  const compared = readings.flatMap(({ metric, values, kind }) => {
+    if (kind !== 'ratio' && kind !== 'raw') return [];
+    const numbers = values.map(Number);
+    const sides = { base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) };
+    return [{ metric, ...sides, isRaw: kind === 'raw' }];
   });
   const decisions = decide(
     compared.map(({ metric: { better }, ...values }) => ({ better, ...values })),
@@ -128,7 +131,25 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
     ...{ base: summary(values.base), candidate: summary(values.candidate) },
     ...decisions[i],
   }));
-  return { metrics, warnings };
+  return {
+    metrics: metrics.filter((_, i) => !compared[i].isRaw),
+    raw: metrics.filter((_, i) => compared[i].isRaw),
+    zeros: readings.flatMap(({ name, kind }) => (kind === 'zero' ? name : [])),
+    warnings: readings.flatMap(({ kind, why }) => (kind === null ? `not compared: ${why}` : [])),
+  };
+}
+
+/**
+ * How a figure can be compared: by its ratio where it has one. What is a condition is compared as it is where it is 0 in
+ * some run, for failures that begin are what conditions are for.
+ * @param {Array<number | null>} values
+ * @param {boolean} isCondition
+ * @returns {'ratio' | 'raw' | 'zero' | null}
+ */
+function kindOf(values, isCondition) {
+  if (values.every((value) => value !== null && value > 0)) return 'ratio';
+  if (!isCondition || values.some((value) => value === null || value < 0)) return null;
+  return values.every((value) => value === 0) ? 'zero' : 'raw';
 }
 
 /** A file of the right form may still have a histogram that is none. @template T @param {string} file @param {() => T} read */
@@ -162,22 +183,6 @@ function distribution(side) {
   const all = new Distribution();
   for (const { run, file } of side) legible(file, () => all.merge(Distribution.fromJSON(run.latency.total)));
   return all.toJSON();
-}
-
-/**
- * As row by row in tables of benchmarks: base / candidate - 1 of the mean, the longest and the shortest latency, so that
- * what is negative is slower.
- * @param {Entry[]} base
- * @param {Entry[]} candidate
- */
-function speedUps(base, candidate) {
-  /** @param {'avg' | 'max' | 'min'} name */
-  const of = (name) => {
-    const { read } = metricOf(name);
-    const [a, b] = [base, candidate].map((side) => mean(side.map(({ run }) => Math.log(read(run) ?? 0))));
-    return Number.isFinite(a - b) ? Math.expm1(a - b) : null;
-  };
-  return { onAverage: of('avg'), onSlowest: of('max'), onFastest: of('min') };
 }
 
 /** @param {Entry[]} all @param {'startedAt' | 'endedAt'} key @param {0 | -1} which */

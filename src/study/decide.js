@@ -11,9 +11,10 @@ import { holm, mean } from './statistics.js';
  * @property {'higher' | 'lower'} better
  * @property {readonly number[]} base more than 0, as is
  * @property {readonly number[]} candidate
+ * @property {boolean} [isRaw] compared as they are, not by their logs: they may be 0
  *
- * @typedef {object} Change of the geometric mean, candidate against base, as a fraction
- * @property {number} estimate
+ * @typedef {object} Change of the geometric mean, candidate against base, as a fraction; of raw values of the mean
+ * @property {number} estimate infinite where raw values are all 0 in the base
  * @property {number | null} low of the confidence interval; null where so few runs say nothing about it
  * @property {number | null} high
  * @property {number} confidence of the interval, which is the one that agrees with the word
@@ -64,16 +65,16 @@ export function runsNeeded(isPaired, metrics = 1) {
 }
 
 /** @param {Sides} sides @param {boolean} isPaired */
-function test({ base, candidate }, isPaired) {
-  const [baseLogs, candidateLogs] = [base.map(Math.log), candidate.map(Math.log)];
+function test({ base, candidate, isRaw = false }, isPaired) {
+  const [a, b] = isRaw ? [base, candidate] : [base.map(Math.log), candidate.map(Math.log)];
   const random = randomNumbers(SEED);
   const values = isPaired
     ? signFlips(
-        candidateLogs.map((log, i) => log - baseLogs[i]),
+        b.map((value, i) => value - a[i]),
         random,
       )
-    : exchanges(baseLogs, candidateLogs, random);
-  return { values, p: pValue(values), shift: mean(candidateLogs) - mean(baseLogs) };
+    : exchanges(a, b, random);
+  return { values, p: pValue(values), shift: mean(b) - mean(a) };
 }
 
 /**
@@ -82,12 +83,14 @@ function test({ base, candidate }, isPaired) {
  * @param {{adjusted: number, level: number}} corrected
  * @returns {Decision}
  */
-function decision({ better }, { values, p, shift }, { adjusted, level }) {
+function decision({ better, base, isRaw = false }, { values, p, shift }, { adjusted, level }) {
   const { low, high } = interval(values, level);
-  /** @param {number} log */
-  const fraction = (log) => (Number.isFinite(log) ? Math.expm1(log) : null);
+  /** @param {number} by */
+  const fraction = (by) => (isRaw ? by / mean(base) : Math.expm1(by));
+  /** @param {number} by */
+  const bound = (by) => (Number.isFinite(by) ? fraction(by) : null);
   return {
-    change: { estimate: Math.expm1(shift), low: fraction(low), high: fraction(high), confidence: 1 - level },
+    change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - level },
     ...{ p, pAdjusted: adjusted },
     word: wordOf(),
   };

@@ -20,6 +20,13 @@ const FORMATS = Object.freeze({
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 });
 
+/** What this version writes and reads, by what it is of. */
+export const SCHEMAS = Object.freeze({
+  ...{ run: 'evm-stress/run@1', sweep: 'evm-stress/sweep@1', compare: 'evm-stress/compare@1' },
+});
+/** @type {Readonly<Record<string, string>>} */
+const NAMES = Object.freeze({ run: 'run file', sweep: 'sweep file', compare: 'comparison' });
+
 /** @type {Record<string, string>} */
 const WORDS = {
   ENOENT: 'there is no such file',
@@ -84,8 +91,11 @@ function parse(file, source) {
 function whatItIs(found, { name, schema }) {
   if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
   const quoted = JSON.stringify(oneLine(found, 60));
-  const isOther = found.startsWith(`${schema.split('@')[0]}@`);
-  return isOther ? `a ${name} of another version, ${quoted}: this stress reads ${schema}` : `no ${name}, but ${quoted}`;
+  // Whatever was expected, of what is ours the version is what is wrong.
+  const [kind, ours] = Object.entries(SCHEMAS).find(([, one]) => found.startsWith(`${one.split('@')[0]}@`)) ?? [];
+  return kind === undefined || found === ours
+    ? `no ${name}, but ${quoted}`
+    : `a ${NAMES[kind]} of another version, ${quoted}: this stress reads ${ours}`;
 }
 
 /**

@@ -1,8 +1,11 @@
 import { oneLine, withoutKeys } from '../errors.js';
+import { pText } from './compare-words.js';
 import { metricOf } from './metrics.js';
 
 /**
  * Changes that must not be shown, for CI.
+ *
+ * @typedef {import('./compare.js').ComparedMetric} ComparedMetric
  *
  * @typedef {object} FailIf
  * @property {string} expression as it was given
@@ -13,7 +16,7 @@ import { metricOf } from './metrics.js';
  * @typedef {object} JudgedFailIf
  * @property {string} expression
  * @property {boolean} passed
- * @property {number | null} change as a fraction; null where it was not compared
+ * @property {number | null} change as a fraction; null where it was not compared, or began at 0
  * @property {string} why
  */
 
@@ -48,20 +51,36 @@ export function comparedMetric(text) {
 /**
  * A change fails only when it is shown to be one at all; what could not be judged has not passed.
  * @param {FailIf} condition
- * @param {readonly import('./compare.js').ComparedMetric[]} metrics
+ * @param {object} compared
+ * @param {readonly ComparedMetric[]} compared.metrics
+ * @param {readonly ComparedMetric[]} compared.raw those that are 0 in some run, and were compared as they are
+ * @param {readonly string[]} compared.zeros those that are 0 in every run
  * @returns {JudgedFailIf}
  */
-export function judgeFailIf({ expression, metric: name, operator, limitPercent }, metrics) {
-  const metric = metrics.find((one) => one.name === name);
+export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
+  if (zeros.includes(name)) return { expression, passed: true, change: 0, why: '0 in every run' };
+  const ofRaw = raw.find((one) => one.name === name);
+  const metric = ofRaw ?? metrics.find((one) => one.name === name);
   if (metric === undefined)
     return { expression, passed: false, change: null, why: 'it was not compared: see the warnings' };
   const { estimate } = metric.change;
-  if (metric.word === 'too few runs')
-    return { expression, passed: false, change: estimate, why: 'too few runs to judge it' };
+  const words = ofRaw === undefined ? '' : `${rawWords(ofRaw)}: `;
+  const judged = (/** @type {boolean} */ passed, /** @type {string} */ why) => ({
+    ...{ expression, passed, change: Number.isFinite(estimate) ? estimate : null, why: `${words}${why}` },
+  });
+  if (metric.word === 'too few runs') return judged(false, 'too few runs to judge it');
   const isBeyond = operator === '<' ? 100 * estimate < limitPercent : 100 * estimate > limitPercent;
-  if (!isBeyond) return { expression, passed: true, change: estimate, why: 'within the limit' };
-  const passed = metric.word === 'no difference shown';
-  return { expression, passed, change: estimate, why: passed ? 'not shown: it may be chance' : 'beyond the limit' };
+  if (!isBeyond) return judged(true, 'within the limit');
+  return metric.word === 'no difference shown'
+    ? judged(true, 'not shown: it may be chance')
+    : judged(false, 'beyond the limit');
+}
+
+/** @param {ComparedMetric} metric */
+function rawWords({ name, base, candidate, pAdjusted }) {
+  const { show } = metricOf(name);
+  const from = base.max === 0 ? '0 in every run of BASE' : `${show(base.mean)} a run in BASE`;
+  return `${from}, ${show(candidate.mean)} in CANDIDATE, compared as they are (p ${pText(pAdjusted)})`;
 }
 
 /** What was given by mistake may be a key. @param {string} text */

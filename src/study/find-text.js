@@ -5,6 +5,7 @@ import { CONFIDENCE } from './threshold-estimate.js';
  *
  * @typedef {import('./threshold-estimate.js').End} End
  * @typedef {import('./sweep-file.js').Trial} Trial
+ * @typedef {{name: string, evidence: string}} RunVerdict
  */
 
 /** How the values of an option are called. @type {Record<string, {noun: string, behind: string, short: string}>} */
@@ -38,7 +39,7 @@ export function trialText(name, { value, holds, failed }, figures) {
  * @typedef {object} Outcome
  * @property {string} name of the option
  * @property {readonly string[]} until
- * @property {boolean} isRateImplied
+ * @property {boolean} isRateHeld whether the rate had to be held as well
  * @property {End} end
  * @property {import('./threshold-estimate.js').Figures} figures
  * @property {{lowest: number, highest: number}} scale
@@ -46,32 +47,49 @@ export function trialText(name, { value, holds, failed }, figures) {
  */
 
 /** @param {Outcome} outcome @returns {string} one sentence */
-export function answerText({ name, until, isRateImplied, end, figures, scale, trials }) {
+export function answerText({ name, until, isRateHeld, end, figures, scale, trials }) {
   const { noun, behind } = WORDS[name];
-  const conditions = [...until, ...(isRateImplied ? ['the rate held'] : [])];
-  const condition = conditions.length === 1 ? conditions[0] : `all of ${conditions.join(', ')}`;
+  const suffix = isRateHeld ? ' with the rate held' : '';
+  const holds = `${list(until)} ${until.length === 1 ? 'holds' : 'hold'}${suffix}`;
   const runs = `${trials} run${trials === 1 ? '' : 's'}`;
   const show = (/** @type {number} */ value) => number(name, value);
-  if (trials === 0) return `no run has said yet for which ${noun} ${condition} holds`;
+  if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
   if (end === 'at least')
-    return `${condition} holds at ${show(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} for which it holds is at least that (${runs})`;
+    return `${holds} at ${show(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
-    return `${condition} does not hold at ${show(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} for which it holds is below that (${runs})`;
+    return `${list(until)} ${refusal(until)}${suffix} at ${show(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${show(figures.low)} to ${show(figures.high)}, ${runs}`;
-  const answer = `the highest ${noun} for which ${condition} holds is ${show(figures.estimate)}${behind} (${interval})`;
+  const answer = `the highest ${noun} for which ${holds} is ${show(figures.estimate)}${behind} (${interval})`;
   if (end === null) return `so far, ${answer}`;
   return end === 'sharp' ? answer : `${answer}; noise forbids a sharper answer: runs in there hold and fail by turns`;
+}
+
+/** @param {readonly string[]} until */
+function refusal({ length }) {
+  if (length === 1) return 'does not hold';
+  return length === 2 ? 'do not both hold' : 'do not all hold';
+}
+
+/** @param {readonly string[]} words */
+function list(words) {
+  return words.length === 1 ? words[0] : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 /**
  * What the runs beyond the answer fell short of.
  * @param {string} name
  * @param {Trial} trial
- * @param {{name: string, evidence: string} | null} verdict of its run
+ * @param {RunVerdict | null} verdict of its run
  */
 export function limitText(name, { value, failed }, verdict) {
   const words = verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`];
-  return `at ${valueText(name, value)}: ${[...failed, ...words].join('; ')}`;
+  const ours = isOurs(verdict) ? ['the answer is what this machine can ask for, not what the node can take'] : [];
+  return `at ${valueText(name, value)}: ${[...failed, ...words, ...ours].join('; ')}`;
+}
+
+/** Whether the limit was on our side. @param {RunVerdict | null} verdict */
+export function isOurs(verdict) {
+  return verdict?.name === 'generator-bound' || verdict?.name === 'port-bound';
 }
 
 /** @param {string} name @param {number} value */

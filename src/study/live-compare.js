@@ -1,9 +1,9 @@
-import { accessSync, constants, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
-import { EXIT, InputError, OutputError, StressError, displayName, oneLine } from '../errors.js';
-import { cannotWrite, makeFolder } from '../files.js';
+import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
 import { runChild } from './child.js';
+import { LOCK, inFolder } from './folder.js';
 import { metricOf } from './metrics.js';
 import { RemainingTime } from './remaining-time.js';
 import { isWhole } from './sweep-cells.js';
@@ -58,10 +58,15 @@ export function turnsOf(pairs) {
  * @returns {Promise<Both>} also of a comparison that was interrupted, as parts.stop says
  */
 export async function runBoth(config, parts, start = runChild) {
-  const { clock, stop, say, onProgress } = parts;
   const folder = config.dir ?? 'compare';
   for (const side of /** @type {Side[]} */ (['a', 'b'])) await parts.checkCell([], envOf(config, side));
-  openFolder(folder);
+  return inFolder(folder, '', () => runBothIn({ folder, config, parts, start }));
+}
+
+/** @param {{folder: string, config: Config, parts: Parts, start: typeof runChild}} given @returns {Promise<Both>} */
+async function runBothIn({ folder, config, parts, start }) {
+  const { clock, stop, say, onProgress } = parts;
+  checkEmpty(folder);
   const turns = turnsOf(config.repeat ?? PAIRS);
   say(`A is ${urlOf(config, 'a')}, B is ${urlOf(config, 'b')}; a first run on each is not measured`);
   const time = new RemainingTime(clock, turns.length);
@@ -91,19 +96,8 @@ export async function runBoth(config, parts, start = runChild) {
 }
 
 /** Old runs among the new ones would be compared with them some day. @param {string} folder */
-function openFolder(folder) {
-  /** @type {string[]} */
-  let names;
-  try {
-    makeFolder(folder);
-    accessSync(folder, constants.W_OK);
-    names = readdirSync(folder);
-  } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    if (code === 'EEXIST' || code === 'ENOTDIR')
-      throw new OutputError(`--dir ${displayName(folder)} is a file, or in one: give it a folder`, error);
-    throw cannotWrite(folder, error);
-  }
+function checkEmpty(folder) {
+  const names = readdirSync(folder).filter((name) => name !== LOCK);
   if (names.length > 0)
     throw new InputError(
       `${displayName(folder)} has files in it already, such as ${displayName(names[0])}: give --dir another folder, or compare the run files in it with stress compare FILES --with FILES`,

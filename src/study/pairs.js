@@ -10,7 +10,7 @@
  * @property {Entry[]} candidate
  * @property {string} words why
  * @property {string[]} warnings
- * @property {boolean} isApart all runs of one side were made before those of the other
+ * @property {boolean} isApart in time: one side always before the other, of all runs or in every pair
  */
 
 /**
@@ -24,6 +24,7 @@ export function arrange(base, candidate, isLive) {
   const order = inTime([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
   const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));
   if (isLive || couples.every((couple) => couple === 'AB' || couple === 'BA')) {
+    const warnings = unbalanced(couples);
     const words = isLive
       ? 'each run of BASE was made beside one of CANDIDATE, in the order A B B A'
       : `sorted by when they began, each run of BASE has one of CANDIDATE beside it (${shown(order)})`;
@@ -31,8 +32,8 @@ export function arrange(base, candidate, isLive) {
       isPaired: true,
       ...(isLive ? { base: [...base], candidate: [...candidate] } : sides),
       words,
-      warnings: unbalanced(couples),
-      isApart: false,
+      warnings,
+      isApart: warnings.length > 0,
     };
   }
   const words =

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { UsageError } from '../errors.js';
 
 /**
@@ -118,7 +119,7 @@ export function cellName(settings) {
 
 /**
  * What a sweep that is kept in a folder asks for, and another one does not.
- * @typedef {Pick<import('./sweep-file.js').SweepFile, 'preset' | 'axes' | 'repeat' | 'options'>} Asked
+ * @typedef {Pick<import('./sweep-file.js').SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
  * @param {Asked} before
  * @param {Asked} now
  * @returns {string | null} the first difference in words
@@ -133,7 +134,7 @@ export function differenceOf(before, now) {
 }
 
 /** @param {Asked} asked @returns {Record<string, string>} */
-function namedParts({ preset, axes, repeat, options }) {
+function namedParts({ preset, axes, repeat, restMs, beforeCell, options }) {
   const fixed = Object.entries(options).map(([name, value]) => [`--${name}`, String(value)]);
   const swept = axes.map(({ name, values }) => [`--${name}`, values.join(',')]);
   return Object.fromEntries([
@@ -141,5 +142,17 @@ function namedParts({ preset, axes, repeat, options }) {
     ...swept,
     ...fixed,
     ['--repeat', String(repeat)],
+    ['--rest', `${restMs / 1000}s`],
+    ...(beforeCell == null ? [] : [['--before-cell', commandWords(beforeCell)]]),
   ]);
+}
+
+/** There may be secrets in a command: what is kept of it only tells whether it is another one. @param {string} command */
+export function fingerprint(command) {
+  return createHash('sha256').update(command).digest('hex').slice(0, 16);
+}
+
+/** @param {string} beforeCell the fingerprint of a command */
+export function commandWords(beforeCell) {
+  return `a command with SHA-256 ${beforeCell}...`;
 }

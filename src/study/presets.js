@@ -9,7 +9,10 @@
 
 /** @type {Record<string, Preset>} */
 export const presets = Object.freeze({
-  flare: { options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s' } },
+  flare: {
+    // Sockets wait for a minute after their connection; those of one run are not to be counted in the next.
+    options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s', rest: '61s' },
+  },
   cometbft: {
     options: { connections: '1,2,4', rate: '25,50,100,200', duration: '90s' },
     derived: ['threads'],

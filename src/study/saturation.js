@@ -83,28 +83,36 @@ function shortfall({ asked, tps, achieved, isFallingBehind }) {
 
 /** @param {Point} point @param {Point | null} best of those with less load @param {string} along */
 function plateau({ settings, tps, avgUs }, best, along) {
-  if (tps === null || avgUs === null || best === null || best.tps === null || best.avgUs === null) return null;
+  if (tps === null || best === null || best.tps === null) return null;
+  const before = `at ${along}=${best.settings[along]}`;
+  if (tps === 0) return `nothing was verified, after ${rate(best.tps)} TPS ${before}`;
+  if (avgUs === null || best.avgUs === null) return null;
   const load = Number(settings[along]) / Number(best.settings[along]);
   const growth = tps / best.tps - 1;
   const latencyGrowth = avgUs / best.avgUs - 1;
   if (load < 1 + MORE_LOAD || growth >= GROWTH || latencyGrowth < LATENCY_GROWTH) return null;
   const change = `${percent(Math.abs(growth))} ${growth < 0 ? 'less' : 'more'}`;
-  return `${rate(tps)} TPS are ${change} than at ${along}=${best.settings[along]}, while the mean latency grew by ${percent(latencyGrowth)}`;
+  return `${rate(tps)} TPS are ${change} than ${before}, while the mean latency grew by ${percent(latencyGrowth)}`;
 }
 
 /** @param {Point[]} line @param {string} along @param {Map<Point, string>} reasons @returns {Saturation} */
 function words(line, along, reasons) {
-  const first = line.find((point) => reasons.has(point));
+  const above = line.findLastIndex((point) => !reasons.has(point)) + 1;
+  const first = line.at(above);
+  // Where more load is carried after all, it was noise, or the noise is what comes above.
+  const odd = line.slice(0, above).filter((point) => reasons.has(point));
   const at = others(line[0].settings, along);
   const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;
-  const end = line.at(-1)?.settings[along];
-  return {
-    ...{ along, at, settings: first?.settings ?? null },
-    words:
-      first === undefined
-        ? `${where}not saturated up to ${along}=${end}`
-        : `${where}saturated from ${along}=${first.settings[along]} on: ${reasons.get(first)}`,
-  };
+  const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
+  const doubt = `repeat (--repeat) to tell noise from it`;
+  const from = `saturated from ${along}=${first?.settings[along]} on`;
+  const said =
+    first === undefined
+      ? odd.length === 0
+        ? `not saturated up to ${along}=${line.at(-1)?.settings[along]}`
+        : `saturated at ${names}, but not above: ${doubt} (${reasons.get(odd[0])})`
+      : `${from}${odd.length === 0 ? '' : ` and at ${names}, but not between: ${doubt}`}: ${reasons.get(first)}`;
+  return { along, at, settings: first?.settings ?? null, words: `${where}${said}` };
 }
 
 /** @param {Record<string, string>} settings @param {string} along */

@@ -1,15 +1,15 @@
-import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT, InputError, StressError, UsageError, displayName, worstExit } from '../errors.js';
-import { cannotWrite, checkWritable, makeFolder } from '../files.js';
+import { EXIT, StressError, UsageError, displayName, worstExit } from '../errors.js';
 import { runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
-import { answerText, limitText, trialText, valueText } from './find-text.js';
+import { inFolder } from './folder.js';
+import { answerText, isOurs, limitText, trialText, valueText } from './find-text.js';
 import { isRateImplied, isUndecided, judgeTrial } from './held.js';
-import { differenceOf } from './plan.js';
+import { fingerprint } from './plan.js';
 import { readRunFiles } from './run-file.js';
 import { isWhole } from './sweep-cells.js';
-import { environmentOf, newSweep, readSweepIfAny, writeSweep } from './sweep-file.js';
+import { environmentOf, newSweep, writeSweep } from './sweep-file.js';
+import { openFolder } from './sweep-folder.js';
 import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
@@ -21,6 +21,14 @@ import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate
  * @typedef {import('./sweep-file.js').Trial} Trial
  * @typedef {import('./sweep.js').Parts} Parts
  * @typedef {import('./child.js').Finished} Finished
+ *
+ * @typedef {object} Given
+ * @property {Config} config
+ * @property {Parts} parts
+ * @property {string} folder
+ * @property {string[] | null} beforeCell
+ * @property {string} name of the option
+ * @property {typeof runChild} start makes a run
  */
 
 /** What can be asked of a run at all. @type {Record<string, {lowest: number, highest: number}>} */
@@ -34,8 +42,8 @@ const LIMITS = Object.freeze({
 /** With fewer operations in its window a run says nothing. */
 const FEWEST_OPERATIONS = 10;
 
-/** Runs that end so have measured something: all well, nothing verified, a threshold of their own. @type {readonly number[]} */
-const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified, EXIT.thresholdFailed]);
+/** Runs that end so have measured something: all well, nothing verified. @type {readonly number[]} */
+const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 /** @type {readonly number[]} */
 const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangup]);
 
@@ -46,7 +54,6 @@ const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangu
  * @returns {Promise<number>} the exit code
  */
 export async function search(config, parts, start = runChild) {
-  const { clock, stop, version } = parts;
   if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
   const name = /** @type {string} */ (config.find);
   const beforeCell = config.beforeCell === null ? null : splitWords(config.beforeCell);
@@ -55,47 +62,31 @@ export async function search(config, parts, start = runChild) {
   for (const value of [first, to ?? first]) await parts.checkCell([`--${name}=${value}`], config.study.env);
 
   const folder = config.dir ?? 'sweep';
-  const asked = { preset: null, axes: [], repeat: 1, options: config.study.options };
-  const before = await openFolder(folder, asked, config);
-  const sweep = before ?? newSweep({ ...asked, stress: version, restMs: config.restMs }, clock.wallMs());
-  sweep.find ??= {
-    ...{ name, until: config.until.map(({ expression }) => expression), estimate: null, low: null, high: null },
-    ...{ confidence: CONFIDENCE, sharp: false, words: '', trials: [] },
+  return inFolder(folder, 'find', () => searchIn({ config, parts, folder, beforeCell, name, start }));
+}
+
+/** @param {Given} given @returns {Promise<number>} the exit code */
+async function searchIn(given) {
+  const { config, folder, name } = given;
+  const { clock, stop, version } = given.parts;
+  const { from, to } = config.study.bracket ?? { from: null, to: null };
+  const asked = {
+    ...{ preset: null, axes: [], repeat: 1, restMs: config.restMs, options: config.study.options },
+    beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
   };
-  const course = new Course({ config, parts, folder, beforeCell, name, start }, sweep, sweep.find);
+  const find = {
+    ...{ name, until: config.until.map(({ expression }) => expression), estimate: null, low: null, high: null },
+    ...{ confidence: CONFIDENCE, rateHeld: isRateImplied(config), sharp: false, words: '', trials: [] },
+  };
+  const before = await openFolder(folder, asked, find);
+  const sweep = before ?? newSweep({ ...asked, stress: version }, clock.wallMs());
+  sweep.find ??= find;
+  const course = new Course(given, sweep, sweep.find);
   course.write();
   await course.run(from, to);
   const [error] = stop.errors;
   if (error !== undefined) throw error;
   return course.exitCode;
-}
-
-/**
- * @param {string} folder
- * @param {import('./plan.js').Asked} asked
- * @param {Config} config
- * @returns {Promise<SweepFile | null>} the same search as far as it came before; null where there is none yet
- */
-async function openFolder(folder, asked, { find: name, until }) {
-  try {
-    makeFolder(join(folder, 'find'));
-    accessSync(join(folder, 'find'), constants.W_OK);
-  } catch (error) {
-    throw cannotWrite(join(folder, 'find'), error);
-  }
-  const file = join(folder, 'sweep.json');
-  checkWritable(file);
-  const before = await readSweepIfAny(file);
-  if (before === null) return null;
-  const find = (/** @type {{name: string | null, until: readonly string[]}} */ one) =>
-    `--find ${one.name} --until '${one.until.join(', ')}'`;
-  const now = find({ name, until: until.map(({ expression }) => expression) });
-  const was = before.find === null ? 'a sweep' : find(before.find);
-  const difference = was === now ? differenceOf(before, asked) : `it was ${was} and is ${now}`;
-  if (difference === null) return before;
-  throw new InputError(
-    `${displayName(folder)} holds something else: ${difference}; give --dir another folder, or remove this one`,
-  );
 }
 
 /** One start of a search. */
@@ -114,7 +105,7 @@ class Course {
   #end = null;
 
   /**
-   * @param {{config: Config, parts: Parts, folder: string, beforeCell: string[] | null, name: string, start: typeof runChild}} given
+   * @param {Given} given
    * @param {SweepFile} sweep as far as it has come
    * @param {import('./sweep-file.js').Find} find of it
    */
@@ -144,6 +135,8 @@ class Course {
     const { say, stop } = this.#parts;
     const kept = this.#find.trials.length;
     if (kept > 0) say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(this.#folder)} already, and kept`);
+    /** @type {string | null} */
+    let limit;
     try {
       const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
       this.#scale = { ...this.#limits(), ...(to === null ? {} : { lowest: Number(from), highest: Number(to) }) };
@@ -152,12 +145,13 @@ class Course {
       for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
       this.#conclude(estimate);
       await this.#tryAll(estimate);
+      limit = this.#limit();
       this.#close(stop.drain.aborted ? 'interrupted' : 'complete');
     } catch (error) {
       this.#close('failed');
       throw error;
     }
-    await this.#answer();
+    this.#answer(limit);
   }
 
   /** @param {ThresholdEstimate} estimate */
@@ -187,7 +181,7 @@ class Course {
     const run = await this.#start([`--${this.#name}=${value}`], file, `${this.#name}=${value}`);
     if (run === null) return null;
     const { figures, ...judged } = judgeTrial(this.#config, run);
-    return { trial: { value, ...judged, file, startedAt: run.startedAt }, figures };
+    return { trial: { value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict }, figures };
   }
 
   /**
@@ -252,7 +246,7 @@ class Course {
       high: isAnswer ? high : this.#end === 'below' ? this.#scale.lowest : null,
       sharp: this.#end === 'sharp',
       words: answerText({
-        ...{ name: this.#name, until: this.#find.until, isRateImplied: isRateImplied(this.#config), figures },
+        ...{ name: this.#name, until: this.#find.until, isRateHeld: isRateImplied(this.#config), figures },
         ...{ end: this.#end, scale: this.#scale, trials: estimate.trials },
       }),
     });
@@ -266,16 +260,22 @@ class Course {
     this.write();
   }
 
-  async #answer() {
+  /** What the run beyond the answer fell short of, and whose limit that is. @returns {string | null} */
+  #limit() {
+    const limit = this.#end === 'at least' ? null : firstBeyond(this.#find.trials, this.#find);
+    if (limit === null) return null;
+    const { verdict = null } = limit;
+    // A rate that was all but held looks like one that could be higher.
+    const words = limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict);
+    this.#sweep.warnings = isOurs(verdict) ? [words] : [];
+    return words;
+  }
+
+  /** @param {string | null} limit */
+  #answer(limit) {
     const { say, stop } = this.#parts;
-    const { words, trials } = this.#find;
-    say(`\n${words}`);
-    const limit = this.#end === 'at least' ? null : firstBeyond(trials, this.#find);
-    if (limit !== null) {
-      const verdict = (await readIfAny(join(this.#folder, limit.file)))?.verdict ?? null;
-      // A rate that was all but held looks like one that could be higher.
-      say(limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict));
-    }
+    say(`\n${this.#find.words}`);
+    if (limit !== null) say(limit);
     if (stop.drain.aborted) say('interrupted: the same command goes on from here');
     say(`sweep.json and the run files are in ${displayName(this.#folder)}`);
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { writeFileAtomically } from '../files.js';
-import { readDocument } from './document.js';
+import { SCHEMAS, readDocument } from './document.js';
 
 /**
  * sweep.json: a whole sweep as one document, also while it goes on. docs/sweep.schema.json describes it.
@@ -25,7 +25,7 @@ import { readDocument } from './document.js';
  * @typedef {object} Saturation of one line of cells
  * @property {string} along the option that raises the load
  * @property {Record<string, string>} at the other settings of the line
- * @property {Record<string, string> | null} settings of the first cell that is saturated
+ * @property {Record<string, string> | null} settings of the first cell from which on all are saturated
  * @property {string} words
  *
  * @typedef {object} Trial
@@ -34,6 +34,7 @@ import { readDocument } from './document.js';
  * @property {string[]} failed what does not hold, with its figures
  * @property {string} file
  * @property {string} startedAt
+ * @property {{name: string, evidence: string} | null} [verdict] what limited its run
  *
  * @typedef {object} Find
  * @property {string} name of the option
@@ -42,6 +43,7 @@ import { readDocument } from './document.js';
  * @property {number | null} low
  * @property {number | null} high
  * @property {number} confidence
+ * @property {boolean} [rateHeld] whether the rate had to be held as well, although no condition says so
  * @property {boolean} sharp
  * @property {string} words
  * @property {Trial[]} trials
@@ -57,6 +59,7 @@ import { readDocument } from './document.js';
  * @property {readonly import('../cli/study-config.js').Axis[]} axes
  * @property {number} repeat
  * @property {number} restMs
+ * @property {string | null} [beforeCell] how the SHA-256 of the command of --before-cell begins; older files lack it
  * @property {Readonly<Record<string, unknown>>} options what all runs are given, without secrets
  * @property {Environment | null} environment of the first run
  * @property {SweepCell[]} cells
@@ -73,21 +76,21 @@ import { readDocument } from './document.js';
  * @property {string} node version of Node.js
  */
 
-export const SWEEP_SCHEMA = 'evm-stress/sweep@1';
+export const SWEEP_SCHEMA = SCHEMAS.sweep;
 const SCHEMA_FILE = new URL('../../docs/sweep.schema.json', import.meta.url);
 const KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFile: SCHEMA_FILE });
 
 /**
  * A sweep that begins.
- * @param {Pick<SweepFile, 'stress' | 'preset' | 'axes' | 'repeat' | 'restMs' | 'options'>} asked
+ * @param {Pick<SweepFile, 'stress' | 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} asked
  * @param {number} nowMs time of day
  * @returns {SweepFile}
  */
 export function newSweep(asked, nowMs) {
-  const { stress, preset, axes, repeat, restMs, options } = asked;
+  const { stress, preset, axes, repeat, restMs, beforeCell = null, options } = asked;
   return {
     ...{ schema: SWEEP_SCHEMA, id: randomUUID(), startedAt: new Date(nowMs).toISOString(), endedAt: null },
-    ...{ end: 'running', stress, preset, axes, repeat, restMs, options, environment: null },
+    ...{ end: 'running', stress, preset, axes, repeat, restMs, beforeCell, options, environment: null },
     ...{ cells: [], saturation: [], find: null, warnings: [] },
   };
 }

@@ -1,7 +1,7 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { InputError, OutputError, displayName } from '../errors.js';
-import { cannotWrite, checkWritable, makeFolder } from '../files.js';
+import { InputError, displayName } from '../errors.js';
+import { checkWritable } from '../files.js';
 import { differenceOf } from './plan.js';
 import { runFileReader } from './run-file.js';
 import { isWhole, readRun } from './sweep-cells.js';
@@ -14,30 +14,31 @@ import { readSweepIfAny } from './sweep-file.js';
  * @typedef {import('./sweep-cells.js').Result} Result
  */
 
+/** @typedef {Pick<import('./sweep-file.js').Find, 'name' | 'until'>} Searched */
+
 /**
  * @param {string} folder
  * @param {import('./plan.js').Asked} asked
- * @returns {Promise<SweepFile | null>} the same sweep as far as it came before; null where there is none yet
- * @throws {InputError | OutputError}
+ * @param {Searched | null} [find] what is searched for, where something is
+ * @returns {Promise<SweepFile | null>} the same study as far as it came before; null where there is none yet
+ * @throws {InputError | import('../errors.js').OutputError}
  */
-export async function openFolder(folder, asked) {
-  try {
-    makeFolder(join(folder, 'cells'));
-    accessSync(join(folder, 'cells'), constants.W_OK);
-  } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    if (code === 'EEXIST' || code === 'ENOTDIR')
-      throw new OutputError(`--dir ${displayName(folder)} is a file, or in one: give it a folder`, error);
-    throw cannotWrite(folder, error);
-  }
-  for (const name of ['sweep.json', 'sweep.csv', 'sweep.md']) checkWritable(join(folder, name));
+export async function openFolder(folder, asked, find = null) {
+  for (const name of ['sweep.json', ...(find === null ? ['sweep.csv', 'sweep.md'] : [])])
+    checkWritable(join(folder, name));
   const before = await readSweepIfAny(join(folder, 'sweep.json'));
-  const difference = before === null ? null : before.find === null ? differenceOf(before, asked) : 'it was a search';
-  if (difference !== null)
-    throw new InputError(
-      `${displayName(folder)} holds another sweep: ${difference}; give --dir another folder, or remove this one`,
-    );
-  return before;
+  if (before === null) return null;
+  const [was, is] = [before.find, find].map(findWords);
+  const difference = was === is ? differenceOf(before, asked) : `it was ${was} and is ${is}`;
+  if (difference === null) return before;
+  throw new InputError(
+    `${displayName(folder)} holds another ${before.find === null ? 'sweep' : 'search'}: ${difference}; give --dir another folder, or remove this one`,
+  );
+}
+
+/** @param {Searched | null} find */
+function findWords(find) {
+  return find === null ? 'a sweep' : `--find ${find.name} --until '${find.until.join(', ')}'`;
 }
 
 /**

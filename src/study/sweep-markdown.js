@@ -1,3 +1,4 @@
+import { commandWords } from './plan.js';
 import { sweepTables } from './sweep-tables.js';
 import { notes } from './sweep-text.js';
 
@@ -9,7 +10,7 @@ import { notes } from './sweep-text.js';
 
 /** @param {SweepFile} sweep */
 export function sweepMarkdown(sweep) {
-  const { startedAt, endedAt, end, environment, stress } = sweep;
+  const { startedAt, endedAt, end, environment, stress, beforeCell } = sweep;
   const tables = sweepTables(sweep).flatMap(({ title, head, rows }) => [
     ...(title === '' ? [] : [`## ${escaped(title)}`, '']),
     ...[row(head), `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`, ...rows.map(row), ''],
@@ -26,6 +27,7 @@ export function sweepMarkdown(sweep) {
     ...notes(sweep).flatMap((line) => (line === '' ? [] : [`- ${escaped(line)}`])),
     ...['', '## How it was made', '', '```sh', commandLine(sweep), '```', ''],
     ...[`- ${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`, ...machine],
+    ...(beforeCell == null ? [] : [`- before each run --before-cell, ${commandWords(beforeCell)}`]),
     '',
   ].join('\n');
 }

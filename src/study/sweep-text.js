@@ -34,8 +34,9 @@ export function sweepText(sweep) {
 
 /** @param {SweepFile} sweep */
 function headline(sweep) {
-  const { end, cells, repeat, environment } = sweep;
+  const { end, cells, repeat, environment, find } = sweep;
   const where = environment === null ? '' : `; ${environment.clientVersion ?? 'a node'} at ${environment.endpoint}`;
+  if (find !== null) return `Search: ${ENDS[end]}, ${find.trials.length} runs${where}`;
   return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${cells.length * repeat} runs${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
 }
 
@@ -45,7 +46,7 @@ function runsOf({ cells }) {
 }
 
 /** What stands below the tables. @param {SweepFile} sweep @returns {string[]} */
-export function notes({ axes, cells, saturation, warnings }) {
+export function notes({ axes, cells, saturation, find, warnings }) {
   const isGrid = axes.length === 2 && cells.some(({ saturated }) => saturated);
   const failed = cells.flatMap(({ settings, runs }) =>
     runs.flatMap(({ repeat, exitCode, complaint }) => {
@@ -58,6 +59,7 @@ export function notes({ axes, cells, saturation, warnings }) {
   const lines = [
     ...(isGrid ? [`${MARK} saturated`] : []),
     ...saturation.map(({ words }) => words),
+    ...(find === null || find.words === '' ? [] : [find.words]),
     ...failed.slice(0, SHOWN),
     ...(failed.length > SHOWN ? [`... and ${failed.length - SHOWN} more runs; sweep.json has them all`] : []),
     ...warnings,

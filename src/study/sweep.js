@@ -3,9 +3,10 @@ import { EXIT, InputError, StressError, UnavailableError, UsageError, displayNam
 import { writeFileAtomically } from '../files.js';
 import { runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
+import { inFolder } from './folder.js';
 import { metricOf } from './metrics.js';
 import { pilotLatencyUs } from './pilot.js';
-import { argsOf, cellName, checkSize, planCells, turnsOf } from './plan.js';
+import { argsOf, cellName, checkSize, fingerprint, planCells, turnsOf } from './plan.js';
 import { presets } from './presets.js';
 import { isWhole, readRun, summarizeCells } from './sweep-cells.js';
 import { sweepCsv } from './sweep-csv.js';
@@ -34,6 +35,13 @@ import { RemainingTime } from './remaining-time.js';
  * @property {(line: string) => void} say
  * @property {(args: string[], env: NodeJS.ProcessEnv) => Promise<unknown>} checkCell rejects as a run with them would
  * @property {NodeJS.ProcessEnv} env for programs of the user's: without our options, and the secrets among them
+ *
+ * @typedef {object} Given
+ * @property {string} folder
+ * @property {Config} config
+ * @property {Parts} parts
+ * @property {{axes: SweepFile['axes'], options: SweepFile['options'], isPerConnection: boolean}} layout
+ * @property {string[] | null} beforeCell
  */
 
 /** So many runs in a row without a result end the sweep. */
@@ -49,7 +57,6 @@ const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangu
  * @returns {Promise<number>} the exit code
  */
 export async function sweep(config, parts) {
-  const { stop } = parts;
   const repeat = config.repeat ?? 1;
   const { axes, options } = config.study;
   checkSize(axes, repeat);
@@ -61,9 +68,21 @@ export async function sweep(config, parts) {
   await checkCells(planCells(layout, needsPilot ? 0 : null), config, parts);
 
   const folder = config.dir ?? 'sweep';
-  const asked = { preset: config.preset, axes, repeat, options };
+  return inFolder(folder, 'cells', () => sweepIn({ folder, config, parts, layout, beforeCell }));
+}
+
+/** @param {Given} given @returns {Promise<number>} the exit code */
+async function sweepIn({ folder, config, parts, layout, beforeCell }) {
+  const { stop } = parts;
+  const { axes, options } = layout;
+  const repeat = config.repeat ?? 1;
+  const needsPilot = config.threads === null;
+  const asked = {
+    ...{ preset: config.preset, axes, repeat, restMs: config.restMs, options },
+    beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
+  };
   const before = await openFolder(folder, asked);
-  const fresh = newSweep({ ...asked, stress: parts.version, restMs: config.restMs }, parts.clock.wallMs());
+  const fresh = newSweep({ ...asked, stress: parts.version }, parts.clock.wallMs());
   const course = new Course({ config, parts, folder, layout, beforeCell }, before ?? fresh);
   if (before === null) course.write();
   const latencyUs = needsPilot
@@ -106,7 +125,7 @@ class Course {
   #results = new Map();
 
   /**
-   * @param {{config: Config, parts: Parts, folder: string, beforeCell: string[] | null, layout: {axes: SweepFile['axes'], options: SweepFile['options'], isPerConnection: boolean}}} given
+   * @param {Given} given
    * @param {SweepFile} sweep as far as it has come
    */
   constructor({ config, parts, folder, layout, beforeCell }, sweep) {

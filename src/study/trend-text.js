@@ -1,6 +1,7 @@
 import { borderless, textOf } from '../output/table.js';
 import { percentText, pText } from './compare-words.js';
 import { digits, metricOf } from './metrics.js';
+import { intervalText } from './trend-words.js';
 
 /**
  * Trends as people read them on a terminal.
@@ -47,13 +48,13 @@ function lineTable(over, { values, step, metrics }) {
     ],
     colAligns: ['left', ...Array(shown.length + 5).fill('right')],
   });
-  for (const { name, label, medians, slope, slopeLow, slopeHigh, r2, p, growth } of metrics) {
+  for (const fit of metrics) {
+    const { name, label, medians, slope, r2, p, growth } = fit;
     // What never happened has no trend.
     if (medians.every((value) => value === 0) && slope === 0) continue;
     const { show } = metricOf(name);
-    const [per, low, high] = [slope, slopeLow, slopeHigh].map((value) => show(value * (step ?? 1)));
     table.push([
-      ...[`  ${label}`, ...shown.map((i) => show(medians[i])), per, `${low} .. ${high}`],
+      ...[`  ${label}`, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1)), intervalText(fit, { step })],
       ...[r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
     ]);
   }
@@ -69,5 +70,5 @@ function someOf(length) {
 /** @param {TrendLine} line */
 function footnote({ metrics }) {
   const runs = Math.max(0, ...metrics.map(({ residuals }) => residuals.length));
-  return `  medians at each value; lines by least squares through all ${runs} runs, with 95 % intervals of their slopes`;
+  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p of each alone, corrected for the verdict (Holm)`;
 }

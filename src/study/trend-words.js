@@ -3,27 +3,62 @@ import { digits, metricOf } from './metrics.js';
 
 /**
  * @typedef {import('./trend.js').Fit} Fit
+ * @typedef {import('./trend.js').TrendFits & import('./growth.js').Growth} Line
  *
  * @param {string} over
- * @param {Omit<import('./trend.js').TrendLine, 'words'>} line
- * @returns {string} what grows fastest
+ * @param {Line} line
+ * @returns {string} what is shown to grow: what was not there before comes first
  */
 export function trendWords(over, line) {
-  const { metrics, values } = line;
-  const fit = (/** @type {string} */ name) => /** @type {Fit} */ (metrics.find((one) => one.name === name));
-  const parts = [];
-  if (line.fastestStage === null) parts.push(`no part of the latency is shown to grow with ${over}`);
-  else {
-    const { label } = fit(line.fastestStage);
-    const grown = slopeText(fit(line.fastestStage), line);
-    parts.push(`of the parts of the latency ${label} grows fastest, by ${grown} of ${over}`);
-  }
-  if (line.fastest !== null) {
-    const { label, growth } = fit(line.fastest);
-    const [from, to] = [values[0], values[values.length - 1]].map(digits);
-    parts.push(`of all that should be small ${label}: ${percentText(growth)} from ${over} ${from} to ${to}`);
-  }
-  return parts.join('; ');
+  return [
+    ...line.fromNothing.map((name) => nothingWords(name, over, line)),
+    stageWords(over, line),
+    costWords(over, line),
+  ]
+    .filter((words) => words !== '')
+    .join('; ');
+}
+
+/** @param {string} name @param {string} over @param {Line} line */
+function nothingWords(name, over, line) {
+  const { label, medians } = fitOf(name, line);
+  const last = medians[medians.length - 1];
+  // Where few of the repeats have any, their median has none.
+  if (last === 0) return `${label} grows from 0, by ${slopeText(fitOf(name, line), line)} of ${over}`;
+  return `${label} grows from 0 to ${metricOf(name).show(last)} from ${over} ${endsText(line)}`;
+}
+
+/** @param {string} over @param {Line} line */
+function stageWords(over, line) {
+  if (line.fastestStage === null) return `no part of the latency is shown to grow with ${over}`;
+  const fit = fitOf(line.fastestStage, line);
+  const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
+  if (line.rivals.length === 0) return `of the parts of the latency ${fit.label} grows fastest, ${slope}`;
+  const rivals = line.rivals.map((name) => fitOf(name, line).label).join(', ');
+  return `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; it cannot be told apart from that of ${rivals}`;
+}
+
+/** @param {string} over @param {Line} line */
+function costWords(over, line) {
+  if (line.fastest === null) return line.fromNothing.length > 0 ? '' : 'no other cost is shown to grow';
+  const { label, growth } = fitOf(line.fastest, line);
+  return `of what is shown to grow ${label} has the largest growth found, ${percentText(growth)} from ${over} ${endsText(line)}`;
+}
+
+/** @param {string} name @param {Line} line */
+function fitOf(name, { metrics }) {
+  return /** @type {Fit} */ (metrics.find((fit) => fit.name === name));
+}
+
+/** @param {Line} line */
+function endsText({ values }) {
+  return `${digits(values[0])} to ${digits(values[values.length - 1])}`;
+}
+
+/** Of the slope, for a step as in the table. @param {Fit} fit @param {{step: number | null}} line */
+export function intervalText({ name, slopeLow, slopeHigh }, { step }) {
+  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
+  return `${low} .. ${high}`;
 }
 
 /** For a step where all are alike, or else for one more. @param {Fit} fit @param {{step: number | null}} line */

@@ -1,4 +1,5 @@
 import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
+import { growthOf } from './growth.js';
 import { METRICS, metricOf, readMetrics } from './metrics.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 import { fitLine, median } from './statistics.js';
@@ -23,25 +24,22 @@ import { trendWords } from './trend-words.js';
  * @property {number} slopeLow of the confidence interval
  * @property {number} slopeHigh
  * @property {number | null} perStep the slope for one step of the option, where all steps are alike
- * @property {number} p that there is no slope
+ * @property {number} p that there is no slope, of this metric alone
  * @property {number | null} r2
  * @property {{x: number, residual: number}[]} residuals of each run
  * @property {number | null} growth from the first median to the last, as a fraction; null where the first is zero
  *
- * @typedef {object} TrendLine
+ * @typedef {TrendFits & import('./growth.js').Growth & {words: string}} TrendLine
+ *
+ * @typedef {object} TrendFits
  * @property {Record<string, unknown>} at what else was varied
  * @property {number[]} values of the option
  * @property {number | null} step
  * @property {Fit[]} metrics
- * @property {string | null} fastestStage the part of the latency with the steepest slope that is shown to be one
- * @property {string | null} fastest the metric with the largest relative growth, of those of which less is better
- * @property {string} words
  */
 
 export const TREND_SCHEMA = 'evm-stress/trend@1';
 export const ALPHA = 0.05;
-/** The parts of the latency, by the median of a run. */
-export const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'readback.p50']);
 /** A line goes through any two points. */
 const FEWEST_VALUES = 3;
 
@@ -142,21 +140,12 @@ function lineOf(points, over, others) {
   const values = valuesOf(points, over);
   const step = stepOf(values);
   const metrics = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
-  const isShown = (/** @type {Fit} */ { slopeLow, p }) => slopeLow > 0 && p < ALPHA;
-  const stages = metrics.filter((fit) => STAGES.includes(fit.name) && isShown(fit));
-  const costs = metrics.filter((fit) => metricOf(fit.name).better === 'lower' && isShown(fit) && fit.growth !== null);
   const line = {
     at: Object.fromEntries(others.map((name) => [name, points[0].settings[name] ?? null])),
     ...{ values, step, metrics },
-    fastestStage: largest(stages, ({ slope }) => slope),
-    fastest: largest(costs, ({ growth }) => growth ?? 0),
+    ...growthOf(metrics, ALPHA),
   };
   return { ...line, words: trendWords(over, line) };
-}
-
-/** @param {Fit[]} fits @param {(fit: Fit) => number} by @returns {string | null} */
-function largest(fits, by) {
-  return [...fits].sort((a, b) => by(b) - by(a))[0]?.name ?? null;
 }
 
 /** @param {number[]} values in ascending order @returns {number | null} null: they are not evenly apart */

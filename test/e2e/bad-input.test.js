@@ -47,12 +47,12 @@ const EMPTY_CHAIN = Object.freeze({
 /** @type {Record<string, Row[]>} */
 const TABLE = {
   'which run files': [
-    { args: 'report', says: /^stress report needs a run file: stress report FILE\.\.\.$/ },
+    { args: 'report', says: /^stress report needs a file: stress report FILE\.\.\.$/ },
     { args: "report ''", says: /^stress report: the name of a file is empty$/ },
     { args: 'report -t 5 run.json', says: /^-t is an option of .*, not of stress report$/ },
-    { args: 'report --html out.html run.json', says: /^unknown option --html/ },
+    { args: 'report --html DIR run.json', exit: 73, says: /^cannot write \S+: it is a folder$/ },
     { args: 'report DIR/none.json', exit: 65, says: /^cannot read .*none\.json: there is no such file$/ },
-    { args: 'report DIR', exit: 65, says: /^\S+ is not a file$/ },
+    { args: 'report DIR', exit: 65, says: /^cannot read \S*sweep\.json: there is no such file$/ },
     {
       ...{ args: 'report DIR/run.json', given: 'half a file', exit: 65, files: { 'run.json': '{"schema": "evm-' } },
       says: /^\S+run\.json is not valid JSON: give a file that --out has written$/,
@@ -61,6 +61,55 @@ const TABLE = {
       ...{ args: 'report DIR/run.json', given: 'of another version', exit: 65 },
       files: { 'run.json': '{"schema": "evm-stress/run@2"}' },
       says: /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
+    },
+  ],
+  studies: [
+    { args: 'sweep -t 5 -d 1s', says: /^stress sweep needs an option with several values, such as -t 10,40,100 / },
+    { args: 'sweep -t 5,, -d 1s', says: /^-t \(--threads\) has an axis with an empty value/ },
+    { args: 'sweep -t 10..5 -d 1s', says: /^-t \(--threads\) has "10\.\.5", which is no range: FROM\.\.TO\/STEP/ },
+    { args: 'sweep -t 1..5/0 -d 1s', says: /^-t \(--threads\) has "1\.\.5\/0", which is no range/ },
+    {
+      args: 'sweep -t 1..2000 -d 1s',
+      says: /^-t \(--threads\) has 2000 values in "1\.\.2000": at most 1000 are swept$/,
+    },
+    { args: 'sweep -t 1,x -d 1s', says: /^-t \(--threads\) must be a whole number, not "x"$/ },
+    { args: '-t 1,2 -d 1s', says: /^-t \(--threads\) must be a whole number, not "1,2"$/ },
+    { args: 'sweep -t 1,2 -d 1s --until p99<1s', says: /^--until says how far to search: give --find, too$/ },
+    { args: 'sweep --find rate -t 5 -d 1s', says: /^--find rate needs to know what has to hold/ },
+    { args: 'sweep --find rate --until p99<1s --preset flare', says: /^--find and --preset exclude each other$/ },
+    {
+      args: 'sweep -t 1,2 -d 1s --preset none',
+      says: /^--preset must be one of flare, cometbft, stellar, not "none"$/,
+    },
+    { args: 'sweep -t 1,2 -d 1s --repeat 0', says: /^--repeat must be at least 1, not "0"$/ },
+    { args: 'compare', says: /^stress compare needs a file/ },
+    { args: 'compare a.json', says: /^stress compare needs run files of two sides/ },
+    { args: 'compare a.json --with', says: /^--with needs a value/ },
+    {
+      args: 'compare --rpc-a http://127.0.0.1:1 -t 1 -d 1s',
+      says: /^stress compare needs the other endpoint, too: --rpc-b URL$/,
+    },
+    {
+      args: 'compare a.json --with b.json --rpc-a http://127.0.0.1:1',
+      says: /^stress compare takes run files, or --rpc-a and --rpc-b/,
+    },
+    { args: 'compare a.json --with b.json --metric speed', says: /^--metric names "speed", which is no figure/ },
+    {
+      args: 'compare a.json --with b.json --fail-if tps<10',
+      says: /^--fail-if must be a figure, < or >, and a change in percent/,
+    },
+    {
+      args: 'compare DIR/none.json --with DIR/none.json',
+      exit: 65,
+      says: /^cannot read \S+none\.json: there is no such file$/,
+    },
+    { args: 'trend', says: /^stress trend needs a file/ },
+    { args: 'trend DIR/none', exit: 65, says: /^cannot read \S+none: there is no such file$/ },
+    { args: '-t 1 -d 1s --dashboard 99999999', says: /^--dashboard must be a port/ },
+    {
+      args: '-t 1 -d 1s --html DIR/none/x.html',
+      exit: 73,
+      says: /^cannot write \S+x\.html: its folder does not exist$/,
     },
   ],
   'how many wallets, and from which on': [

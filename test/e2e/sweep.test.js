@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -121,9 +121,15 @@ describe('stress sweep', { concurrency: 2 }, () => {
     const args = [...quick('2s'), '-t', '2,3,4', '--dir', 'kept'];
     const first = spawnStress(args, { cwd, timeoutMs });
     await first.waitFor(/^1\/3 .*\n/m);
+    const meanwhile = await runStress(args, { cwd, timeoutMs });
+    assert.deepEqual(
+      [meanwhile.code, meanwhile.stderr],
+      [73, `stress: another stress (pid ${first.child.pid}) is at work in kept: give --dir another folder\n`],
+    );
     first.child.kill('SIGINT');
     const { code, stdout } = await first.done;
     assert.equal(code, 130);
+    assert.ok(!existsSync(join(cwd, 'kept', '.lock')));
     assert.match(stdout, /^Sweep: interrupted, 1 of 3 runs/m);
     assert.match(stdout, /^2 of 3 runs are missing: the same command makes them$/m);
     assert.equal(sweepIn(join(cwd, 'kept')).end, 'interrupted');
@@ -155,6 +161,7 @@ describe('stress sweep', { concurrency: 2 }, () => {
     assert.deepEqual(processesOf(TMPDIR), []);
     const sweep = sweepIn(join(cwd, 'sweep'));
     assert.deepEqual([sweep.end, sweep.endedAt, runsOf(sweep).length], ['running', null, 1]);
+    assert.ok(existsSync(join(cwd, 'sweep', '.lock')), 'it had no time to remove it');
     const { code, stdout } = await runStress(args, { cwd, timeoutMs });
     assert.equal(code, 0);
     assert.match(stdout, /^1 of 2 runs are in sweep already/);
@@ -196,7 +203,15 @@ describe('stress sweep', { concurrency: 2 }, () => {
       ]),
     );
     assert.doesNotMatch(JSON.stringify(seen), /junk/);
-    assert.doesNotMatch(readFileSync(join(cwd, 'sweep', 'sweep.json'), 'utf8'), /junk/);
+    const { beforeCell } = sweep;
+    for (const name of ['sweep.json', 'sweep.md']) {
+      const text = readFileSync(join(cwd, 'sweep', name), 'utf8');
+      assert.doesNotMatch(text, /junk|before cell\.mjs/);
+      assert.ok(beforeCell && text.includes(beforeCell), `${name} says that there was a program, not which`);
+    }
+    const without = await runStress(args, { cwd, timeoutMs });
+    assert.equal(without.code, 65);
+    assert.match(without.stderr, /--before-cell was a command with SHA-256 [0-9a-f]{16}\.\.\. and is not given;/);
   });
 
   it('ends when that program fails, before the run', async (t) => {

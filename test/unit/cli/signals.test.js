@@ -90,6 +90,13 @@ describe('connectSignals()', () => {
     assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [], false]);
   });
 
+  it('a disk that is full ends it, too, and is a fault', (t) => {
+    const { stop } = connected(t);
+    process.stdout.emit('error', Object.assign(new Error('write'), { code: 'ENOSPC' }));
+    assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [73], false]);
+    assert.equal(stop.errors[0].message, 'cannot write standard output: the disk is full');
+  });
+
   it('a terminal that goes away is no end', (t) => {
     const { stop } = connected(t);
     process.stderr.emit('error', new Error('write EIO'));

@@ -74,6 +74,20 @@ describe('config.study of stress sweep', () => {
     assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);
   });
 
+  it('rests for as long as sockets wait, in a sweep that counts them, unless told otherwise', async () => {
+    assert.equal((await read('sweep --preset flare')).restMs, 61_000);
+    assert.equal((await read('sweep --preset flare --rest 2s')).restMs, 2000);
+    assert.equal((await read('sweep --preset flare', { STRESS_REST: '3s' })).restMs, 3000);
+    assert.equal((await read('sweep -t 5,10 -d 1s')).restMs, 1000);
+  });
+
+  it('compares files whatever the environment says of runs, and those runs that it makes', async () => {
+    const { files } = await read('compare a.json --with b.json --metric p99 -q', { STRESS_DURATION: '5s' });
+    assert.deepEqual(files, ['a.json']);
+    const line = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 5 -d 1s --rest 2s --dir x';
+    assert.equal((await read(line)).restMs, 2000);
+  });
+
   it('searches between two values, or from one', async () => {
     const { study } = await read('sweep --find rate --until p99<1s --rate 100..5000 -t 5 -d 1s');
     assert.deepEqual([study.bracket, study.axes], [{ from: '100', to: '5000' }, []]);
@@ -92,6 +106,17 @@ describe('config.study of stress sweep', () => {
     ['sweep -t 5,10 -d 1s --until p99<1s', /^--until says how far to search/],
     ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /searches along one option: --threads has several/],
     ['sweep --preset flare --find rate --until p99<1s', /^--find and --preset exclude each other/],
+    ['sweep -t 5,5 -d 1s', /^-t \(--threads\) 5,5: these values are alike, and a sweep needs different ones$/],
+    ['sweep -t 5 --rate 10..10 -d 1s', /^--rate 10\.\.10: these values are alike/],
+    [
+      'sweep -t 5 -d 1s --find rate --until p99<1s --threshold tps>1',
+      /^--find rate asks what holds: give --until instead of --threshold$/,
+    ],
+    ['compare a.json --with b.json -d 1s', /^--duration says how runs are made, and these are there already/],
+    ['compare a.json --with b.json --rest 1s', /^--rest says how runs are made/],
+    ['compare a.json --with b.json --out c.json --repeat 3', /^--repeat says how runs are made/],
+    ['compare a.json --rate 5 --with b.json', /^--rate says how runs are made/],
+    ['compare a.json --with b.json --dir x', /^--dir says how runs are made/],
     ['sweep -t 5,10 -d 1s --repeat 0', /^--repeat must be at least 1/],
     ['sweep -t 5,10 -d 1s --out x', /^--out is an option of stress/],
     ['-t 5,10 -d 1s', /^-t \(--threads\) must be a whole number/],

@@ -43,7 +43,10 @@ describe('the page of a comparison', () => {
       assert.equal(figure(page, `change.${name}`), change.estimate);
       assert.equal(figure(page, `${name}.p`), pAdjusted);
     }
-    assert.equal(figure(page, 'speedUps.onAverage'), comparison.speedUps.onAverage);
+    const { onAverage, onFastest } = comparison.speedUps;
+    assert.equal(figure(page, 'speedUps.onAverage.speedUp'), onAverage.speedUp);
+    assert.equal(figure(page, 'speedUps.onFastest.slowDown'), onFastest.slowDown);
+    assert.ok(page.includes(onAverage.words) && page.includes(onFastest.words));
     assert.match(page, /<li class="bad">\s*✗ slower\s*<\/li>/);
   });
 

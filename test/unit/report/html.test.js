@@ -26,6 +26,16 @@ describe('scriptJson', () => {
     const value = { words: '</script><!-- <script> & \u2028 \u2029', list: [1, null, 'ä'] };
     const text = String(scriptJson(value));
     assert.doesNotMatch(text, /[<>&\u2028\u2029]/);
-    assert.deepEqual(JSON.parse(text), value);
+    assert.deepEqual(JSON.parse(text), { ...value, words: '</script><!-- <script> &    ' });
+  });
+});
+
+describe('what comes from somebody else', () => {
+  it('turns no direction, and shows no credentials, on the page and in its data', () => {
+    const hostile = 'http://user:pw@node:8545/\u202ereversed';
+    for (const text of [escape(hostile), String(scriptJson({ label: hostile }))]) {
+      assert.doesNotMatch(text, /\u202e|pw/);
+      assert.match(text, /http:\/\/\*\*\*@node:8545\/ reversed/);
+    }
   });
 });

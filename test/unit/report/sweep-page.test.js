@@ -97,6 +97,20 @@ describe('the page of a sweep', () => {
       verdict({ ...lineSweep(), saturation: [] }),
       /^The most was 400 verified per second, at threads 100\.$/,
     );
+    const odd = gridSweep();
+    odd.saturation[0] = {
+      ...odd.saturation[0],
+      settings: null,
+      words: 'threads=5: saturated at rate=20, but not above',
+    };
+    assert.match(verdict(odd), /^Threads=5: saturated at rate=20, but not above; the most was 98 /);
+    assert.match(renderSweep(odd), /saturation in doubt/);
+    const [first] = gridSweep().saturation;
+    const settings = { threads: '20', rate: '20' };
+    assert.match(
+      verdict({ ...odd, saturation: [...odd.saturation.slice(0, 1), { ...first, at: { threads: '20' }, settings }] }),
+      /^Saturates at rate 20 with threads 20 \(20 of 20 per second\); 1 of 2 lines only in places; the most/,
+    );
     const [free] = gridSweep().saturation.slice(1);
     assert.match(verdict({ ...gridSweep(), saturation: [free] }), /^Not saturated: the most was 98 /);
   });
@@ -199,7 +213,18 @@ describe('the page of a sweep', () => {
     assert.deepEqual(holds.values, [80, null, 92, null]);
     assert.deepEqual(fails.values, [null, 110, null, null]);
     assert.deepEqual([answer.values[3], answer.low?.[3], answer.high?.[3]], [95, 90, 101]);
+    assert.doesNotMatch(page, /the rate held/);
+    assert.match(
+      renderSweep({ ...sweep, find: { ...found(), rateHeld: true } }),
+      /<code>p99&lt;2s<\/code>, and the rate held, which nobody has to ask for/,
+    );
   });
+
+  it('says that a program was started before each run', () =>
+    assert.match(
+      renderSweep({ ...gridSweep(), beforeCell: '0123456789abcdef' }),
+      /--before-cell<\/th>\s*<td>a command with SHA-256 0123456789abcdef\.\.\.<\/td>/,
+    ));
 
   it('is a good page of a search that has only begun, and of a sweep in which nothing was measured', () => {
     const empty = sweepOf([{ settings: { rate: '1' } }, { settings: { rate: '2' } }]);

@@ -45,8 +45,10 @@ test('a slower candidate: every metric, its interval, the speed-ups, and one sen
   const avg = metric(comparison, 'avg');
   assert.deepEqual([avg.word, avg.isPrimary, avg.better], ['slower', false, 'lower']);
   assert.ok(avg.change.estimate > 0.15 && avg.pAdjusted >= avg.p);
-  // 0.85 times as fast: base / candidate - 1 is -15 % of each latency.
-  for (const value of Object.values(comparison.speedUps)) assert.ok(Math.abs(Number(value) + 0.15) < 0.01);
+  // 0.85 times as fast: base / candidate - 1 is -15 % of each latency, candidate / base - 1 is +18 %.
+  const { onAverage, onSlowest, onFastest } = comparison.speedUps;
+  for (const { speedUp } of [onAverage, onSlowest]) assert.ok(Math.abs(Number(speedUp) + 0.15) < 0.01);
+  assert.ok(Math.abs(Number(onFastest.slowDown) - 0.176) < 0.01);
   assert.match(
     comparison.verdict.sentence,
     /^CANDIDATE is slower than BASE: TPS changed by -1[45]\.\d % \(96\.5 % interval/,
@@ -100,6 +102,7 @@ test('below the number of runs where the test can reject at all there is no verd
   for (const [order, word, needed] of /** @type {[string, string, RegExp][]} */ ([
     ['ABBAABBAAB', 'too few runs', /^5 pairs are too few .* at least 6 pairs$/],
     ['ABBAABBAABBA', 'slower', /6 pairs/],
+    ['AB', 'too few runs', /^1 pair is too few for a verdict on TPS: make at least 6 pairs$/],
     ['AAABBB', 'too few runs', /^3 and 3 runs are too few .* at least 4 runs on each side$/],
     ['AAAABBBB', 'slower', /4 and 4 runs/],
   ])) {
@@ -133,6 +136,11 @@ test('pairs are neighbours in time with one of each side, wherever the files sto
     else assert.match(warnings[0], warning);
   }
   assert.match(comparisonOf('AAAABBBB', changed(-0.5)).verdict.sentence, /if nothing else changed between their runs$/);
+  assert.match(
+    comparisonOf('AB'.repeat(8), changed(-0.5)).verdict.sentence,
+    /if nothing else changed between their runs$/,
+  );
+  assert.match(comparisonOf(EIGHT, changed(-0.5)).verdict.sentence, /8 pairs\)$/);
   // Live runs are pairs as they are.
   const live = compare(base, candidate, { ...options, pairs: true });
   assert.match(live.method.words, /was made beside one of CANDIDATE, in the order A B B A/);
@@ -177,7 +185,10 @@ test('the same run twice, runs that verified nothing, and none at all are refuse
   ])
     assert.throws(() => compare(a, b, { ...options, allowDifferent }), { code: 'bad_input', message: /the same run/ });
   const nothing = { ...candidate[3], counts: { ...candidate[3].counts, verified: 0 } };
-  assert.throws(() => compare(base, candidate.with(3, nothing), { ...options, allowDifferent }), /6\.json has nothing/);
+  assert.throws(() => compare(base, candidate.with(3, nothing), { ...options, allowDifferent }), {
+    code: 'bad_input',
+    message: /^6\.json verified nothing, so it cannot be compared: is the build broken\?$/,
+  });
   assert.throws(() => compare([], candidate, options), /at least one run on each side/);
 });
 
@@ -213,7 +224,7 @@ test('what makes a verdict doubtful is said', () => {
     'there was no audit: 3.json',
     'the run ended early: 3.json',
     'the generator was the limit, not the node: 0.json, 3.json, 4.json and 13 more',
-    '0 % of the operations failed or timed out in BASE, 5 % in CANDIDATE: such counts are not compared',
+    '0 % of the operations failed or timed out in BASE, 5 % in CANDIDATE: only a --fail-if compares such counts',
     'cores is 2 in 0.json and 8 in 1.json',
   ]);
 });
@@ -237,7 +248,7 @@ test('a condition fails on a change that is beyond its limit and shown, and on o
   assert.deepEqual([chance.exit, chance.comparison.failIf[0].why], [0, 'not shown: it may be chance']);
   const few = judged('ABBA', 0, 'tps<-10%');
   assert.deepEqual([few.exit, few.comparison.failIf[0].why], [99, 'too few runs to judge it']);
-  const unknown = judged(EIGHT, 0, 'failed.lost>0%');
+  const unknown = judged(EIGHT, 0, 'node.cpu>0%');
   assert.deepEqual([unknown.exit, unknown.comparison.failIf[0].change], [99, null]);
   // It joins the secondaries, and they stay as many as can be shown.
   const own = judged(EIGHT, -0.15, 'start.p95>5%', 'queued.avg>1%');
@@ -245,6 +256,79 @@ test('a condition fails on a change that is beyond its limit and shown, and on o
     own.comparison.metrics.map(({ name }) => name),
     ['tps', 'start.p95', 'queued.avg', 'avg', 'max', 'min', 'p50'],
   );
+});
+
+test('a condition on what is 0 in some run is judged by the counts as they are', () => {
+  /** @param {(side: 'A' | 'B', i: number) => number} failed @param {string} [order] @param {string} [text] */
+  const judged = (failed, order = EIGHT, text = 'failed>0%') => {
+    const comparison = comparisonOf(
+      order,
+      (side, i) => ({ over: { counts: { ...runOf(1).counts, failed: failed(side, i) } } }),
+      { failIf: [parseFailIf(text)] },
+    );
+    const { passed, change, why } = comparison.failIf[0];
+    assert.ok(!comparison.metrics.some(({ name }) => name === 'failed'));
+    assert.ok(!comparison.warnings.some((words) => /^not compared/.test(words)));
+    assert.equal(compareExit(comparison), passed ? 0 : 99);
+    return { passed, change, why, comparison };
+  };
+  for (const order of [EIGHT, 'AB', 'AABB']) {
+    const { passed, change, why } = judged(() => 0, order);
+    assert.deepEqual([passed, change, why], [true, 0, '0 in every run'], order);
+  }
+  const begun = judged((side, i) => (side === 'B' ? 3 + (i % 4) : 0));
+  assert.deepEqual([begun.passed, begun.change], [false, null]);
+  assert.match(
+    begun.why,
+    /^0 in every run of BASE, 4\.5 in CANDIDATE, compared as they are \(p 0\.0\d\d\): beyond the limit$/,
+  );
+  assert.match(compareText(begun.comparison), /FAILED +failed>0% +0 in every run of BASE/);
+  // What began at 0 is beyond any limit, and never below one.
+  assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed>+500%').passed, false);
+  assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed<-5%').passed, true);
+  // In one run of eight it may be chance.
+  const once = judged((_, i) => (i === 1 ? 50 : 0));
+  assert.deepEqual([once.passed, /not shown/.test(once.why)], [true, true]);
+  const few = judged((side) => (side === 'B' ? 50 : 0), 'ABBA');
+  assert.deepEqual([few.passed, /too few runs to judge it/.test(few.why)], [false, true]);
+  // Where BASE has some, the change of the means.
+  const more = judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8));
+  assert.deepEqual([more.passed, more.change], [false, 20 / 7 - 1]);
+  assert.equal(judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8), EIGHT, 'failed>+500%').passed, true);
+  // It is one of those that the correction counts.
+  assert.equal(more.comparison.method.secondaries, 6);
+  assert.equal(judged(() => 0).comparison.method.secondaries, 5);
+});
+
+test('the speed-ups follow from the two figures beside them', () => {
+  const comparison = comparisonOf(EIGHT, (side, i) => ({ latencyMs: (side === 'A' ? 50 : 40) + 3 * (i % 5) }));
+  const geometric = (/** @type {number[]} */ values) =>
+    values.reduce((product, ms) => product * ms, 1) ** (1 / values.length);
+  const { onAverage, onFastest } = comparison.speedUps;
+  const of = (/** @type {'base' | 'candidate'} */ side, /** @type {string} */ name) =>
+    metric(comparison, name)[side].values;
+  for (const [name, { baseUs, candidateUs }] of /** @type {const} */ ([
+    ['avg', onAverage],
+    ['min', onFastest],
+  ])) {
+    assert.ok(Math.abs(Number(baseUs) - geometric(of('base', name))) < 1e-6 * Number(baseUs));
+    assert.ok(Math.abs(Number(candidateUs) - geometric(of('candidate', name))) < 1e-6 * Number(candidateUs));
+  }
+  const lines = [
+    ...compareText(comparison).matchAll(
+      /(speed-up|slow-down) on \S+(?: slowest| fastest| average)? +([-+\d.]+) % +([\d.]+) ms in (\w+) +\/ ([\d.]+) ms in (\w+), less 1/g,
+    ),
+  ];
+  assert.deepEqual(
+    lines.map(([, word, , , upper]) => [word, upper]),
+    [
+      ['speed-up', 'BASE'],
+      ['speed-up', 'BASE'],
+      ['slow-down', 'CANDIDATE'],
+    ],
+  );
+  for (const [line, , percent, a, , b] of lines)
+    assert.ok(Math.abs(Number(percent) - 100 * (Number(a) / Number(b) - 1)) <= 0.06, line);
 });
 
 test('conditions are read, or refused with what to write instead', () => {

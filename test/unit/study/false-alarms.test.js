@@ -1,7 +1,7 @@
 /** scripts/false-alarms.js makes the tables of docs/measurement.md; here is a part of them, with a seed of its own. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PLANS, alarms, limit } from '../../../scripts/false-alarms.js';
+import { PLANS, TREND_PLANS, alarms, limit, trendAlarms } from '../../../scripts/false-alarms.js';
 
 const TRIALS = 200;
 
@@ -10,6 +10,14 @@ for (const plan of PLANS.filter(({ test: name, runs }) => (name === 'paired' ? r
     const { primary, secondaries } = alarms(plan, { trials: TRIALS, seed: 42 });
     assert.ok(primary <= limit(TRIALS), `${100 * primary} % of the primary metric`);
     assert.ok(secondaries <= limit(TRIALS), `${100 * secondaries} % of any secondary`);
+  });
+
+for (const plan of TREND_PLANS.filter(({ values }) => values === 8))
+  test(`trends of noise: ${plan.values} values, ${plan.repeats} runs of each, ${plan.noise}`, () => {
+    const trials = 300;
+    const { stage, any } = trendAlarms(plan, { trials, seed: 42 });
+    assert.ok(stage <= limit(trials), `a part of the latency is named in ${100 * stage} %`);
+    assert.ok(any <= limit(trials), `something is named in ${100 * any} %`);
   });
 
 test('a difference of 15 % is found, and a drift that always meets the same side is taken for one', () => {

@@ -7,6 +7,7 @@ import {
   checkSize,
   combinations,
   differenceOf,
+  fingerprint,
   planCells,
   threadsFor,
   turnsOf,
@@ -114,12 +115,24 @@ describe('checkSize()', () => {
 });
 
 describe('differenceOf()', () => {
-  const asked = { preset: null, axes: GRID, repeat: 2, options: { duration: '1s' } };
+  const asked = { preset: null, axes: GRID, repeat: 2, restMs: 1000, beforeCell: null, options: { duration: '1s' } };
   it('is none between two that ask for the same', () =>
     assert.equal(differenceOf(asked, structuredClone(asked)), null));
+  it('knows a command again, and does not tell it', () => {
+    const before = { ...asked, beforeCell: fingerprint('./reset --token secret') };
+    assert.match(before.beforeCell, /^[0-9a-f]{16}$/);
+    assert.equal(differenceOf(before, { ...asked, beforeCell: fingerprint('./reset --token secret') }), null);
+    const words = differenceOf(before, { ...asked, beforeCell: fingerprint('./reset') });
+    assert.match(words ?? '', /^--before-cell was a command with SHA-256 [0-9a-f]{16}\.\.\. and is a command with/);
+    assert.match(differenceOf(asked, before) ?? '', /^--before-cell was not given and is a command/);
+    const older = { ...asked, beforeCell: undefined };
+    assert.equal(differenceOf(older, asked), null, 'a file of before there was such a thing');
+  });
+
   /** @type {Array<[Partial<typeof asked>, string]>} */
   const table = [
     [{ repeat: 3 }, '--repeat was 2 and is 3'],
+    [{ restMs: 500 }, '--rest was 1s and is 0.5s'],
     [{ options: { duration: '2s' } }, '--duration was 1s and is 2s'],
     [{ axes: GRID.slice(0, 1) }, '--rate was 20,40,60 and is not given'],
     [{ options: { ...asked.options, ...{ warmup: '1s' } } }, '--warmup was not given and is 1s'],

@@ -35,6 +35,22 @@ describe('findSaturation(): a rate was asked for', () => {
     ]);
   });
 
+  it('says that what more load does not confirm may be noise', () => {
+    const once = judged(rates([80, 200, 300]), ['rate']);
+    assert.deepEqual(once.marked, [true, false, false]);
+    assert.equal(once.saturation[0].settings, null);
+    assert.match(
+      once.saturation[0].words,
+      /^saturated at rate=100, but not above: repeat \(--repeat\) to tell noise from it \(80 of 100 asked .* 20 % short\)$/,
+    );
+    const twice = judged(rates([80, 200, 200, 100]), ['rate']);
+    assert.deepEqual(twice.saturation[0].settings, { rate: '300' });
+    assert.match(
+      twice.saturation[0].words,
+      /^saturated from rate=300 on and at rate=100, but not between: repeat \(--repeat\) to tell noise from it: 200 of 300 /,
+    );
+  });
+
   it('does not mark exactly a tenth', () =>
     assert.deepEqual(judged(rates([100, 180, 270]), ['rate']).marked, [false, false, false]));
 
@@ -102,6 +118,20 @@ describe('findSaturation(): as fast as the wallets allow', () => {
 
   it('does not mark what is no faster although nothing waits longer', () =>
     assert.deepEqual(judged(wallets([[10, 100, 100], [20, 101, 101]]), ['threads']).marked, [false, false])); // prettier-ignore
+
+  it('marks a collapse, of which there is no latency', () => {
+    const points = wallets([[10, 100, 100], [40, 390, 102], [100, 0, 0]]); // prettier-ignore
+    points[2].avgUs = null;
+    const { marked, saturation } = judged(points, ['threads']);
+    assert.deepEqual(marked, [false, false, true]);
+    assert.equal(
+      saturation[0].words,
+      'saturated from threads=100 on: nothing was verified, after 390 TPS at threads=40',
+    );
+    assert.deepEqual(judged([point({ threads: '1' }, { tps: 0, avgUs: null }), ...points], ['threads']).marked, [
+      ...[false, false, false, true],
+    ]);
+  });
 
   it('does not mark what has hardly more load', () =>
     assert.deepEqual(judged(wallets([[100, 100, 100], [105, 101, 120]]), ['threads']).marked, [false, false])); // prettier-ignore

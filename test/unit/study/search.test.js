@@ -99,7 +99,7 @@ describe('search()', () => {
     assert.match(lines.join('\n'), /\/s +fails {2}only \d\d\.\d % of the rate was held/);
     assert.match(
       find.words,
-      /^the highest rate for which all of p99<10s, the rate held holds is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\)$/,
+      /^the highest rate for which p99<10s holds with the rate held is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\)$/,
     );
     assert.ok(lines.includes(`\n${find.words}`));
   });
@@ -110,11 +110,29 @@ describe('search()', () => {
     assert.deepEqual([all.exitCode, all.sweep.find?.estimate, all.sweep.find?.low], [0, null, 200]);
     assert.match(
       all.sweep.find?.words ?? '',
-      /holds at 200 per second, the highest that was asked for.* at least that/,
+      /^p99<10s holds with the rate held at 200 per second, the highest that was asked for.* at least that/,
     );
     const none = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=500..900'] });
     assert.deepEqual([none.exitCode, none.sweep.find?.estimate, none.sweep.find?.high], [99, null, 500]);
-    assert.match(none.sweep.find?.words ?? '', /does not hold at 500 per second, the lowest/);
+    assert.match(
+      none.sweep.find?.words ?? '',
+      /^p99<10s does not hold with the rate held at 500 per second, the lowest/,
+    );
+  });
+
+  it('says when the limit was on our side, on the terminal and in the file', async (t) => {
+    const verdict = { name: /** @type {const} */ ('generator-bound'), evidence: 'a thread was busy' };
+    const { lines, sweep } = await searched(temporaryFolder(t), (rate) => {
+      const { run } = chainOf(300)(rate);
+      return { run: { ...run, verdict } };
+    });
+    const [words] = sweep.warnings;
+    assert.match(
+      words,
+      /^at 3\d\d\/s: only .*; generator-bound: a thread was busy; the answer is what this machine can/,
+    );
+    assert.ok(lines.includes(words));
+    assert.deepEqual((await searched(temporaryFolder(t), chainOf(300))).sweep.warnings, []);
   });
 
   it('goes on where it was interrupted, and does nothing twice', async (t) => {
@@ -145,7 +163,7 @@ describe('search()', () => {
     assert.equal(readFileSync(join(folder, 'sweep.json'), 'utf8'), text);
     await assert.rejects(searched(folder, chainOf(300), { args: ['--drain-timeout=9s'] }), {
       code: 'bad_input',
-      message: /holds something else: --drain-timeout was not given and is 9s; give --dir another folder/,
+      message: /holds another search: --drain-timeout was not given and is 9s; give --dir another folder/,
     });
   });
 

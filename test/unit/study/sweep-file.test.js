@@ -3,6 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
+import { RUN_SCHEMA } from '../../../src/metrics/summary.js';
+import { COMPARE_SCHEMA } from '../../../src/study/compare.js';
+import { SCHEMAS } from '../../../src/study/document.js';
+import { readRunFiles } from '../../../src/study/run-file.js';
 import { readSweep, readSweepIfAny, writeSweep } from '../../../src/study/sweep-file.js';
 import { caught } from '../../helpers/caught.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
@@ -10,7 +14,23 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 const SWEEP = sweepOf([{ settings: { threads: '10' }, metrics: { tps: [1] } }]);
 
+describe('SCHEMAS', () => {
+  it('are those that are written', () =>
+    assert.deepEqual({ ...SCHEMAS }, { run: RUN_SCHEMA, sweep: SWEEP.schema, compare: COMPARE_SCHEMA }));
+});
+
 describe('sweep.json', () => {
+  it('of a newer version is none of a run file that was expected either', async (t) => {
+    const file = join(temporaryFolder(t), 'sweep.json');
+    writeFileSync(file, JSON.stringify({ ...SWEEP, schema: 'evm-stress/sweep@2' }));
+    const error = await caught(() => readRunFiles([file]));
+    assert.ok(error instanceof InputError);
+    assert.match(
+      error.message,
+      /a sweep file of another version, "evm-stress\/sweep@2": this stress reads evm-stress\/sweep@1$/,
+    );
+  });
+
   it('comes back as it was written', async (t) => {
     const file = join(temporaryFolder(t), 'sweep.json');
     assert.equal(await readSweepIfAny(file), null);
@@ -23,6 +43,8 @@ describe('sweep.json', () => {
   /** @type {Array<[string, unknown, RegExp]>} */
   const table = [
     ['a sweep of a newer version', { ...SWEEP, schema: 'evm-stress/sweep@2' }, /a sweep file of another version, .*@2/],
+    ['a run file of a newer version', { schema: 'evm-stress/run@2' }, /a run file of another version, .*reads .*run@1/],
+    ['something not ours', { schema: 'evm-stress/trend@2' }, /no sweep file, but "evm-stress\/trend@2"/],
     ['a run file', { schema: 'evm-stress/run@1' }, /no sweep file, but "evm-stress\/run@1"/],
     ['something else', { a: 1 }, /no sweep file: it does not say "schema"/],
     ['null', null, /no sweep file: it does not say/],

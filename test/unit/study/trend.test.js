@@ -32,7 +32,7 @@ test('the slope of each part of the latency per step, and the one that grows fas
   });
   assert.equal(lines[0].fastestStage, 'inclusion.p50');
   // From 0.5 to 1.34 ms: of all the fastest by its share.
-  assert.equal(lines[0].fastest, 'queued.p50');
+  assert.deepEqual([lines[0].rivals, lines[0].fastest, lines[0].fromNothing], [[], 'queued.p50', []]);
   const inclusion = lines[0].metrics.find(({ name }) => name === 'inclusion.p50');
   assert.ok(inclusion !== undefined && Number(inclusion.r2) > 0.99 && inclusion.p < 0.001);
   assert.ok(inclusion.slopeLow < 440 && 440 < inclusion.slopeHigh);
@@ -41,7 +41,7 @@ test('the slope of each part of the latency per step, and the one that grows fas
   assert.equal(inclusion.medians[0], 383_000);
   assert.match(
     lines[0].words,
-    /inclusion p50 grows fastest, by 4\.4 ms per step of 10 of rate; .* queued p50: \+168 %/,
+    /^of the parts of the latency inclusion p50 grows fastest, by 4\.4 ms per step of 10 of rate \(95 % interval 4\.[34]\d? ms \.\. 4\.4\d? ms\); of what is shown to grow queued p50 has the largest growth found, \+168 % from rate 100 to 250$/,
   );
 });
 
@@ -57,7 +57,61 @@ test('what does not grow is not said to', () => {
   }));
   const { lines } = trend(pointsOfSweep({ cells }));
   assert.deepEqual([lines[0].fastestStage, lines[0].fastest], [null, null]);
-  assert.match(lines[0].words, /^no part of the latency is shown to grow with rate$/);
+  assert.match(lines[0].words, /^no part of the latency is shown to grow with rate; no other cost is shown to grow$/);
+});
+
+test('what grows from nothing is named first, whatever else grows', () => {
+  const cells = cellsOf(6).map((cell, i) => ({
+    ...cell,
+    metrics: {
+      ...cell.metrics,
+      p99: [1000 + 500 * i, 1010 + 500 * i],
+      failed: [1000 * i, 1010 * i],
+      dropped: [0, 3 * i],
+    },
+  }));
+  const text = trend(pointsOfSweep({ cells }));
+  const [{ fastest, fromNothing, words }] = text.lines;
+  assert.deepEqual([fastest, fromNothing], ['p99', ['failed']]);
+  assert.match(
+    words,
+    /^failed grows from 0 to 5,025 from rate 100 to 150; of the parts .*; of what is shown to grow latency p99 has the largest growth found, \+249 % from rate 100 to 150$/,
+  );
+  // Only failures grow.
+  const [alone] = trend(
+    pointsOfSweep({
+      cells: cells.map(({ settings, metrics: { tps, failed } }) => ({ settings, metrics: { tps, failed } })),
+    }),
+  ).lines;
+  assert.deepEqual([alone.fastest, alone.fromNothing], [null, ['failed']]);
+  assert.match(
+    alone.words,
+    /^failed grows from 0 to 5,025 from rate 100 to 150; no part of the latency is shown to grow with rate$/,
+  );
+});
+
+test('one rising line of many is taken for chance, and two that are as steep as each other are not told apart', () => {
+  const noise = [0, 30, -30, 10, -20, 20, -10, 0];
+  const cells = Array.from({ length: 8 }, (_, i) => ({
+    settings: { rate: String(100 + i) },
+    metrics: /** @type {Record<string, number[]>} */ ({
+      avg: [1000 + 10 * i + noise[i]],
+      ...Object.fromEntries(
+        ['p50', 'p90', 'p99', 'max', 'min', 'cpu', 'rss'].map((name, k) => [name, [1000 + noise[(i + k) % 8]]]),
+      ),
+      'submit.p50': [1000 + 100 * i + noise[i]],
+      'inclusion.p50': [1000 + 102 * i - noise[i]],
+      'queued.p50': [100 + 50 * i],
+    }),
+  }));
+  const [line] = trend(pointsOfSweep({ cells })).lines;
+  const p = line.metrics.find(({ name }) => name === 'avg')?.p;
+  assert.ok(p !== undefined && p < 0.05, `avg alone would be shown, p ${p}`);
+  assert.deepEqual([line.fastest, line.fastestStage, line.rivals], ['queued.p50', 'inclusion.p50', ['submit.p50']]);
+  assert.match(
+    line.words,
+    /inclusion p50 has the steepest slope found, by .*; it cannot be told apart from that of submit p50; of what is shown to grow queued p50 /,
+  );
 });
 
 test('a grid has a line for each value of the other axes; those with too few points are left out', () => {
