@@ -39,7 +39,7 @@ export async function main(argv, env) {
       await setImmediate();
       // A run has a log for it.
       if (command !== 'run') for (const error of stop.errors) complain(error, env);
-      return worstExit([exitCode, ...stop.exitCodes]);
+      return worstExit([exitCode, ...stop.exitCodes.filter((code) => code === EXIT.cannotWrite)]);
     } finally {
       progress.stop();
       disconnect();

@@ -220,7 +220,7 @@ export const OPTIONS = Object.freeze([
     defaultText: 'the name of the command',
     describe: 'where the run files and the results are kept; a sweep that was interrupted goes on there' },
   { name: 'preset', key: 'preset', argument: 'NAME', parse: oneOf(Object.keys(presets)), commands: SWEEP,
-    describe: `a sweep with a name, whose options can still be given: ${Object.keys(presets).join(', ')}` },
+    describe: `a sweep with a name, whose options can still be given: ${Object.keys(presets).join(', ')}; flare rests 61s, as long as sockets wait` },
   { name: 'find', key: 'find', argument: 'OPTION', parse: oneOf(['rate', 'threads', 'in-flight', 'connections']), commands: SWEEP,
     describe: 'search for the highest value of this option for which --until holds, within its range if one is given' },
   { name: 'until', key: 'until', isList: true, argument: 'EXPR', parse: parseThreshold, commands: SWEEP,

@@ -190,7 +190,8 @@ function crossesOf(cells) {
 
 /** One line of cells has one place from where on it is saturated. @param {Layout['across']} across @param {Line[]} lines */
 function markOf(across, lines) {
-  const first = lines.length === 1 ? lines[0].cells.find(({ saturated }) => saturated) : undefined;
+  const cells = lines.length === 1 ? lines[0].cells : [];
+  const first = cells.at(cells.findLastIndex(({ saturated }) => !saturated) + 1);
   return first === undefined ? {} : { mark: across.of(first), markWords: 'saturated from here on' };
 }
 
