@@ -5,7 +5,7 @@ import { OPTIONS, envName } from './options.js';
  * What a study gives to the runs that it starts.
  *
  * @typedef {import('./options.js').Option} Option
- * @typedef {import('./config.js').Found} Found
+ * @typedef {import('./given.js').Found} Found
  *
  * @typedef {object} Axis
  * @property {string} name of the option

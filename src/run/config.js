@@ -1,0 +1,78 @@
+/**
+ * What was asked for on the command line, in the environment and in a file, as one object.
+ *
+ * @typedef {object} Config everything a command needs, checked and frozen by src/cli/config.js
+ * @property {number} threads
+ * @property {number} offset
+ * @property {URL | null} rpc null for an embedded chain
+ * @property {number | null} chainId
+ * @property {number | null} allowChain
+ * @property {string | null} keys
+ * @property {string | null} mnemonic
+ * @property {string} hdPath
+ * @property {string | null} fundFrom
+ * @property {bigint | null} fundAmountWei
+ * @property {bigint | null} maxSpendWei most that may be spent on fees
+ * @property {string | null} to
+ * @property {number | null} durationMs
+ * @property {number} warmupMs
+ * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages
+ * @property {import('../pacer/index.js').Stage[] | null} stages
+ * @property {import('../pacer/index.js').Arrival | null} arrival of an open loop
+ * @property {number} inFlight most operations of one wallet at once
+ * @property {number} intervalMs
+ * @property {number} drainTimeoutMs
+ * @property {number} txTimeoutMs
+ * @property {number} requestTimeoutMs
+ * @property {string} workload
+ * @property {string} inclusion
+ * @property {number} confirmations
+ * @property {string} transport
+ * @property {number} connections
+ * @property {boolean} noKeepAlive
+ * @property {boolean} insecure
+ * @property {number | 'auto'} workers
+ * @property {string | null} method of --workload rpc
+ * @property {unknown[] | null} params of --workload rpc
+ * @property {number | null} fixedId of --workload rpc
+ * @property {string | null} contracts
+ * @property {boolean} legacy
+ * @property {bigint | null} gasPriceWei
+ * @property {bigint | null} maxFeeWei
+ * @property {string | null} out
+ * @property {import('../metrics/thresholds.js').Threshold[]} thresholds
+ * @property {string | null} junit
+ * @property {string | null} samples
+ * @property {string | null} blocks
+ * @property {string | null} hlog
+ * @property {{host: string, port: number} | null} prometheus
+ * @property {number | null} nodePid
+ * @property {URL | null} nodeMetrics
+ * @property {string[] | null} nodeSeries
+ * @property {number | null} port
+ * @property {boolean} verbose
+ * @property {boolean} quiet
+ * @property {boolean} explain
+ * @property {string} logLevel
+ * @property {string | null} logFile
+ * @property {readonly string[]} files that a command reads
+ * @property {string | null} html
+ * @property {{host: string, port: number} | null} dashboard
+ * @property {number | null} repeat how often each setting of a study runs
+ * @property {number} restMs
+ * @property {string | null} beforeCell
+ * @property {string | null} dir of a study
+ * @property {string | null} preset
+ * @property {string | null} find the option that is searched for
+ * @property {import('../metrics/thresholds.js').Threshold[]} until
+ * @property {readonly string[]} candidates run files of the other side
+ * @property {URL | null} rpcA
+ * @property {URL | null} rpcB
+ * @property {string} metric that decides a comparison
+ * @property {import('../study/fail-if.js').FailIf[]} failIf
+ * @property {boolean} allowDifferent
+ * @property {string | null} over
+ * @property {import('../cli/study-config.js').StudyConfig} study
+ * @property {Record<string, unknown>} redacted as the run file states it
+ */
+export {};
