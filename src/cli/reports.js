@@ -33,7 +33,9 @@ const RESULTS = Object.freeze(['sweep.json', 'compare.json']);
 /** @param {string} name of a file, or of the folder of a study @returns {string} the file that says what was found */
 export function resultFile(name) {
   if (statSync(name, { throwIfNoEntry: false })?.isDirectory() !== true) return name;
-  return RESULTS.map((file) => join(name, file)).find((file) => existsSync(file)) ?? join(name, RESULTS[0]);
+  const found = RESULTS.map((file) => join(name, file)).find((file) => existsSync(file));
+  if (found !== undefined) return found;
+  throw new InputError(`${displayName(name)} is a folder without ${RESULTS.join(' or ')}: give a file`);
 }
 
 /**

@@ -52,7 +52,7 @@ const TABLE = {
     { args: 'report -t 5 run.json', says: /^-t is an option of .*, not of stress report$/ },
     { args: 'report --html DIR run.json', exit: 73, says: /^cannot write \S+: it is a folder$/ },
     { args: 'report DIR/none.json', exit: 65, says: /^cannot read .*none\.json: there is no such file$/ },
-    { args: 'report DIR', exit: 65, says: /^cannot read \S*sweep\.json: there is no such file$/ },
+    { args: 'report DIR', exit: 65, says: /^\S+ is a folder without sweep\.json or compare\.json: give a file$/ },
     {
       ...{ args: 'report DIR/run.json', given: 'half a file', exit: 65, files: { 'run.json': '{"schema": "evm-' } },
       says: /^\S+run\.json is not valid JSON: give a file that --out has written$/,
@@ -321,13 +321,16 @@ const TABLE = {
     { args: '-t 1 --port 8545', says: /^--port is an option of stress node, not of stress run$/ },
     {
       args: 'node -t 1 --rpc http://127.0.0.1:1',
-      says: /^--rpc is an option of stress, stress fund, stress reclaim, not of stress node$/,
+      says: /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
     },
     {
       args: 'fund -t 1 --rpc http://127.0.0.1:1 --duration 5s',
-      says: /^--duration is an option of stress, not of stress fund$/,
+      says: /^--duration is an option of stress, stress sweep, stress compare, not of stress fund$/,
     },
-    { args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s', says: /^-d is an option of stress, not of stress fund$/ },
+    {
+      args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s',
+      says: /^-d is an option of stress, stress sweep, stress compare, not of stress fund$/,
+    },
     { args: '-t 1 --inclusion magic', says: /^--inclusion must be one of auto, blocks, receipts, not "magic"$/ },
     { args: '-t 1 --workload magic', says: /^--workload must be one of counter, rpc, not "magic"$/ },
     { args: '-t 1 --transport magic', says: /^--transport must be one of auto, undici, tcp, ws, not "magic"$/ },
