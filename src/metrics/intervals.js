@@ -18,7 +18,7 @@ import { STAGES } from './sample.js';
  * @property {number | null} tps verified operations per second; null for the drain
  * @property {import('./distribution.js').DistributionJson} latency of the operations verified in it
  * @property {import('./distribution.js').DistributionJson} lag of the operations due in it: from due to begun
- * @property {Stages} [stages] of the latency of those operations; older run files have none
+ * @property {Stages} stages of the latency of those operations
  * @property {import('./blocks.js').BlockTotals} blocks
  * @property {import('./readings.js').Readings} probes
  *
@@ -71,9 +71,8 @@ function mergeRows(a, b) {
   };
 }
 
-/** @param {Stages | undefined} a @param {Stages | undefined} b @returns {Stages | undefined} */
+/** @param {Stages} a @param {Stages} b @returns {Stages} */
 function mergeStages(a, b) {
-  if (a === undefined || b === undefined) return undefined;
   return stagesFrom((stage) => ({ count: a[stage].count + b[stage].count, sumUs: a[stage].sumUs + b[stage].sumUs }));
 }
 

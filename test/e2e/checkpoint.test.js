@@ -324,7 +324,7 @@ describe('stress report', () => {
     for (const [file, words] of /** @type {Array<[string, RegExp]>} */ ([
       [join(folder, 'nothing.json'), /there is no such file/],
       [folder, /is a folder without sweep\.json or compare\.json: give a file/],
-      ['/dev/zero', /is a folder without sweep\.json or compare\.json: give a file/],
+      ['/dev/zero', /is not a file/],
     ])) {
       const { code, stderr } = await runStress(['report', file]);
       assert.equal(code, 65, stderr);

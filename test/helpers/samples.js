@@ -5,6 +5,7 @@
  */
 import { noReorgs } from '../../src/metrics/reorgs.js';
 import { addBlock, noBlocks } from '../../src/metrics/blocks.js';
+import { stagesFrom } from '../../src/metrics/intervals.js';
 import { Recorder } from '../../src/metrics/recorder.js';
 import { buildRunFile } from '../../src/metrics/summary.js';
 
@@ -36,7 +37,7 @@ export function rowOf(given = {}) {
   const { counts, failures, latency, lag } = new Recorder([0], 0).intervals.rotate(1000);
   return {
     ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0 },
-    ...{ latency: latency.toJSON(), lag: lag.toJSON() },
+    ...{ latency: latency.toJSON(), lag: lag.toJSON(), stages: stagesFrom(() => ({ count: 0, sumUs: 0 })) },
     ...{ blocks: noBlocks(), probes: readingsOf() },
     ...given,
   };
