@@ -67,7 +67,8 @@ function quick(duration = '300ms') {
   return ['sweep', '-d', duration, '--rest', '0s', '--rpc', anvil.url];
 }
 
-describe('stress sweep', { concurrency: 2 }, () => {
+// One after the other: they use the same wallets.
+describe('stress sweep', () => {
   it('runs a grid on a chain for each run, in turn, and says what the run files say', async (t) => {
     const cwd = temporaryFolder(t);
     const args = 'sweep -t 5,10 --rate 20,40 -d 400ms --repeat 2 --rest 0s'.split(' ');
