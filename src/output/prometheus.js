@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { Registry } from 'prom-client';
-import { UnavailableError, oneLine } from '../errors.js';
+import { listen } from './listen.js';
 import { FAMILIES } from './prometheus-families.js';
 import { PrometheusState } from './prometheus-state.js';
 
@@ -18,7 +18,7 @@ export function createPrometheusOutput({ prometheus, info }) {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
-    open: () => listen(server, host, port),
+    open: () => listen(server, { host, port }, 'prometheus'),
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
     },
@@ -55,28 +55,4 @@ async function answer(registry, { url = '' }, response) {
     return;
   }
   response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics());
-}
-
-/** @param {import('node:http').Server} server @param {string} host @param {number} port @returns {Promise<void>} */
-function listen(server, host, port) {
-  return new Promise((resolve, reject) => {
-    server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => reject(cannotListen(error, host, port)));
-    server.listen({ host, port }, resolve);
-  });
-}
-
-/** @param {NodeJS.ErrnoException} error @param {string} host @param {number} port */
-function cannotListen(error, host, port) {
-  /** @type {Record<string, string>} */
-  const words = {
-    EADDRINUSE: `port ${port} is taken`,
-    EACCES: `port ${port} is not for us: permission denied`,
-    EADDRNOTAVAIL: `${host} is no address of this machine`,
-    ENOTFOUND: `${host} is no address of this machine`,
-  };
-  const { code = '', message } = error;
-  return new UnavailableError(
-    `${words[code] ?? `cannot listen on port ${port} of ${host}: ${oneLine(message)}`}: give --prometheus another one`,
-    error,
-  );
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { UnavailableError, oneLine } from '../errors.js';
+import { listen } from '../output/listen.js';
 import { DashboardState } from './dashboard-state.js';
 import { EventClients, eventText } from './event-clients.js';
 
@@ -42,7 +42,7 @@ export function createDashboardOutput({ address: { host, port }, options }) {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
-    open: () => listen(server, host, port),
+    open: () => listen(server, { host, port }, 'dashboard'),
     interval: (row, totals) => {
       state.add(row, totals);
       if (clients.size === 0 || !state.hasRun) return;
@@ -123,28 +123,6 @@ function say(response, status, words) {
     connection: 'close',
   });
   response.end(`${words}\n`);
-}
-
-/** @param {import('node:http').Server} server @param {string} host @param {number} port @returns {Promise<void>} */
-function listen(server, host, port) {
-  return new Promise((resolve, reject) => {
-    server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => reject(cannotListen(error, host, port)));
-    server.listen({ host, port }, resolve);
-  });
-}
-
-/** @param {NodeJS.ErrnoException} error @param {string} host @param {number} port */
-function cannotListen(error, host, port) {
-  /** @type {Record<string, string>} */
-  const words = {
-    EADDRINUSE: `port ${port} is taken`,
-    EACCES: `port ${port} is not for us: permission denied`,
-    EADDRNOTAVAIL: `${host} is no address of this machine`,
-    ENOTFOUND: `${host} is no address of this machine`,
-  };
-  const { code = '', message } = error;
-  const what = words[code] ?? `cannot listen on port ${port} of ${host}: ${oneLine(message)}`;
-  return new UnavailableError(`${what}: give --dashboard another one`, error);
 }
 
 /** Where people find it. @param {Address} address */

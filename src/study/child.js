@@ -58,6 +58,11 @@ export async function runChild({ args, env, out, stop }) {
   }
 }
 
+/** Whether a run ended because somebody wanted it to. @param {number} exitCode */
+export function isInterruption(exitCode) {
+  return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
+}
+
 /** @param {import('node:child_process').ChildProcess} child @returns {Promise<number>} */
 function exitOf(child) {
   return new Promise((resolve) => {

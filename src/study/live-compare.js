@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
-import { runChild } from './child.js';
+import { isInterruption, runChild } from './child.js';
 import { LOCK, inFolder } from './folder.js';
 import { metricOf } from './metrics.js';
 import { RemainingTime } from './remaining-time.js';
@@ -35,8 +35,6 @@ const LONGEST_FIRST_MS = 5000;
 const TRIES = 2;
 /** What ends a run so will end it again. @type {readonly number[]} */
 const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite, EXIT.internal]);
-/** @type {readonly number[]} */
-const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangup]);
 
 /**
  * @param {number} pairs
@@ -114,7 +112,7 @@ async function runOne({ config, side, out, isMeasured, start, parts: { stop, say
   const args = isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
   for (let tried = 1; !stop.drain.aborted; tried += 1) {
     const { exitCode, run, complaint } = await start({ args, env: envOf(config, side), out, stop });
-    if (!stop.drain.aborted && INTERRUPTED.includes(exitCode)) stop.request('interrupted', exitCode);
+    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
     if (stop.drain.aborted) return null;
     if (run !== null && isWhole(run) && run.counts.verified > 0) return run;
     const words = `a run on ${side.toUpperCase()} measured nothing: ${complaint ?? `it ended with exit code ${exitCode}`}`;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { EXIT, StressError, UsageError, displayName, worstExit } from '../errors.js';
-import { runChild } from './child.js';
+import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
 import { answerText, isOurs, limitText, trialText, valueText } from './find-text.js';
@@ -44,8 +44,6 @@ const FEWEST_OPERATIONS = 10;
 
 /** Runs that end so have measured something: all well, nothing verified. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
-/** @type {readonly number[]} */
-const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangup]);
 
 /**
  * @param {Config} config
@@ -201,7 +199,7 @@ class Course {
     }
     const out = join(this.#folder, file);
     const { exitCode, run, complaint } = await this.#startRun({ args, env: this.#config.study.env, out, stop });
-    if (!stop.drain.aborted && INTERRUPTED.includes(exitCode)) stop.request('interrupted', exitCode);
+    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
     if (stop.drain.aborted) return null;
     if (run === null || !isWhole(run) || !(MEASURED.includes(exitCode) || isUndecided(run)))
       throw new StressError(

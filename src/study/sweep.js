@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { EXIT, InputError, StressError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
-import { runChild } from './child.js';
+import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
 import { metricOf } from './metrics.js';
@@ -48,8 +48,6 @@ import { RemainingTime } from './remaining-time.js';
 const PATIENCE = 3;
 /** What ends a run so will end the others, too. @type {readonly number[]} */
 const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
-/** @type {readonly number[]} */
-const INTERRUPTED = Object.freeze([EXIT.interrupted, EXIT.terminated, EXIT.hangup]);
 
 /**
  * @param {Config} config
@@ -215,7 +213,7 @@ class Course {
       this.#sweep.environment ??= environmentOf(run);
       return { repeat, file, exitCode, startedAt: run.startedAt, complaint: null, reading: readRun(run) };
     }
-    if (!stop.drain.aborted && INTERRUPTED.includes(exitCode)) stop.request('interrupted', exitCode);
+    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
     if (stop.drain.aborted) return null;
     const words =
       complaint ?? (run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`);
