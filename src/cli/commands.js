@@ -79,7 +79,7 @@ export const commands = {
 
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
-      const { gas } = transactionWorkloads.counter({ rpc: sender.rpc, contractsFile: null });
+      const { gas } = transactionWorkloads.counter({ rpc: sender.rpc, settings: {} });
       const needWei = walletNeedWei(config, gas, sender.fees, chain);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const words = foreseePayments({ config, chain, fees: sender.fees, missing });

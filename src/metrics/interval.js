@@ -20,7 +20,11 @@ import { STAGES } from './sample.js';
  * @property {number} endUs
  * @property {Counts} counts
  * @property {Record<string, number>} failures by code
+ * @property {Record<string, EndpointSums>} byEndpoint what ended in it, where there are several
  * @property {Record<IntervalDistribution, import('./distribution.js').DistributionJson>} distributions
+ *
+ * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums sumUs: of the
+ *   latency of those verified
  *
  * @typedef {'latency' | 'lag' | import('./sample.js').Stage} IntervalDistribution
  */
@@ -48,6 +52,8 @@ function newInterval(startUs) {
     },
     /** @type {Record<string, number>} */
     failures: {},
+    /** @type {Record<string, EndpointSums>} */
+    byEndpoint: {},
   };
 }
 
@@ -112,11 +118,11 @@ export class Intervals {
 }
 
 /** @param {Interval} interval @returns {IntervalState} */
-export function intervalState({ startUs, endUs, counts, failures, latency, lag, stages }) {
+export function intervalState({ startUs, endUs, counts, failures, byEndpoint, latency, lag, stages }) {
   const distributions = /** @type {IntervalState['distributions']} */ (
     Object.fromEntries(Object.entries({ latency, lag, ...stages }).map(([name, value]) => [name, value.toJSON()]))
   );
-  return { startUs, endUs, counts, failures, distributions };
+  return { startUs, endUs, counts, failures, byEndpoint, distributions };
 }
 
 /** The same interval as several threads saw it. @param {IntervalState[]} states @param {number} nowUs its end, where no thread has told one @returns {IntervalState} */
@@ -125,11 +131,12 @@ export function mergeIntervals(states, nowUs) {
   const [first, ...rest] = states;
   if (first === undefined) return sum;
   return rest.reduce(
-    (merged, { startUs, endUs, counts, failures, distributions }) => ({
+    (merged, { startUs, endUs, counts, failures, byEndpoint, distributions }) => ({
       startUs: Math.max(merged.startUs, startUs),
       endUs: Math.max(merged.endUs, endUs),
       counts: addUp(merged.counts, counts),
       failures: addUp(merged.failures, failures),
+      byEndpoint: addUpEach(merged.byEndpoint, byEndpoint),
       distributions: /** @type {IntervalState['distributions']} */ (
         Object.fromEntries(
           INTERVAL_DISTRIBUTIONS.map((name) => [name, mergeJson(merged.distributions[name], distributions[name])]),
@@ -148,4 +155,11 @@ export function addUp(a, b) {
   const sum = { ...a };
   for (const [key, value] of Object.entries(b)) sum[key] = (sum[key] ?? 0) + value;
   return /** @type {T} */ (sum);
+}
+
+/** @param {Record<string, EndpointSums>} a @param {Record<string, EndpointSums>} b */
+export function addUpEach(a, b) {
+  const sum = { ...a };
+  for (const [key, sums] of Object.entries(b)) sum[key] = sum[key] === undefined ? sums : addUp(sum[key], sums);
+  return sum;
 }

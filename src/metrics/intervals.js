@@ -1,6 +1,6 @@
 import { mergeBlocks } from './blocks.js';
 import { mergeJson } from './distribution.js';
-import { addUp } from './interval.js';
+import { addUp, addUpEach } from './interval.js';
 import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
 
@@ -18,6 +18,7 @@ import { STAGES } from './sample.js';
  * @property {number | null} tps verified operations per second; null for the drain
  * @property {import('./distribution.js').DistributionJson} latency of the operations verified in it
  * @property {import('./distribution.js').DistributionJson} lag of the operations due in it: from due to begun
+ * @property {Record<string, import('./interval.js').EndpointSums>} byEndpoint where there are several
  * @property {Stages} stages of the latency of those operations
  * @property {import('./blocks.js').BlockTotals} blocks
  * @property {import('./readings.js').Readings} probes
@@ -61,6 +62,7 @@ function mergeRows(a, b) {
     endMs: b.endMs,
     counts,
     failures: addUp(a.failures, b.failures),
+    byEndpoint: addUpEach(a.byEndpoint ?? {}, b.byEndpoint ?? {}),
     inFlight: b.inFlight,
     tps: a.tps === null ? null : counts.verified / ((b.endMs - a.startMs) / 1000),
     latency: mergeJson(a.latency, b.latency),

@@ -1,5 +1,6 @@
 import { InternalError } from '../errors.js';
 import { Distribution } from './distribution.js';
+import { Groups } from './groups.js';
 import { Intervals, zeroCounts } from './interval.js';
 import { stagesUs, totalUs } from './sample.js';
 
@@ -30,6 +31,8 @@ import { stagesUs, totalUs } from './sample.js';
  * @property {WindowCounts} windowCounts
  * @property {Halves} halves
  * @property {Record<string, import('./distribution.js').DistributionJson>} latency all of the run's, by name
+ * @property {Record<string, import('./groups.js').GroupJson>} byName
+ * @property {Record<string, import('./groups.js').GroupJson>} byEndpoint
  * @property {Float64Array} startedBy by position
  * @property {Float64Array} endedBy by position
  * @property {Float64Array} verifiedBy by position
@@ -73,6 +76,10 @@ export class Recorder {
     inclusion: new Distribution(),
     readBack: new Distribution(),
   };
+  /** Where there are several kinds. */
+  byName = new Groups();
+  /** Where there are several endpoints. */
+  byEndpoint = new Groups();
 
   /**
    * @param {number[]} walletIndexes of the slice, by position
@@ -145,11 +152,26 @@ export class Recorder {
       interval.failures[sample.code] = (interval.failures[sample.code] ?? 0) + 1;
     }
     this.#addToWindow(sample);
+    this.#addToGroups(sample, interval);
     if (sample.outcome === 'verified') {
       this.verifiedBy[sample.position] += 1;
       interval.latency.record(totalUs(sample));
       recordStages(interval.stages, stagesUs(sample));
     }
+  }
+
+  /** @param {Sample} sample @param {import('./interval.js').Interval} interval that it ended in */
+  #addToGroups(sample, interval) {
+    const { name, endpoint } = sample;
+    if (name === null && endpoint === null) return;
+    const isDueInside = this.#inside(sample.intendedAtUs);
+    const isEndInside = this.#inside(sample.endedAtUs);
+    if (name !== null) this.byName.add(name, sample, { isDueInside, isEndInside });
+    if (endpoint === null) return;
+    this.byEndpoint.add(String(endpoint), sample, { isDueInside, isEndInside });
+    const sums = (interval.byEndpoint[endpoint] ??= { verified: 0, failed: 0, timedOut: 0, abandoned: 0, sumUs: 0 });
+    sums[OUTCOME_COUNT[sample.outcome]] += 1;
+    if (sample.outcome === 'verified') sums.sumUs += totalUs(sample);
   }
 
   /** @param {Sample} sample */
@@ -208,7 +230,8 @@ export class Recorder {
     const latency = Object.fromEntries(
       Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
     );
-    return { endUs, counts, failures, windowCounts, halves, latency, startedBy, endedBy, verifiedBy };
+    const groups = { byName: this.byName.toJSON(), byEndpoint: this.byEndpoint.toJSON() };
+    return { endUs, counts, failures, windowCounts, halves, latency, ...groups, startedBy, endedBy, verifiedBy };
   }
 
   /**
@@ -224,6 +247,8 @@ export class Recorder {
     for (const [name, distribution] of Object.entries(this.#distributions())) {
       distribution.merge(Distribution.fromJSON(state.latency[name]));
     }
+    this.byName.adopt(state.byName);
+    this.byEndpoint.adopt(state.byEndpoint);
     this.startedBy.set(state.startedBy, first);
     this.endedBy.set(state.endedBy, first);
     this.verifiedBy.set(state.verifiedBy, first);

@@ -19,6 +19,8 @@
  * @property {number | null} blockNumber
  * @property {string | null} effect what was read back, for instance the count
  * @property {string | null} target what was acted on, for instance the contract
+ * @property {string | null} name of its kind, where there are several
+ * @property {number | null} endpoint that it was sent to last, by its place among them; null where there is one
  *
  * @typedef {object} Stages durations that add up to the total, in microseconds
  * @property {number} queuedUs from due to sent

@@ -135,6 +135,8 @@ function measuredRun(parts, { durationUs, partial }) {
       halves: recorder.halves,
       stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
     },
+    byName: recorder.byName.toJSON(),
+    byEndpoint: recorder.byEndpoint.toJSON(),
     lag: recorder.lag.toJSON(),
     intervals: parts.intervals,
     blocks: load.reduce((sum, { blocks }) => mergeBlocks(sum, blocks), noBlocks()),

@@ -63,7 +63,7 @@ function auditTrouble({ audit: given, unmeasured }) {
   if (audit === null) return { kind: 'skipped', words: unmeasured['/audit'] ?? 'there is none' };
   if (audit.exact) return null;
   return failure(
-    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, but the counters grew by ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced`,
+    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, but the ${audit.subject ?? 'counters grew by'} ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced`,
   );
 }
 

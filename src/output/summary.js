@@ -197,14 +197,24 @@ const INDENT = 13;
 function auditText(run) {
   const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
   if (audit === null) return `  audit       none: ${run.unmeasured['/audit']}`;
-  const { blockNumber, wallets, includedLate, reorgedOut, effectsOnChain } = audit;
+  const {
+    blockNumber,
+    wallets,
+    includedLate,
+    reorgedOut,
+    effectsOnChain,
+    subject = 'counters grew by',
+    checks = [],
+  } = audit;
   const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
   if (audit.exact) {
-    return `  audit       exact: ${count(wallets)} counters grew by ${count(Number(effectsOnChain))} = ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, at block ${count(blockNumber)}`;
+    const line = `  audit       exact: ${count(wallets)} ${subject} ${count(Number(effectsOnChain))} = ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, at block ${count(blockNumber)}`;
+    return [line, ...checks.map(checkText)].join('\n');
   }
   const lines = [
-    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, but the counters grew by ${count(Number(effectsOnChain))}` +
+    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, but the ${subject} ${count(Number(effectsOnChain))}` +
       ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
+    ...checks.map(checkText),
     ...audit.mismatches
       .slice(0, SHOWN)
       .map(
@@ -222,6 +232,12 @@ function auditText(run) {
   if (audit.mismatchCount > SHOWN)
     lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
   return lines.join('\n');
+}
+
+/** @param {import('../workload/index.js').Check} check */
+function checkText({ words, expected, found, holds, why }) {
+  if (holds === null) return `    not checked: ${words}: ${why}`;
+  return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
 }
 
 /** How many wallets, transactions and operations are printed one by one. */

@@ -114,8 +114,14 @@ export function audit(run) {
         ${found.exact ? '✓ Exact: what this run says it did is what the chain says.' : '✗ Not exact: what this run says it did is not what the chain says.'}
       </p>
       <p>${balance(found)}</p>
-      ${!found.exact && discrepancies(found)}
+      ${(found.checks ?? []).map((check) => html`<p>${checkWords(check)}</p>`)} ${!found.exact && discrepancies(found)}
     </section>`;
+}
+
+/** @param {import('../workload/index.js').Check} check */
+function checkWords({ words, expected, found, holds, why }) {
+  if (holds === null) return `– Not checked: ${words}: ${why}.`;
+  return holds ? `✓ ${words}: ${found}, as it must be.` : `✗ ${words}: ${found}, and it must be ${expected}.`;
 }
 
 /** @param {AuditReport} audit */
@@ -130,9 +136,10 @@ function balance({
   exact,
   pending,
   replaced,
+  subject = 'counters grew by',
 }) {
   const ours = `${quantity(verified, 'count')} verified + ${quantity(includedLate, 'count')} included late${reorgedOut > 0 ? ` − ${quantity(reorgedOut, 'count')} reorged out` : ''}`;
-  const grew = `${quantity(wallets, 'count')} counters grew by ${/^\d+$/.test(effectsOnChain) ? quantity(Number(effectsOnChain), 'count') : effectsOnChain}`;
+  const grew = `${quantity(wallets, 'count')} ${subject} ${/^\d+$/.test(effectsOnChain) ? quantity(Number(effectsOnChain), 'count') : effectsOnChain}`;
   if (exact) return `At block ${quantity(blockNumber, 'count')} ${grew} = ${ours}.`;
   return `At block ${quantity(blockNumber, 'count')} ${grew}; we know of ${ours}. Of ours at least ${bounds.atLeast} and at most ${bounds.atMost} were executed; ${quantity(pending, 'count')} pending, ${quantity(replaced, 'count')} replaced.`;
 }

@@ -37,6 +37,8 @@ import { readAll } from './reading.js';
  * @property {Mismatch[]} mismatches the first of them
  * @property {import('./ledger.js').Foreign[]} foreign
  * @property {import('./ledger.js').Resolution[]} resolutions
+ * @property {string} subject of the effects, as a person says it
+ * @property {import('../workload/index.js').Check[]} checks what else has to agree, over all wallets
  */
 
 /** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */
@@ -91,7 +93,7 @@ export async function audit(options) {
     const isAgreed = mismatches.length === 0 && ledger.unresolved.size === 0;
     if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
       await searchForForeign(options, mismatches);
-      return describe(options, reading, mismatches);
+      return describe(options, reading, mismatches, await reconcile(options, reading, mismatches));
     }
     await clock.sleep(PAUSE_MS, signal);
   }
@@ -199,9 +201,31 @@ function compare(options, { effects, nonces, pendingNonces }) {
   });
 }
 
-/** @param {AuditOptions} options @param {Reading} reading @param {Mismatch[]} mismatches @returns {AuditReport} */
-function describe(options, reading, mismatches) {
-  const { accounts, recorder, ledger } = options;
+/**
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @param {Mismatch[]} mismatches
+ * @returns {Promise<import('../workload/index.js').Check[]>}
+ */
+async function reconcile({ workload, accounts, ledger, startBlock, signal }, { hash, number, nonces }, mismatches) {
+  if (workload.reconcile === undefined) return [];
+  const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
+  return workload.reconcile({
+    ...{ blockHash: hash, blockNumber: number, startBlock, nonces, signal },
+    startNonces: accounts.map(({ startNonce }) => startNonce),
+    areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
+  });
+}
+
+/**
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @param {Mismatch[]} mismatches
+ * @param {import('../workload/index.js').Check[]} checks
+ * @returns {AuditReport}
+ */
+function describe(options, reading, mismatches, checks) {
+  const { accounts, recorder, ledger, workload } = options;
   for (const { operation, sample } of [...ledger.unresolved.values()]) {
     ledger.settle(operation, sample, { fate: 'pending', foreign: null });
   }
@@ -213,7 +237,11 @@ function describe(options, reading, mismatches) {
   }, 0n);
   const { fates, foreign, unresolved, resolutions } = ledger;
   return {
-    exact: mismatches.length === 0 && foreign.length === 0 && unresolved.size === 0,
+    exact:
+      mismatches.length === 0 &&
+      foreign.length === 0 &&
+      unresolved.size === 0 &&
+      checks.every(({ holds }) => holds !== false),
     blockNumber: reading.number,
     blockHash: reading.hash,
     wallets: accounts.length,
@@ -230,6 +258,8 @@ function describe(options, reading, mismatches) {
     mismatches: mismatches.slice(0, LISTED),
     foreign: foreign.slice(0, LISTED),
     resolutions,
+    subject: workload.subject,
+    checks,
   };
 }
 

@@ -16,7 +16,8 @@ import { failureCode } from './iteration.js';
 export function call({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
   operation.taken(); // calls need not arrive in order
-  const { method, params } = workload.next(position);
+  const { method, params, name = null } = workload.next(position);
+  operation.name = name;
   const onSent = () => {
     if (operation.isCancelled) return false;
     operation.sentAtUs = clock.nowUs();

@@ -119,7 +119,8 @@ export class Engine {
     if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
-    const gasLimitOf = (/** @type {number} */ position) => workload.next(position).gasLimit;
+    /** @param {number} position @param {number} nonce */
+    const gasLimitOf = (position, nonce) => workload.next(position, nonce).gasLimit;
     const purse = capWei === null ? null : new Purse({ capWei, fees, gasLimitOf });
     const inclusion = detectors[about.inclusion]({
       ...{ rpc, clock, head: startBlock, headHash: startHash, genesisHash, confirmations },

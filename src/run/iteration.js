@@ -97,7 +97,8 @@ async function readBack({ rpc, clock, workload, patience }, operation, found) {
     const bounds = account.boundsAsOf(operation, found.number);
     let verdict;
     try {
-      verdict = await workload.verify(account.position, bounds, found, attempt);
+      const sent = { nonce: operation.nonce, hash: operation.hash ?? '' };
+      verdict = await workload.verify(account.position, bounds, found, attempt, sent);
     } catch (error) {
       verdict = noVerdict(error);
       patience.heed(error, clock.nowUs());

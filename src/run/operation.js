@@ -23,6 +23,10 @@ export class Operation {
   fee = null;
   /** When it was sent again last without being asked for, and how often. */
   pushed = { atUs: 0, times: 0 };
+  /** Of its kind, where there are several. @type {string | null} */
+  name = null;
+  /** The endpoint that it was sent to last, where there are several. @type {number | null} */
+  endpoint = null;
   /** @type {number | null} */
   sentAtUs = null;
   /** @type {number | null} */
@@ -138,6 +142,7 @@ export class Operation {
     this.release();
     this.onOffer = nothing;
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
+    const { name, endpoint } = this;
     // A block that was read before the node's answer counts from the answer on; without one it is the audit's.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const sample = Object.freeze({
@@ -156,6 +161,8 @@ export class Operation {
       blockNumber: inclusion === null ? null : inclusion.number,
       effect,
       target,
+      name,
+      endpoint,
     });
     this.#onEnd(this, sample);
   }

@@ -114,7 +114,7 @@ export class Presigner {
   /** @param {Account} account @param {number} nonce @param {import('../chain/transaction.js').Fee} fee @returns {Signed} */
   #signNow({ wallet, position }, nonce, fee) {
     const { workload, chainId, signer } = this.#options;
-    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call: workload.next(position) }, signer);
+    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call: workload.next(position, nonce) }, signer);
     return { raw, hash, fee };
   }
 }

@@ -36,7 +36,7 @@ export class Purse {
    * @param {object} options
    * @param {bigint} options.capWei
    * @param {Pick<import('../chain/fees.js').Fees, 'current'>} options.fees
-   * @param {(position: number) => bigint} options.gasLimitOf a wallet's next transaction
+   * @param {(position: number, nonce: number) => bigint} options.gasLimitOf a transaction of a wallet
    */
   constructor({ capWei, fees, gasLimitOf }) {
     this.#capWei = capWei;
@@ -54,7 +54,7 @@ export class Purse {
     const offers = [this.#fees.current()];
     // What is signed already is sent if its offer still holds.
     if (ahead?.nonce === nextNonce) offers.push(ahead.signed.fee);
-    return this.#hold(key, this.#gasLimitOf(position), offers);
+    return this.#hold(key, this.#gasLimitOf(position, nextNonce), offers);
   }
 
   /**
@@ -65,7 +65,7 @@ export class Purse {
    */
   raise({ account, nonce }, fee) {
     const key = keyOf(account.position, nonce);
-    return this.#hold(key, this.#held.get(key)?.gasLimit ?? this.#gasLimitOf(account.position), [fee]);
+    return this.#hold(key, this.#held.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [fee]);
   }
 
   /** Each new block, before anybody is told of a transaction in it. @param {Pick<import('../inclusion/index.js').Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block */

@@ -57,7 +57,7 @@ export class Reporter {
    * @param {import('../metrics/readings.js').Readings} probes
    */
   #addRow(phase, { interval, inFlight, blocks, totals }, probes) {
-    const { startUs, endUs, counts, failures, distributions } = interval;
+    const { startUs, endUs, counts, failures, byEndpoint, distributions } = interval;
     const { loadStartUs } = this.#plan;
     const seconds = (endUs - startUs) / 1e6;
     if (phase === 'load') {
@@ -69,7 +69,7 @@ export class Reporter {
       phase,
       startMs: (startUs - loadStartUs) / 1000,
       endMs: (endUs - loadStartUs) / 1000,
-      ...{ counts, failures, inFlight },
+      ...{ counts, failures, inFlight, byEndpoint },
       tps: phase !== 'drain' && seconds > 0 ? counts.verified / seconds : null,
       latency: distributions.latency,
       lag: distributions.lag,

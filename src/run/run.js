@@ -4,7 +4,7 @@ import { startDevChain } from '../chain/devchain.js';
 import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
-import { workloads } from '../workload/index.js';
+import { createWorkload } from '../workload/index.js';
 import { Account } from './account.js';
 import { auditUnlessHurried } from './examine.js';
 import { Checkpoints } from './checkpoint.js';
@@ -108,8 +108,7 @@ async function runOn(context) {
 /** Set-up, load, drain, audit. @param {RunContext} context @param {import('../chain/rpc.js').Rpc} rpc */
 async function carryOut(context, rpc) {
   const { config, url, transport, clock, outputs, stop } = context;
-  const { contracts: contractsFile, method, params } = config;
-  const workload = workloads[config.workload]({ rpc, contractsFile, method, params });
+  const workload = await createWorkload(config.workload, { rpc, settings: config });
   const ready = await interruptible(stop, transport, () =>
     workload.kind === 'call' ? setUpCalls(context, rpc) : setUp(context, rpc, workload),
   );

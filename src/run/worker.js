@@ -32,7 +32,7 @@ import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
 import { createClock } from '../clock.js';
-import { workloads } from '../workload/index.js';
+import { createWorkload } from '../workload/index.js';
 import { Account } from './account.js';
 import { openTransport } from './connect.js';
 import { Engine } from './engine.js';
@@ -62,7 +62,7 @@ async function work(task, port) {
   const options = {
     ...{ config, clock, rpc, schedule, share, onBlock, onStop: askForStop },
     accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
-    workload: workloads[prepared.name]({ rpc, contractsFile: null, state: prepared.state }),
+    workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state }),
     chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
     onSample: wantsSamples ? bundle.add : () => {},
   };

@@ -29,12 +29,13 @@ const COUNT = '0x06661abd';
  * @param {import('./index.js').WorkloadOptions} options
  * @returns {import('./index.js').TransactionWorkload}
  */
-export function createCounterWorkload({ rpc, contractsFile, state }) {
-  return new CounterWorkload(rpc, contractsFile, /** @type {Counter[] | undefined} */ (state));
+export function createCounterWorkload({ rpc, settings, state }) {
+  return new CounterWorkload(rpc, settings.contracts ?? null, /** @type {Counter[] | undefined} */ (state));
 }
 
 class CounterWorkload {
   kind = /** @type {const} */ ('transaction');
+  subject = 'counters grew by';
   /** A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare. */
   gas = { perWallet: 250_000n, perOperation: 50_000n, likely: { perWallet: 150_000n, perOperation: 27_000n } };
   #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));

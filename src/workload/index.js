@@ -45,17 +45,43 @@ import { createRpcWorkload } from './rpc.js';
  * @property {(preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>} unprepared how many wallets prepare() would have to send
  *   something for
  * @property {(preparation: Preparation) => Promise<void>} prepare
- * @property {(position: number) => Call} next the wallet's next transaction. It is signed ahead, so it may be one that
- *   is never sent; the same object for the same call spares encoding it again.
- * @property {(position: number, executed: Executed, inclusion: {number: number}, attempt: number) => Promise<Verdict>} verify
+ * @property {(position: number, nonce: number) => Call} next what a wallet does with a nonce, a function of the two: it
+ *   is signed ahead, so it may be one that is never sent, and asked for again where a fee is raised. The same object for
+ *   the same call spares encoding it again.
+ * @property {(position: number, executed: Executed, inclusion: {number: number}, attempt: number, operation: Sent) => Promise<Verdict>} verify
  *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
  * @property {(blockHash: string, blockNumber: number) => Promise<AuditReading[]>} audit by position
+ * @property {(books: Books) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
+ *   asked once, when all wallets have been read
+ * @property {string} subject what grew, and how it is said: `200 counters grew by 1,000`
  * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
  *   positions, as the structured clone algorithm can copy it
  *
+ * @typedef {object} Sent an operation that a block holds
+ * @property {number} nonce
+ * @property {string} hash of its transaction
+ *
+ * @typedef {object} Books of all wallets, by position, at the block of the audit
+ * @property {string} blockHash
+ * @property {number} blockNumber
+ * @property {number} startBlock latest block when the load began
+ * @property {number[]} startNonces when the load began
+ * @property {number[]} nonces
+ * @property {boolean} areOurs whether every nonce in between is an operation of ours that was executed
+ * @property {AbortSignal} signal ends what takes long
+ *
+ * @typedef {object} Check
+ * @property {string} name
+ * @property {string} words what is compared, as a person says it
+ * @property {string | null} expected null when it could not be found out
+ * @property {string | null} found null when it could not be found out
+ * @property {boolean | null} holds null when it could not be found out
+ * @property {string | null} why it could not
+ *
  * @typedef {object} CallWorkload
  * @property {'call'} kind
- * @property {(position: number) => import('../chain/rpc.js').Request} next the user's next call
+ * @property {(position: number) => import('../chain/rpc.js').Request & {name?: string}} next the user's next call; those
+ *   of one name are also counted together
  * @property {(position: number, result: unknown) => string | null} check what it says, in short. Throws ProtocolError
  *   when it is no answer to that call.
  * @property {(first: number, count: number) => unknown} handOver as above
@@ -64,10 +90,13 @@ import { createRpcWorkload } from './rpc.js';
  *
  * @typedef {object} WorkloadOptions
  * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {string | null} contractsFile
+ * @property {Settings} settings
+ * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
+ *
+ * @typedef {object} Settings what the user asked for
+ * @property {string | null} [contracts] name of the file that they are kept in
  * @property {string | null} [method]
  * @property {unknown[] | null} [params]
- * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
  */
 
 /** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
@@ -82,3 +111,12 @@ export const callWorkloads = {
 
 /** @type {Record<string, (options: WorkloadOptions) => Workload>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };
+
+/**
+ * @param {string} name
+ * @param {WorkloadOptions} options
+ * @returns {Promise<Workload>}
+ */
+export async function createWorkload(name, options) {
+  return workloads[name](options);
+}

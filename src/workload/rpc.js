@@ -8,7 +8,8 @@ import { UsageError } from '../errors.js';
  * @returns {import('./index.js').CallWorkload}
  * @throws {UsageError} without a method
  */
-export function createRpcWorkload({ method = null, params = null, state }) {
+export function createRpcWorkload({ settings, state }) {
+  const { method = null, params = null } = settings;
   const request = state === undefined ? { method, params: params ?? [] } : /** @type {any} */ (state);
   if (request.method === null) throw new UsageError('--workload rpc needs --method, for instance eth_blockNumber');
   return { kind: 'call', next: () => request, check: () => null, handOver: () => request };

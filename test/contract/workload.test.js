@@ -26,6 +26,9 @@ const BALANCE = toHex(10n ** 21n);
 /** Exactly that many executed. @param {number} n @returns {import('../../src/workload/index.js').Executed} */
 const one = (n) => ({ least: n, most: n, latest: n });
 
+/** Workloads that read an effect back do not need it. */
+const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
+
 /** @type {import('../helpers/anvil.js').Anvil} */
 let anvil;
 /** Of the next wallet that no test has used. */
@@ -72,7 +75,7 @@ async function setUp(t, count) {
  */
 async function send({ rpc, wallets, sender }, workload, position) {
   const wallet = wallets[position];
-  const call = workload.next(position);
+  const call = workload.next(position, wallet.nonce);
   const transaction = {
     chainId: sender.chainId,
     nonce: wallet.nonce,
@@ -118,7 +121,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
   describe(`workload ${name}`, LIMIT, () => {
     it('prepares each wallet, reports how far it is, and leaves the nonces right', async (t) => {
       const setting = await setUp(t, 7);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (const { address, nonce } of setting.wallets) {
         assert.equal(toNumber(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])), nonce);
@@ -128,7 +131,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
         assert.ok(done >= 0 && done <= all && all <= 7, `${done} of ${all}`);
       }
       for (const [position] of setting.wallets.entries()) {
-        const call = workload.next(position);
+        const call = workload.next(position, setting.wallets[position].nonce);
         assert.match(String(call.to), /^0x[0-9a-fA-F]{40}$/);
         assert.match(call.data, /^0x([0-9a-f]{2})*$/);
         assert.ok(call.value >= 0n && call.gasLimit >= 21_000n);
@@ -140,14 +143,14 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('an operation is verified as of its block, one after the other', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (let ordinal = 1; ordinal <= 3; ordinal += 1) {
         for (const position of [0, 1]) {
           const inclusion = await send(setting, workload, position);
           assert.equal(inclusion.status, '0x1');
           for (const attempt of [0, 1]) {
-            const verdict = await workload.verify(position, one(ordinal), inclusion, attempt);
+            const verdict = await workload.verify(position, one(ordinal), inclusion, attempt, SENT);
             assert.equal(verdict.state, 'ok');
             assert.equal(typeof verdict.target, 'string');
           }
@@ -157,31 +160,31 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('an operation that is not in its block is missing, by the latest state behind; one too many is wrong', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const first = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, one(2), first, 0)).state, 'missing');
-      assert.equal((await workload.verify(0, one(2), first, 1)).state, 'behind');
-      assert.equal((await workload.verify(1, one(1), first, 0)).state, 'missing'); // nothing was done with this wallet
+      assert.equal((await workload.verify(0, one(2), first, 0, SENT)).state, 'missing');
+      assert.equal((await workload.verify(0, one(2), first, 1, SENT)).state, 'behind');
+      assert.equal((await workload.verify(1, one(1), first, 0, SENT)).state, 'missing'); // nothing was done with this wallet
 
       const second = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, one(1), second, 0)).state, 'wrong');
-      assert.equal((await workload.verify(0, one(1), second, 1)).state, 'wrong');
-      assert.equal((await workload.verify(0, one(2), second, 0)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), second, 0, SENT)).state, 'wrong');
+      assert.equal((await workload.verify(0, one(1), second, 1, SENT)).state, 'wrong');
+      assert.equal((await workload.verify(0, one(2), second, 0, SENT)).state, 'ok');
       // As of the block of the first one there was one, whatever came later.
-      assert.equal((await workload.verify(0, one(1), first, 0)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), first, 0, SENT)).state, 'ok');
     });
 
     it('while it is not known how many there must be, all that there may be are right, as of the block and of a later one', async (t) => {
       const setting = await setUp(t, 1);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       await send(setting, workload, 0);
       const second = await send(setting, workload, 0);
       await send(setting, workload, 0);
       /** @param {number} least @param {number} most @param {number} latest @param {number} attempt */
       const state = async (least, most, latest, attempt) =>
-        (await workload.verify(0, { least, most, latest }, second, attempt)).state;
+        (await workload.verify(0, { least, most, latest }, second, attempt, SENT)).state;
       // Two as of the block, three as of the latest one.
       assert.equal(await state(2, 3, 3, 0), 'likely', 'and whose they are cannot be seen');
       assert.equal(await state(1, 2, 3, 0), 'ok');
@@ -195,23 +198,23 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('a block that the node does not have yet is behind, and no error', async (t) => {
       const setting = await setUp(t, 1);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const { number } = await send(setting, workload, 0);
-      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 0)).state, 'behind');
-      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 1)).state, 'ok');
+      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 0, SENT)).state, 'behind');
+      assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 1, SENT)).state, 'ok');
     });
 
     it('a reverted operation has no effect', async (t) => {
       const setting = await setUp(t, 1);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
-      const { to, data, value } = workload.next(0);
+      const { to, data, value } = workload.next(0, 0);
       const starved = { ...workload, next: () => ({ to, data, value, gasLimit: 22_000n }) };
       const inclusion = await send(setting, starved, 0);
       assert.equal(inclusion.status, '0x0');
-      assert.equal((await workload.verify(0, one(1), inclusion, 0)).state, 'missing');
-      assert.equal((await workload.verify(0, one(1), inclusion, 1)).state, 'behind');
+      assert.equal((await workload.verify(0, one(1), inclusion, 0, SENT)).state, 'missing');
+      assert.equal((await workload.verify(0, one(1), inclusion, 1, SENT)).state, 'behind');
       assert.deepEqual(
         (await auditNow(workload)).map(({ start, now }) => now - start),
         [0n],
@@ -221,7 +224,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('an endpoint that is gone is an error, not a verdict', async (t) => {
       const setting = await setUp(t, 1);
       const down = Object.create(setting.rpc);
-      const workload = create({ rpc: down, contractsFile: null });
+      const workload = create({ rpc: down, settings: {} });
       await workload.prepare(setting.preparation);
       down.call =
         down.gather =
@@ -229,13 +232,13 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           async () => {
             throw new TransportError('connection refused', 'refused');
           };
-      assert.ok((await caught(() => workload.verify(0, one(1), { number: 1 }, 0))) instanceof TransportError);
+      assert.ok((await caught(() => workload.verify(0, one(1), { number: 1 }, 0, SENT))) instanceof TransportError);
       assert.ok((await caught(() => workload.audit(`0x${'0'.repeat(64)}`, 1))) instanceof TransportError);
     });
 
     it('the audit reads all wallets at the block that it is told', async (t) => {
       const setting = await setUp(t, 3);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (const position of [0, 1, 1]) await send(setting, workload, position);
       const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
@@ -255,7 +258,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           throw new RpcError('eth_call', -32602, 'invalid argument 1: json: cannot unmarshal object');
         return setting.rpc.batch(requests, purpose);
       };
-      const workload = create({ rpc: { ...setting.rpc, batch }, contractsFile: null });
+      const workload = create({ rpc: { ...setting.rpc, batch }, settings: {} });
       await workload.prepare(setting.preparation);
       await send(setting, workload, 1);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
@@ -268,7 +271,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('the audit does not go by number where the block has left the chain', async (t) => {
       const setting = await setUp(t, 1);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
       await assert.rejects(workload.audit(`0x${'ab'.repeat(32)}`, number), RpcError);
@@ -277,12 +280,12 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('a second run starts from where the first one ended', async (t) => {
       const contractsFile = join(temporaryFolder(t), 'contracts.json');
       const setting = await setUp(t, 3);
-      const first = create({ rpc: setting.rpc, contractsFile });
+      const first = create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await first.prepare(setting.preparation);
       for (const position of [0, 0, 2]) await send(setting, first, position);
       const nonces = setting.wallets.map(({ nonce }) => nonce);
 
-      const second = create({ rpc: setting.rpc, contractsFile });
+      const second = create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await second.prepare(setting.preparation);
       assert.deepEqual(
         setting.wallets.map(({ nonce }) => nonce),
@@ -290,7 +293,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
         'it prepared what was prepared already',
       );
       const inclusion = await send(setting, second, 0);
-      assert.equal((await second.verify(0, one(1), inclusion, 0)).state, 'ok');
+      assert.equal((await second.verify(0, one(1), inclusion, 0, SENT)).state, 'ok');
       assert.deepEqual(
         (await auditNow(second)).map(({ start, now }) => now - start),
         [1n, 0n, 0n],
@@ -300,7 +303,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('its gas figures are upper bounds of what is really used, and offered', async (t) => {
       const setting = await setUp(t, 3);
       const { wallets } = setting;
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       const { perWallet, perOperation } = workload.gas;
       await workload.prepare(setting.preparation);
       for (const wallet of wallets) {
@@ -313,7 +316,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
         }
       }
       for (const [position] of wallets.entries()) {
-        const { gasLimit } = workload.next(position);
+        const { gasLimit } = workload.next(position, 0);
         assert.ok(gasLimit <= perOperation, `an operation offers ${gasLimit} gas, more than ${perOperation}`);
         for (let i = 0; i < 3; i += 1) {
           const { gasUsed, status } = await send(setting, workload, position);
@@ -325,11 +328,11 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('its calls are counted for what they are made for', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, contractsFile: null });
+      const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       assert.deepEqual(Object.keys(setting.rpc.callCounts()), ['setup']);
       const inclusion = await send(setting, workload, 0);
-      await workload.verify(0, one(1), inclusion, 0);
+      await workload.verify(0, one(1), inclusion, 0, SENT);
       assert.equal(setting.rpc.callCounts().readback, 1);
       await auditNow(workload);
       assert.equal(setting.rpc.callCounts().audit, 2);
@@ -354,14 +357,14 @@ describe('workload counter: --contracts', LIMIT, () => {
   async function prepared(t, count) {
     const contractsFile = join(temporaryFolder(t), 'contracts.json');
     const setting = await setUp(t, count);
-    const workload = transactionWorkloads.counter({ rpc: setting.rpc, contractsFile });
+    const workload = transactionWorkloads.counter({ rpc: setting.rpc, settings: { contracts: contractsFile } });
     await workload.prepare(setting.preparation);
-    return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i).to) };
+    return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i, 0).to) };
   }
 
   /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<import('../../src/workload/index.js').Preparation>} [given] */
   async function again({ rpc, contractsFile, preparation }, given = {}) {
-    const workload = transactionWorkloads.counter({ rpc, contractsFile });
+    const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
     await workload.prepare({ ...preparation, ...given });
     return workload;
   }
@@ -385,8 +388,8 @@ describe('workload counter: --contracts', LIMIT, () => {
       setting.wallets.map(({ nonce }, i) => nonce - nonces[i]),
       [0, 1, 0],
     );
-    assert.equal(workload.next(0).to, setting.targets[0]);
-    assert.notEqual(workload.next(1).to, setting.targets[1]);
+    assert.equal(workload.next(0, 0).to, setting.targets[0]);
+    assert.notEqual(workload.next(1, 0).to, setting.targets[1]);
     const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
     assert.equal(contracts[setting.wallets[2].address], setting.targets[2]);
   });
@@ -403,8 +406,8 @@ describe('workload counter: --contracts', LIMIT, () => {
     const workload = await again(setting);
     const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
     [a, b, c].forEach((address, i) => {
-      assert.ok(!setting.targets.includes(workload.next(i).to));
-      assert.equal(contracts[address], workload.next(i).to);
+      assert.ok(!setting.targets.includes(workload.next(i, 0).to));
+      assert.equal(contracts[address], workload.next(i, 0).to);
     });
   });
 
@@ -412,7 +415,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     const setting = await prepared(t, 1);
     const chain = { ...setting.preparation.chain, genesisHash: `0x${'99'.repeat(32)}` };
     const workload = await again(setting, { chain });
-    assert.notEqual(workload.next(0).to, setting.targets[0]);
+    assert.notEqual(workload.next(0, 0).to, setting.targets[0]);
     assert.equal(JSON.parse(readFileSync(setting.contractsFile, 'utf8')).genesisHash, chain.genesisHash);
   });
 
@@ -429,7 +432,7 @@ describe('workload counter: --contracts', LIMIT, () => {
       const contractsFile = join(temporaryFolder(t), 'contracts.json');
       writeFileSync(contractsFile, text);
       const setting = await setUp(t, 1);
-      const workload = transactionWorkloads.counter({ rpc: setting.rpc, contractsFile });
+      const workload = transactionWorkloads.counter({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       const error = await caught(() => workload.prepare(setting.preparation));
       assert.ok(error instanceof InputError, String(error));
       assert.equal(setting.wallets[0].nonce, 0);
@@ -443,7 +446,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     const verify = (/** @type {unknown} */ answer) => {
       const rpc = fakeRpc({ eth_call: () => answer });
       setting.rpc.gather = rpc.gather;
-      return workload.verify(0, one(1), { number: 1 }, 0);
+      return workload.verify(0, one(1), { number: 1 }, 0, SENT);
     };
     assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment
     assert.equal((await verify(`0x${'0'.repeat(63)}1`)).state, 'ok');

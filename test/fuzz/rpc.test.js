@@ -157,7 +157,7 @@ describe('fuzz: answers of an endpoint', () => {
         ...{ config, given: { source: null, funder: null }, url: URL_OF, embedded: false, clock: rushingClock() },
         ...{ outputs: [], onProgress: () => {}, stop: new Stop(), log: { info: () => {}, warn: () => {} } },
       });
-      const workload = transactionWorkloads.counter({ rpc, contractsFile });
+      const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
       await outcomeOf(() => setUp(context, rpc, workload));
     });
   });

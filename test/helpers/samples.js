@@ -27,7 +27,7 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
     acceptedAtUs: startUs + 300,
     includedAtUs: startUs + 600,
     endedAtUs: startUs + 1000,
-    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0) },
+    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0), name: null, endpoint: null },
     ...given,
   });
 }
@@ -38,7 +38,7 @@ export function rowOf(given = {}) {
   return {
     ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0 },
     ...{ latency: latency.toJSON(), lag: lag.toJSON(), stages: stagesFrom(() => ({ count: 0, sumUs: 0 })) },
-    ...{ blocks: noBlocks(), probes: readingsOf() },
+    ...{ blocks: noBlocks(), probes: readingsOf(), byEndpoint: {} },
     ...given,
   };
 }
@@ -115,6 +115,8 @@ export function exactAudit() {
     mismatches: [],
     foreign: [],
     resolutions: [],
+    subject: 'counters grew by',
+    checks: [],
   };
 }
 

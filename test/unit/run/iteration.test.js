@@ -238,11 +238,11 @@ describe('iterate(): several operations of one wallet', () => {
     /** @type {number[]} */
     const attempts = [];
     run.workload.verify = (...question) => {
-      const [position, bounds, inclusion, attempt] = question;
+      const [position, bounds, inclusion, attempt, sent] = question;
       attempts.push(attempt);
       // The first answer is that of the block after it.
       const number = attempts.length === 1 ? inclusion.number + 1 : inclusion.number;
-      return verify.call(run.workload, position, bounds, { number }, attempt);
+      return verify.call(run.workload, position, bounds, { number }, attempt, sent);
     };
     run.start();
     await run.settle();

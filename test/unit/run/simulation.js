@@ -150,7 +150,7 @@ export function simulate({
   /** @type {Map<string, (found: import('../../../src/inclusion/index.js').Inclusion) => void>} */
   const watched = new Map();
   const state = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
-  const workload = createCounterWorkload({ rpc, contractsFile: null, state });
+  const workload = createCounterWorkload({ rpc, settings: {}, state });
   const recorder = new Recorder(
     accounts.map(({ wallet }) => wallet.index),
     clock.nowUs(),
