@@ -128,6 +128,15 @@ export class InputError extends StressError {
   }
 }
 
+/** A workload of the user's own cannot be used, or went wrong in mid-run; its file is named, and the line where it is known. */
+export class WorkloadError extends StressError {
+  /** @param {string} message @param {string | null} [details] lines to be shown as they are, such as a compiler's */
+  constructor(message, details = null) {
+    super(message, 'workload_error', EXIT.badInput);
+    this.details = details;
+  }
+}
+
 /** A place we were told to write to cannot be written. */
 export class OutputError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
@@ -198,9 +207,18 @@ export class ProtocolError extends StressError {
    */
   constructor(message, cause, status = 200, retryAfterMs = null) {
     super(message, 'protocol', EXIT.unavailable, cause);
+    this.status = status;
     this.retryAfterMs = retryAfterMs;
     /** Too many requests, or a gateway without a node behind it: it may be well again in a moment. */
     this.isBusy = status === 429 || status >= 500;
+  }
+}
+
+/** An answer came back, and it is not what it must be. */
+export class CheckError extends StressError {
+  /** @param {string} message @param {'check_failed' | 'check_unavailable'} [code] the latter: what it is held against is not there */
+  constructor(message, code = 'check_failed') {
+    super(message, code, EXIT.nothingVerified);
   }
 }
 

@@ -15,7 +15,7 @@ import { ensureBuilt, parsePort, serve, startNode } from './build.js';
 const AVALANCHEGO = { name: 'avalanchego', module: 'github.com/ava-labs/avalanchego/main', version: 'v1.13.5' };
 
 /** The key that the genesis of network-id=local funds. It is in AvalancheGo's source: no secret. */
-const FUNDER_KEY = '0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027';
+export const FUNDER_KEY = '0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027';
 
 /** The C-chain does not heed --log-level and would write a line for every transaction. */
 const CHAIN_CONFIG = { C: { Config: base64({ 'log-level': 'warn' }) } };
@@ -30,11 +30,14 @@ function base64(value) {
 /**
  * @param {object} [options]
  * @param {number} [options.port] of the RPC; 0 takes any free port
+ * @param {number} [options.stakingPort] where other nodes connect to; 0 takes any free port
+ * @param {{address: string, id: string}} [options.bootstrap] a node of the network to join; without it the node is a
+ *   network of its own
  * @param {string} [options.dataDir] kept; by default a temporary folder that goes with the node
  * @param {string} [options.log] the file that gets the node's output
  * @param {AbortSignal} [options.signal] stops the node, or its start
  */
-export async function startAvalanche({ port = 0, dataDir, log, signal } = {}) {
+export async function startAvalanche({ port = 0, stakingPort = 0, bootstrap, dataDir, log, signal } = {}) {
   const binary = await ensureBuilt(AVALANCHEGO, signal);
   return startNode({
     name: 'avalanchego',
@@ -45,9 +48,12 @@ export async function startAvalanche({ port = 0, dataDir, log, signal } = {}) {
     log,
     signal,
     args: (folder) => [
-      ...['--network-id=local', '--sybil-protection-enabled=false', '--bootstrap-ips=', '--bootstrap-ids='],
+      ...['--network-id=local', '--sybil-protection-enabled=false'],
+      ...[`--bootstrap-ips=${bootstrap?.address ?? ''}`, `--bootstrap-ids=${bootstrap?.id ?? ''}`],
+      // Every node of a network on loopback has the same address: nobody has to wait to connect from it again.
+      '--network-inbound-connection-throttling-cooldown=0',
       ...['--public-ip=127.0.0.1', '--http-host=127.0.0.1', '--staking-host=127.0.0.1'],
-      ...[`--http-port=${port}`, '--staking-port=0'],
+      ...[`--http-port=${port}`, `--staking-port=${stakingPort}`],
       ...[
         `--data-dir=${folder}`,
         '--fd-limit=16384',

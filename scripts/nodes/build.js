@@ -224,10 +224,11 @@ export function parsePort(text) {
 }
 
 /**
- * The life of a script that is one node: starts it, says in one line how to use it, and ends it on a signal.
+ * The life of a script that is a node, or several: starts them, says how to use them, and ends them on a signal.
+ * @template {Pick<RunningNode, 'ended' | 'stop'>} T
  * @param {string} name
- * @param {(signal: AbortSignal) => Promise<RunningNode>} start
- * @param {(node: RunningNode) => string} describe
+ * @param {(signal: AbortSignal) => Promise<T>} start
+ * @param {(node: T) => string} describe
  */
 export async function serve(name, start, describe) {
   const end = new AbortController();

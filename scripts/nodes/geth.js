@@ -5,6 +5,7 @@
  *   --port N              of the RPC, 8545 by default; 0 takes any free port
  *   --default-gas-limit   geth's own gas limit instead of one that a load of thousands of TPS fits in
  *   --datadir DIR         a data folder that is kept
+ *   -- FLAG...            flags of geth itself, such as --cache 16
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -26,10 +27,12 @@ const LOG_WARNINGS = 2;
  * @param {number} [options.port] of the RPC; 0 takes any free port
  * @param {number | null} [options.gasLimit] of a block; null leaves it to geth
  * @param {string} [options.dataDir] kept; by default a temporary folder that goes with the node
+ * @param {readonly string[]} [options.flags] of geth itself, after ours
  * @param {string} [options.log] the file that gets the node's output
  * @param {AbortSignal} [options.signal] stops the node, or its start
  */
-export async function startGeth({ period = 0, port = 0, gasLimit = GAS_LIMIT, dataDir, log, signal } = {}) {
+export async function startGeth(options = {}) {
+  const { period = 0, port = 0, gasLimit = GAS_LIMIT, dataDir, flags = [], log, signal } = options;
   const binary = await ensureBuilt(GETH, signal);
   const node = await startNode({
     name: 'geth',
@@ -46,6 +49,9 @@ export async function startGeth({ period = 0, port = 0, gasLimit = GAS_LIMIT, da
       ...['--txpool.globalslots', '20000', '--txpool.globalqueue', '20000'],
       ...['--nodiscover', '--ipcdisable', '--port', '0', '--authrpc.port', '0'],
       ...['--http', '--http.addr', '127.0.0.1', '--http.port', `${port}`, '--http.api', 'eth,net,web3,txpool,debug'],
+      // On the same port.
+      ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', `${port}`, '--ws.api', 'eth,net,web3,txpool'],
+      ...flags,
     ],
     // The other HTTP server, that of the consensus client, says auth=true.
     findUrl: ({ output }) => {
@@ -66,7 +72,8 @@ export async function startGeth({ period = 0, port = 0, gasLimit = GAS_LIMIT, da
  * @param {AbortSignal} signal
  */
 async function main(signal) {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     options: {
       period: { type: 'string', default: '0' },
       port: { type: 'string', default: '8545' },
@@ -80,6 +87,7 @@ async function main(signal) {
     port: parsePort(values.port),
     gasLimit: values['default-gas-limit'] ? null : GAS_LIMIT,
     dataDir: values.datadir,
+    flags: positionals,
     signal,
   });
 }

@@ -177,6 +177,16 @@ export class Batcher {
   }
 }
 
+/** What was learned in two places. @param {BatchFacts} a @param {BatchFacts} b @returns {BatchFacts} */
+export function mergeBatchFacts(a, b) {
+  return {
+    limit: Math.min(a.limit, b.limit),
+    largest: Math.max(a.largest, b.largest),
+    refused: a.refused + b.refused,
+    why: a.why ?? b.why,
+  };
+}
+
 /** geth's error of an item behind the point where the whole answer had become too large. @param {any} answer */
 function isTooLarge(answer) {
   const { code, message } = answer?.error ?? {};

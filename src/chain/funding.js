@@ -16,7 +16,7 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
  */
 
 /** Wallets paid by one transaction: some 8 million gas, which fits into half a block nearly everywhere. */
-const WALLETS_PER_PAYMENT = 200;
+export const WALLETS_PER_PAYMENT = 200;
 
 /** How long a slice in use is watched, to name all of its wallets and not just the first, in milliseconds. */
 const FOREIGN_WATCH_MS = 1000;
@@ -195,8 +195,8 @@ export function paymentsFor(wallets) {
   return Math.ceil(wallets / WALLETS_PER_PAYMENT);
 }
 
-/** @param {Array<{wallet: Wallet, missingWei: bigint}>} part */
-function disperseData(part) {
+/** What deploys a Disperse that pays them. @param {Array<{wallet: {address: string}, missingWei: bigint}>} part */
+export function disperseData(part) {
   const { bytecode } = JSON.parse(
     readFileSync(new URL('../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'),
   );

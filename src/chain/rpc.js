@@ -10,7 +10,7 @@ export { displayUrl } from './endpoint-url.js';
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
- * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe'} Purpose
+ * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe' | 'check' | 'follow' | 'health'} Purpose
  *
  * @typedef {import('../transport/index.js').Reply} Reply
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
@@ -22,8 +22,8 @@ export { displayUrl } from './endpoint-url.js';
  * @typedef {object} Rpc
  * @property {string} display the endpoint's URL without its secrets
  * @property {readonly string[]} secrets of the URL, which the endpoint may repeat: for oneLine()
- * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: () => unknown) => Promise<any>} call
- *   the `result` member. Rejects with RpcError, ProtocolError or TransportError.
+ * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: (endpoint?: number) => unknown) => Promise<any>} call
+ *   the `result` member; onSent is told which of several endpoints it goes to. Rejects with RpcError, ProtocolError or TransportError.
  * @property {(method: string, params: unknown[], purpose: Purpose) => Promise<any>} gather like call, but what is
  *   asked in one turn of the event loop travels together, in batches as large as the node takes them. For reads only.
  * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch gathers all of them; results in the
@@ -80,7 +80,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   function post(body, exchange, then) {
     const { purpose, calls, tries, isLarge, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    const limit = purpose === 'load' ? Infinity : isLarge ? MOST_BYTES_BLOCK : MOST_BYTES + calls * MOST_BYTES_EACH;
+    const limit = isUnbounded(purpose) ? Infinity : isLarge ? MOST_BYTES_BLOCK : MOST_BYTES + calls * MOST_BYTES_EACH;
     return transport.post(body, onSent, limit).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
@@ -125,16 +125,6 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const gather = (method, params, purpose) =>
     patiently(insistence, method, purpose, () => gatherOnce(method, params, purpose));
 
-  /** @type {Rpc['batch']} */
-  async function batch(requests, purpose) {
-    const results = [];
-    for (let at = 0; at < requests.length; at += GATHERED_AT_ONCE) {
-      const part = requests.slice(at, at + GATHERED_AT_ONCE);
-      results.push(...(await Promise.all(part.map(({ method, params }) => gather(method, params, purpose)))));
-    }
-    return results;
-  }
-
   /** @type {import('./subscription.js').Tools['ask']} */
   const ask = (method, params) => {
     const id = nextId();
@@ -146,16 +136,33 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const send = fixedId === null ? transport.subscribe : undefined;
 
   return {
-    ...{ display, secrets, call, gather, batch },
+    ...{ display, secrets, call, gather, batch: batchOf(gather) },
     subscribe: send === undefined ? null : (...args) => subscribe({ send, ask }, ...args),
     callCounts: () => ({ ...counts }),
     batchFacts: () => batcher.facts(),
   };
 }
 
+/** @param {Rpc['gather']} gather @returns {Rpc['batch']} */
+export function batchOf(gather) {
+  return async (requests, purpose) => {
+    const results = [];
+    for (let at = 0; at < requests.length; at += GATHERED_AT_ONCE) {
+      const part = requests.slice(at, at + GATHERED_AT_ONCE);
+      results.push(...(await Promise.all(part.map(({ method, params }) => gather(method, params, purpose)))));
+    }
+    return results;
+  };
+}
+
+/** What the user asks for may have any answer: as a load, or to hold it against another. @param {string} purpose */
+function isUnbounded(purpose) {
+  return purpose === 'load' || purpose === 'check';
+}
+
 /** Whether the answer may be large: blocks are, and what the user asks for as a load. @param {string} method @param {string} purpose */
 function mayBeLarge(method, purpose) {
-  return purpose === 'load' || method.startsWith('eth_getBlock');
+  return isUnbounded(purpose) || method.startsWith('eth_getBlock');
 }
 
 /** @param {Reply} reply to a single request @param {number} id @param {string} method @param {Endpoint} endpoint */

@@ -1,5 +1,8 @@
+import { displayUrl } from '../chain/endpoint-url.js';
 import { UsageError } from '../errors.js';
 import { presets } from '../study/presets.js';
+import { callWorkloads } from '../workload/index.js';
+import { isWorkloadFile } from '../workload/load-file.js';
 import { OPTIONS } from './options.js';
 
 /**
@@ -13,6 +16,9 @@ import { OPTIONS } from './options.js';
 const OF_FILES = Object.freeze([
   ...['with', 'metric', 'fail-if', 'allow-different', 'out', 'html', 'quiet', 'log-level', 'log-file'],
 ]);
+
+/** Of one page of logs, in characters. */
+const LARGEST_PAGE = 200_000_000;
 
 /** @param {Command} command @param {readonly string[]} files */
 function checkFiles(command, files) {
@@ -62,10 +68,14 @@ function checkSweep({ find, until, study, preset, thresholds }) {
 }
 
 /** What the options of the pace say together. @param {Config} config as it was given */
-export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs }) {
+export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs, thinkTimeMs }) {
   if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
   if (stages !== null && durationMs !== null)
     throw new UsageError('--stages and --duration exclude each other: the stages say how long each takes');
+  if (thinkTimeMs > 0 && (ratePerSecond !== null || stages !== null))
+    throw new UsageError(
+      '--think-time is the pause of users who wait for an answer, and with --rate or --stages nobody does: leave one of them out',
+    );
   if (arrival !== null && ratePerSecond === null && stages === null)
     throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
   if (stages !== null && warmupMs > 0 && stages[0].fromPerSecond === 0)
@@ -74,14 +84,88 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
     );
 }
 
+/** @param {Config} config */
+function checkNewWorkload({ files }) {
+  const usage = 'stress new-workload FILE.js';
+  if (files.length !== 1) throw new UsageError(`stress new-workload needs the name of one file to write: ${usage}`);
+  if (!/\.m?js$/.test(files[0]))
+    throw new UsageError(`a workload is a JavaScript module, whose name ends in .js or .mjs: ${usage}`);
+}
+
+/** @param {Config} config */
+function checkPrepare({ files, rpc, out, logCount, logBytes, pageSize }) {
+  const usage = 'stress prepare logs --rpc URL --count N --out FILE';
+  if (files.length !== 1 || files[0] !== 'logs')
+    throw new UsageError(`stress prepare knows one thing to prepare, logs: ${usage}`);
+  if (logCount === null) throw new UsageError(`stress prepare logs needs to know how many: ${usage}`);
+  if (rpc.length === 0)
+    throw new UsageError(
+      `stress prepare logs needs an endpoint, because an embedded chain would be gone afterwards, and the logs with it: ${usage}`,
+    );
+  if (out === null || out === '-')
+    throw new UsageError(`stress prepare logs needs a file for where the logs are: ${usage}`);
+  // Each byte is two digits of an answer.
+  const answer = 2 * Math.min(logCount, pageSize) * logBytes;
+  if (answer > LARGEST_PAGE)
+    throw new UsageError(
+      `--page-size ${pageSize} of --bytes ${logBytes} are answers of ${Math.round(answer / 1e6)} MB, and no more than ${LARGEST_PAGE / 1e6} MB are read: make one of them smaller`,
+    );
+}
+
+/** Commands whose load several endpoints share. @type {readonly Command[]} */
+const SPREADING = Object.freeze(['run', 'sweep']);
+
+/** @param {Command} command @param {Config} config */
+function checkEndpoints(command, { rpc, spread, threads, connections }) {
+  const names = rpc.map(({ href }) => href);
+  const twice = rpc.find(({ href }, i) => names.indexOf(href) < i);
+  if (twice !== undefined) throw new UsageError(`--rpc ${displayUrl(twice)} is given twice: once is enough`);
+  if (rpc.length > 1 && !SPREADING.includes(command))
+    throw new UsageError(`stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`);
+  if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
+    throw new UsageError(`--spread ${spread} needs several endpoints: give --rpc more than once`);
+  if (rpc.length > 1 && threads < rpc.length)
+    throw new UsageError(`-t ${threads} are fewer wallets than endpoints (--rpc gives ${rpc.length}): give each some`);
+  if (rpc.length > 1 && connections < rpc.length)
+    throw new UsageError(`--connections ${connections} are fewer than endpoints (--rpc gives ${rpc.length})`);
+}
+
+/** What the options of --workload rpc say together. @param {Command} command @param {Config} config */
+function checkCalls(command, { workload, calls, method, params, data, checkRpc }) {
+  if (command !== 'fund' && workload === 'rpc' && calls === null && method === null)
+    throw new UsageError('--workload rpc needs --method, for instance eth_blockNumber, or --calls');
+  if (calls !== null && (method !== null || params !== null))
+    throw new UsageError(
+      `--calls and --${method === null ? 'params' : 'method'} exclude each other: a calls file has both`,
+    );
+  if (calls !== null) return;
+  if (data !== null) throw new UsageError('--data is for calls that list it, such as --calls pages');
+  if (checkRpc !== null) throw new UsageError('--check-rpc is for --calls whose answers are to be compared');
+}
+
+/** What goes with a workload of the user's own, and what does not. @param {Config} config */
+function checkOwn({ workload, set, contracts }) {
+  const isOwn = isWorkloadFile(workload ?? '');
+  if (!isOwn && set.length > 0)
+    throw new UsageError(`--set ${set[0][0]}=... is a setting of a workload of your own: --workload ./FILE.js`);
+  const names = set.map(([name]) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) throw new UsageError(`--set ${twice}=... is given twice: once is enough`);
+  if (isOwn && contracts !== null)
+    throw new UsageError('--contracts is an option of --workload counter: one of your own keeps its contracts itself');
+}
+
 /** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
 export function checkTogether(command, config, env) {
+  if (command === 'new-workload') return checkNewWorkload(config);
   if (command === 'report' || command === 'trend') return checkFiles(command, config.files);
   if (command === 'compare' && !checkSides(config)) return;
   if (command === 'sweep') checkSweep(config);
   // Each run is checked again when it has its number of wallets.
   if (config.threads === null && presets[config.preset ?? '']?.derived?.includes('threads')) return;
-  if (config.threads === null)
+  if (command === 'prepare') checkPrepare(config);
+  // One wallet is enough for that.
+  else if (config.threads === null)
     throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
   if (config.offset + config.threads > 2 ** 31)
     throw new UsageError(
@@ -90,9 +174,18 @@ export function checkTogether(command, config, env) {
   if (config.keys !== null && config.mnemonic !== null)
     throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
   for (const { name, key, workload } of OPTIONS) {
-    if (workload !== undefined && workload !== config.workload && config[/** @type {keyof Config} */ (key)] !== null)
-      throw new UsageError(`--${name} is an option of --workload ${workload}`);
+    const its = [workload ?? config.workload].flat();
+    if (!its.includes(config.workload) && config[/** @type {keyof Config} */ (key)] !== null)
+      throw new UsageError(`--${name} is an option of --workload ${its.join(' and ')}`);
   }
+  if (config.workload === 'transfer' && config.receivers === null && config.threads === 1)
+    throw new UsageError(
+      '--workload transfer pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N',
+    );
+  if (config.createReceivers !== null && config.receivers === null)
+    throw new UsageError(`--create-receivers ${config.createReceivers} needs to know how many: --receivers N`);
+  checkCalls(command, config);
+  checkOwn(config);
   if (typeof config.workers === 'number' && config.workers > config.threads)
     throw new UsageError(`--workers ${config.workers} are more than the wallets they share (-t ${config.threads})`);
   if (typeof config.workers === 'number' && config.workers > config.connections)
@@ -103,15 +196,19 @@ export function checkTogether(command, config, env) {
     throw new UsageError('--allow-chain and --chain-id name different chains');
   if (config.nodeSeries !== null && config.nodeMetrics === null)
     throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
-  if ((command === 'fund' || command === 'reclaim') && config.rpc === null)
+  checkEndpoints(command, config);
+  if ((command === 'fund' || command === 'reclaim') && config.rpc.length === 0)
     throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
+  if (command === 'fund' && Object.hasOwn(callWorkloads, config.workload))
+    throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
   if (command === 'fund' && config.fundFrom === null)
     throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
   if (command === 'reclaim' && config.to === null && config.fundFrom === null)
     throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
-  if ((command === 'sweep' || command === 'compare') && config.durationMs === null)
+  const isEndless = config.durationMs === null && config.iterations === null;
+  if ((command === 'sweep' || command === 'compare') && isEndless)
     throw new UsageError(`stress ${command} needs to know how long each of its runs is: --duration, such as -d 30s`);
-  if (command === 'run' && config.durationMs === null && /^(true|1)$/i.test(env.CI ?? '')) {
+  if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? '')) {
     throw new UsageError(
       'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',
     );

@@ -11,6 +11,8 @@ import { COMMANDS, OPTIONS, optionsOf } from './options.js';
 
 /** What is behind the name of a command. @type {Partial<Record<Command, string>>} */
 const USAGE = Object.freeze({
+  prepare: 'logs --rpc URL --count N --out FILE [--bytes N] [--page-size N] [-t N]',
+  'new-workload': 'FILE.js',
   report: 'FILE...',
   sweep: '-t LIST [--rate LIST] -d TIME [options of a run]',
   compare: 'BASE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',

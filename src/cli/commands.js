@@ -6,7 +6,7 @@ import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
-import { EXIT, InternalError, UnavailableError, UsageError, worstExit } from '../errors.js';
+import { EXIT, InternalError, displayName, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
 import {
   chooseFees,
@@ -18,16 +18,18 @@ import {
   readGiven,
 } from '../run/connect.js';
 import { foreseePayments } from '../run/cost.js';
+import { prepareLogs } from '../run/prepare-logs.js';
+import { transportsOf } from '../run/environment.js';
 import { run } from '../run/run.js';
-import { createDashboardOutput, dashboardUrl } from '../report/dashboard.js';
-import { createReportOutput } from '../report/output.js';
 import { fundFrom, walletNeedWei } from '../run/setup.js';
 import { SetUpCosts } from '../run/spending.js';
-import { chooseTransport } from '../transport/index.js';
+import { readCallSettings } from '../workload/call-settings.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
-import { transactionWorkloads } from '../workload/index.js';
+import { writeDataSet } from '../workload/dataset.js';
+import { createWorkload } from '../workload/index.js';
+import { isWorkloadFile, loadWorkloadFile } from '../workload/load-file.js';
+import { asArgument, writeTemplate } from './new-workload.js';
 import { OPTIONS } from './options.js';
-import { studyCommands } from './studies.js';
 
 /**
  * What each command does with its Config.
@@ -43,11 +45,21 @@ const USUAL_PORT = 8545;
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);
-    const { out, contracts, junit, samples, blocks, hlog, html } = config;
+    const { calls, out, contracts, junit, samples, blocks, hlog, html } = config;
     for (const file of [out, contracts, junit, samples, blocks, hlog, html])
       if (file !== null && file !== '-') checkWritable(file);
     if (contracts !== null) checkContractsFile(contracts);
-    return run(config, { ...surroundings, outputs: wantedOutputs(config, surroundings.version) });
+    if (calls !== null) await readCallSettings({ ...config, calls });
+    if (isWorkloadFile(config.workload)) await loadWorkloadFile(config.workload);
+    return run(config, { ...surroundings, outputs: await wantedOutputs(config, surroundings.version) });
+  },
+
+  'new-workload': async (config) => {
+    const [file] = config.files;
+    writeTemplate(file);
+    say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
+    say(config, `next: stress -t 5 -d 3s --workload ${asArgument(file)}`);
+    return EXIT.ok;
   },
 
   node: async (config, { clock, stop, onProgress }) => {
@@ -79,8 +91,10 @@ export const commands = {
 
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
-      const { gas } = transactionWorkloads.counter({ rpc: sender.rpc, settings: {} });
-      const needWei = walletNeedWei(config, gas, sender.fees, chain);
+      const workload = await createWorkload(config.workload, { rpc: sender.rpc, settings: config });
+      if (workload.kind === 'call')
+        throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
+      const needWei = walletNeedWei(config, workload.gas, sender.fees, chain);
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const words = foreseePayments({ config, chain, fees: sender.fees, missing });
       if (words !== null) say(config, words);
@@ -98,25 +112,70 @@ export const commands = {
       say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 
-  ...studyCommands,
+  prepare: async (config, surroundings) => {
+    const { logCount, logBytes, fundAmountWei, maxSpendWei } = config;
+    const out = present(config.out);
+    checkWritable(out);
+    const wanted = {
+      ...{ count: present(logCount), bytes: logBytes, pageSize: config.pageSize },
+      ...{ fundAmountWei, maxSpendWei },
+    };
+    return withWallets({ ...config, threads: config.threads ?? 1 }, surroundings, async (tools) => {
+      const { dataSet, transactions, pagesRead } = await prepareLogs({
+        ...tools,
+        wanted,
+        say: (line) => say(config, line),
+      });
+      writeDataSet(out, dataSet);
+      say(
+        config,
+        `${logCount} logs of ${logBytes} bytes in ${dataSet.pages.length} pages on chain ${dataSet.chainId}, made by ${transactions} transactions; ${pagesRead} pages read back; where they are is in ${displayName(out)}`,
+      );
+    });
+  },
+
+  report: study('report'),
+  sweep: study('sweep'),
+  compare: study('compare'),
+  trend: study('trend'),
 };
 
-/** @param {Config} config @param {string} version */
-function wantedOutputs(config, version) {
-  const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload, transport } = config;
+/**
+ * Most runs are part of no study and have no page: what these need is loaded when it is asked for, because each module
+ * costs time at every start.
+ * @param {'report' | 'sweep' | 'compare' | 'trend'} name
+ * @returns {(config: Config, surroundings: Surroundings) => Promise<number>}
+ */
+function study(name) {
+  return async (config, surroundings) => {
+    const { studyCommands } = await import('./studies.js');
+    return studyCommands[name](config, surroundings);
+  };
+}
+
+/** @param {Config} config @param {string} version @returns {Promise<import('../output/index.js').Output[]>} */
+async function wantedOutputs(config, version) {
+  const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload } = config;
   const stream = out === '-' ? process.stderr : process.stdout;
-  const info = { version, workload, transport: chooseTransport(transport, config.rpc) };
+  const info = { version, workload, transport: transportsOf(config) };
   const options = { stream, verbose, explain, out, junit, samples, blocks, hlog, prometheus, info };
   const given = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
   return [
     ...Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)])),
-    ...(config.html === null ? [] : [createReportOutput({ file: config.html, options: OPTIONS })]),
-    ...(config.dashboard === null ? [] : [dashboardOf(config, config.dashboard)]),
+    ...(config.html === null ? [] : [await reportTo(config.html)]),
+    ...(config.dashboard === null ? [] : [await dashboardOf(config, config.dashboard)]),
   ];
 }
 
+/** @param {string} file */
+async function reportTo(file) {
+  const { createReportOutput } = await import('../report/output.js');
+  return createReportOutput({ file, options: OPTIONS });
+}
+
 /** Says where it is, once it is there. @param {Config} config @param {import('../output/index.js').Address} address */
-function dashboardOf(config, address) {
+async function dashboardOf(config, address) {
+  const { createDashboardOutput, dashboardUrl } = await import('../report/dashboard.js');
   const dashboard = createDashboardOutput({ address, options: OPTIONS });
   const stream = config.out === '-' ? process.stderr : process.stdout;
   return {
@@ -164,7 +223,7 @@ async function startNode({ port }, clock) {
  * @param {(tools: {wallets: import('../chain/wallets.js').Wallet[], funder: import('../chain/wallets.js').Wallet | null, sender: import('../chain/send.js').Sender, chain: import('../run/connect.js').ChainInfo, onProgress: Surroundings['onProgress']}) => Promise<void>} action
  */
 async function withWallets(config, { clock, stop, onProgress }, action) {
-  const url = present(config.rpc);
+  const url = present(config.rpc[0] ?? null);
   const given = readGiven(config);
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {

@@ -29,7 +29,7 @@ const CONFIG_OPTION = Object.freeze({
   parse: pathName,
 });
 /** Commands with names of files behind them. @type {readonly Command[]} */
-const TAKES_FILES = Object.freeze(['report', 'compare', 'trend']);
+const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend']);
 const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
@@ -65,13 +65,14 @@ export async function readInvocation(argv, env, version) {
     const [value] = values;
     config[option.key] = value;
     redacted[option.key] = redact(option, value, texts[0]);
-    const shown = value instanceof URL ? displayUrl(value) : texts[0];
+    const shown = urlsIn(value).map(displayUrl).join() || texts[0];
     if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
     if (found !== null) warnings.push(...warningsOf(option, found));
     const carried = String(fromFile[option.name] ?? '');
     if (file !== null && option.isSecret && carried !== '' && !isFile(option, carried))
       warnings.push(...exposureOf(file.text));
   }
+  config.threads = redacted.threads = threadsOf(config);
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
   checkPace(given);
   // Stages say themselves how long the window is.
@@ -173,11 +174,18 @@ function didYouMean(word, names) {
 function redact(option, value, text) {
   if (value === null) return null;
   if (option.isSecret) return '[redacted]';
+  // One endpoint is stated as it was when there could be no others.
+  const urls = urlsIn(value).map(displayUrl);
+  if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
   if (isSeveral(option)) return textsOf(option, text);
-  if (value instanceof URL) return displayUrl(value);
   // What has parts is stated as it was given, so that it can be given again.
   if (typeof value === 'object') return text;
   return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** @param {unknown} value of an option @returns {URL[]} */
+function urlsIn(value) {
+  return [value].flat().filter((one) => one instanceof URL);
 }
 
 /** @param {string} file @param {Command} command @returns {Record<string, unknown>} */
@@ -205,6 +213,13 @@ function readConfigFile(file, command) {
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string, a number or a boolean`);
   }
   return json;
+}
+
+/** Users are wallets that nothing is signed with. @param {Record<string, unknown>} config */
+function threadsOf({ threads, users }) {
+  if (threads !== null && users !== null && threads !== users)
+    throw new UsageError(`-t ${threads} and --users ${users} are two words for one figure: give one of them`);
+  return threads ?? users;
 }
 
 /** @param {Config} config @returns {number | null} */

@@ -1,5 +1,6 @@
 import { ROW_EXTENSIONS } from '../output/rows.js';
-import { anyText, quote } from './values.js';
+import { isWorkloadFile } from '../workload/load-file.js';
+import { anyText, oneOf, quote } from './values.js';
 
 /** Parsers of file names, as those of src/cli/values.js. */
 
@@ -21,6 +22,11 @@ export function pathName(text) {
   )
     throw new Error('must be the name of a file, and what was given looks like a key or a mnemonic');
   return anyText(text);
+}
+
+/** Of a workload. @param {readonly string[]} names of the built-in ones */
+export function nameOrFile(names) {
+  return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
 }
 
 /** @param {string} text */

@@ -55,7 +55,9 @@ export function isSeveral({ isList, isRest }) {
 
 /** @param {import('./options.js').Option} option @param {string} text of several values */
 export function textsOf(option, text) {
-  return text === '' ? [] : text.split(separatorOf(option)).map((one) => one.trim());
+  // A URL may have commas in it, but none before the scheme of another one.
+  const separator = /^\s*\w+:\/\//.test(text) ? /,(?=\s*\w+:\/\/)/ : separatorOf(option);
+  return text === '' ? [] : text.split(separator).map((one) => one.trim());
 }
 
 /** The name of a file may have a comma in it. @param {import('./options.js').Option} option */

@@ -1,13 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
-import { EXIT, StressError, oneLine, worstExit } from '../errors.js';
+import { EXIT, StressError, WorkloadError, oneLine, worstExit } from '../errors.js';
+import { printable } from '../output/format.js';
 import { createLog } from '../output/log.js';
 import { createProgress } from '../output/progress.js';
 import { Stop } from '../run/stop.js';
+import { strayErrorOf } from '../workload/load-file.js';
 import { commands } from './commands.js';
 import { readInvocation } from './config.js';
 import { connectSignals } from './signals.js';
+
+/** How much of what a compiler says is shown, in characters. */
+const MOST_DETAILS = 10_000;
 
 /**
  * The whole program, but for setting the exit code.
@@ -31,7 +36,7 @@ export async function main(argv, env) {
     for (const warning of warnings) log.warn(warning);
     const stop = new Stop();
     const clock = createClock();
-    const disconnect = connectSignals(stop, clock);
+    const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
     const progress = createProgress(process.stderr, config.quiet);
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
@@ -40,6 +45,11 @@ export async function main(argv, env) {
       // A run has a log for it.
       if (command !== 'run') for (const error of stop.errors) complain(error, env);
       return worstExit([exitCode, ...stop.exitCodes.filter((code) => code === EXIT.cannotWrite)]);
+    } catch (error) {
+      // Whatever still waits, and would ask again, keeps the process alive for nothing.
+      stop.request('failed');
+      stop.hurry();
+      throw error;
     } finally {
       progress.stop();
       disconnect();
@@ -57,6 +67,8 @@ function complain(error, env) {
   const isOurs = error instanceof StressError;
   const line = oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500);
   process.stderr.write(`stress: ${line}\n`);
+  if (error instanceof WorkloadError && error.details !== null)
+    process.stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
   if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') process.stderr.write(`${stack}\n`);
   return line;
 }

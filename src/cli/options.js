@@ -1,12 +1,26 @@
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
 import { detectors } from '../inclusion/index.js';
-import { arrivals } from '../pacer/arrivals.js';
 import { parseThreshold } from '../metrics/thresholds.js';
+import { arrivals } from '../pacer/arrivals.js';
+import { SPREADS } from '../run/route.js';
 import { transports } from '../transport/index.js';
-import { comparedMetric, parseFailIf } from '../study/fail-if.js';
-import { presets } from '../study/presets.js';
-import { workloads } from '../workload/index.js';
+import {
+  ALL,
+  ANY,
+  REMOTE,
+  ONE_ENDPOINT,
+  FUNDED,
+  LOAD,
+  JUDGED,
+  RUN,
+  SUMMARY,
+  PAGE,
+  RESULT,
+  NODE,
+  RECLAIM,
+} from './command-names.js';
 import { fileName, pathName, rowFile } from './file-names.js';
+import { STUDY_OPTIONS } from './study-options.js';
 import {
   address,
   amount,
@@ -15,9 +29,7 @@ import {
   endpoint,
   flag,
   hdPath,
-  jsonArray,
   listenAddress,
-  methodName,
   metricNames,
   oneOf,
   rate,
@@ -26,11 +38,14 @@ import {
   wholeNumber,
   workerCount,
 } from './values.js';
+import { WORKLOAD_OPTIONS } from './workload-options.js';
+
+export { COMMANDS } from './command-names.js';
 
 /**
  * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'report' | 'sweep' | 'compare' | 'trend'} Command
+ * @typedef {import('./command-names.js').Command} Command
  *
  * @typedef {object} Option
  * @property {string} name on the command line; STRESS_NAME in the environment
@@ -41,7 +56,7 @@ import {
  * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
  * @property {boolean} [isAxis] stress sweep takes several values of it, too
  * @property {boolean} [isRest] it takes all names of files behind it
- * @property {string} [workload] the only one that it is for
+ * @property {string | readonly string[]} [workload] the only one that it is for, or the only ones
  * @property {boolean} [isSecret] never shown, and warned about on the command line, where `ps` shows it
  * @property {(text: string) => unknown} parse
  * @property {string} [fallback] the default, as text
@@ -51,44 +66,6 @@ import {
  * @property {readonly Command[]} commands
  */
 
-const ANY = commandList('run', 'node', 'fund', 'reclaim', 'report', 'sweep', 'compare', 'trend');
-const ALL = commandList('run', 'node', 'fund', 'reclaim', 'sweep', 'compare');
-const REMOTE = commandList('run', 'fund', 'reclaim', 'sweep', 'compare');
-const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'sweep');
-const FUNDED = commandList('run', 'fund', 'sweep', 'compare');
-/** What every run of a study has as well. */
-const LOAD = commandList('run', 'sweep', 'compare');
-const JUDGED = commandList('run', 'sweep');
-const RUN = commandList('run');
-const SUMMARY = commandList('run', 'report');
-const PAGE = commandList('run', 'report', 'sweep', 'compare');
-const RESULT = commandList('run', 'compare', 'trend');
-const STUDY = commandList('sweep', 'compare');
-const SWEEP = commandList('sweep');
-const COMPARE = commandList('compare');
-const TREND = commandList('trend');
-const NODE = commandList('node');
-const RECLAIM = commandList('reclaim');
-
-/** @param {...Command} names */
-function commandList(...names) {
-  return Object.freeze(names);
-}
-
-/** @type {Record<Command, string>} */
-export const COMMANDS = {
-  run: 'load an endpoint, or an embedded development chain when no --rpc is given',
-  node: 'run the embedded development chain alone, so that several instances can share it',
-  fund: 'top up the wallets of a slice from one funder (--fund-from)',
-  reclaim: 'send what is left in the wallets of a slice back to the funder (--fund-from) or to --to',
-  report:
-    'print the summary of run files (--out), also of one that a run which was killed has left, or make a page of them (--html)',
-  sweep:
-    'run every combination of options that are given as lists or ranges, or search for the highest load that holds',
-  compare: 'say whether one node, build or setting is faster than another, from run files or from runs made for it',
-  trend: 'fit how each figure grows with an option that was swept',
-};
-
 // One option, one paragraph: a table is easier to read than what the formatter would make of it.
 // prettier-ignore
 /** @type {readonly Option[]} */
@@ -97,9 +74,11 @@ export const OPTIONS = Object.freeze([
     describe: 'how many wallets, each with one contract and one increment in flight' },
   { name: 'offset', alias: 'o', key: 'offset', argument: 'N', parse: wholeNumber(0, 2 ** 31 - 1), fallback: '0', commands: ALL,
     describe: 'index of the first wallet; give instances disjoint slices' },
-  { name: 'rpc', key: 'rpc', argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
+  { name: 'rpc', key: 'rpc', isList: true, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
     defaultText: 'an embedded chain',
-    describe: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled' },
+    describe: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled; may be repeated for several nodes of one chain' },
+  { name: 'spread', key: 'spread', isAxis: true, argument: 'HOW', parse: oneOf(SPREADS), fallback: 'sticky', commands: JUDGED,
+    describe: 'how the load is spread over several --rpc: each wallet keeps one, they take turns, or effects are read back from the next one' },
   { name: 'chain-id', key: 'chainId', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
     describe: 'refuse any other chain; required unless the chain is local or a known development chain' },
   { name: 'allow-chain', key: 'allowChain', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
@@ -109,6 +88,11 @@ export const OPTIONS = Object.freeze([
     describe: 'how long to load, such as 30s, 5m, 1h' },
   { name: 'warmup', key: 'warmupMs', argument: 'TIME', parse: duration(0), fallback: '0s', commands: LOAD,
     describe: 'load for so long before the measured window begins; with --duration the window still has all of it' },
+  { name: 'iterations', key: 'iterations', isAxis: true, argument: 'N', parse: wholeNumber(1, 1_000_000_000), commands: LOAD,
+    defaultText: 'as many as there is time for',
+    describe: 'how often each wallet, or user, does what it does; the run ends when all have, or with --duration' },
+  { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: LOAD,
+    describe: 'pause of each wallet, or user, after each iteration; not with a rate' },
   { name: 'rate', key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
     defaultText: 'as fast as the wallets allow',
     describe: 'operations per second of this instance, due at fixed instants; those that find no idle wallet are dropped' },
@@ -143,18 +127,7 @@ export const OPTIONS = Object.freeze([
   { name: 'to', key: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
     defaultText: "the funder's address",
     describe: 'where reclaimed funds go' },
-  { name: 'workload', key: 'workload', argument: 'NAME', parse: oneOf(Object.keys(workloads)), fallback: 'counter', commands: LOAD,
-    describe: 'what one operation is' },
-  { name: 'method', key: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
-    describe: 'JSON-RPC method that --workload rpc calls' },
-  { name: 'params', key: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: LOAD,
-    defaultText: '[]',
-    describe: 'its parameters, a JSON array' },
-  { name: 'fixed-id', key: 'fixedId', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: LOAD,
-    defaultText: 'a new id for each request',
-    describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
-  { name: 'contracts', key: 'contracts', argument: 'FILE', parse: pathName, commands: JUDGED,
-    describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
+  ...WORKLOAD_OPTIONS,
   { name: 'inclusion', key: 'inclusion', isAxis: true, argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: LOAD,
     describe: 'how a transaction is found in a block' },
   { name: 'confirmations', key: 'confirmations', isAxis: true, argument: 'N', parse: wholeNumber(0, 64), fallback: '0', commands: LOAD,
@@ -178,7 +151,7 @@ export const OPTIONS = Object.freeze([
   { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
     describe: 'never offer more than this for a gas, in gwei' },
   { name: 'out', key: 'out', argument: 'FILE', parse: pathName, commands: RESULT,
-    describe: "write the run file (JSON) there, or what a comparison or a trend found; '-' for standard output" },
+    describe: "write the run file (JSON) there, what a comparison or a trend found, or where the prepared logs are; '-' for standard output" },
   { name: 'prometheus', key: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
     describe: 'serve the figures to Prometheus there, at /metrics; on 127.0.0.1 unless a host is given' },
   { name: 'samples', key: 'samples', argument: 'FILE', parse: rowFile, commands: RUN,
@@ -209,37 +182,7 @@ export const OPTIONS = Object.freeze([
     describe: 'write a page with plots there, one file that opens anywhere' },
   { name: 'dashboard', key: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
     describe: 'show the same page there while the run goes on; on 127.0.0.1 unless a host is given' },
-  { name: 'repeat', key: 'repeat', argument: 'N', parse: wholeNumber(1, 1000), commands: STUDY,
-    defaultText: '1 in a sweep, 8 in a comparison',
-    describe: 'how often each setting runs, or each endpoint of a comparison' },
-  { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
-    describe: 'time between two runs' },
-  { name: 'before-cell', key: 'beforeCell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
-    describe: 'a program to start before each run of a sweep, with its arguments; no shell reads them' },
-  { name: 'dir', key: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
-    defaultText: 'the name of the command',
-    describe: 'where the run files and the results are kept; a sweep that was interrupted goes on there' },
-  { name: 'preset', key: 'preset', argument: 'NAME', parse: oneOf(Object.keys(presets)), commands: SWEEP,
-    describe: `a sweep with a name, whose options can still be given: ${Object.keys(presets).join(', ')}; flare rests 61s, as long as sockets wait` },
-  { name: 'find', key: 'find', argument: 'OPTION', parse: oneOf(['rate', 'threads', 'in-flight', 'connections']), commands: SWEEP,
-    describe: 'search for the highest value of this option for which --until holds, within its range if one is given' },
-  { name: 'until', key: 'until', isList: true, argument: 'EXPR', parse: parseThreshold, commands: SWEEP,
-    describe: "what has to hold, as for --threshold, such as 'p99<2s'; may be repeated" },
-  { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
-    describe: 'the run files of the other side' },
-  { name: 'rpc-a', key: 'rpcA', argument: 'URL', parse: endpoint, commands: COMPARE,
-    describe: 'endpoint to compare with: runs are made on both in turn, A B B A' },
-  { name: 'rpc-b', key: 'rpcB', argument: 'URL', parse: endpoint, commands: COMPARE,
-    describe: 'endpoint to be compared with it' },
-  { name: 'metric', key: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
-    describe: 'the figure that decides' },
-  { name: 'fail-if', key: 'failIf', isList: true, argument: 'EXPR', parse: parseFailIf, commands: COMPARE,
-    describe: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is, or if there are too few runs to tell; may be repeated" },
-  { name: 'allow-different', key: 'allowDifferent', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: COMPARE,
-    describe: 'compare runs although they asked for different things' },
-  { name: 'over', key: 'over', argument: 'OPTION', parse: anyText, commands: TREND,
-    defaultText: 'the only one that was swept',
-    describe: 'the option that the figures are fitted against' },
+  ...STUDY_OPTIONS,
   { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ANY,
     describe: 'print nothing but errors' },
   { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', commands: ANY,

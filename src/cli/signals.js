@@ -14,9 +14,10 @@ const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
  * What the outside can do to a run: the first signal asks for an end, the second ends it at once.
  * @param {import('../run/stop.js').Stop} stop
  * @param {import('../clock.js').Clock} clock
+ * @param {(thrown: unknown) => import('../errors.js').StressError | null} [ofWorkload] whether the user's own workload threw it
  * @returns {() => void} takes the handlers away again
  */
-export function connectSignals(stop, clock) {
+export function connectSignals(stop, clock, ofWorkload = () => null) {
   /** @type {Array<[NodeJS.EventEmitter, string, (...args: any[]) => void]>} */
   const handlers = [];
   /** @param {NodeJS.EventEmitter} emitter @param {string} event @param {(...args: any[]) => void} handler */
@@ -39,6 +40,8 @@ export function connectSignals(stop, clock) {
   if (process.channel !== undefined) on(process, 'disconnect', signal('terminated', EXIT.terminated));
   /** @param {unknown} thrown */
   const bug = (thrown) => {
+    const theirs = ofWorkload(thrown);
+    if (theirs !== null) return stop.request('workload_failed', theirs.exitCode, theirs);
     const words = thrown instanceof Error ? thrown.message : String(thrown);
     stop.request('internal', EXIT.internal, new InternalError(`unexpected: ${words}. This is a bug of stress`, thrown));
   };

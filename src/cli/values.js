@@ -103,6 +103,8 @@ export function endpoint(text) {
   let url;
   try {
     url = new URL(text);
+    // Of a list, whose next one has no scheme.
+    if (url.host.includes(',')) throw new Error('no host has a comma');
   } catch {
     // What was given is not shown: it may hold a key.
     throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
@@ -171,6 +173,13 @@ export function oneOf(names) {
     if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
     return text;
   };
+}
+
+/** NAME=VALUE. @param {string} text @returns {readonly [string, string]} */
+export function setting(text) {
+  const match = /^([a-z_]\w*)=(.*)$/i.exec(text);
+  if (match === null) throw new Error(`must be a name and a value such as slots=20, not ${quote(text)}`);
+  return Object.freeze(/** @type {const} */ ([match[1], match[2]]));
 }
 
 /** @param {string} text */

@@ -29,7 +29,8 @@ const ROLLED_BACK_MS = 5000;
 /**
  * @param {import('./index.js').InclusionOptions} options
  * @param {(watched: Watched) => Finder} createFinder
- * @returns {import('./index.js').InclusionDetector}
+ * @returns {import('./index.js').InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive: a
+ *   receipt has come unasked; gives whether it has to be kept until its block is read, which will be soon
  */
 export function followChain(options, createFinder) {
   /** @type {Watched} */
@@ -48,6 +49,11 @@ export function followChain(options, createFinder) {
   return {
     watch: (hash, callback) => void watched.set(hash, callback),
     unwatch: (hash) => void watched.delete(hash),
+    receive: (receipt) => {
+      const isEarly = reader.receive(receipt);
+      if (isEarly) heads.announce(receipt.blockNumber);
+      return isEarly;
+    },
     hasPassed: (number) => number + confirmations <= reader.done,
     stats: () => ({ ...(last ?? heads.stats()), stillMs: (clock.nowUs() - reader.newestAtUs) / 1000 }),
     // What the last look does not see, the audit does.
@@ -121,6 +127,19 @@ class ChainReader {
     onBlock(described);
     this.#unconfirmed.push(...found);
     this.#tell(seenAtUs);
+  }
+
+  /** @param {Omit<Found, 'callback'>} receipt @returns {boolean} its block is not read yet */
+  receive({ hash, blockNumber, blockHash }) {
+    const callback = this.#watched.get(hash);
+    if (callback === undefined) return false; // it was found, or is not waited for any more
+    if (blockNumber > this.done) return true;
+    const known = this.#lineage.hashOf(blockNumber);
+    if (known !== null && known !== blockHash) return false; // another block has taken its place
+    this.#watched.delete(hash);
+    this.#unconfirmed.push({ hash, blockNumber, blockHash, callback });
+    this.#tell(this.#options.clock.nowUs());
+    return false;
   }
 
   /** Whoever waits for what is deep enough by now. @param {number} seenAtUs */

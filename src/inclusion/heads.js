@@ -28,7 +28,8 @@ class NotServedYet extends Error {}
  *   read. When it rejects, it is told again.
  * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node has had no later block than
  *   that for so long, though we have read one; gives the last one that still counts
- * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs'>}}
+ * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs'>}}
+ *   announce: something else that the node said tells that it has that block
  */
 export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   const pace = new Pace(clock, head);
@@ -45,16 +46,14 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     isWoken = true;
     waiting.abort();
   };
-  const subscription = rpc.subscribe === null ? null : subscribeToHeads(rpc.subscribe, { clock, head, onNews: wake });
-  const isSubscribed = () => subscription?.isLive() === true;
-  const waitMs = () => (isSubscribed() && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
+  const news = new News(rpc, { clock, head, onNews: wake });
+  const waitMs = () => (news.isSubscribed && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
 
   /** @returns {Promise<number>} number of the latest block */
   async function latest() {
-    const pushed = subscription?.newest() ?? head;
-    if (pushed > head) return pushed;
+    if (news.newest > head) return news.newest;
     const polled = toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
-    if (polled > head) subscription?.polled();
+    if (polled > head) news.polled();
     return polled;
   }
 
@@ -66,7 +65,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     const before = head;
     if (number > head) head = await onHeads(number);
     else if (behindSinceUs !== null) head = await onBehind(number, (clock.nowUs() - behindSinceUs) / 1000);
-    if (head < before) subscription?.rewind(head);
+    if (head < before) news.rewind(head);
     lastSuccessUs = clock.nowUs();
   }
 
@@ -79,6 +78,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
         pace.succeeded();
       } catch (error) {
         failedPolls += 1;
+        news.doubt(head);
         lastError = /** @type {Error} */ (error);
         if (error instanceof NotServedYet) pace.notServed();
         else pace.failed(error instanceof TransportError);
@@ -93,9 +93,10 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   const done = loop();
 
   return {
+    announce: (number) => void (number > head && news.announce(number)),
     stats: () => ({
-      source: isSubscribed() ? 'subscription' : 'poll',
-      resolutionMs: isSubscribed() ? 0 : pace.pollMs,
+      source: news.isSubscribed ? 'subscription' : 'poll',
+      resolutionMs: news.isSubscribed ? 0 : pace.pollMs,
       failedPolls,
       lastError,
       blockMs: pace.blockMs,
@@ -104,9 +105,58 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     stop: async () => {
       isStopped = true;
       wake();
-      await Promise.all([done, subscription?.stop()]);
+      await Promise.all([done, news.stop()]);
     },
   };
+}
+
+/** What the node says of its head without being asked for it. */
+class News {
+  #announced;
+  #onNews;
+  #subscription;
+
+  /** @param {import('../chain/rpc.js').Rpc} rpc @param {{clock: import('../clock.js').Clock, head: number, onNews: () => void}} options */
+  constructor({ subscribe }, { clock, head, onNews }) {
+    this.#announced = head;
+    this.#onNews = onNews;
+    this.#subscription = subscribe === null ? null : subscribeToHeads(subscribe, { clock, head, onNews });
+  }
+
+  get isSubscribed() {
+    return this.#subscription?.isLive() === true;
+  }
+
+  get newest() {
+    return Math.max(this.#announced, this.#subscription?.newest() ?? 0);
+  }
+
+  /** Something else that it said tells that it has this one. @param {number} number */
+  announce(number) {
+    if (number <= this.newest) return;
+    this.#announced = number;
+    this.#onNews();
+  }
+
+  /** A poll has found a head that is new. */
+  polled() {
+    this.#subscription?.polled();
+  }
+
+  /** What was announced may have been untrue. @param {number} head */
+  doubt(head) {
+    this.#announced = head;
+  }
+
+  /** Blocks are gone. @param {number} head */
+  rewind(head) {
+    this.doubt(head);
+    this.#subscription?.rewind(head);
+  }
+
+  async stop() {
+    await this.#subscription?.stop();
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createBlocksInclusion } from './blocks.js';
 import { createReceiptsInclusion } from './receipts.js';
+import { createSyncInclusion } from './sync.js';
 
 /**
  * An inclusion detector finds out in which block a transaction is.
@@ -29,6 +30,7 @@ import { createReceiptsInclusion } from './receipts.js';
  *
  * @typedef {object} InclusionDetector
  * @property {(hash: string, found: (inclusion: Inclusion) => void) => void} watch calls back once; watch before sending
+ * @property {Submit} [submit] sends a transaction, where that is how its block is learned of
  * @property {(hash: string) => void} unwatch forgets a hash, found or not
  * @property {(number: number) => boolean} hasPassed whether that block was read, and has its confirmations
  * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number, blockMs: number}} stats
@@ -37,12 +39,21 @@ import { createReceiptsInclusion } from './receipts.js';
  *   block; blockMs: mean time between two of them, lately
  * @property {() => Promise<void>} stop looks once more whether the last block still counts
  *
+ * @callback Submit used in place of eth_sendRawTransaction
+ * @param {string} raw
+ * @param {string} hash
+ * @param {import('../chain/rpc.js').Purpose} purpose
+ * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
+ * @returns {Promise<string>} the node has it: its hash. Rejects as Rpc.call does.
+ *
  * @typedef {object} InclusionOptions
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('../clock.js').Clock} clock
  * @property {number} head number of the latest block when the load starts
  * @property {string | null} [headHash] its hash
  * @property {string | null} [genesisHash] of the first block of the chain
+ * @property {number} [connections] most requests to the endpoint at once
+ * @property {number} [answerMs] longest wait for one answer of it
  * @property {number} [confirmations] blocks on top of its own before a transaction is told of; none unless given
  * @property {(reorg: Reorg) => void} [onReorg] called before the blocks that replace them are read; transactions in them
  *   that were told of are not watched for any more
@@ -53,6 +64,19 @@ import { createReceiptsInclusion } from './receipts.js';
 
 /** @type {Record<string, (options: InclusionOptions) => InclusionDetector>} */
 export const detectors = {
+  heads: createBlocksInclusion,
   blocks: createBlocksInclusion,
+  sync: createSyncInclusion,
   receipts: createReceiptsInclusion,
 };
+
+/**
+ * What an endpoint must be able to do for each of them, the cheapest first: `auto` takes the first one that it can do.
+ * @type {Record<keyof detectors, readonly import('./choose.js').Ability[]>}
+ */
+export const needs = Object.freeze({
+  heads: ['pushesHeads', 'listsTransactions'],
+  blocks: ['listsTransactions'],
+  sync: ['submitsSync'],
+  receipts: ['servesReceipts'],
+});

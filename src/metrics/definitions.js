@@ -19,7 +19,7 @@ export const DEFINITIONS = Object.freeze({
     'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
   lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
   stages:
-    'Latency of verified operations in four parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back), inclusion (to the block seen, with --confirmations to the last of those on top), read-back (to the effect read back).',
+    'Latency of verified operations in parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back; with --inclusion sync to the receipt, once a block has it), inclusion (to the block seen, with --confirmations to the last of those on top), with --spread apart visibility (to the block seen at the endpoint that the effect is read from), read-back (to the effect read back).',
   resubmissions:
     'Transactions that were sent again: the same bytes because no answer came (repeated) or because the node had lost them (rebroadcast), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
   reorgs:
@@ -31,5 +31,5 @@ export const DEFINITIONS = Object.freeze({
   verdict:
     'What limited the run: generator-bound (this process), port-bound (no local ports left), rate-bound (less was asked for than can be done), or else node-bound.',
   audit:
-    'Exact when for every wallet counter = start + verified + included late - reorged out, nonce = start + our included transactions, and nothing is pending, all read at one block.',
+    'Exact when for every wallet what its operations raise (its counter, or its nonce where it makes payments) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block.',
 });

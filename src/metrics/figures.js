@@ -1,4 +1,5 @@
 import { Distribution } from './distribution.js';
+import { nameFigure } from './name-figures.js';
 
 /**
  * The figures of a run that a threshold can name.
@@ -67,6 +68,10 @@ export const DURATIONS = Object.freeze({
   queued: { words: 'from due to written to the socket', of: ({ latency }) => latency.stages.queued },
   submit: { words: 'from there to the hash read', of: ({ latency }) => latency.stages.submit },
   inclusion: { words: 'from there to the block seen', of: ({ latency }) => latency.stages.inclusion },
+  visibility: {
+    words: 'from there to the block seen at the endpoint that is read',
+    of: ({ latency }) => latency.stages.visibility ?? new Distribution().toJSON(),
+  },
   readback: { words: 'from there to the effect read back', of: ({ latency }) => latency.stages.readBack },
 });
 
@@ -80,7 +85,16 @@ const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
 export const FAILURE_CODES = Object.freeze([
   ...['reverted', 'wrong_count', 'lost', 'replaced', 'nonce_too_low', 'nonce_too_high', 'nonce_in_use'],
   ...['insufficient_funds', 'underpriced', 'pool_full', 'rejected', 'hash_mismatch', 'rpc_error', 'protocol'],
-  ...['internal', 'transport_timeout', 'transport_refused', 'transport_reset', 'transport_no_ports'],
+  ...[
+    'check_failed',
+    'check_unavailable',
+    'internal',
+    'workload_error',
+    'transport_timeout',
+    'transport_refused',
+    'transport_reset',
+    'transport_no_ports',
+  ],
 ]);
 
 /** What people call a figure who know it from the summary or from the run file. */
@@ -99,6 +113,8 @@ export function figureNames() {
 
 /** @param {string} text a name as people write it: in any case, with - or _ or neither in it @returns {Figure | null} */
 export function figureOf(text) {
+  const ofName = nameFigure(text);
+  if (ofName !== null) return ofName;
   const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
   if (code !== undefined) return FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code) ? failure(code) : null;
   const word = bare(text);

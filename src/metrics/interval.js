@@ -48,6 +48,7 @@ function newInterval(startUs) {
       queued: new Distribution(),
       submit: new Distribution(),
       inclusion: new Distribution(),
+      visibility: new Distribution(),
       readBack: new Distribution(),
     },
     /** @type {Record<string, number>} */

@@ -80,9 +80,9 @@ function mergeStages(a, b) {
 
 /** @param {(stage: import('./sample.js').Stage) => {count: number, sumUs: number}} sumOf @returns {Stages} */
 export function stagesFrom(sumOf) {
-  const [queued, submit, inclusion, readBack] = STAGES.map((stage) => {
+  const [queued, submit, inclusion, visibility, readBack] = STAGES.map((stage) => {
     const { count, sumUs } = sumOf(stage);
     return { count, sumUs };
   });
-  return { queued, submit, inclusion, readBack };
+  return { queued, submit, inclusion, visibility, readBack };
 }

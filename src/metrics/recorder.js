@@ -74,6 +74,7 @@ export class Recorder {
     queued: new Distribution(),
     submit: new Distribution(),
     inclusion: new Distribution(),
+    visibility: new Distribution(),
     readBack: new Distribution(),
   };
   /** Where there are several kinds. */
@@ -194,9 +195,8 @@ export class Recorder {
     } else if (sample.outcome === 'verified') {
       const total = totalUs(sample);
       const parts = stagesUs(sample);
-      const { queuedUs, submitUs, inclusionUs, readBackUs } = parts;
-      const isSum = queuedUs + submitUs + inclusionUs + readBackUs === total;
-      if (!isSum || queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || readBackUs < 0) {
+      const all = Object.values(parts).map((us) => us ?? 0);
+      if (all.some((us) => us < 0) || all.reduce((sum, us) => sum + us, 0) !== total) {
         throw new InternalError(
           `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(parts)}, ${total} us in all`,
         );
@@ -289,9 +289,10 @@ export function addTo(sums, more) {
 }
 
 /** @param {Record<import('./sample.js').Stage, Distribution>} stages @param {import('./sample.js').Stages} parts */
-function recordStages({ queued, submit, inclusion, readBack }, { queuedUs, submitUs, inclusionUs, readBackUs }) {
-  queued.record(queuedUs);
-  submit.record(submitUs);
-  inclusion.record(inclusionUs);
-  readBack.record(readBackUs);
+function recordStages({ queued, submit, inclusion, visibility, readBack }, parts) {
+  queued.record(parts.queuedUs);
+  submit.record(parts.submitUs);
+  inclusion.record(parts.inclusionUs);
+  if (parts.visibilityUs !== null) visibility.record(parts.visibilityUs);
+  readBack.record(parts.readBackUs);
 }

@@ -15,6 +15,8 @@
  * @property {number | null} sentAtUs when the transaction was written to the socket
  * @property {number | null} acceptedAtUs when the node's hash was read
  * @property {number | null} includedAtUs when its block was seen, not before it was accepted
+ * @property {number | null} visibleAtUs when that block was seen where the effect is read back, not before it was seen at
+ *   all; null where it is read at the same endpoint
  * @property {number} endedAtUs when the effect was read back, or when it was given up
  * @property {number | null} blockNumber
  * @property {string | null} effect what was read back, for instance the count
@@ -26,12 +28,18 @@
  * @property {number} queuedUs from due to sent
  * @property {number} submitUs from sent to accepted
  * @property {number} inclusionUs from accepted to seen in a block
- * @property {number} readBackUs from seen in a block to read back
+ * @property {number | null} visibilityUs from seen in a block to seen where it is read back; null where that is the same
+ * @property {number} readBackUs from there to read back
  */
 
 /** @typedef {typeof STAGES[number]} Stage */
 
-export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
+export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'visibility', 'readBack']));
+
+/** Those that there are: where nothing is read elsewhere, nothing is seen later there. @param {Partial<Record<Stage, {count: number}>>} stages */
+export function shownStages(stages) {
+  return STAGES.filter((stage) => stage !== 'visibility' || (stages.visibility?.count ?? 0) > 0);
+}
 
 /** Seen from when it was due, so that what a stall delays is measured. @param {Sample} sample */
 export function totalUs(sample) {
@@ -42,7 +50,7 @@ export function totalUs(sample) {
  * @param {Sample} sample a verified one, whose instants are all set
  * @returns {Stages}
  */
-export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }) {
+export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, visibleAtUs, endedAtUs }) {
   const sent = sentAtUs ?? intendedAtUs;
   const accepted = acceptedAtUs ?? sent;
   const included = includedAtUs ?? accepted;
@@ -50,6 +58,7 @@ export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, e
     queuedUs: sent - intendedAtUs,
     submitUs: accepted - sent,
     inclusionUs: included - accepted,
-    readBackUs: endedAtUs - included,
+    visibilityUs: visibleAtUs === null ? null : visibleAtUs - included,
+    readBackUs: endedAtUs - (visibleAtUs ?? included),
   };
 }

@@ -29,6 +29,9 @@ const LATE_STARTS_US = 100_000;
 const ACHIEVED = 0.99;
 const DROPPED = 0.001;
 
+/** Users who rest for so much of the time are what limits the load. */
+const RESTING = 0.5;
+
 /** With so much of the latency spent before anything was sent, it is not the node's. */
 const QUEUED = 0.5;
 const QUEUED_US = 5000;
@@ -89,8 +92,18 @@ function generator(run) {
   return null;
 }
 
+/** Of an iteration, from 0 to 1: users who rest ask for no more than they do. @param {MeasuredRun} run */
+function restOf({ config, environment, latency }) {
+  const restUs = 1000 * Number(config.thinkTimeMs ?? 0);
+  const calls = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
+  return restUs === 0 ? 0 : restUs / (restUs + calls * (latency.total.meanUs ?? 0));
+}
+
 /** @param {MeasuredRun} run */
 function rate(run) {
+  const rest = restOf(run);
+  if (rest > RESTING)
+    return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do${unchecked(run)}`;
   const { askedPerSecond, achievedPerSecond } = run.rates;
   if (askedPerSecond === null || achievedPerSecond === null) return null;
   const { scheduled, dropped } = run.window.counts;
@@ -125,12 +138,13 @@ const STAGE_WORDS = {
   queued: 'waiting in the generator',
   submit: 'submission',
   inclusion: 'waiting for a block',
+  visibility: 'waiting for the block where it is read back',
   readBack: 'read-back',
 };
 
 /** @param {MeasuredRun} run */
 function longestStage({ latency: { stages } }) {
-  const sums = Object.entries(STAGE_WORDS).map(([stage, words]) => ({ words, sumUs: stages[stage].sumUs }));
+  const sums = Object.entries(STAGE_WORDS).map(([stage, words]) => ({ words, sumUs: stages[stage]?.sumUs ?? 0 }));
   const allUs = sums.reduce((sum, { sumUs }) => sum + sumUs, 0);
   const isPlain = stages.inclusion.sumUs + stages.readBack.sumUs === 0;
   const longest = sums.reduce((a, b) => (b.sumUs > a.sumUs ? b : a));

@@ -1,5 +1,5 @@
 import * as hdr from 'hdr-histogram-js';
-import { STAGES } from '../metrics/sample.js';
+import { shownStages } from '../metrics/sample.js';
 import { BoundedFile } from './bounded-file.js';
 import { recordedValues } from './recorded-values.js';
 
@@ -34,7 +34,7 @@ export function createHlogOutput({ hlog }) {
     },
     interval: (row, { stages }) => {
       line(row, row.latency, '');
-      for (const stage of STAGES) line(row, stages[stage], stage);
+      for (const stage of shownStages(stages)) line(row, stages[stage], stage);
       file.cut();
     },
     settle: async () => {

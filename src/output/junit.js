@@ -62,8 +62,10 @@ function auditTrouble({ audit: given, unmeasured }) {
   const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (given);
   if (audit === null) return { kind: 'skipped', words: unmeasured['/audit'] ?? 'there is none' };
   if (audit.exact) return null;
+  const failed = (audit.checks ?? []).filter(({ holds }) => holds === false);
+  const disagreeing = failed.map(({ words, found, expected }) => `; ${words}: ${found}, and it must be ${expected}`);
   return failure(
-    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, but the ${audit.subject ?? 'counters grew by'} ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced`,
+    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${audit.subject ?? 'counters grew by'} ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced${disagreeing.join('')}`,
   );
 }
 

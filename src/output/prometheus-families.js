@@ -1,4 +1,4 @@
-import { STAGES } from '../metrics/sample.js';
+import { shownStages } from '../metrics/sample.js';
 import { BUCKETS } from './prometheus-state.js';
 
 /**
@@ -48,7 +48,7 @@ export const FAMILIES = Object.freeze([
     { labels: {}, histogram: latency },
   ]),
   histogram('stress_stage_seconds', 'The stages of the latency, which add up to it', ({ stages }) =>
-    STAGES.map((stage) => ({ labels: { stage }, histogram: stages[stage] })),
+    shownStages(stages).map((stage) => ({ labels: { stage }, histogram: stages[stage] })),
   ),
   histogram('stress_lag_seconds', 'From due to begun', ({ lag }) => [{ labels: {}, histogram: lag }]),
 

@@ -1,7 +1,7 @@
 import { mergeBlocks, noBlocks } from '../metrics/blocks.js';
 import { zeroCounts } from '../metrics/interval.js';
 import { addTo } from '../metrics/recorder.js';
-import { STAGES } from '../metrics/sample.js';
+import { STAGES, shownStages } from '../metrics/sample.js';
 import { recordedValues } from './recorded-values.js';
 
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
@@ -72,6 +72,6 @@ export class PrometheusState {
     if (node !== null) used.nodeCpuUs = (used.nodeCpuUs ?? 0) + node.cpuUs;
     this.latency.add(row.latency);
     this.lag.add(row.lag);
-    for (const stage of STAGES) this.stages[stage].add(stages[stage]);
+    for (const stage of shownStages(stages)) this.stages[stage].add(stages[stage]);
   }
 }

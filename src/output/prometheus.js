@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import { Registry } from 'prom-client';
 import { listen } from './listen.js';
 import { FAMILIES } from './prometheus-families.js';
 import { PrometheusState } from './prometheus-state.js';
@@ -12,13 +11,19 @@ import { PrometheusState } from './prometheus-state.js';
 export function createPrometheusOutput({ prometheus, info }) {
   const { host, port } = /** @type {import('./index.js').Address} */ (prometheus);
   const state = new PrometheusState(info);
+  /** Its library is loaded only where somebody wants the page. */
   const registry = registryOf(state);
-  const server = createServer((request, response) => void answer(registry, request, response));
+  const server = createServer((request, response) => {
+    void registry.then((ready) => answer(ready, request, response));
+  });
   return {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
-    open: () => listen(server, { host, port }, 'prometheus'),
+    open: async () => {
+      await registry;
+      await listen(server, { host, port }, 'prometheus');
+    },
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
     },
@@ -35,7 +40,8 @@ export function createPrometheusOutput({ prometheus, info }) {
  * prom-client's own metrics take one observation at a time; ours are read off the state as a whole.
  * @param {PrometheusState} state
  */
-function registryOf(state) {
+async function registryOf(state) {
+  const { Registry } = await import('prom-client');
   const registry = new Registry();
   for (const { name, type, help, values } of FAMILIES) {
     const metric = { name, type, help, get: () => ({ name, type, help, values: values(state) }) };
@@ -45,7 +51,7 @@ function registryOf(state) {
 }
 
 /**
- * @param {Registry} registry
+ * @param {import('prom-client').Registry} registry
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
  */

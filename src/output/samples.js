@@ -3,7 +3,17 @@ import { RowFile } from './rows.js';
 /** The columns, for good: docs/outputs.md says what is in each. */
 export const SAMPLE_COLUMNS = Object.freeze([
   ...['wallet', 'nonce', 'hash', 'outcome', 'code', 'intended_at_us', 'started_at_us', 'sent_at_us'],
-  ...['accepted_at_us', 'included_at_us', 'ended_at_us', 'block', 'effect', 'target'],
+  ...[
+    'accepted_at_us',
+    'included_at_us',
+    'ended_at_us',
+    'block',
+    'effect',
+    'target',
+    'name',
+    'endpoint',
+    'visible_at_us',
+  ],
 ]);
 
 /**
@@ -29,7 +39,8 @@ export function createSamplesOutput({ samples }) {
         ...[sample.walletIndex, sample.nonce, sample.hash, sample.outcome, sample.code],
         ...[since(sample.intendedAtUs), since(sample.startedAtUs), since(sample.sentAtUs)],
         ...[since(sample.acceptedAtUs), since(sample.includedAtUs), since(sample.endedAtUs)],
-        ...[sample.blockNumber, sample.effect, sample.target],
+        ...[sample.blockNumber, sample.effect, sample.target, sample.name, sample.endpoint],
+        since(sample.visibleAtUs),
       ]),
     interval: () => file.cut(),
     settle: async () => ({ samplesDropped: await file.settle(), error: file.error }),

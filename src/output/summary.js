@@ -1,6 +1,9 @@
 import { backlog } from '../metrics/pace.js';
 import { nodeCpuPercent } from '../metrics/figures.js';
+import { shownStages } from '../metrics/sample.js';
 import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
+import { endpointsTable } from './endpoints.js';
+import { namesTable } from './names.js';
 import { borderless, textOf } from './table.js';
 import { thresholdsTable } from './thresholds.js';
 
@@ -19,6 +22,8 @@ export function summaryText(run, explain) {
     overview(run),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
+    ...namesTable(run),
+    ...endpointsTable(run),
     ...surroundings(run),
     ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
     ...(run.verdict === null ? [] : [verdictText(run.verdict)]),
@@ -32,12 +37,14 @@ export function summaryText(run, explain) {
 const ENDS = {
   running: 'not ended',
   duration: 'ran for its duration',
+  iterations: 'all iterations were made',
   interrupted: 'interrupted',
   terminated: 'terminated',
   hangup: 'terminal closed',
   foreign_sender: 'ended because another sender uses the wallets',
   max_spend: 'ended because its spend cap was reached',
   no_wallets: 'ended because no wallet was left to work with',
+  workload_failed: 'ended because its workload failed',
   endpoint_lost: 'ended because the endpoint was lost',
   chain_replaced: 'ended because the endpoint serves another chain now',
   worker_died: 'ended because a worker thread died',
@@ -124,6 +131,7 @@ function latencyTable({ latency, rates }) {
     ['    queued', latency.stages.queued],
     ['    submit', latency.stages.submit],
     ['    inclusion', latency.stages.inclusion],
+    ...(shownStages(latency.stages).includes('visibility') ? [['    visibility', latency.stages.visibility]] : []),
     ['    read-back', latency.stages.readBack],
   ];
   for (const [name, d] of /** @type {Array<[string, import('../metrics/distribution.js').DistributionJson]>} */ (
@@ -212,7 +220,7 @@ function auditText(run) {
     return [line, ...checks.map(checkText)].join('\n');
   }
   const lines = [
-    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, but the ${subject} ${count(Number(effectsOnChain))}` +
+    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${subject} ${count(Number(effectsOnChain))}` +
       ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
     ...checks.map(checkText),
     ...audit.mismatches

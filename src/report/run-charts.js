@@ -22,7 +22,8 @@ import { DASHED, DASH_DOTTED, DOTTED, ms, perSecond } from './row-units.js';
  *
  * @typedef {'load' | 'blocks' | 'generator' | 'node'} Section
  *
- * @typedef {{isOpenLoop: boolean, isPlain: boolean, failureCodes: string[]}} RunKind isPlain: calls that are in no block
+ * @typedef {{isOpenLoop: boolean, isPlain: boolean, isApart: boolean, failureCodes: string[]}} RunKind isPlain: calls that are in no
+ *   block; isApart: effects are read at another endpoint
  */
 
 /** @param {RunKind} kind @returns {ChartPlan[]} without the heat map, which is of another kind */
@@ -31,7 +32,7 @@ export function chartPlans(kind) {
 }
 
 /** @param {RunKind} kind @returns {ChartPlan[]} */
-function loadPlans({ isOpenLoop, isPlain, failureCodes }) {
+function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
   return [
     {
       ...{ id: 'tps', title: isPlain ? 'Calls per second' : 'Operations per second', kind: 'lines', unit: 'perSecond' },
@@ -57,7 +58,7 @@ function loadPlans({ isOpenLoop, isPlain, failureCodes }) {
     {
       ...{ id: 'stages', title: 'Latency by stage, on average', kind: 'stacked', unit: 'ms', section: 'load' },
       ...{ isOptional: true, isWide: true },
-      series: STAGES.map((stage, color) => ({
+      series: STAGES.filter((stage) => stage !== 'visibility' || isApart).map((stage, color) => ({
         label: STAGE_WORDS[stage],
         color,
         of: (row) => meanMs(row.stages?.[stage]),
@@ -83,7 +84,13 @@ function loadPlans({ isOpenLoop, isPlain, failureCodes }) {
 export const TIMED_OUT = 'timed_out';
 
 /** @type {Record<Stage, string>} */
-export const STAGE_WORDS = { queued: 'queued', submit: 'submit', inclusion: 'inclusion', readBack: 'read-back' };
+export const STAGE_WORDS = {
+  queued: 'queued',
+  submit: 'submit',
+  inclusion: 'inclusion',
+  visibility: 'visibility',
+  readBack: 'read-back',
+};
 
 /** @param {{count: number, sumUs: number} | undefined} stage */
 function meanMs(stage) {

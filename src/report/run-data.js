@@ -36,6 +36,7 @@ export function kindOf({ rates, config, failures, counts, intervals }) {
   return {
     isOpenLoop: rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined),
     isPlain: config.workload === 'rpc',
+    isApart: config.spread === 'apart',
     failureCodes: [...new Set([...codes, ...(counts.timedOut > 0 ? [TIMED_OUT] : [])])],
   };
 }

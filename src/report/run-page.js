@@ -4,6 +4,8 @@ import { html } from './html.js';
 import { renderPage } from './page.js';
 import { chartsOf, runData } from './run-data.js';
 import { configuration, definitions } from './run-about.js';
+import { endpoints } from './run-endpoints.js';
+import { names } from './run-names.js';
 import { stages } from './run-stages.js';
 import { audit, failures, thresholds, warnings } from './run-sections.js';
 import { lead, titleOf } from './run-lead.js';
@@ -49,6 +51,8 @@ export function runSections(run) {
     lead: lead(run),
     warnings: warnings(run),
     stages: stages(run),
+    names: names(run),
+    endpoints: endpoints(run),
     failures: failures(run),
     thresholds: thresholds(run),
   };
@@ -75,6 +79,8 @@ function mainOf(run, data, options) {
       </div>
     </section>
     <div id="stages">${stages(run)}</div>
+    <div id="names">${names(run)}</div>
+    <div id="endpoints">${endpoints(run)}</div>
     <div id="failures">${failures(run)}</div>
     ${
       run.config.workload !== 'rpc' &&

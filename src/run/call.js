@@ -2,7 +2,7 @@ import { failureCode } from './iteration.js';
 
 /**
  * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for, and its
- * deadline is that of its request.
+ * deadline is that of its request. A check that takes time, because somebody else has to be asked, is no part of it.
  *
  * @typedef {import('./operation.js').Operation} Operation
  *
@@ -16,29 +16,42 @@ import { failureCode } from './iteration.js';
 export function call({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
   operation.taken(); // calls need not arrive in order
-  const { method, params, name = null } = workload.next(position);
-  operation.name = name;
-  const onSent = () => {
-    if (operation.isCancelled) return false;
-    operation.sentAtUs = clock.nowUs();
-    return true;
-  };
   /** @param {Error} error */
   const fail = (error) => {
     if (operation.isCancelled) return;
     const code = failureCode(error);
     if (code === 'internal') operation.bug = error;
     operation.words = error.message;
-    operation.end('failed', code, clock.nowUs());
+    operation.end('failed', code, operation.acceptedAtUs ?? clock.nowUs());
   };
-  rpc.call(method, params, 'load', onSent).then((result) => {
+  /** @param {string | null} effect */
+  const verified = (effect) => {
     if (operation.isCancelled) return;
-    operation.acceptedAtUs = clock.nowUs();
-    try {
-      operation.effect = workload.check(position, result);
-    } catch (error) {
-      return fail(/** @type {Error} */ (error));
-    }
-    operation.end('verified', null, operation.acceptedAtUs);
-  }, fail);
+    operation.effect = effect;
+    operation.end('verified', null, operation.acceptedAtUs ?? clock.nowUs());
+  };
+  /** @param {number} [endpoint] */
+  const onSent = (endpoint) => {
+    if (operation.isCancelled) return false;
+    operation.sentAtUs = clock.nowUs();
+    operation.endpoint = endpoint ?? null;
+    return true;
+  };
+  try {
+    const request = workload.next(position);
+    operation.name = request.name ?? null;
+    rpc.call(request.method, request.params, 'load', onSent).then((result) => {
+      if (operation.isCancelled) return;
+      operation.acceptedAtUs = clock.nowUs();
+      try {
+        const checked = workload.check(position, result, request);
+        if (checked instanceof Promise) checked.then(verified, fail);
+        else verified(checked);
+      } catch (error) {
+        fail(/** @type {Error} */ (error));
+      }
+    }, fail);
+  } catch (error) {
+    fail(/** @type {Error} */ (error));
+  }
 }

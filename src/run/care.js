@@ -1,6 +1,9 @@
-import { InternalError } from '../errors.js';
+import { InternalError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../metrics/reorgs.js';
 import { Queue } from './queue.js';
+
+/** How often in a row a workload of the user's own may fail before its wallet is given up. */
+const WORKLOAD_FAILURES = 5;
 
 /** Wallets that send again what was lost, at a time. */
 const AT_ONCE = 32;
@@ -19,9 +22,12 @@ const AT_ONCE = 32;
  * @property {AbortSignal} signal aborts when nothing is started any more
  * @property {AbortSignal} drained aborts when nothing is waited for any more
  * @property {(account: Account, times: number) => void} rearm so many operations of a wallet may be started
+ * @property {(account: Account) => void} retire no more of it are
  */
 export class Care {
   #retired = 0;
+  /** What a workload said that kept failing. @type {string | null} */
+  #workloadWords = null;
   /** Wallets that send again now, and those that will. */
   #busy = 0;
   /** @type {Queue<() => void>} */
@@ -39,7 +45,18 @@ export class Care {
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
     const mended = course.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
-    this.#lookAfter(account, mended, 1);
+    this.#lookAfter(
+      account,
+      mended.then((why) => why ?? this.#whyFailing(operation, sample)),
+      1,
+    );
+  }
+
+  /** @param {Operation} operation @param {import('../metrics/sample.js').Sample} sample */
+  #whyFailing({ account, words }, { code }) {
+    if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return null;
+    this.#workloadWords ??= words;
+    return 'its workload keeps failing';
   }
 
   /** Others may have waited for what was reserved for it. @param {Operation} operation */
@@ -145,7 +162,9 @@ export class Care {
     if (account.retired !== null) return;
     account.retired = why;
     this.#retired += 1;
-    const { accounts, onStop } = this.#options;
-    if (this.#retired === accounts.length) onStop('no_wallets');
+    const { accounts, onStop, retire } = this.#options;
+    if (this.#retired < accounts.length) retire(account);
+    else if (this.#workloadWords === null) onStop('no_wallets');
+    else onStop('workload_failed', new WorkloadError(this.#workloadWords));
   }
 }

@@ -4,7 +4,8 @@
  * @typedef {object} Config everything a command needs, checked and frozen by src/cli/config.js
  * @property {number} threads
  * @property {number} offset
- * @property {URL | null} rpc null for an embedded chain
+ * @property {readonly URL[]} rpc endpoints of one chain; none for an embedded one
+ * @property {import('./route.js').Spread} spread of the load over several of them
  * @property {number | null} chainId
  * @property {number | null} allowChain
  * @property {string | null} keys
@@ -16,6 +17,8 @@
  * @property {string | null} to
  * @property {number | null} durationMs
  * @property {number} warmupMs
+ * @property {number | null} iterations of each wallet
+ * @property {number} thinkTimeMs
  * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages
  * @property {import('../pacer/index.js').Stage[] | null} stages
  * @property {import('../pacer/index.js').Arrival | null} arrival of an open loop
@@ -24,7 +27,8 @@
  * @property {number} drainTimeoutMs
  * @property {number} txTimeoutMs
  * @property {number} requestTimeoutMs
- * @property {string} workload
+ * @property {string} workload name, or a file of the user's own
+ * @property {ReadonlyArray<readonly [string, string]>} set settings of the latter
  * @property {string} inclusion
  * @property {number} confirmations
  * @property {string} transport
@@ -34,8 +38,15 @@
  * @property {number | 'auto'} workers
  * @property {string | null} method of --workload rpc
  * @property {unknown[] | null} params of --workload rpc
+ * @property {string | null} calls of --workload rpc: name of a preset or of a file
+ * @property {string | null} data name of the file that says where prepared logs are
+ * @property {URL | null} checkRpc second endpoint that answers are held against
+ * @property {number | null} users another word for threads
  * @property {number | null} fixedId of --workload rpc
  * @property {string | null} contracts
+ * @property {number | null} payload bytes of calldata
+ * @property {number | null} receivers of --workload transfer; null: its wallets pay each other
+ * @property {'before' | 'during' | null} createReceivers when they come to be on the chain
  * @property {boolean} legacy
  * @property {bigint | null} gasPriceWei
  * @property {bigint | null} maxFeeWei
@@ -50,6 +61,9 @@
  * @property {URL | null} nodeMetrics
  * @property {string[] | null} nodeSeries
  * @property {number | null} port
+ * @property {number | null} logCount of stress prepare
+ * @property {number} logBytes
+ * @property {number} pageSize
  * @property {boolean} verbose
  * @property {boolean} quiet
  * @property {boolean} explain

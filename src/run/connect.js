@@ -59,7 +59,7 @@ export function openTransport({ transport, connections, requestTimeoutMs, noKeep
  * What comes before a load, ended at once by the first signal: there is nothing to drain yet.
  * @template T
  * @param {import('./stop.js').Stop} stop
- * @param {import('../transport/index.js').Transport} transport
+ * @param {Pick<import('../transport/index.js').Transport, 'close'>} transport
  * @param {() => Promise<T>} action
  * @returns {Promise<T>}
  */
@@ -102,7 +102,7 @@ export async function identify(rpc, url, config) {
 }
 
 /** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} */
-async function clientVersionOf(rpc) {
+export async function clientVersionOf(rpc) {
   const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
   return version === null ? null : oneLine(version, 100, rpc.secrets);
 }

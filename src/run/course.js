@@ -61,15 +61,17 @@ export function transactionCourse(tools, ledger) {
 /**
  * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that fails is given a pause.
  * @param {import('./call.js').CallTools} tools
+ * @param {number} [restMs] of a user between two iterations: no pause is shorter
  * @returns {Course}
  */
-export function callCourse(tools) {
+export function callCourse(tools, restMs = 0) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   return {
     begin: (operation) => call(tools, operation),
     mend: async ({ account, nonce }, _sample, signal) => {
       account.settle(nonce, 'spent');
-      await tools.clock.sleep(Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs), signal);
+      const pauseMs = Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs);
+      await tools.clock.sleep(Math.max(pauseMs, restMs), signal);
       return null;
     },
     remember: () => {},

@@ -28,12 +28,15 @@ import { Engine } from './engine.js';
  * @property {Record<string, number>} rpcCalls
  * @property {import('../transport/index.js').TransportStats} transport
  * @property {import('../chain/batches.js').BatchFacts} batches
+ * @property {import('./route.js').Traffic[]} endpoints where there are several
  */
 
 /** Exit codes of the reasons for which the driver ends a run. */
 const STOP_EXIT = Object.freeze({
+  iterations: EXIT.ok,
   foreign_sender: EXIT.notExact,
   no_wallets: EXIT.unavailable,
+  workload_failed: EXIT.badInput,
   max_spend: EXIT.refused,
   chain_replaced: EXIT.unavailable,
   internal: EXIT.internal,
@@ -54,7 +57,7 @@ export function requestStop(stop, reason, error) {
 /**
  * One thread, this one.
  * @param {import('./engine.js').EngineOptions} options
- * @param {import('../transport/index.js').Transport} transport
+ * @param {Pick<import('../transport/index.js').Transport, 'stats'>} transport
  * @returns {Crew}
  */
 export function soloCrew(options, transport) {

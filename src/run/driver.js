@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Care } from './care.js';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
+import { Quota } from './quota.js';
 
 /**
  * Starts operations when the pacer says so, keeps at most some in flight per wallet, and re-arms a wallet in O(1) when
@@ -15,13 +16,16 @@ import { Queue } from './queue.js';
  * @property {import('./course.js').Course} course
  * @property {Account[]} accounts
  * @property {number} inFlight most operations of one wallet at once
+ * @property {number} [operationsEach] most operations of one wallet in all
+ * @property {number} [perIteration] operations of a wallet that belong together: it rests after the last of them
+ * @property {number} [restMs] for so long, in a closed loop
  * @property {import('../metrics/recorder.js').Recorder} recorder
  * @property {import('../pacer/index.js').Pacer} pacer
  * @property {import('./purse.js').Purse | null} [purse] null where nothing is paid, or without a cap
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
  *
- * @typedef {'foreign_sender' | 'no_wallets' | 'max_spend' | 'chain_replaced' | 'internal'} StopReason
+ * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'chain_replaced' | 'internal'} StopReason
  */
 
 /**
@@ -44,6 +48,7 @@ export class Driver {
   failureWords = {};
   /** A wallet is in it as often as operations of it may be started. @type {Queue<Account>} */
   #idle = new Queue();
+  #quota;
   /** Operations that were due: started or dropped. */
   #scheduled = 0;
   #startUs = 0;
@@ -60,6 +65,7 @@ export class Driver {
   /** @param {DriverOptions} options */
   constructor(options) {
     this.options = options;
+    this.#quota = new Quota(options.accounts.length, options.operationsEach ?? Infinity);
     // Every wallet that is mended listens, and there may be thousands.
     setMaxListeners(0, this.#halt.signal, this.#drained.signal);
     this.care = new Care({
@@ -69,6 +75,10 @@ export class Driver {
         signal: this.#halt.signal,
         drained: this.#drained.signal,
         rearm: (account, times) => this.#rearm(account, times),
+        retire: ({ position }) => {
+          this.#quota.forfeit(position);
+          this.#endIfSpent();
+        },
       },
     });
   }
@@ -128,7 +138,7 @@ export class Driver {
   /** @param {number} most operations to begin before the event loop gets a turn */
   #pump(most = BEGUN_AT_ONCE) {
     const { clock, pacer, recorder } = this.options;
-    for (let begun = 0; !this.#isHalted;) {
+    for (let begun = 0; !this.#isHalted && !this.#quota.isSpent;) {
       if (begun === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
       const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
@@ -160,7 +170,7 @@ export class Driver {
   /** @returns {Account | null} a wallet that an operation can be started with */
   #takeIdle() {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
-      if (account.retired !== null) continue;
+      if (account.retired !== null || this.#quota.isSpentOf(account.position)) continue;
       // What is looked after may itself be waiting for the gap to be filled.
       const isHeld = account.mending > 0 && !account.hasGap;
       if (isHeld) account.held += 1;
@@ -184,6 +194,7 @@ export class Driver {
     const { recorder, course } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#taken);
     account.submitting += 1;
+    this.#quota.take(account.position);
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
     course.begin(operation);
@@ -208,7 +219,7 @@ export class Driver {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;
         this.options.course.remember(operation);
-        this.#rearm(account, 1);
+        this.#restAndRearm(account);
       } else {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.standing = 'open';
@@ -218,11 +229,24 @@ export class Driver {
         this.care.mend(operation, sample);
       }
       this.options.purse?.settle(operation);
+      this.#endIfSpent();
       if (this.live.size === 0) this.#onIdle();
     } catch (error) {
       this.options.onStop('internal', /** @type {Error} */ (error));
     }
   };
+
+  /** The run is over when everything is done that there is to do. */
+  #endIfSpent() {
+    if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
+  }
+
+  /** A user looks at what was found before the next iteration. @param {Account} account */
+  #restAndRearm(account) {
+    const { clock, recorder, restMs = 0, perIteration = 1 } = this.options;
+    if (restMs === 0 || recorder.endedBy[account.position] % perIteration !== 0) return this.#rearm(account, 1);
+    void clock.sleep(restMs, this.#halt.signal).then(() => this.#rearm(account, 1));
+  }
 
   /** @param {Account} account @param {number} times */
   #rearm(account, times) {

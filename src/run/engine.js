@@ -12,17 +12,19 @@ import { Ledger } from './ledger.js';
 import { Presigner } from './presigner.js';
 import { Purse } from './purse.js';
 import { Patience } from './submission.js';
+import { Visibility } from './visibility.js';
 
 /**
  * The load of one thread: what starts operations, what finds them in blocks, and what counts them. A run has one in
  * its own thread, or one in each worker.
  *
  * @typedef {object} EngineOptions
- * @property {Pick<import('./run.js').Config, 'txTimeoutMs' | 'inFlight'>} config
+ * @property {Pick<import('./run.js').Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} config
  * @property {import('../pacer/index.js').Schedule | null} schedule null for a closed loop
  * @property {import('../pacer/index.js').Share} [share] of the schedule; all of it where there is one thread
  * @property {import('../clock.js').Clock} clock
  * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {import('../chain/rpc.js').Rpc | null} [reading] to the endpoint that effects are read back from, where it is another one
  * @property {import('./account.js').Account[]} accounts
  * @property {import('../workload/index.js').Workload} workload
  * @property {ChainTools | null} chain null where the workload sends no transactions
@@ -82,6 +84,8 @@ export class Engine {
   #driver;
   /** @type {import('../inclusion/index.js').InclusionDetector | null} */
   #detector = null;
+  /** @type {Visibility | null} */
+  #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
   /** Null without a cap. @type {Purse | null} */
@@ -111,19 +115,27 @@ export class Engine {
       ...{ clock, accounts, onSample, onStop },
       ...{ course: this.#course(), recorder: this.recorder, pacer: createPacer(schedule, share) },
       ...{ inFlight: config.inFlight, purse: this.#purse },
+      ...iterationsOf(options),
     });
   }
 
   #course() {
-    const { config, clock, rpc, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
+    const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
+    if (workload.kind === 'call') return callCourse({ clock, rpc, workload }, config.thinkTimeMs);
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
-    /** @param {number} position @param {number} nonce */
-    const gasLimitOf = (position, nonce) => workload.next(position, nonce).gasLimit;
+    /** What cannot be asked for costs nothing: its operation fails before it is sent. @param {number} position @param {number} nonce */
+    const gasLimitOf = (position, nonce) => {
+      try {
+        return workload.next(position, nonce).gasLimit;
+      } catch {
+        return 0n;
+      }
+    };
     const purse = capWei === null ? null : new Purse({ capWei, fees, gasLimitOf });
     const inclusion = detectors[about.inclusion]({
       ...{ rpc, clock, head: startBlock, headHash: startHash, genesisHash, confirmations },
+      ...{ connections: config.connections, answerMs: config.requestTimeoutMs },
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
         purse?.observe(block);
@@ -134,11 +146,13 @@ export class Engine {
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, purse });
+    const visibility = reading === null ? null : new Visibility({ rpc: reading, clock, head: startBlock });
     this.#detector = inclusion;
+    this.#visibility = visibility;
     this.#presigner = presigner;
     this.#purse = purse;
     const tools = {
-      ...{ clock, rpc, deadlines: this.#deadlines, workload, inclusion, presigner, startBlock },
+      ...{ clock, rpc, deadlines: this.#deadlines, workload, inclusion, visibility, presigner, startBlock },
       ...{ patience: this.#patience, random: Math.random, resubmissions: this.#resubmissions },
       txTimeoutMs: config.txTimeoutMs,
     };
@@ -206,7 +220,7 @@ export class Engine {
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
     this.isDrained = true;
-    await this.#detector?.stop();
+    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
   }
 
   /** @returns {EngineStats} */
@@ -230,6 +244,12 @@ export class Engine {
   async close() {
     this.#deadlines.stop();
     this.#loop.close?.();
-    await this.#detector?.stop();
+    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
   }
+}
+
+/** @param {EngineOptions} options */
+function iterationsOf({ config: { iterations, thinkTimeMs }, workload }) {
+  const perIteration = workload.kind === 'call' ? (workload.callsPerIteration ?? 1) : 1;
+  return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, restMs: thinkTimeMs };
 }

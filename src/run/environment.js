@@ -7,12 +7,14 @@ import { chooseTransport } from '../transport/index.js';
  * @param {string} parts.version
  * @param {import('./setup.js').Ready['chain']} parts.chain
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
+ * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints where there are several
  * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
+ * @param {Record<string, unknown>} parts.facts of the workload
  * @param {import('./run.js').Config} parts.config
- * @param {{name: string, why: string} | null} parts.inclusion null where nothing is included
+ * @param {import('../inclusion/choose.js').Chosen | null} parts.inclusion null where nothing is included
  * @param {boolean} parts.embedded
  */
-export function describeEnvironment({ version, chain, rpc, sender, config, inclusion, embedded }) {
+export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
   return {
     stress: version,
     node: process.version,
@@ -20,7 +22,8 @@ export function describeEnvironment({ version, chain, rpc, sender, config, inclu
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memoryBytes: totalmem(),
-    endpoint: rpc.display,
+    endpoint: endpoints[0]?.display ?? rpc.display,
+    endpoints,
     embeddedChain: embedded,
     clientVersion: chain.clientVersion,
     chainId: chain.chainId,
@@ -29,12 +32,26 @@ export function describeEnvironment({ version, chain, rpc, sender, config, inclu
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
     transport: {
-      name: chooseTransport(config.transport, config.rpc),
+      name: transportsOf(config),
+      why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
       connections: config.connections,
       keepAlive: !config.noKeepAlive,
     },
     inclusion,
+    workload: facts,
   };
+}
+
+/** What `--transport auto` goes by. @param {readonly URL[]} urls */
+function whyTransport(urls) {
+  const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
+  return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
+}
+
+/** The transports to all endpoints, by name. @param {Pick<import('./run.js').Config, 'transport' | 'rpc'>} config */
+export function transportsOf({ transport, rpc }) {
+  const names = rpc.map((url) => chooseTransport(transport, url));
+  return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
 }
 
 /**

@@ -1,3 +1,4 @@
+import { WorkloadError } from '../errors.js';
 import { SharedBlocks } from '../metrics/blocks.js';
 import { mergeIntervals, zeroCounts } from '../metrics/interval.js';
 import { mergeReorgs, noReorgs } from '../metrics/reorgs.js';
@@ -32,19 +33,26 @@ export async function startFleet(options) {
   const shared = new SharedBlocks(onWholeBlock);
   /** @param {import('./engine.js').SeenBlock} block */
   const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
+  const onDone = () => {
+    if (parts.every(({ hasDoneAll }) => hasDoneAll)) requestStop(stop, 'iterations');
+  };
+  const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
+  // All tasks before the first thread: what cannot be handed over leaves none behind.
+  const tasks = slices.map(({ offset, threads }, i) => taskOf(offset, threads, i));
   /** @type {Part[]} */
-  const parts = splitSlice({ offset: 0, threads: config.threads }, workers).map(({ offset, threads }, i) => {
+  const parts = slices.map(({ offset, threads }, i) => {
     // What is left over by an even split goes to the first ones.
     const connections = Math.floor((config.connections + workers - 1 - i) / workers);
-    const task = taskOf(offset, threads, i);
+    const task = tasks[i];
     return new Part({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
       stop,
       outputs,
       accounts,
       onBlock,
+      onDone,
     });
   });
-  await Promise.all(parts.map((part) => part.ready));
+  await allReady(parts);
 
   let startUs = 0;
   let endUs = Infinity;
@@ -95,6 +103,15 @@ export async function startFleet(options) {
       await Promise.all(parts.map((part) => part.close()));
     },
   };
+}
+
+/** A workload that cannot be made in a worker thread ends the run before its load. @param {Part[]} parts */
+async function allReady(parts) {
+  await Promise.all(parts.map((part) => part.ready));
+  const failed = parts.find(({ error }) => error instanceof WorkloadError);
+  if (failed === undefined) return;
+  await Promise.all(parts.map((part) => part.close()));
+  throw failed.error;
 }
 
 /**

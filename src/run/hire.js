@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { mergeBatchFacts } from '../chain/batches.js';
 import { addTo } from '../metrics/recorder.js';
 import { requestStop, soloCrew } from './crew.js';
 import { shares } from '../pacer/index.js';
@@ -10,12 +11,13 @@ import { splitSlice } from './slice.js';
  *
  * @param {object} parts
  * @param {import('./run.js').Config} parts.config
- * @param {URL} parts.url
+ * @param {URL[]} parts.urls
+ * @param {import('./health.js').Health} parts.health of the endpoints
  * @param {import('../clock.js').Clock} parts.clock
  * @param {import('../output/index.js').Output[]} parts.outputs
  * @param {import('./stop.js').Stop} parts.stop
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
- * @param {import('../transport/index.js').Transport} parts.transport
+ * @param {import('./endpoints.js').Endpoints['transport']} parts.transport
  * @param {import('../pacer/index.js').Schedule | null} parts.schedule
  * @param {import('./account.js').Account[]} parts.accounts
  * @param {import('../workload/index.js').Workload} parts.workload
@@ -27,7 +29,8 @@ import { splitSlice } from './slice.js';
  */
 export async function hire({
   config,
-  url,
+  urls,
+  health,
   clock,
   outputs,
   stop,
@@ -61,16 +64,22 @@ export async function hire({
     return soloCrew(options, transport);
   }
   const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
+  const { iterations, thinkTimeMs } = config;
   const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
   return startFleet({
     ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs) },
     taskOf: (first, count, index) => ({
       config: {
         ...{ transport: config.transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId },
-        ...{ txTimeoutMs, inFlight },
+        ...{ txTimeoutMs, inFlight, iterations, thinkTimeMs },
       },
       ...{ schedule, share: parts[index] },
-      url: url.href,
+      endpoints: {
+        urls: urls.map(({ href }) => href),
+        home: index % urls.length,
+        spread: config.spread,
+        health: health.shared,
+      },
       batches: rpc.batchFacts(),
       wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
       workload: { name: config.workload, state: workload.handOver(first, count) },
@@ -96,11 +105,16 @@ function tellBlock(outputs) {
   return (block) => wanting.forEach((tell) => tell(block));
 }
 
-/** @param {Pick<import('./run.js').Config, 'workers' | 'threads' | 'connections'>} config */
-export function workersOf({ workers, threads, connections }) {
-  if (workers !== 'auto') return workers;
+/**
+ * Every endpoint has as many workers as the others, so that each gets as many wallets.
+ * @param {Pick<import('./run.js').Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
+ */
+export function workersOf({ workers, threads, connections, rpc }) {
+  const endpoints = Math.max(1, rpc.length);
   // The other half is for the node, which often runs on the same machine.
-  return Math.max(1, Math.min(Math.floor(availableParallelism() / 2), threads, connections));
+  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
+  const most = Math.floor(Math.min(threads, connections) / endpoints);
+  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
 }
 
 /**
@@ -110,15 +124,11 @@ export function workersOf({ workers, threads, connections }) {
  */
 export function addUpThreads(own, others) {
   return others.reduce(
-    (sum, { rpcCalls, transport, batches }) => ({
+    (sum, { rpcCalls, transport, batches, endpoints }) => ({
       rpcCalls: added(sum.rpcCalls, rpcCalls),
       transport: added(sum.transport, transport),
-      batches: {
-        limit: Math.min(sum.batches.limit, batches.limit),
-        largest: Math.max(sum.batches.largest, batches.largest),
-        refused: sum.batches.refused + batches.refused,
-        why: sum.batches.why ?? batches.why,
-      },
+      batches: mergeBatchFacts(sum.batches, batches),
+      endpoints: sum.endpoints.map((traffic, i) => added(traffic, endpoints[i])),
     }),
     own,
   );

@@ -16,6 +16,8 @@ import { submit } from './submission.js';
  * @property {import('../deadlines.js').Deadlines} deadlines of operations, after --tx-timeout
  * @property {import('../workload/index.js').TransactionWorkload} workload
  * @property {import('../inclusion/index.js').InclusionDetector} inclusion
+ * @property {import('./visibility.js').Visibility | null} visibility of blocks where effects are read back; null where that is no
+ *   other endpoint
  * @property {import('./presigner.js').Presigner} presigner
  * @property {import('./submission.js').Patience} patience
  * @property {import('./submission.js').Resubmissions} resubmissions so far
@@ -62,9 +64,10 @@ async function steps(tools, operation) {
   operation.hashes.forEach(operation.onOffer);
   operation.offer(presigner.sign(operation.account, operation.nonce));
 
-  await submit(tools, operation, () => {
+  await submit(tools, operation, (endpoint) => {
     if (operation.isCancelled) return false;
     operation.sentAtUs ??= clock.nowUs();
+    operation.endpoint = endpoint ?? null;
     return true;
   });
   if (operation.isCancelled) return;
@@ -88,11 +91,12 @@ async function steps(tools, operation) {
  * @param {import('../inclusion/index.js').Inclusion} found
  * @returns {Promise<boolean>} false: that block is no longer part of the chain, or nobody waits for the effect any more
  */
-async function readBack({ rpc, clock, workload, patience }, operation, found) {
+async function readBack({ rpc, clock, workload, patience, visibility }, operation, found) {
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   let isWrongBefore = false;
+  if (visibility !== null) operation.visibleAtUs = await visibility.seen(found.number);
   for (let attempt = 0; !operation.isCancelled && operation.inclusion === found; attempt += 1) {
     const bounds = account.boundsAsOf(operation, found.number);
     let verdict;
@@ -187,7 +191,8 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
 /** Why an operation failed, as a stable word. @param {unknown} error @returns {string} */
 export function failureCode(error) {
   if (error instanceof Failed) return error.code;
-  if (error instanceof RpcError) return error.method === 'eth_sendRawTransaction' ? submitFailure(error) : 'rpc_error';
+  if (error instanceof RpcError)
+    return error.method.startsWith('eth_sendRawTransaction') ? submitFailure(error) : 'rpc_error';
   if (error instanceof TransportError || error instanceof ProtocolError) return error.code;
   return error instanceof StressError ? error.code : 'internal';
 }

@@ -116,14 +116,16 @@ function planFrom(nowUs, { warmupMs, durationMs }) {
 async function reportUntil(endUs, phase, startUs, parts) {
   const { clock, stop, config } = parts;
   const intervalUs = config.intervalMs * 1000;
+  /** The first border after an instant. @param {number} atUs */
+  const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
+  let dueUs = borderAfter(clock.nowUs());
   for (let nowUs = clock.nowUs(); nowUs < endUs && !stop.drain.aborted; nowUs = clock.nowUs()) {
-    const nextUs = startUs + (Math.floor((nowUs - startUs) / intervalUs) + 1) * intervalUs;
-    const isLast = nextUs >= endUs;
-    const dueUs = isLast ? endUs : nextUs;
-    await clock.sleep(Math.min((dueUs - nowUs) / 1000, LONG_MS), stop.drain);
+    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, LONG_MS), stop.drain);
+    const wokenUs = clock.nowUs();
     // A timer may fire a moment early.
-    if (stop.drain.aborted || isLast || clock.nowUs() < dueUs || clock.nowUs() >= endUs) continue;
-    const silence = await report(phase, parts, clock.nowUs());
+    if (stop.drain.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
+    dueUs = borderAfter(wokenUs);
+    const silence = await report(phase, parts, wokenUs);
     if (silence !== null && silence.silentMs > config.txTimeoutMs) {
       const words = `the endpoint has not answered for ${Math.round(silence.silentMs / 1000)} s: ${silence.words}`;
       stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(words));

@@ -31,6 +31,8 @@ export class Operation {
   sentAtUs = null;
   /** @type {number | null} */
   acceptedAtUs = null;
+  /** When its block was seen where the effect is read back, if that is elsewhere. @type {number | null} */
+  visibleAtUs = null;
   /** @type {import('../inclusion/index.js').Inclusion | null} */
   inclusion = null;
   /** @type {string | null} */
@@ -98,6 +100,7 @@ export class Operation {
   /** Its block has left the chain: it waits for another one. */
   orphaned() {
     this.inclusion = null;
+    this.visibleAtUs = null;
     for (const hash of this.hashes) this.onOffer(hash);
     this.wake();
   }
@@ -145,6 +148,8 @@ export class Operation {
     const { name, endpoint } = this;
     // A block that was read before the node's answer counts from the answer on; without one it is the audit's.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
+    const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
+    const isVisible = includedAtUs !== null && this.visibleAtUs !== null;
     const sample = Object.freeze({
       position: account.position,
       walletIndex: account.wallet.index,
@@ -156,7 +161,8 @@ export class Operation {
       startedAtUs,
       sentAtUs,
       acceptedAtUs,
-      includedAtUs: inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0),
+      includedAtUs,
+      visibleAtUs: isVisible ? Math.max(this.visibleAtUs ?? 0, includedAtUs) : null,
       endedAtUs,
       blockNumber: inclusion === null ? null : inclusion.number,
       effect,

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { EXIT, InternalError, UnavailableError } from '../errors.js';
+import { InternalError, UnavailableError, WorkloadError } from '../errors.js';
 import { requestStop } from './crew.js';
 
 /** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
@@ -10,7 +10,7 @@ const HURRIED_MS = 2000;
 const STATE_MS = 1000;
 
 /**
- * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('./engine.js').SeenBlock) => void}} PartOptions
+ * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('./engine.js').SeenBlock) => void, onDone: () => void}} PartOptions
  */
 
 /**
@@ -27,6 +27,10 @@ export class Part {
   /** What it has done so far, as it said last. @type {import('../metrics/interval.js').Counts | null} */
   totals = null;
   isDead = false;
+  /** Why. @type {import('../errors.js').StressError | null} */
+  error = null;
+  /** All iterations of its wallets are made; the others may not be there yet. */
+  hasDoneAll = false;
   #isClosing = false;
   #reports = 0;
   #worker;
@@ -46,7 +50,7 @@ export class Part {
     this.#options = options;
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: task });
     this.#worker.on('message', (message) => this.#hear(message));
-    this.#worker.on('error', (error) => this.#died(error.message));
+    this.#worker.on('error', (error) => this.#died(error.message, error));
     this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`));
     this.ready = this.#waitFor('ready', ANSWER_MS);
   }
@@ -120,6 +124,9 @@ export class Part {
       for (const sample of message.samples) for (const output of outputs) output.sample(sample);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
+    } else if (message.type === 'stop' && message.reason === 'iterations') {
+      this.hasDoneAll = true;
+      this.#options.onDone();
     } else if (message.type === 'stop') {
       requestStop(stop, message.reason, errorOf(message));
     } else if (message.type === 'state') {
@@ -148,8 +155,8 @@ export class Part {
     for (const type of [...this.#waiting.keys()]) this.#wake(type);
   }
 
-  /** @param {string} words */
-  #died(words) {
+  /** @param {string} words @param {Error & {code?: unknown}} [cause] as it came through from the other thread */
+  #died(words, cause) {
     if (this.isDead) return;
     this.isDead = true;
     this.report = null;
@@ -157,10 +164,9 @@ export class Part {
       const { stop, accounts } = this.#options;
       for (const account of accounts.slice(this.first, this.first + this.count)) account.isLost = true;
       const { index } = accounts[this.first].wallet;
-      const error = new InternalError(
-        `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`,
-      );
-      stop.request('worker_died', EXIT.internal, error);
+      const ours = `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`;
+      this.error = cause?.code === 'workload_error' ? new WorkloadError(words) : new InternalError(ours);
+      stop.request('worker_died', this.error.exitCode, this.error);
     }
     this.#wakeAll();
   }
@@ -169,5 +175,6 @@ export class Part {
 /** @param {{reason: import('./driver.js').StopReason, message: string | null}} message of a worker that asks for an end */
 function errorOf({ reason, message }) {
   if (message === null) return undefined;
+  if (reason === 'workload_failed') return new WorkloadError(message);
   return reason === 'internal' ? new InternalError(message) : new UnavailableError(message);
 }

@@ -1,3 +1,5 @@
+import { WorkloadError } from '../errors.js';
+
 /**
  * Signs the next transaction of a wallet while its last one waits for a block, so that it can be sent the moment it
  * is due. One whose nonce or fee no longer holds when its time comes is thrown away, and signed again.
@@ -87,7 +89,11 @@ export class Presigner {
     for (const [account, nonce] of this.#wanted) {
       this.#wanted.delete(account);
       const fee = fees.current();
-      account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
+      try {
+        account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
+      } catch {
+        // What cannot be signed ahead fails when its operation asks for it, and is counted there.
+      }
       if (clock.nowUs() >= endUs) return;
     }
   }
@@ -101,8 +107,14 @@ export class Presigner {
     const { account, nonce, fee } = operation;
     const { fees, purse } = this.#options;
     const higher = fee === null ? fees.current() : fees.raise(fee);
-    if (higher === null || purse?.raise(operation, higher) === false) return false;
-    operation.offer(this.#signNow(account, nonce, higher));
+    try {
+      if (higher === null || purse?.raise(operation, higher) === false) return false;
+      operation.offer(this.#signNow(account, nonce, higher));
+    } catch (error) {
+      // What was sent before goes on as it is.
+      if (error instanceof WorkloadError) return false;
+      throw error;
+    }
     return true;
   }
 

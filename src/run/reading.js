@@ -11,7 +11,11 @@ export async function readAll({ rpc, workload, accounts }) {
   const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
   if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
   const number = toNumber(block.number);
-  const effects = await workload.audit(block.hash, number);
+  const effects = await workload.audit(
+    block.hash,
+    number,
+    accounts.map(({ reverted }) => reverted),
+  );
   const nonces = await noncesAt(rpc, accounts, block.hash, number);
   const pendingNonces = await readNonces(rpc, accounts, 'pending');
   return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };

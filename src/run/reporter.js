@@ -78,12 +78,12 @@ export class Reporter {
     };
     this.#log.add(row);
     const windowS = (endUs - this.#plan.startUs) / 1e6;
-    const { queued, submit, inclusion, readBack } = distributions;
+    const { queued, submit, inclusion, visibility, readBack } = distributions;
     const sums = {
       attempts: totals.started,
       verified: totals.verified,
       runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
-      stages: { queued, submit, inclusion, readBack },
+      stages: { queued, submit, inclusion, visibility, readBack },
     };
     for (const output of this.#outputs) output.interval(row, sums);
   }

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
-import { secretsOf } from '../chain/endpoint-url.js';
-import { createRpc, displayUrl } from '../chain/rpc.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { createWorkload } from '../workload/index.js';
 import { Account } from './account.js';
 import { auditUnlessHurried } from './examine.js';
 import { Checkpoints } from './checkpoint.js';
 import { chainEnded, finishAll, sayWhatWentWrong, settleAll } from './closing.js';
-import { interruptible, openTransport, readGiven } from './connect.js';
+import { interruptible, readGiven } from './connect.js';
+import { createMonitor, describeEndpoints, identifyAll, openEndpoints, threadStatsOf } from './endpoints.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
+import { Health } from './health.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
@@ -37,9 +37,6 @@ import { Watch } from './watch.js';
 /** Why a run of plain calls has no audit. */
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-/** What `--inclusion auto` chooses, and why, as the run file states it. */
-const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and one block fetch serve every wallet' });
-
 /**
  * @param {Config} config
  * @param {Surroundings} surroundings
@@ -48,26 +45,43 @@ const AUTO_INCLUSION = Object.freeze({ name: 'blocks', why: 'one head check and 
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readGiven(config);
-  checkDescriptors(config.connections, workersOf(config));
+  checkDescriptors(config.connections * Math.max(1, config.rpc.length), workersOf(config));
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
-  /** @type {import('../transport/index.js').Transport | null} */
-  let transport = null;
+  /** @type {ReturnType<typeof openWay> | null} */
+  let way = null;
   try {
     for (const output of outputs) await output.open?.();
-    if (config.rpc === null) devChain = await startDevChain(clock);
-    const url = config.rpc ?? /** @type {import('../chain/devchain.js').DevChain} */ (devChain).url;
-    const opened = openTransport(config, url);
-    transport = opened;
-    stop.now.addEventListener('abort', () => void opened.close());
+    if (config.rpc.length === 0) devChain = await startDevChain(clock);
+    const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
+    way = opened;
+    stop.now.addEventListener('abort', () => void opened.transport.close());
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
-    return await runOn({ config, given, url, transport, embedded, nodePid, ...startOf(clock), ...surroundings });
+    return await runOn({ config, given, ...opened, embedded, nodePid, ...startOf(clock), ...surroundings });
   } finally {
-    await transport?.close();
+    way?.monitor?.stop();
+    await way?.transport.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
+}
+
+/**
+ * The way of this thread to the endpoints.
+ * @param {Config} config
+ * @param {URL[]} urls
+ * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ */
+function openWay(config, urls, { clock, stop }) {
+  const health = Health.of(urls.length);
+  const insistence = {
+    ...{ clock, signals: { setup: stop.drain, audit: stop.now } },
+    mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
+  };
+  const endpoints = openEndpoints({ config, urls, home: 0, spread: config.spread, health, insistence });
+  const monitor = createMonitor(endpoints.rpcs, health, clock);
+  return { urls, endpoints, health, monitor, rpc: endpoints.rpc, transport: endpoints.transport };
 }
 
 /** @param {import('../clock.js').Clock} clock */
@@ -79,62 +93,72 @@ function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & {config: Config, given: import('./connect.js').Given, url: URL, transport: import('../transport/index.js').Transport, embedded: boolean, nodePid: number | null}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: import('./connect.js').Given, embedded: boolean, nodePid: number | null}} RunContext
  * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
 
 /** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
-  const { config, url, transport, clock, outputs, stop, log } = context;
-  const rpc = createRpc(transport, displayUrl(url), {
-    ...{ fixedId: config.fixedId, secrets: secretsOf(url) },
-    insistence: {
-      ...{ clock, signals: { setup: stop.drain, audit: stop.now } },
-      mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
-    },
-  });
-  const carriedOut = await carryOut(context, rpc);
+  const { config, clock, outputs, stop, log } = context;
+  const carriedOut = await carryOut(context);
   const { samplesDropped, errors } = await settleAll(outputs);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   if (stop.reason === 'max_spend') stop.request('max_spend', EXIT.refused, capReached(config, carriedOut));
   const facts = { untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-  const runFile = buildRunFile(describe(context, rpc, carriedOut, facts));
+  const runFile = buildRunFile(describe(context, carriedOut, facts));
   const unwritten = await finishAll(outputs, runFile);
   for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
   sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
   return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
 }
 
-/** Set-up, load, drain, audit. @param {RunContext} context @param {import('../chain/rpc.js').Rpc} rpc */
-async function carryOut(context, rpc) {
-  const { config, url, transport, clock, outputs, stop } = context;
-  const workload = await createWorkload(config.workload, { rpc, settings: config });
-  const ready = await interruptible(stop, transport, () =>
-    workload.kind === 'call' ? setUpCalls(context, rpc) : setUp(context, rpc, workload),
-  );
-  const { wallets, sender, costs } = ready;
-  const inclusion = sender === null ? null : chooseInclusion(config);
+/** Set-up, load, drain, audit. @param {RunContext} context */
+async function carryOut(context) {
+  const { config, urls, transport, rpc, monitor, clock, outputs, stop } = context;
+  const workload = await createWorkload(config.workload, {
+    ...{ rpc, settings: config, clock, connect: context.endpoints.connect },
+  });
+  /** @type {Awaited<ReturnType<typeof identifyAll>>} */
+  let endpoints = [];
+  const ready = await interruptible(stop, transport, async () => {
+    if (monitor !== null) endpoints = await identifyAll(context.endpoints.rpcs, urls, config);
+    monitor?.begin();
+    return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
+  });
+  const { wallets, sender, costs, inclusion } = ready;
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { clock, confirmations: config.confirmations, signal: stop.drain });
   const { startBlock } = start;
+  await monitor?.level(stop.drain);
 
   // Workers have connections of their own.
   if (workersOf(config) > 1) await transport.rest();
   const schedule = scheduleOf(config);
   const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
-  const crew = await hire({ ...context, rpc, ...loadParts });
+  const crew = await hire({ ...context, ...loadParts });
   const watch = new Watch({
-    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls: [url], rpc: sender === null ? null : rpc },
+    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
   });
-  const environment = describeEnvironment({ ...context, chain: ready.chain, rpc, sender, inclusion });
+  monitor?.listen(({ endpoint, isBack, words }) => {
+    const { display } = endpoints[endpoint];
+    watch.warnOf(`endpoint ${endpoint}`, `${display} is ${isBack ? `back ${words}` : `left for the others: ${words}`}`);
+  });
+  const environment = describeEnvironment({
+    ...context,
+    endpoints,
+    chain: ready.chain,
+    sender,
+    inclusion,
+    facts: workload.facts?.() ?? {},
+  });
   const described = { ready, environment, schedule, warnings: watch.warnings };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
   /** @param {import('./load.js').LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
     const soFar = { ...described, loaded, audited: { report: null, reason: '' } };
-    return buildPartialRunFile(describe(context, rpc, soFar, facts), loaded.durationUs);
+    return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
   };
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
@@ -142,8 +166,10 @@ async function carryOut(context, rpc) {
     const loaded = await load({ config, clock, outputs, stop, crew, watch, checkpoints, describeSoFar, timeOfDayMs });
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
-    if (workload.kind === 'transaction')
+    if (workload.kind === 'transaction') {
+      await monitor?.level(stop.now);
       audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
+    }
     return { ...described, loaded, audited };
   } finally {
     checkpoints.stop();
@@ -154,19 +180,18 @@ async function carryOut(context, rpc) {
 
 /**
  * @param {RunContext} context
- * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
  * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
  * @returns {import('../metrics/summary.js').RunParts}
  */
-function describe(context, rpc, { ready, environment, schedule, loaded, audited, warnings }, facts) {
-  const { config, transport, stop } = context;
+function describe(context, { ready, environment, schedule, loaded, audited, warnings }, facts) {
+  const { config, stop, clock } = context;
   const { chain, sender } = ready;
   const { recorder, intervals, windowStartedAtMs } = loaded;
   const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
   const spending = describeSpending(config, ready, spent);
-  const own = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
-  const traffic = addUpThreads(own, loaded.threads);
+  const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
+  const instants = { nowUs: clock.nowUs(), loadStartUs: recorder.startUs - config.warmupMs * 1000 };
   return {
     id: context.id,
     startedAtMs: context.startedAtMs,
@@ -182,6 +207,7 @@ function describe(context, rpc, { ready, environment, schedule, loaded, audited,
     ...{ recorder, intervals, windowStartedAtMs, failureWords, reorgs, warnings },
     generator: {
       ...{ ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
+      endpoints: describeEndpoints(context.monitor, endpoints, instants),
       samplesDropped: facts.samplesDropped,
       arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
     },
@@ -196,9 +222,4 @@ function describe(context, rpc, { ready, environment, schedule, loaded, audited,
       ...spending.unmeasured,
     },
   };
-}
-
-/** @param {Config} config */
-function chooseInclusion({ inclusion }) {
-  return inclusion === 'auto' ? AUTO_INCLUSION : { name: inclusion, why: 'asked for with --inclusion' };
 }

@@ -1,5 +1,6 @@
 import { ForeignSenderError, UsageError } from '../errors.js';
 import { fundOnDevChain } from '../chain/devchain.js';
+import { chooseInclusion, probeAbilities, warningOf } from '../inclusion/choose.js';
 import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
@@ -7,6 +8,7 @@ import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
 import { foreseeCost } from './cost.js';
+import { workersOf } from './hire.js';
 import { sliceIndexes } from './slice.js';
 import { SetUpCosts } from './spending.js';
 
@@ -28,28 +30,37 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, url: URL, embedded: boolean}} Context
+ * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, urls: URL[], embedded: boolean}} Context
  *
  * @typedef {object} Ready what a load is made from
  * @property {import('./connect.js').Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null where nothing is signed
  * @property {SetUpCosts} costs
+ * @property {import('../inclusion/choose.js').Chosen | null} inclusion null where nothing is included
  */
 
 /**
  * Plain calls need no funds and no contracts, and their users no keys.
  * @param {Context} context
  * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('../workload/index.js').CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls({ config, url, outputs }, rpc) {
-  const chain = await identify(rpc, url, config);
+export async function setUpCalls({ config, urls, outputs, given, onProgress, stop }, rpc, workload) {
+  const chain = await identify(rpc, urls[0], config);
   const node = chain.clientVersion ?? 'an endpoint that does not say what it is';
-  const users = `${config.threads} users`;
-  for (const output of outputs) output.notice(`${node} at ${rpc.display}; ${users}`);
+  /** @param {string} line */
+  const notice = (line) => outputs.forEach((output) => output.notice(line));
+  notice(`${node} at ${rpc.display}; ${config.threads} users`);
+  // Their addresses are asked for where calls are about them, and signed is nothing.
+  const addresses = async () => {
+    const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId ?? 0));
+    return addressesOf(await deriveWallets(source, config, stop.drain, onProgress));
+  };
+  await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(config).map((index) => Wallet.withoutKey(index));
-  return { chain, wallets, sender: null, costs: new SetUpCosts(null) };
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null };
 }
 
 /**
@@ -58,15 +69,20 @@ export async function setUpCalls({ config, url, outputs }, rpc) {
  * @param {import('../workload/index.js').TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp({ config, given, url, embedded, clock, outputs, onProgress, stop, log }, rpc, workload) {
+export async function setUp({ config, given, urls, embedded, clock, outputs, onProgress, stop, log }, rpc, workload) {
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
-  const chain = await readChain(rpc, url, config);
-  const source = chooseKeys(given, config.hdPath, url, chain.chainId);
+  const chain = await readChain(rpc, urls[0], config);
+  const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId));
   const wallets = await deriveWallets(source, config, stop.drain, onProgress);
   const last = config.offset + config.threads - 1;
   const node = chain.clientVersion ?? 'a node that does not say what it is';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
+  const can = await probeAbilities(rpc, { clock, signal: stop.drain });
+  const inclusion = chooseInclusion(config.inclusion, can, `${rpc.display}: ${chain.clientVersion ?? 'the node'}`);
+  const load = { connections: config.connections, operations: config.threads * config.inFlight };
+  const warning = warningOf(inclusion.name, rpc, { ...load, threads: workersOf(config) });
+  if (warning !== null) log.warn(warning);
 
   const fees = await chooseFees(rpc, chain, config);
   const costs = new SetUpCosts(config.maxSpendWei);
@@ -94,7 +110,7 @@ export async function setUp({ config, given, url, embedded, clock, outputs, onPr
     if (!(error instanceof NonceTakenError)) throw error;
     throw (await proveForeignSender(error, rpc, chain.head, wallets, sender)) ?? error;
   }
-  return { chain, wallets, sender, costs };
+  return { chain, wallets, sender, costs, inclusion };
 }
 
 /** @param {Wallet[]} wallets */

@@ -25,11 +25,11 @@ const MOST_RAISES = 5;
 /**
  * @param {import('./iteration.js').Tools} tools
  * @param {Operation} operation with its transaction signed
- * @param {() => unknown} onSent when the bytes are written
+ * @param {(endpoint?: number) => unknown} onSent when the bytes are written
  * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
  */
 export async function submit(tools, operation, onSent) {
-  const { rpc, clock, patience, presigner, resubmissions } = tools;
+  const { rpc, clock, inclusion, patience, presigner, resubmissions } = tools;
   // Also by an earlier operation with the same nonce.
   let isUnsure = operation.hashes.length > 1;
   let lookups = 0;
@@ -42,7 +42,10 @@ export async function submit(tools, operation, onSent) {
     isRaised = false;
     try {
       const { raw, hash } = operation;
-      const answer = await rpc.call('eth_sendRawTransaction', [raw], tries === 0 ? 'submit' : 'resubmit', onSent);
+      const purpose = tries === 0 ? 'submit' : 'resubmit';
+      const answer = await (inclusion.submit === undefined
+        ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
+        : inclusion.submit(String(raw), String(hash), purpose, onSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
       return;
     } catch (error) {

@@ -3,7 +3,8 @@
  *
  * @typedef {object} Task what a worker is given
  * @property {WorkerConfig} config
- * @property {string} url
+ * @property {{urls: string[], home: number, spread: import('./route.js').Spread, health: SharedArrayBuffer}} endpoints home: that
+ *   of its wallets
  * @property {Array<ReturnType<import('../chain/wallets.js').Wallet['handOver']>>} wallets
  * @property {{name: string, state: unknown}} workload
  * @property {(Omit<import('./engine.js').ChainTools, 'signer' | 'fees'> & {fees: ReturnType<import('../chain/fees.js').Fees['state']>}) | null} chain
@@ -12,7 +13,7 @@
  * @property {import('../pacer/index.js').Schedule | null} schedule
  * @property {import('../pacer/index.js').Share} share
  *
- * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight'>} WorkerConfig
+ * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
  *
  * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
@@ -27,15 +28,15 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
-import { secretsOf } from '../chain/endpoint-url.js';
-import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
 import { createClock } from '../clock.js';
 import { createWorkload } from '../workload/index.js';
+import { strayErrorOf } from '../workload/load-file.js';
 import { Account } from './account.js';
-import { openTransport } from './connect.js';
+import { openEndpoints, threadStatsOf } from './endpoints.js';
 import { Engine } from './engine.js';
+import { Health } from './health.js';
 
 /** Samples are told together: so many, or what there is after so long. */
 const SAMPLES_AT_ONCE = 1000;
@@ -46,30 +47,30 @@ const SAMPLES_WAIT_MS = 200;
  * @param {import('node:worker_threads').MessagePort} port
  */
 async function work(task, port) {
-  const { config, url, wallets, workload: prepared, chain, batches, wantsSamples, schedule, share } = task;
+  const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
   /** @param {Message} message */
   const tell = (message) => port.postMessage(message);
   /** @param {import('./driver.js').StopReason} reason @param {Error} [error] */
   const askForStop = (reason, error) => tell({ type: 'stop', reason, message: error?.message ?? null });
 
   const clock = createClock();
-  const transport = openTransport(config, new URL(url));
-  const secrets = secretsOf(new URL(url));
-  const rpc = createRpc(transport, displayUrl(new URL(url)), { fixedId: config.fixedId, secrets, batches });
+  const opened = openWay(task);
+  const { rpc, transport, reading, connect } = opened;
   /** @param {import('./engine.js').SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
   const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
   const options = {
-    ...{ config, clock, rpc, schedule, share, onBlock, onStop: askForStop },
+    ...{ config, clock, rpc, reading, schedule, share, onBlock, onStop: askForStop },
     accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
-    workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state }),
+    workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect }),
     chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
     onSample: wantsSamples ? bundle.add : () => {},
   };
   const hurry = new AbortController();
   const engine = new Engine(options);
+  heedStrayErrors(prepared.name, askForStop);
   let stoppedAtUs = 0;
-  const state = () => stateOf(engine, rpc, transport, clock.nowUs());
+  const state = () => stateOf(engine, opened, clock.nowUs());
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
@@ -125,6 +126,27 @@ async function work(task, port) {
 }
 
 /**
+ * What nobody caught; it may be the user's own workload that threw it.
+ * @param {string} workload
+ * @param {(reason: import('./driver.js').StopReason, error: Error) => void} askForStop
+ */
+function heedStrayErrors(workload, askForStop) {
+  process.on('uncaughtException', (thrown) => {
+    const theirs = strayErrorOf(workload, thrown);
+    // One of ours leaves this thread in no state to go on: it ends, as it would have without us.
+    if (theirs === null) throw thrown;
+    askForStop('workload_failed', theirs);
+  });
+}
+
+/** The way of this thread to the endpoints. @param {Task} task */
+function openWay({ config, endpoints, batches }) {
+  const { home, spread } = endpoints;
+  const urls = endpoints.urls.map((url) => new URL(url));
+  return openEndpoints({ config, urls, home, spread, health: new Health(endpoints.health), batches });
+}
+
+/**
  * Samples travel together: a message for each would cost more than what is in it.
  * @param {import('../clock.js').Clock} clock
  * @param {(samples: import('../metrics/sample.js').Sample[]) => void} onFull
@@ -147,13 +169,12 @@ function createBundle(clock, onFull) {
 
 /**
  * @param {Engine} engine
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('../transport/index.js').Transport} transport
+ * @param {import('./endpoints.js').Endpoints} endpoints
  * @param {number} atUs
  * @returns {State}
  */
-function stateOf(engine, rpc, transport, atUs) {
-  const thread = { rpcCalls: rpc.callCounts(), transport: transport.stats(), batches: rpc.batchFacts() };
+function stateOf(engine, endpoints, atUs) {
+  const thread = threadStatsOf(endpoints);
   const { recorder, ledger } = engine;
   return { atUs, recorder: recorder.state(), ledger: ledger.state(engine.isDrained), stats: engine.stats(), thread };
 }

@@ -55,14 +55,24 @@ function differencesOf(entries) {
       differences.push(`${shown(name)} is ${said(value(first), first)} and ${said(value(other), other)}`);
   }
   const { durationMs } = first.run.window;
-  const longer = rest.find(({ run }) => !isSameLength(run.window.durationMs, durationMs));
-  if (longer !== undefined)
+  // How long iterations take is what comes out; how many there are is a setting.
+  const hasLength = !entries.every(({ run }) => run.end === 'iterations');
+  const longer = hasLength && rest.find(({ run }) => !isSameLength(run.window.durationMs, durationMs));
+  if (longer)
     differences.push(
       `the window has ${said(durationMs / 1000, first, ' s')} and ${said(longer.run.window.durationMs / 1000, longer, ' s')}`,
     );
+  const others = rest.find(({ run }) => callsOf(run) !== callsOf(first.run));
+  if (others !== undefined)
+    differences.push(`the calls in ${displayName(first.file)} are not those in ${displayName(others.file)}`);
   const redefined = rest.find(({ run }) => !isDeepStrictEqual(run.definitions, first.run.definitions));
   if (redefined !== undefined) differences.push(redefinition(first, redefined));
   return differences;
+}
+
+/** Files of one name may not say the same. @param {RunFile} run */
+function callsOf({ environment }) {
+  return /** @type {any} */ (environment).workload?.callsHash ?? null;
 }
 
 /** @param {number} a @param {number} b */
@@ -105,7 +115,7 @@ export function doubtsOf(base, candidate) {
   return [
     ...warn('the audit is not exact', ({ audit }) => /** @type {any} */ (audit)?.exact === false),
     ...warn('there was no audit', ({ audit, config }) => audit === null && config.workload !== 'rpc'),
-    ...warn('the run ended early', ({ end }) => end !== 'duration' && end !== 'running'),
+    ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),
     ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) => environments(name, entries)),

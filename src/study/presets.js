@@ -14,7 +14,7 @@ export const presets = Object.freeze({
     options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s', rest: '61s' },
   },
   cometbft: {
-    options: { connections: '1,2,4', rate: '25,50,100,200', duration: '90s' },
+    options: { connections: '1,2,4', rate: '25,50,100,200', duration: '90s', payload: '1024' },
     derived: ['threads'],
     isPerConnection: true,
   },

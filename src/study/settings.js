@@ -20,7 +20,7 @@ function optionName(key) {
 export const MAY_DIFFER = Object.freeze(
   new Set([
     ...['command', 'config', 'rpc', 'rpc-a', 'rpc-b', 'chain-id', 'allow-chain', 'insecure', 'offset'],
-    ...['keys', 'mnemonic', 'hd-path', 'fund-from', 'fund-amount', 'max-spend', 'contracts'],
+    ...['keys', 'mnemonic', 'hd-path', 'fund-from', 'fund-amount', 'max-spend', 'contracts', 'users', 'data'],
     ...['legacy', 'gas-price', 'max-fee', 'drain-timeout', 'interval', 'node-pid', 'node-metrics', 'node-series'],
     ...['out', 'html', 'dashboard', 'samples', 'blocks', 'hlog', 'prometheus', 'junit', 'thresholds', 'threshold'],
     ...['verbose', 'explain', 'quiet', 'log-level', 'log-file'],

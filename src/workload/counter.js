@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { getCreateAddress } from 'ethers';
-import { isUnknownBlock } from '../chain/passing.js';
-import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { toBigInt, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
-import { RpcError, UnavailableError } from '../errors.js';
+import { UnavailableError } from '../errors.js';
+import { readAtHash, verdictAt } from './at-block.js';
 import { readContracts, writeContracts } from './contracts-file.js';
+import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
  * One Counter per wallet, and one increment of it per operation. The count is the effect: it is read back after
@@ -17,6 +18,11 @@ import { readContracts, writeContracts } from './contracts-file.js';
  * @property {string} address
  * @property {number} start count before the first operation of this run
  * @property {import('./index.js').Call} call the increment
+ *
+ * @typedef {object} Handed what another thread needs
+ * @property {number} first position of its first wallet in the slice
+ * @property {Counter[]} counters
+ * @property {import('./payload.js').PayloadState | null} payloads
  */
 
 const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
@@ -24,20 +30,20 @@ const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.u
 /** Function selectors of contracts/Counter.sol: the first four bytes of keccak256 of each signature. */
 const INCREMENT = '0xd09de08a';
 const COUNT = '0x06661abd';
+const SELECTOR_BYTES = 4;
 
 /**
  * @param {import('./index.js').WorkloadOptions} options
  * @returns {import('./index.js').TransactionWorkload}
  */
 export function createCounterWorkload({ rpc, settings, state }) {
-  return new CounterWorkload(rpc, settings.contracts ?? null, /** @type {Counter[] | undefined} */ (state));
+  return new CounterWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
 }
 
 class CounterWorkload {
   kind = /** @type {const} */ ('transaction');
   subject = 'counters grew by';
-  /** A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare. */
-  gas = { perWallet: 250_000n, perOperation: 50_000n, likely: { perWallet: 150_000n, perOperation: 27_000n } };
+  gas;
   #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
   /** By position. @type {Counter[]} */
   #counters;
@@ -48,12 +54,27 @@ class CounterWorkload {
    * wallets by mistake would send the very same transactions, and each would take them for its own.
    */
   #tag = randomBytes(4).toString('hex');
+  #first;
+  /** Instead of the tag, where one is asked for. @type {import('./payload.js').PayloadState | null} */
+  #payloads;
+  /** @type {ReturnType<typeof createPayloads> | null} */
+  #payloadOf;
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} contractsFile @param {Counter[]} [counters] */
-  constructor(rpc, contractsFile, counters = []) {
-    this.#counters = counters;
+  /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./index.js').Settings} settings @param {Handed} [handed] */
+  constructor(rpc, { contracts = null, payload = null }, handed) {
+    this.#counters = handed?.counters ?? [];
+    this.#first = handed?.first ?? 0;
+    // The selector is a part of the calldata.
+    this.#payloads = handed?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
+    this.#payloadOf = this.#payloads === null ? null : createPayloads(this.#payloads);
     this.#rpc = rpc;
-    this.#contractsFile = contractsFile;
+    this.#contractsFile = contracts;
+    const { most, likely } = payloadGas(payload);
+    // A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare.
+    this.gas = {
+      ...{ perWallet: 250_000n, perOperation: 50_000n + most },
+      likely: { perWallet: 150_000n, perOperation: 27_000n + likely },
+    };
   }
 
   /** @param {Pick<import('./index.js').Preparation, 'wallets' | 'chain'>} preparation */
@@ -76,7 +97,7 @@ class CounterWorkload {
     const counts = await this.#readCounts(addresses, 'latest', 'setup');
     // The first increment of a counter costs most, so the lowest count gives the estimate that suits them all.
     const lowest = counts.indexOf(Math.min(...counts));
-    const data = INCREMENT + this.#tag;
+    const data = INCREMENT + (this.#payloadOf?.(lowest, wallets[lowest].nonce) ?? this.#tag);
     const gasLimit = await estimateGas(this.#rpc, { from: wallets[lowest].address, to: addresses[lowest], data });
     this.#counters = addresses.map((address, i) => ({
       address,
@@ -85,51 +106,30 @@ class CounterWorkload {
     }));
   }
 
-  /** @param {number} first @param {number} count */
+  /** @param {number} first @param {number} count @returns {Handed} */
   handOver(first, count) {
-    return this.#counters.slice(first, first + count);
+    return { first, counters: this.#counters.slice(first, first + count), payloads: this.#payloads };
   }
 
-  /** @param {number} position */
-  next(position) {
-    return this.#counters[position].call;
+  /** @param {number} position @param {number} nonce @returns {import('./index.js').Call} */
+  next(position, nonce) {
+    const { call } = this.#counters[position];
+    if (this.#payloadOf === null) return call;
+    return { ...call, data: INCREMENT + this.#payloadOf(this.#first + position, nonce) };
   }
 
   /** @type {import('./index.js').TransactionWorkload['verify']} */
-  verify(position, { least, most, latest }, inclusion, attempt) {
+  verify(position, executed, inclusion, attempt) {
     const { address, start } = this.#counters[position];
-    // Only the owner can increment, so where the node no longer has the state of that block, the latest state says
-    // nearly the same. Where it does not have it yet, it will: both are asked in turn.
-    const isExact = attempt % 2 === 0;
-    const block = isExact ? toHex(inclusion.number) : 'latest';
-    return this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback').then(
-      (answer) => {
-        const count = Number(toBigInt(answer));
-        const executed = count - start;
-        const effect = String(count);
-        const bound = isExact ? most : latest;
-        if (executed === bound) return { state: 'ok', effect, target: address };
-        if (executed >= least && executed < bound) return { state: 'likely', effect, target: address };
-        if (executed > bound) return { state: 'wrong', effect, target: address };
-        return { state: isExact ? 'missing' : 'behind', effect, target: address };
-      },
-      (error) => {
-        if (error instanceof RpcError) return { state: 'behind', effect: null, target: address };
-        throw error;
-      },
-    );
+    /** @param {string} block */
+    const ask = (block) => this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
+    return verdictAt(ask, { start, shownFrom: 0, target: address }, executed, inclusion, attempt);
   }
 
   /** @type {import('./index.js').TransactionWorkload['audit']} */
   async audit(blockHash, blockNumber) {
     const addresses = this.#counters.map(({ address }) => address);
-    let counts;
-    try {
-      counts = await this.#readCounts(addresses, { blockHash }, 'audit');
-    } catch (error) {
-      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-      counts = await this.#readCounts(addresses, toHex(blockNumber), 'audit'); // a node without EIP-1898
-    }
+    const counts = await readAtHash((block) => this.#readCounts(addresses, block, 'audit'), blockHash, blockNumber);
     return this.#counters.map(({ address, start }, i) => ({
       start: BigInt(start),
       now: BigInt(counts[i]),

@@ -1,5 +1,7 @@
 import { createCounterWorkload } from './counter.js';
+import { createFileWorkload, isWorkloadFile } from './load-file.js';
 import { createRpcWorkload } from './rpc.js';
+import { createTransferWorkload } from './transfer.js';
 
 /**
  * A workload says what one operation is. There are two kinds: transactions, whose effect is on the chain and can be
@@ -50,9 +52,11 @@ import { createRpcWorkload } from './rpc.js';
  *   the same call spares encoding it again.
  * @property {(position: number, executed: Executed, inclusion: {number: number}, attempt: number, operation: Sent) => Promise<Verdict>} verify
  *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
- * @property {(blockHash: string, blockNumber: number) => Promise<AuditReading[]>} audit by position
+ * @property {(blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>} audit by position;
+ *   reverted: how many operations of each wallet this run knows to be in a block without effect
  * @property {(books: Books) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
  *   asked once, when all wallets have been read
+ * @property {() => Record<string, unknown>} [facts] what the run file states of it, once it is prepared
  * @property {string} subject what grew, and how it is said: `200 counters grew by 1,000`
  * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
  *   positions, as the structured clone algorithm can copy it
@@ -78,12 +82,22 @@ import { createRpcWorkload } from './rpc.js';
  * @property {boolean | null} holds null when it could not be found out
  * @property {string | null} why it could not
  *
+ * @typedef {import('../chain/rpc.js').Request & {name?: string}} NamedRequest those of one name are also counted together
+ *
+ * @typedef {object} CallPreparation
+ * @property {{chainId: number | null}} chain null when the endpoint is no node
+ * @property {() => Promise<string[]>} addresses of the slice's wallets, which calls need no keys of
+ * @property {(line: string) => void} notice what the user should know
+ *
  * @typedef {object} CallWorkload
  * @property {'call'} kind
- * @property {(position: number) => import('../chain/rpc.js').Request & {name?: string}} next the user's next call; those
- *   of one name are also counted together
- * @property {(position: number, result: unknown) => string | null} check what it says, in short. Throws ProtocolError
- *   when it is no answer to that call.
+ * @property {number} [callsPerIteration] how many calls of a user belong together; 1 where nothing is said
+ * @property {(preparation: CallPreparation) => Promise<void>} [prepare] what can be found out before the load
+ * @property {(position: number) => NamedRequest} next the user's next call
+ * @property {(position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>} check
+ *   what it says, in short. Throws ProtocolError or CheckError when it is no answer to that call. Time that passes until
+ *   a promise is kept is no latency.
+ * @property {() => Record<string, unknown>} [facts] as above
  * @property {(first: number, count: number) => unknown} handOver as above
  *
  * @typedef {TransactionWorkload | CallWorkload} Workload
@@ -91,32 +105,44 @@ import { createRpcWorkload } from './rpc.js';
  * @typedef {object} WorkloadOptions
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {Settings} settings
+ * @property {import('../clock.js').Clock} [clock] of the run
+ * @property {(url: URL) => import('../chain/rpc.js').Rpc} [connect] opens another endpoint, for as long as the run lasts
  * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
  *
  * @typedef {object} Settings what the user asked for
+ * @property {number} [threads] how many wallets
+ * @property {number | null} [payload] bytes of calldata
+ * @property {number | null} [receivers] how many addresses are paid; null: the wallets pay each other
+ * @property {'before' | 'during' | null} [createReceivers] when they come to be on the chain
  * @property {string | null} [contracts] name of the file that they are kept in
  * @property {string | null} [method]
  * @property {unknown[] | null} [params]
+ * @property {ReadonlyArray<readonly [string, string]>} [set] settings of a workload of the user's own
+ * @property {string | null} [calls] name of a preset or of a file
+ * @property {string | null} [data] name of the file that says where prepared logs are
+ * @property {URL | null} [checkRpc] second endpoint that answers are held against
  */
 
 /** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
 export const transactionWorkloads = {
   counter: createCounterWorkload,
+  transfer: createTransferWorkload,
 };
 
-/** @type {Record<string, (options: WorkloadOptions) => CallWorkload>} */
+/** @type {Record<string, (options: WorkloadOptions) => CallWorkload | Promise<CallWorkload>>} */
 export const callWorkloads = {
   rpc: createRpcWorkload,
 };
 
-/** @type {Record<string, (options: WorkloadOptions) => Workload>} */
+/** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };
 
 /**
- * @param {string} name
+ * @param {string} name of a built-in one, or a file
  * @param {WorkloadOptions} options
  * @returns {Promise<Workload>}
  */
 export async function createWorkload(name, options) {
+  if (isWorkloadFile(name)) return createFileWorkload(name, options);
   return workloads[name](options);
 }

@@ -1,16 +1,19 @@
-import { UsageError } from '../errors.js';
+import { createCalls, resumeCalls } from './calls.js';
 
 /**
- * Plain calls, the same one each time, so that the HTTP layer can be compared with tools that only do HTTP. An answer
- * counts when it is JSON-RPC, has the id of its request, and holds a result.
+ * Plain calls, so that the HTTP layer can be compared with tools that only do HTTP, and reads measured as users make
+ * them: the same one each time (--method), or several in a mix (--calls). An answer counts when it is JSON-RPC, has the
+ * id of its request, and holds a result.
  *
  * @param {import('./index.js').WorkloadOptions} options
- * @returns {import('./index.js').CallWorkload}
- * @throws {UsageError} without a method
+ * @returns {Promise<import('./index.js').CallWorkload>}
+ * @throws {import('../errors.js').InputError | import('../errors.js').UsageError}
  */
-export function createRpcWorkload({ settings, state }) {
-  const { method = null, params = null } = settings;
-  const request = state === undefined ? { method, params: params ?? [] } : /** @type {any} */ (state);
-  if (request.method === null) throw new UsageError('--workload rpc needs --method, for instance eth_blockNumber');
-  return { kind: 'call', next: () => request, check: () => null, handOver: () => request };
+export async function createRpcWorkload(options) {
+  const { settings, state } = options;
+  const known = /** @type {{request?: import('../chain/rpc.js').Request}} */ (state ?? {});
+  if (state === undefined && settings.calls) return createCalls(options, settings.calls);
+  if (state !== undefined && known.request === undefined) return resumeCalls(options);
+  const request = known.request ?? { method: String(settings.method), params: settings.params ?? [] };
+  return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
 }

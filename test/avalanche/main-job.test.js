@@ -23,3 +23,24 @@ await test('AvalancheGo C-chain: 200 wallets', async (t) => {
     `${run.rates.verifiedPerSecond.toFixed(1)} TPS, ${run.generator.cpuUsPerVerified.toFixed(0)} us of CPU each`,
   );
 });
+
+await test('AvalancheGo C-chain over a WebSocket: heads are pushed; it has no sync, and that is said', async (t) => {
+  const folder = temporaryFolder(t);
+  const node = await startAvalanche();
+  t.after(() => node.stop());
+  const env = { STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: DEV_MNEMONIC };
+  const url = node.url.replace('http', 'ws').replace(/rpc$/, 'ws');
+  const out = `${folder}/run.json`;
+  const args = ['-t', '50', '-d', '8s', '--rpc', url];
+  const refused = await runStress([...args, '--inclusion', 'sync'], { env });
+  assert.equal(refused.code, 69, refused.stderr);
+  assert.match(refused.stderr, / does not have eth_sendRawTransactionSync \(EIP-7966\): use --inclusion heads\n$/);
+  const result = await runStress([...args, '--out', out], { env, timeoutMs: 180_000 });
+  assert.equal(result.code, 0, result.stderr);
+  const run = readJson(out);
+  assertRunFile(run);
+  assert.equal(run.audit.exact, true);
+  const { environment, generator } = run;
+  assert.deepEqual([environment.inclusion.name, environment.transport.name], ['heads', 'ws']);
+  assert.equal(generator.headSource, 'subscription');
+});

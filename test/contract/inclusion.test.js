@@ -15,6 +15,11 @@ import { startAnvil } from '../helpers/anvil.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
 
+/** Two names may be one detector, which is asked more of an endpoint under one of them. */
+const NAMES = Object.keys(detectors).filter(
+  (name, i, all) => all.findIndex((other) => detectors[other] === detectors[name]) === i,
+);
+
 const HEAD = 100;
 const SHORTEST_POLL_MS = 4;
 /** Long enough for a detector that has not seen a block for a while to notice one. */
@@ -65,7 +70,7 @@ async function stop({ detector, clock }) {
   await stopped;
 }
 
-for (const name of Object.keys(detectors)) {
+for (const name of NAMES) {
   describe(`inclusion detector ${name}`, () => {
     it('finds a transaction once, in its block', async () => {
       const setting = setUp(name);
@@ -521,7 +526,7 @@ for (const name of Object.keys(detectors)) {
 /** The hashes that lead from the head, which was there before, to another chain. */
 const KNOWN_START = Object.freeze({ headHash: blockHash(HEAD), genesisHash: blockHash(0) });
 
-for (const name of Object.keys(detectors)) {
+for (const name of NAMES) {
   /** @param {Parameters<typeof setUp>[1]} [options] */
   const knowing = (options) => setUp(name, { ...KNOWN_START, ...options });
   /** @param {ReturnType<typeof setUp>} setting */
@@ -1123,7 +1128,7 @@ function setUpWithSpeaker(name, fault = () => {}) {
   return { ...setting, speaker, mineAndSay };
 }
 
-for (const name of Object.keys(detectors)) {
+for (const name of NAMES) {
   describe(`inclusion detector ${name}: heads that are pushed`, () => {
     it('a block is read the moment it is said, and nothing is polled while blocks come', async () => {
       const setting = setUpWithSpeaker(name);
@@ -1300,7 +1305,7 @@ describe('inclusion detectors over a WebSocket to a real node', { timeout: 30_00
   });
   after(() => anvil.stop());
 
-  for (const name of Object.keys(detectors)) {
+  for (const name of NAMES) {
     it(`${name}: finds each transaction in its block, without polling`, async (t) => {
       const url = new URL(anvil.url.replace('http', 'ws'));
       const transport = transports.ws({ url, connections: 2, timeoutMs: 5000 });

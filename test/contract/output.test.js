@@ -26,7 +26,7 @@ function totalsOf(runTps) {
   const none = () => new Distribution().toJSON();
   return Object.freeze({
     ...{ attempts: 5, verified: 2, runTps },
-    stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
+    stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
   });
 }
 

@@ -10,7 +10,7 @@ import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /** No test waits for anything this long, unless it hangs. */
-const LIMIT = Object.freeze({ timeout: 10_000 });
+const LIMIT = Object.freeze({ timeout: 60_000 });
 
 /**
  * A transport to a server of its own, both of which end with the test.

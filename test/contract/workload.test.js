@@ -26,8 +26,11 @@ const BALANCE = toHex(10n ** 21n);
 /** Exactly that many executed. @param {number} n @returns {import('../../src/workload/index.js').Executed} */
 const one = (n) => ({ least: n, most: n, latest: n });
 
-/** Workloads that read an effect back do not need it. */
+/** Those that say by an operation what it was done to want its nonce. */
 const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
+
+/** An operation with less gas than this runs out of it in mid-execution, where there is any. */
+const STARVED_GAS = 22_000n;
 
 /** @type {import('../helpers/anvil.js').Anvil} */
 let anvil;
@@ -176,7 +179,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     });
 
     it('while it is not known how many there must be, all that there may be are right, as of the block and of a later one', async (t) => {
-      const setting = await setUp(t, 1);
+      const setting = await setUp(t, 2);
       const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       await send(setting, workload, 0);
@@ -197,7 +200,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     });
 
     it('a block that the node does not have yet is behind, and no error', async (t) => {
-      const setting = await setUp(t, 1);
+      const setting = await setUp(t, 2);
       const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const { number } = await send(setting, workload, 0);
@@ -206,23 +209,24 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     });
 
     it('a reverted operation has no effect', async (t) => {
-      const setting = await setUp(t, 1);
+      const setting = await setUp(t, 2);
       const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
-      const { to, data, value } = workload.next(0, 0);
-      const starved = { ...workload, next: () => ({ to, data, value, gasLimit: 22_000n }) };
+      const { to, data, value, gasLimit } = workload.next(0, 0);
+      if (gasLimit < STARVED_GAS) return t.skip('it executes nothing that could be reverted');
+      const starved = { ...workload, next: () => ({ to, data, value, gasLimit: STARVED_GAS }) };
       const inclusion = await send(setting, starved, 0);
       assert.equal(inclusion.status, '0x0');
       assert.equal((await workload.verify(0, one(1), inclusion, 0, SENT)).state, 'missing');
       assert.equal((await workload.verify(0, one(1), inclusion, 1, SENT)).state, 'behind');
       assert.deepEqual(
         (await auditNow(workload)).map(({ start, now }) => now - start),
-        [0n],
+        [0n, 0n],
       );
     });
 
     it('an endpoint that is gone is an error, not a verdict', async (t) => {
-      const setting = await setUp(t, 1);
+      const setting = await setUp(t, 2);
       const down = Object.create(setting.rpc);
       const workload = create({ rpc: down, settings: {} });
       await workload.prepare(setting.preparation);
@@ -270,7 +274,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     });
 
     it('the audit does not go by number where the block has left the chain', async (t) => {
-      const setting = await setUp(t, 1);
+      const setting = await setUp(t, 2);
       const workload = create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
@@ -326,6 +330,46 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       }
     });
 
+    it('another thread that is handed a part of the wallets does the same with them', async (t) => {
+      const setting = await setUp(t, 3);
+      const workload = create({ rpc: setting.rpc, settings: {} });
+      await workload.prepare(setting.preparation);
+      const state = structuredClone(workload.handOver(1, 2));
+      const other = create({ rpc: setting.rpc, settings: {}, state });
+      for (const position of [0, 1])
+        for (const nonce of [0, 1, 300])
+          assert.deepEqual(other.next(position, nonce), workload.next(position + 1, nonce));
+      const inclusion = await send({ ...setting, wallets: setting.wallets.slice(1) }, other, 1);
+      assert.equal((await other.verify(1, one(1), inclusion, 0, SENT)).state, 'ok');
+      assert.deepEqual(
+        (await auditNow(workload)).map(({ start, now }) => now - start),
+        [0n, 0n, 1n],
+      );
+    });
+
+    it('with --payload each operation has calldata of that size, other bytes in each, and gas that suffices', async (t) => {
+      const setting = await setUp(t, 2);
+      const workload = create({ rpc: setting.rpc, settings: { payload: 1024 } });
+      await workload.prepare(setting.preparation);
+      const seen = new Set();
+      for (const position of [0, 1, 0, 1]) {
+        const { data, gasLimit } = workload.next(position, setting.wallets[position].nonce);
+        assert.equal(data.length, 2 + 2 * 1024);
+        seen.add(data);
+        assert.ok(gasLimit <= workload.gas.perOperation);
+        const { status, gasUsed } = await send(setting, workload, position);
+        assert.equal(status, '0x1');
+        assert.ok(gasUsed <= workload.gas.likely.perOperation || position === 0, String(gasUsed));
+      }
+      assert.equal(seen.size, 4);
+      assert.deepEqual(
+        (await auditNow(workload)).map(({ start, now }) => now - start),
+        [2n, 2n],
+      );
+      const again = create({ rpc: setting.rpc, settings: {}, state: structuredClone(workload.handOver(1, 1)) });
+      assert.deepEqual(again.next(0, 5), workload.next(1, 5));
+    });
+
     it('its calls are counted for what they are made for', async (t) => {
       const setting = await setUp(t, 2);
       const workload = create({ rpc: setting.rpc, settings: {} });
@@ -339,6 +383,108 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     });
   });
 }
+
+describe('workload transfer: receivers', LIMIT, () => {
+  const COUNT = 450;
+
+  /**
+   * Two wallets have made two payments and one.
+   * @param {import('node:test').TestContext} t
+   * @param {import('../../src/workload/index.js').Settings} settings
+   */
+  async function paid(t, settings) {
+    const setting = await setUp(t, 2);
+    const workload = transactionWorkloads.transfer({ rpc: setting.rpc, settings: { threads: 2, ...settings } });
+    await workload.prepare(setting.preparation);
+    const startNonces = setting.wallets.map(({ nonce }) => nonce);
+    const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
+    const targets = [];
+    for (const position of [0, 1, 0]) {
+      targets.push(workload.next(position, setting.wallets[position].nonce).to);
+      assert.equal((await send(setting, workload, position)).status, '0x1');
+    }
+    const checks = async () => {
+      const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
+      const all = await workload.reconcile?.({
+        ...{ blockHash: hash, blockNumber: toNumber(number), startBlock, startNonces, areOurs: true },
+        ...{ nonces: setting.wallets.map(({ nonce }) => nonce), signal: new AbortController().signal },
+      });
+      return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
+    };
+    return { ...setting, workload, targets, checks, startNonces };
+  }
+
+  for (const createReceivers of /** @type {const} */ (['before', 'during']))
+    it(`created ${createReceivers} the load: what arrived is what left, less fees, and a stranger's wei is found`, async (t) => {
+      const { wallets, workload, targets, checks, startNonces, progress } = await paid(t, {
+        ...{ receivers: COUNT, createReceivers },
+      });
+      assert.deepEqual(await checks(), { receivers: true, arrived: true, left: true });
+      const isBefore = createReceivers === 'before';
+      assert.deepEqual(startNonces, isBefore ? [2, 1] : [0, 0], 'hundreds in one transaction, from both wallets');
+      assert.equal(
+        await workload.unprepared({ wallets, chain: { chainId: 31337, genesisHash: null } }),
+        isBefore ? 2 : 0,
+      );
+      if (isBefore) assert.deepEqual(progress.at(-1), ['creating receivers', COUNT, COUNT]);
+      const { seed, valueWei, ...facts } = /** @type {any} */ (workload).facts();
+      assert.deepEqual(facts, {
+        ...{ receivers: COUNT, created: isBefore ? 'before the load' : 'by the load', payloadBytes: 0 },
+      });
+      assert.ok(Number.isSafeInteger(seed) && BigInt(valueWei) > 0n);
+
+      const balance = BigInt(await anvil.rpc('eth_getBalance', [targets[0], 'latest']));
+      assert.ok(balance >= BigInt(valueWei));
+      await anvil.rpc('anvil_setBalance', [targets[0], toHex(balance + 1n)]);
+      await anvil.rpc('evm_mine');
+      assert.deepEqual(await checks(), { receivers: false, arrived: false, left: false });
+    });
+
+  it('the wallets themselves: each has what it had and got, less what it sent and its fees', async (t) => {
+    const { wallets, targets, checks, workload } = await paid(t, { receivers: null });
+    assert.deepEqual(
+      targets,
+      [1, 0, 1].map((i) => wallets[i].address),
+    );
+    assert.deepEqual(await checks(), { wallets: true, left: true });
+    assert.equal(/** @type {any} */ (workload).facts().receivers, 'the wallets of the slice');
+    const [{ address }] = wallets;
+    const balance = BigInt(await anvil.rpc('eth_getBalance', [address, 'latest']));
+    await anvil.rpc('anvil_setBalance', [address, toHex(balance - 1n)]);
+    await anvil.rpc('evm_mine');
+    assert.deepEqual(await checks(), { wallets: false, left: false });
+  });
+
+  it('a plain payment is given 21,000 gas, no more', async (t) => {
+    const { workload } = await paid(t, { receivers: COUNT });
+    assert.equal(workload.next(0, 9).gasLimit, 21_000n);
+  });
+
+  it('a wallet with code is refused before the load, and one wallet has nobody to pay', async (t) => {
+    const { rpc, preparation, wallets } = await setUp(t, 2);
+    await anvil.rpc('anvil_setCode', [wallets[1].address, '0x00']);
+    const workload = transactionWorkloads.transfer({ rpc, settings: {} });
+    await assert.rejects(workload.prepare(preparation), {
+      code: 'unavailable',
+      message: new RegExp(
+        `^wallet ${wallets[1].index} \\(${wallets[1].address}\\) has code on this chain.*--receivers\\)$`,
+      ),
+    });
+    const alone = { ...preparation, wallets: wallets.slice(0, 1) };
+    await assert.rejects(workload.prepare(alone), { code: 'usage', message: /needs two at least \(-t 2\)/ });
+  });
+
+  it('two runs with the same wallets never send the same transaction', async (t) => {
+    const { rpc, preparation } = await setUp(t, 2);
+    const calls = [];
+    for (let i = 0; i < 2; i += 1) {
+      const workload = transactionWorkloads.transfer({ rpc, settings: { receivers: 1_000_000 } });
+      await workload.prepare(preparation);
+      calls.push(workload.next(0, 0).to);
+    }
+    assert.notEqual(calls[0], calls[1]);
+  });
+});
 
 /** @param {Wallet} wallet @param {number} nonce @returns {Promise<any>} its transaction, from the block that holds it */
 async function transactionOf({ address }, nonce) {

@@ -63,6 +63,55 @@ const TABLE = {
       says: /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
     },
   ],
+  'stress prepare': [
+    { args: 'prepare logs --count 5 --out x.json', says: /needs an endpoint, because an embedded chain would be gone/ },
+    {
+      args: 'prepare',
+      says: /^stress prepare knows one thing to prepare, logs: stress prepare logs --rpc URL --count N /,
+    },
+    { args: 'prepare blocks --rpc http://127.0.0.1:1', says: /^stress prepare knows one thing to prepare, logs: / },
+    { args: 'prepare logs more --rpc http://127.0.0.1:1', says: /^stress prepare knows one thing to prepare, logs: / },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --out x.json',
+      says: /^stress prepare logs needs to know how many: /,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5',
+      says: /^stress prepare logs needs a file for where the logs are: /,
+    },
+    { args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out -', says: /^stress prepare logs needs a file / },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 0 --out x.json',
+      says: /^--count must be at least 1, not "0"$/,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --bytes 1e6 --out x.json',
+      says: /^--bytes must be a whole number/,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --page-size 0 --out x.json',
+      says: /^--page-size must be at least 1/,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 20000 --page-size 10000 --bytes 10240 --out x.json',
+      says: /^--page-size 10000 of --bytes 10240 are answers of 205 MB, and no more than 200 MB are read: /,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out DIR',
+      exit: 73,
+      says: /^cannot write \S+: it is a folder$/,
+    },
+    {
+      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out x.json',
+      ...{ exit: 69, says: /^http:\/\/127\.0\.0\.1:1: connection refused$/ },
+    },
+    {
+      ...{ args: 'prepare logs --rpc URL --count 5 --out x.json', given: 'a mainnet', exit: 77 },
+      endpoint: () => serveMethods({ eth_chainId: '0x1' }),
+      says: /--allow-chain/,
+    },
+    { args: 'prepare logs --count 5 -d 5s', says: /^-d is an option of .*, not of stress prepare$/ },
+  ],
   studies: [
     { args: 'sweep -t 5 -d 1s', says: /^stress sweep needs an option with several values, such as -t 10,40,100 / },
     { args: 'sweep -t 5,, -d 1s', says: /^-t \(--threads\) has an axis with an empty value/ },
@@ -321,7 +370,7 @@ const TABLE = {
     { args: '-t 1 --port 8545', says: /^--port is an option of stress node, not of stress run$/ },
     {
       args: 'node -t 1 --rpc http://127.0.0.1:1',
-      says: /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
+      says: /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,
     },
     {
       args: 'fund -t 1 --rpc http://127.0.0.1:1 --duration 5s',
@@ -331,8 +380,40 @@ const TABLE = {
       args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s',
       says: /^-d is an option of stress, stress sweep, stress compare, not of stress fund$/,
     },
-    { args: '-t 1 --inclusion magic', says: /^--inclusion must be one of auto, blocks, receipts, not "magic"$/ },
-    { args: '-t 1 --workload magic', says: /^--workload must be one of counter, rpc, not "magic"$/ },
+    {
+      args: '-t 1 --inclusion magic',
+      says: /^--inclusion must be one of auto, heads, blocks, sync, receipts, not "magic"$/,
+    },
+    {
+      args: '-t 1 --workload magic',
+      says: /^--workload must be one of counter, transfer, rpc, \.\/FILE\.js, not "magic"$/,
+    },
+    {
+      args: '-t 1 --set a=1',
+      says: /^--set a=\.\.\. is a setting of a workload of your own: --workload \.\/FILE\.js$/,
+    },
+    { args: '-t 1 --workload ./x.js --set a', says: /^--set must be a name and a value such as slots=20, not "a"$/ },
+    { args: '-t 1 --workload ./x.js --set a=1,a=2', says: /^--set a=\.\.\. is given twice: once is enough$/ },
+    { args: '-t 1 --workload ./x.js --contracts c', says: /^--contracts is an option of --workload counter: / },
+    {
+      ...{ args: '-t 1 --workload DIR/x.js', given: 'no such file', exit: 65 },
+      says: /^there is no workload file \S+x\.js; stress new-workload \S+x\.js makes one$/,
+    },
+    {
+      ...{ args: '-t 1 --workload DIR/x.mjs', given: 'broken', exit: 65, files: { 'x.mjs': '\nconst 5;' } },
+      says: /^\S+x\.mjs:2:7: SyntaxError: /,
+    },
+    {
+      ...{ args: '-t 1 --workload DIR/x.mjs', given: 'of another version', exit: 65 },
+      files: { 'x.mjs': "export const contract = 'evm-stress/workload@2';" },
+      says: /^\S+x\.mjs is written for "evm-stress\/workload@2": this stress speaks evm-stress\/workload@1$/,
+    },
+    {
+      args: 'new-workload',
+      says: /^stress new-workload needs the name of one file to write: stress new-workload FILE\.js$/,
+    },
+    { args: 'new-workload mine.json', says: /^a workload is a JavaScript module, whose name ends in \.js or \.mjs/ },
+    { args: 'new-workload DIR/none/mine.js', exit: 73, says: /^cannot write \S+: its folder does not exist$/ },
     { args: '-t 1 --transport magic', says: /^--transport must be one of auto, undici, tcp, ws, not "magic"$/ },
     {
       args: '-t 1 --log-level loud',
@@ -382,6 +463,93 @@ const TABLE = {
       args: 'reclaim -t 1 --rpc http://127.0.0.1:1 --to 0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
       given: 'a wrong checksum',
       says: /^--to must be an address .*with a valid checksum/,
+    },
+  ],
+
+  payments: [
+    {
+      args: '-t 1 --workload transfer',
+      says: /^--workload transfer pays from wallet to wallet, and one has nobody to pay: use two at least \(-t 2\), or --receivers N$/,
+    },
+    { args: '-t 5 --receivers 10', says: /^--receivers is an option of --workload transfer$/ },
+    {
+      args: '-t 5 --workload transfer --receivers 10000001',
+      says: /^--receivers must be at most 10000000, not "10000001"$/,
+    },
+    { args: '-t 5 --workload transfer --receivers 0', says: /^--receivers must be at least 1, not "0"$/ },
+    {
+      args: '-t 5 --workload transfer --create-receivers before',
+      says: /^--create-receivers before needs to know how many: --receivers N$/,
+    },
+    {
+      args: '-t 5 --workload transfer --receivers 5 --create-receivers later',
+      says: /^--create-receivers must be one of before, during, not "later"$/,
+    },
+    {
+      args: '-t 5 --payload 200000',
+      says: /^--payload must be a whole number of bytes from 16 to 100000 \(nodes take transactions of up to 128 KiB\), not "200000"$/,
+    },
+    { args: '-t 5 --payload 1kB', says: /^--payload must be a whole number of bytes from 16 to 100000 .*, not "1kB"$/ },
+    {
+      args: '-t 5 --workload rpc --method eth_blockNumber --payload 100',
+      says: /^--payload is an option of --workload counter and transfer$/,
+    },
+    {
+      args: 'fund -t 5 --rpc http://127.0.0.1:1 --workload rpc',
+      env: { STRESS_FUNDER_KEY: KEYS[0] },
+      says: /^--workload rpc sends no transactions: there is nothing to fund$/,
+    },
+  ],
+
+  calls: [
+    { args: '-t 1 --workload rpc', says: /^--workload rpc needs --method, for instance eth_blockNumber, or --calls$/ },
+    { args: '-t 1 --calls light', says: /^--calls is an option of --workload rpc$/ },
+    {
+      args: '-t 1 --workload rpc --calls light --method eth_chainId',
+      says: /^--calls and --method exclude each other: a calls file has both$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls DIR/no.json',
+      exit: 65,
+      says: /^cannot read the calls file .*no\.json: there is no such file, and the presets are light, wallet, indexer, pages$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls DIR/c.json',
+      files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","params":["{{block.newest}}"]}]}' },
+      exit: 65,
+      says: /^.*c\.json, call 1: \{\{block\.newest\}\} is no template: did you mean \{\{block\.latest\}\}\?$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls DIR/c.json',
+      files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","weight":0}]}' },
+      exit: 65,
+      says: /^.*c\.json, call 1: "weight" must be > 0$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls DIR/c.json',
+      files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","check":"same"}]}' },
+      says: /^.*c\.json holds answers against a second endpoint \("check": "same"\): give --check-rpc URL$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls pages',
+      says: /^the preset pages lists a data set: give --data FILE, which stress prepare logs writes$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls light --data DIR/logs.json',
+      says: /^--data is for calls with \{\{data\.\.\.\}\} or \{\{page\.\.\.\}\} in them, and the preset light has none$/,
+    },
+    {
+      args: '-t 1 --workload rpc --calls indexer --check-rpc http://127.0.0.1:1',
+      says: /^--check-rpc is for calls with "check": "same", and the preset indexer has none$/,
+    },
+    {
+      args: '-t 1 --users 2 --workload rpc --calls light',
+      says: /^-t 1 and --users 2 are two words for one figure: give one of them$/,
+    },
+    { args: '-t 1 --iterations 0', says: /^--iterations must be at least 1, not "0"$/ },
+    {
+      args: '-t 1 --rate 10 --think-time 1s',
+      says: /^--think-time is the pause of users who wait for an answer, and with --rate or --stages nobody does: /,
     },
   ],
 

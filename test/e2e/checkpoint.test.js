@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
 import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
+import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** From one checkpoint to the next, and what a busy machine may add, in milliseconds. */
@@ -49,13 +50,17 @@ function reported(stdout) {
   }));
 }
 
+/** Whether a checkpoint knows of something. @param {any} run */
+const hasVerified = (run) => run.counts.verified > 0;
+
 /**
- * Kills a run after a time from its first sign of load, and looks at what it has left.
+ * Kills a run after a time from a checkpoint, and looks at what it has left.
  * @param {import('node:test').TestContext} t
  * @param {number} afterMs
  * @param {string[]} more
+ * @param {(run: any) => boolean} [isDue] which checkpoint: the first, unless it says another
  */
-async function killed(t, afterMs, more) {
+async function killed(t, afterMs, more, isDue = () => true) {
   const folder = temporaryFolder(t);
   const [out, contracts] = [join(folder, 'run.json'), join(folder, 'contracts.json')];
   const running = spawnStress([
@@ -67,9 +72,9 @@ async function killed(t, afterMs, more) {
     out,
     ...more,
   ]);
-  while (!existsSync(out)) {
+  while (!existsSync(out) || !isDue(readJson(out))) {
     assert.equal(running.child.exitCode, null, running.output().stderr);
-    await sleep(5);
+    await sleep(10);
   }
   await sleep(afterMs);
   running.child.kill('SIGKILL');
@@ -86,12 +91,16 @@ describe('after kill -9', { concurrency: 4 }, () => {
     ['a rate', ['--rate', '20', '--threshold', 'failed<1']],
   ])) {
     // From the first moment on, and across a checkpoint.
-    for (const afterMs of [0, Math.random() * 1500, 1500 + Math.random() * 6500]) {
-      test(`of a run with ${how}, ${Math.round(afterMs)} ms after its first checkpoint`, async (t) => {
+    const soonMs = how === 'one thread' ? 0 : Math.random() * 1500;
+    for (const [isLate, afterMs] of /** @type {const} */ ([
+      [false, soonMs],
+      [true, Math.random() * 2000],
+    ])) {
+      test(`of a run with ${how}, ${Math.round(afterMs)} ms after ${isLate ? 'it knew of something' : 'its first checkpoint'}`, async (t) => {
         const isOfCalls = how === 'plain calls';
-        const { run, contracts, stdout, killedAtMs, folder } = await killed(t, afterMs, more);
+        const killedThen = await killed(t, afterMs, more, isLate ? hasVerified : undefined);
+        const { run, contracts, stdout, killedAtMs, folder } = killedThen;
         assertPartialRunFile(run);
-        if (afterMs > 1500 + SLACK_MS) assert.ok(run.counts.verified > 0, 'something was verified');
         if (!isOfCalls) {
           const onChain = await countersOf(contracts);
           assert.ok(run.counts.verified <= onChain, `${run.counts.verified} verified, ${onChain} counted by the chain`);
@@ -109,7 +118,8 @@ describe('after kill -9', { concurrency: 4 }, () => {
   }
 
   test('of two threads between two reports that are far apart: what both knew a period ago', async (t) => {
-    const { run, contracts, killedAtMs } = await killed(t, 8000, ['--workers', '2', '--interval', '1m']);
+    const isDue = (/** @type {any} */ run) => hasVerified(run) && run.window.durationMs > 2000;
+    const { run, contracts, killedAtMs } = await killed(t, 3000, ['--workers', '2', '--interval', '1m'], isDue);
     assertPartialRunFile(run);
     const onChain = await countersOf(contracts);
     // Three wallets and a block every 100 ms make 30 a second; what a worker says may be a period older than the file.
@@ -120,12 +130,11 @@ describe('after kill -9', { concurrency: 4 }, () => {
     );
     assert.ok(run.counts.verified <= onChain);
     assert.deepEqual(run.intervals, []);
-    assert.ok(run.window.durationMs > 2000, `${run.window.durationMs} ms`);
     assert.ok(run.generator.transport.requests > run.counts.verified, 'with what the workers have asked');
   });
 
   test('in the warm-up: there is no window yet', async (t) => {
-    const { run } = await killed(t, 2500, ['--warmup', '60s']);
+    const { run } = await killed(t, 0, ['--warmup', '60s'], hasVerified);
     assertPartialRunFile(run);
     assert.ok(run.counts.verified > 0);
     assert.deepEqual([run.window.durationMs, run.window.counts.scheduled, run.rates.verifiedPerSecond], [0, 0, null]);
@@ -207,9 +216,9 @@ describe('a clock that is set in mid-run', { concurrency: 2 }, () => {
       const { skewMinMs, skewMaxMs } = run.blocks;
       assert.ok(Math.max(Math.abs(skewMinMs), Math.abs(skewMaxMs)) > 3_000_000, 'the clock was set while blocks came');
       const tookMs = Date.parse(run.endedAt) - Date.parse(run.startedAt);
-      assert.ok(tookMs > 4000 && tookMs < 30_000, `${tookMs} ms`);
+      assert.ok(tookMs > 4000 && tookMs < 120_000, `${tookMs} ms`);
       const starts = [...readFileSync(hlog, 'utf8').matchAll(/^(\d+\.\d+),/gm)].map(([, seconds]) => Number(seconds));
-      assert.ok(starts.length > 3 && starts.every((seconds) => seconds >= 0 && seconds < 30), starts.join());
+      assert.ok(starts.length > 3 && starts.every((seconds) => seconds >= 0 && seconds < 120), starts.join());
     });
   }
 });
@@ -273,7 +282,7 @@ describe('stress report', () => {
   test('a pipe that nobody writes to is refused, and not waited for', async (t) => {
     const pipe = join(temporaryFolder(t), 'pipe');
     execFileSync('mkfifo', [pipe]);
-    const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 10_000 });
+    const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 60_000 });
     assert.deepEqual([code, stdout], [65, '']);
     assert.match(stderr, /^stress: \S+pipe is not a file\n$/);
   });
@@ -283,14 +292,14 @@ describe('stress report', () => {
     const out = join(folder, 'run.json');
     const first = await runStress([...takeWallets(1), '-d', '1s', '--out', out]);
     assert.equal(first.code, 0, first.stdout + first.stderr);
-    const bad = join(folder, 'bad.json');
     /** @param {(run: any) => void} change */
     const changed = (change) => {
       const run = readJson(out);
       change(run);
       return JSON.stringify(run);
     };
-    for (const [text, words] of /** @type {Array<[string, RegExp]>} */ ([
+    /** @type {Array<[string, RegExp]>} */
+    const texts = [
       ['', /is not valid JSON/],
       [readFileSync(out, 'utf8').slice(0, 2000), /is not valid JSON/],
       ['null', /is no run file: it does not say "schema"/],
@@ -314,21 +323,21 @@ describe('stress report', () => {
         }),
         /has figures that cannot be read/,
       ],
-    ])) {
-      writeFileSync(bad, text);
-      const { code, stdout, stderr } = await runStress(['report', out, bad]);
-      assert.deepEqual([code, stdout], [65, ''], stderr);
-      assert.match(stderr, /^stress: .*bad\.json.*\n$/);
-      assert.match(stderr, words);
-    }
-    for (const [file, words] of /** @type {Array<[string, RegExp]>} */ ([
-      [join(folder, 'nothing.json'), /there is no such file/],
-      [folder, /is a folder without sweep\.json or compare\.json: give a file/],
-      ['/dev/zero', /is not a file/],
-    ])) {
-      const { code, stderr } = await runStress(['report', file]);
-      assert.equal(code, 65, stderr);
-      assert.match(stderr, words);
-    }
+    ];
+    const bad = texts.map(([text, words], i) => {
+      const file = join(folder, `bad-${i}.json`);
+      writeFileSync(file, text);
+      return /** @type {[string[], number, RegExp]} */ ([
+        ['report', out, file],
+        65,
+        new RegExp(`bad-${i}\\.json.*${words.source}`),
+      ]);
+    });
+    await assertRefused(t, [
+      ...bad,
+      [['report', join(folder, 'nothing.json')], 65, /there is no such file/],
+      [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
+      [['report', '/dev/zero'], 65, /is not a file/],
+    ]);
   });
 });

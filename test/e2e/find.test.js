@@ -15,7 +15,7 @@ describe('stress sweep --find rate', () => {
   /** @type {import('../../scripts/bench/null-chain.js').NullChain} */
   let chain;
   before(async () => {
-    chain = await startNullChain({ blockMs: 100 });
+    chain = await startNullChain({ blockMs: 20 });
   });
   after(() => chain?.stop());
 
@@ -23,7 +23,7 @@ describe('stress sweep --find rate', () => {
     const dir = join(temporaryFolder(t), 'search');
     // So many are due within the window, whatever the machine does; of what it can do scripts/bench/studies.js asks.
     const until = ['--until', `scheduled<=${MOST / 2}`, '--until', 'tps>=0'];
-    const args = ['sweep', '--find=rate', '--rate=280..400', ...until, '-t20', '-d500ms', '--rest=0s'];
+    const args = ['sweep', '--find=rate', '--rate=280..400', ...until, '-t2', '-d500ms', '--rest=0s'];
     const { code, stdout, stderr } = await runStress([...args, `--rpc=${chain.url}`, `--dir=${dir}`], {
       timeoutMs: TIMEOUT_MS,
     });
@@ -47,7 +47,7 @@ describe('stress sweep --find rate', () => {
 
   it('goes on with the same command after a Ctrl-C', async (t) => {
     const dir = join(temporaryFolder(t), 'search');
-    const args = ['sweep', '--find=rate', '--rate=20..40', '--until=tps>0', '-t20', '-d1s', '--rest=0s'];
+    const args = ['sweep', '--find=rate', '--rate=20..40', '--until=tps>0', '-t2', '-d1s', '--rest=0s'];
     const all = [...args, `--rpc=${chain.url}`, `--dir=${dir}`];
     const first = spawnStress(all);
     await first.waitFor(/\/s +(holds|fails)/);

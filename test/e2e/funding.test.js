@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress } from '../helpers/cli.js';
+import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
@@ -73,10 +74,13 @@ describe('wallets without funds', () => {
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
   });
 
-  test('without --fund-amount the need is an estimate that grows with the duration', async () => {
+  test('without --fund-amount the need is an estimate that grows with the duration', async (t) => {
+    const results = await runTable(
+      ['1s', '30s'].map((duration) => ({ args: ['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url] })),
+      temporaryFolder(t),
+    );
     const needs = [];
-    for (const duration of ['1s', '30s']) {
-      const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url]);
+    for (const { code, stderr } of results) {
       assert.equal(code, 69);
       const [, need] =
         /^stress: 1 wallet has less than the (\S+) ether this run may need, \1 ether in all: /.exec(stderr) ?? [];
@@ -85,32 +89,39 @@ describe('wallets without funds', () => {
     assert.ok(needs[0] > 0 && needs[1] > 5 * needs[0], needs.join(', '));
   });
 
-  test('a funder who is too poor pays nothing', async () => {
+  test('a funder who is too poor pays nothing', async (t) => {
     const poor = Wallet.createRandom();
     await setBalance(chain, poor.address, parseEther('1'));
-    for (const [amount, says] of /** @type {Array<[string, RegExp]>} */ ([
+    const amounts = /** @type {Array<[string, RegExp]>} */ ([
       ['0.5', /has 1\.0 ether, the payments need 1\.5 ether$/m],
       // Enough for the wallets, but not for the fee.
       ['0.33333333333333333', /has 1\.0 ether, the payments need 1\.0\d+ ether$/m],
-    ])) {
-      const { code, stderr } = await runStress(
-        ['-t', '3', '-o', '10', '-d', '1s', '--rpc', chain.url, '--fund-amount', amount],
-        { env: { STRESS_FUNDER_KEY: poor.privateKey } },
-      );
+    ]);
+    const results = await runTable(
+      amounts.map(([amount]) => ({
+        args: ['-t', '3', '-o', '10', '-d', '1s', '--rpc', chain.url, '--fund-amount', amount],
+        env: { STRESS_FUNDER_KEY: poor.privateKey },
+      })),
+      temporaryFolder(t),
+    );
+    for (const [i, { code, stderr }] of results.entries()) {
       assert.equal(code, 69);
-      assert.match(stderr, says);
+      assert.match(stderr, amounts[i][1]);
       assert.equal(stderr.trimEnd().split('\n').length, 1);
     }
     assert.equal(await balanceOf(chain, poor.address), parseEther('1'));
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
   });
 
-  test('a funder inside the slice is refused', async () => {
-    for (const command of [['-d', '1s'], ['fund']]) {
-      const { code, stderr } = await runStress(
-        [...command, '-t', '2', '-o', '0', '--rpc', chain.url, '--fund-amount', '1'],
-        { env: WITH_FUNDER },
-      );
+  test('a funder inside the slice is refused', async (t) => {
+    const results = await runTable(
+      [['-d', '1s'], ['fund']].map((command) => ({
+        args: [...command, '-t', '2', '-o', '0', '--rpc', chain.url, '--fund-amount', '1'],
+        env: WITH_FUNDER,
+      })),
+      temporaryFolder(t),
+    );
+    for (const { code, stderr } of results) {
       assert.equal(code, 64);
       assert.equal(
         stderr,
@@ -120,12 +131,16 @@ describe('wallets without funds', () => {
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
   });
 
-  test('a funder that is no key is not shown', async () => {
+  test('a funder that is no key is not shown', async (t) => {
     const digits = FUNDER.privateKey.slice(2);
-    for (const text of [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')]) {
-      const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', '1s', '--rpc', chain.url], {
+    const results = await runTable(
+      [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')].map((text) => ({
+        args: ['-t', '1', '-o', '1', '-d', '1s', '--rpc', chain.url],
         env: { STRESS_FUNDER_KEY: text },
-      });
+      })),
+      temporaryFolder(t),
+    );
+    for (const { code, stderr } of results) {
       assert.ok(code === 64 || code === 65, `exit ${code}`);
       assert.match(stderr, /^stress: .*\n$/);
       assert.ok(!stderr.includes(digits.slice(0, 20)), stderr);
@@ -357,11 +372,13 @@ describe('the price', { concurrency: 3 }, () => {
   }
 
   test('--max-fee below the base fee: one line, nothing is sent', async () => {
-    const chain = await startAnvil({ args: ['--block-time', '0.1'] });
+    // It makes no empty blocks, with each of which the base fee would fall.
+    const chain = await startAnvil();
     const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
     const { code, stderr } = await runStress(args);
     assert.equal(code, 69);
     assert.match(stderr, /^stress: .*fee.*\n$/);
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
     await chain.stop();
   });
 });

@@ -23,7 +23,7 @@ function refusal(body, message, code = -32000) {
  * @param {number} times
  */
 async function spoiled(t, matches, spoil, times) {
-  const chain = await startAnvil({ args: ['--block-time', '0.2'] });
+  const chain = await startAnvil({ args: ['--block-time', '0.1'] });
   t.after(chain.stop);
   let spoilt = 0;
   const { url } = await serve(async (body) => {
@@ -35,7 +35,7 @@ async function spoiled(t, matches, spoil, times) {
     return { body: await (await fetch(chain.url, { method: 'POST', headers, body })).text() };
   });
   const out = `${temporaryFolder(t)}/run.json`;
-  const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '1s', '--rpc', url, '--out', out]);
+  const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '300ms', '--rpc', url, '--out', out]);
   assert.ok(spoilt === times, `the fault happened ${spoilt} times of ${times}: ${stderr}`);
   assert.equal(code, 0, stderr);
   assert.equal(stderr, '');
@@ -73,12 +73,12 @@ describe('the audit outlives', { concurrency: 2 }, () => {
 
 describe('a reorg', () => {
   test('of blocks that hold thousands of operations: each is sent again a few times at most, and the run goes on', async (t) => {
-    const chain = await startAnvil({ args: ['--block-time', '0.5'] });
+    const chain = await startAnvil({ args: ['--block-time', '0.4'] });
     t.after(chain.stop);
     const out = `${temporaryFolder(t)}/run.json`;
-    const args = ['-t', '5', '-o', '0', '-d', '9s', '--interval', '1s', '--in-flight', '100', '--rpc', chain.url];
+    const args = ['-t', '5', '-o', '0', '-d', '6s', '--interval', '500ms', '--in-flight', '100', '--rpc', chain.url];
     const stress = spawnStress([...args, '--out', out]);
-    await stress.waitFor(/^ +[34]\.\d s/m);
+    await stress.waitFor(/^ +[2-9]\.\d s +[\d,]+ +[1-9]/m);
     await chain.rpc('anvil_reorg', [3, []]);
     const { code, stderr } = await stress.done;
     const run = readJson(out);
@@ -88,7 +88,7 @@ describe('a reorg', () => {
     assert.ok(count === 1 && operations > 100, `${count} reorgs, ${operations} operations`);
     assert.ok(run.generator.rpcCalls.resubmit < 10 * operations, `${run.generator.rpcCalls.resubmit} resubmissions`);
     assert.equal(run.audit.exact, true);
-    const late = run.intervals.filter((/** @type {any} */ { phase, startMs }) => phase === 'load' && startMs >= 6000);
+    const late = run.intervals.filter((/** @type {any} */ { phase, startMs }) => phase === 'load' && startMs >= 4000);
     assert.ok(
       late.some((/** @type {any} */ { counts }) => counts.verified > 0),
       'it goes on',
@@ -100,10 +100,10 @@ describe('a reorg', () => {
       const chain = await startAnvil({ args: ['--block-time', '0.5'] });
       t.after(chain.stop);
       const out = `${temporaryFolder(t)}/run.json`;
-      const args = ['-t', '10', '-o', '0', '-d', '3s', '--interval', '1s', '--workers', workers, '--rpc', chain.url];
+      const args = ['-t', '10', '-o', '0', '-d', '2s', '--interval', '1s', '--workers', workers, '--rpc', chain.url];
       const stress = spawnStress([...args, '--out', out]);
       // The line of the last interval is printed when the drain begins.
-      await stress.waitFor(/^ +3\.\d s/m);
+      await stress.waitFor(/^ +2\.\d s/m);
       await chain.rpc('anvil_reorg', [2, []]);
       const { code, stderr } = await stress.done;
       const run = readJson(out);

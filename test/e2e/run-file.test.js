@@ -44,13 +44,15 @@ function assertSchemaIsStrict(run) {
   const validate = runFileValidator();
   /** Whose members depend on the run. */
   const open = new Set(['/failures', '/unmeasured', '/generator/rpcCalls']);
+  /** Members that run files of before have not, which are read as well. */
+  const newer = new Set(['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks']);
   /** @param {any} object @param {string} path */
   const walk = (object, path) => {
     for (const name of Object.keys(object)) {
       const value = object[name];
       if (!open.has(path)) {
         delete object[name];
-        assert.ok(!validate(run), `nobody misses ${path}/${name}`);
+        assert.equal(validate(run), newer.has(`${path}/${name}`), `who misses ${path}/${name}`);
       }
       object[name] = Array.isArray(value) ? 'no array' : [];
       assert.ok(!validate(run), `${path}/${name} may be anything`);
@@ -167,7 +169,7 @@ describe('the run file', { concurrency: 3 }, () => {
   });
 
   test('--out - is standard output', async () => {
-    const { code, stdout, stderr } = await runStress([...takeWallets(1), '-d', '200ms', '--out', '-']);
+    const { code, stdout, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--out', '-']);
     assert.equal(code, 0, stderr);
     assertRunFile(JSON.parse(stdout));
   });
@@ -255,8 +257,8 @@ describe('the run file', { concurrency: 3 }, () => {
     await slow.rpc('evm_setAutomine', [false]);
 
     await t.test('operations that time out and are included later', async () => {
-      const running = spawnStress([...common, '-d', '2s', '--tx-timeout', '400ms', '--interval', '200ms']);
-      await running.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
+      const running = spawnStress([...common, '-d', '3s', '--tx-timeout', '1s', '--interval', '200ms']);
+      await running.waitFor(/ timed_out [1-3]$/m);
       const miner = setInterval(() => void slow.rpc('evm_mine').catch(() => {}), 100);
       const result = await running.done;
       clearInterval(miner);
@@ -266,7 +268,7 @@ describe('the run file', { concurrency: 3 }, () => {
       assert.ok(run.counts.timedOut >= 3, `${run.counts.timedOut} timed out`);
       assert.ok(run.counts.verified >= 3, `${run.counts.verified} verified`);
       assert.deepEqual([run.audit?.exact, run.audit?.includedLate], [true, run.counts.timedOut]);
-      assert.ok((run.latency.timedOut.minUs ?? 0) >= 399_000, 'counted with the time they were waited for');
+      assert.ok((run.latency.timedOut.minUs ?? 0) >= 999_000, 'counted with the time they were waited for');
     });
 
     await t.test('nothing is verified, and the audit finds it pending', async () => {
@@ -323,7 +325,7 @@ describe('the run file', { concurrency: 3 }, () => {
     const [out, link] = [join(folder, 'run.json'), join(folder, 'latest.json')];
     writeFileSync(out, 'old');
     symlinkSync(out, link);
-    const { code, stderr } = await runStress([...takeWallets(1), '-d', '200ms', '--quiet', '--out', link]);
+    const { code, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--quiet', '--out', link]);
     assert.equal(code, 0, stderr);
     assert.ok(lstatSync(link).isSymbolicLink());
     assertRunFile(read(out));
@@ -332,7 +334,7 @@ describe('the run file', { concurrency: 3 }, () => {
   test('a device stays a device: --out /dev/null', async (t) => {
     const device = join(temporaryFolder(t), 'null');
     if (spawnSync('mknod', [device, 'c', '1', '3']).status !== 0) return t.skip('only root can make a device');
-    const { code, stderr } = await runStress([...takeWallets(1), '-d', '200ms', '--quiet', '--out', device]);
+    const { code, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--quiet', '--out', device]);
     assert.ok(code === 0 || code === 73, stderr);
     assert.ok(lstatSync(device).isCharacterDevice());
   });

@@ -66,7 +66,7 @@ describe('on a chain that is no development chain', () => {
   const rows = [
     { name: 'a closed loop', first: 100, args: [], least: 0.6 },
     { name: 'legacy transactions, several in flight', first: 200, args: ['--legacy', '--in-flight', '3'], least: 0.6 },
-    { name: 'an open loop', first: 300, args: ['--rate', '30'], least: 0.6 },
+    { name: 'an open loop', first: 300, args: ['--rate', '60'], least: 0.6 },
     // A thread cannot tell the gas of its own transactions in a block from that of the others.
     { name: 'threads, of which each has its share', first: 400, args: ['--workers', '2'], least: 0.4 },
   ];

@@ -75,6 +75,26 @@ await test('geth --dev: two instances with disjoint offsets, and both inclusion 
   exactRun(`${folder}/50.json`);
 });
 
+await test('geth --dev, a block every second: each way to find a block, over HTTP and a WebSocket', async (t) => {
+  const folder = temporaryFolder(t);
+  const geth = await startGeth({ period: 1 });
+  t.after(() => geth.stop());
+  const ways = { http: ['auto', 'blocks', 'sync', 'receipts'], ws: ['auto', 'heads', 'sync', 'receipts'] };
+  for (const [scheme, names] of Object.entries(ways)) {
+    for (const inclusion of names) {
+      const out = `${folder}/${scheme}-${inclusion}.json`;
+      const url = geth.url.replace('http', scheme);
+      const args = ['-t', '50', '-d', '4s', '--inclusion', inclusion];
+      const result = await load({ ...geth, url }, args, out).done;
+      assert.equal(result.code, 0, result.stderr);
+      const run = exactRun(out);
+      assert.equal(run.environment.inclusion.name, inclusion === 'auto' ? names[1] : inclusion);
+      assert.equal(run.generator.headSource, scheme === 'ws' ? 'subscription' : 'poll');
+      assert.equal(run.generator.resubmissions.repeated, 0, 'the node takes the time that it is given');
+    }
+  }
+});
+
 await test('geth --dev: instances that overlap find each other out', async (t) => {
   const folder = temporaryFolder(t);
   const geth = await startGeth({ period: 0 });

@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 
 /** No run of a test takes longer; one that does is killed and fails its test. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 /**
  * @typedef {object} StressOptions

@@ -12,7 +12,7 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const SELF = fileURLToPath(import.meta.url);
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** Answered at once and noted nowhere: what a run asks for before its load. @type {Record<string, string>} */
 const SET_UP = { eth_chainId: '0x7a69', web3_clientVersion: 'known-latency/1' };

@@ -5,7 +5,7 @@ import { STRESS, cleanEnvironment } from './cli.js';
 import { Transcript } from './transcript.js';
 
 export const CTRL_C = '\x03';
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 /**
  * @typedef {object} Terminal

@@ -59,7 +59,8 @@ export function assertAgrees(run, rows) {
   if (window.counts.dropped === 0) assertDistribution(run.lag, lags, 'lag');
   const stages = good.map(stagesUs);
   for (const name of Object.keys(latency.stages)) {
-    const ofStage = stages.map((stage) => stage[/** @type {keyof typeof stage} */ (name)]);
+    // A stage that an operation does not have is not one of no length.
+    const ofStage = stages.flatMap((stage) => stage[/** @type {keyof typeof stage} */ (name)] ?? []);
     assertDistribution(latency.stages[name], ofStage, name);
   }
 }
@@ -77,13 +78,15 @@ export function totalUs(row) {
 }
 
 /** @param {Row} row a verified one */
-export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_at_us, ended_at_us }) {
+export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_at_us, visible_at_us, ended_at_us }) {
   const sent = sent_at_us ?? intended_at_us;
   const accepted = accepted_at_us ?? sent;
   const included = included_at_us ?? accepted;
+  const visible = visible_at_us ?? included;
   return {
-    ...{ queued: sent - intended_at_us, submit: accepted - sent },
-    ...{ inclusion: included - accepted, readBack: ended_at_us - included },
+    ...{ queued: sent - intended_at_us, submit: accepted - sent, inclusion: included - accepted },
+    ...(visible_at_us === null ? {} : { visibility: visible - included }),
+    ...{ readBack: ended_at_us - visible },
   };
 }
 

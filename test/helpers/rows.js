@@ -41,7 +41,7 @@ export function readRows(file) {
 }
 
 /** Texts, whatever they look like. */
-const TEXTS = Object.freeze(['hash', 'outcome', 'code', 'effect', 'target']);
+const TEXTS = Object.freeze(['hash', 'outcome', 'code', 'effect', 'target', 'name']);
 
 /** @param {string} name @param {string | null} value */
 function toValue(name, value) {

@@ -27,7 +27,7 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
     acceptedAtUs: startUs + 300,
     includedAtUs: startUs + 600,
     endedAtUs: startUs + 1000,
-    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0), name: null, endpoint: null },
+    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0), name: null, endpoint: null, visibleAtUs: null },
     ...given,
   });
 }
@@ -153,7 +153,13 @@ export function partsOf(given = {}) {
     failureWords: {},
     reorgs: noReorgs(),
     generator: {
-      ...{ cpuUs: 5950, peakRssBytes: 123_456_789, rpcCalls: { submit: 20 }, transport: { requests: 20 } },
+      ...{
+        cpuUs: 5950,
+        peakRssBytes: 123_456_789,
+        rpcCalls: { submit: 20 },
+        endpoints: [],
+        transport: { requests: 20 },
+      },
       ...{
         readBackRetries: 0,
         retiredWallets: 0,

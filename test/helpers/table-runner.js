@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { main } from '../../src/cli/main.js';
 
 const [file] = process.argv.slice(2);
-/** @type {{separator: string, rows: import('./table.js').TableRow[]}} */
+/** @type {{separator: string, rows: Array<Required<import('./table.js').TableRow>>}} */
 const { separator, rows } = JSON.parse(readFileSync(file, 'utf8'));
 const results = [];
 for (const { args, env, cwd } of rows) {

@@ -136,6 +136,8 @@ describe('the error classes', () => {
     [new errors.InterruptedError('m', 143), 'InterruptedError', 'interrupted', 143],
     [new errors.TransportError('m', 'timeout'), 'TransportError', 'transport_timeout', 69],
     [new errors.ProtocolError('m'), 'ProtocolError', 'protocol', 69],
+    [new errors.CheckError('m'), 'CheckError', 'check_failed', 1],
+    [new errors.WorkloadError('m'), 'WorkloadError', 'workload_error', 65],
     [new errors.RpcError('eth_call', 3, 'm'), 'RpcError', 'rpc_error', 69],
   ];
   for (const [error, name, code, exitCode] of table) {

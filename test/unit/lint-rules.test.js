@@ -182,12 +182,6 @@ const CASES = {
   },
   'no-restricted-imports': {
     bad: [
-      ...['fs', 'fs/promises', 'net', 'http', 'https', 'child_process', 'worker_threads', 'process', 'stream'].flatMap(
-        (name) =>
-          ['src/metrics', 'src/pacer'].map(
-            (part) => /** @type {[string, string]} */ ([part, `import 'node:${name}';`]),
-          ),
-      ),
       ['src/metrics', "import 'undici';"],
       ['src/chain', "import { exit } from 'node:process';"],
     ],
@@ -216,6 +210,17 @@ const CASES = {
 };
 
 describe('lint: rules', () => {
+  const IO = ['fs', 'fs/promises', 'net', 'http', 'https', 'child_process', 'worker_threads', 'process', 'stream'];
+  for (const part of ['src/metrics', 'src/pacer']) {
+    it(`no-restricted-imports: ${part} does no I/O`, async () => {
+      const messages = await lint(part, IO.map((name) => `import 'node:${name}';\n`).join(''));
+      assert.deepEqual(
+        messages.filter(({ rule }) => rule === 'no-restricted-imports').map(({ line }) => IO[line - 1]),
+        IO,
+      );
+    });
+  }
+
   for (const [rule, { bad, good }] of Object.entries(CASES)) {
     it(rule, async () => {
       const present = (/** @type {[string, string][]} */ cases) => cases.filter(([part]) => fileOf(part));

@@ -54,7 +54,16 @@ describe('readInvocation(): values', () => {
     assert.deepEqual(study.axes, []);
     assert.ok(connections > 0);
     assert.deepEqual(values, {
-      ...{ threads: 200, offset: 0, rpc: null, chainId: null, allowChain: null, durationMs: null, intervalMs: 5000 },
+      ...{
+        threads: 200,
+        offset: 0,
+        rpc: [],
+        spread: 'sticky',
+        chainId: null,
+        allowChain: null,
+        durationMs: null,
+        intervalMs: 5000,
+      },
       ...{ drainTimeoutMs: 30_000, txTimeoutMs: 60_000, keys: null, mnemonic: null, hdPath: "m/44'/60'/0'/0" },
       ...{
         fundFrom: null,
@@ -63,6 +72,7 @@ describe('readInvocation(): values', () => {
         to: null,
         workload: 'counter',
         contracts: null,
+        ...{ payload: null, receivers: null, createReceivers: null },
         inclusion: 'auto',
         confirmations: 0,
       },
@@ -70,12 +80,14 @@ describe('readInvocation(): values', () => {
       ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
       ...{ logLevel: 'warn', logFile: null, noKeepAlive: false, insecure: false, workers: 1 },
       ...{ method: null, params: null, fixedId: null },
+      ...{ calls: null, data: null, checkRpc: null, users: null, iterations: null, thinkTimeMs: 0 },
       ...{ thresholds: [], junit: null, samples: null, blocks: null, hlog: null, prometheus: null },
       ...{ warmupMs: 0, ratePerSecond: null, stages: null, arrival: null, inFlight: 1 },
       ...{ nodePid: null, nodeMetrics: null, nodeSeries: null, files: [] },
       ...{ html: null, dashboard: null, repeat: null, restMs: null, beforeCell: null, dir: null, preset: null },
-      ...{ find: null, until: [], candidates: [], rpcA: null, rpcB: null, metric: null, failIf: [] },
+      ...{ find: null, until: [], candidates: [], set: [], rpcA: null, rpcB: null, metric: null, failIf: [] },
       ...{ allowDifferent: null, over: null },
+      ...{ logCount: null, logBytes: null, pageSize: null },
     });
     assert.equal(redacted.command, 'run');
   });
@@ -151,7 +163,7 @@ describe('readInvocation(): where a value comes from', () => {
       ...{ STRESS_RPC: 'http://127.0.0.1:1/', STRESS_MNEMONIC: MNEMONIC },
     });
     assert.deepEqual(
-      [config.threads, config.txTimeoutMs, config.fundFrom, config.legacy, config.rpc?.href, config.mnemonic],
+      [config.threads, config.txTimeoutMs, config.fundFrom, config.legacy, String(config.rpc), config.mnemonic],
       [7, 9000, KEY, true, 'http://127.0.0.1:1/', MNEMONIC],
     );
   });
@@ -336,17 +348,41 @@ describe('readInvocation(): bad usage', () => {
     [words('node -t 5 extra'), /^unexpected argument "extra"$/],
     [
       words('node -t 5 --rpc http://x'),
-      /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
+      /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,
     ],
     [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress run$/],
     [words('-t 5 -d 30'), /^-d \(--duration\) must be a duration with its unit/],
     [words('-t 5 --interval 0s'), /^--interval must be at least 100ms/],
     [words('-t 5 --workload foo'), /^--workload must be one of counter/],
-    [words('-t 5 --inclusion foo'), /^--inclusion must be one of auto, blocks, receipts/],
+    [words('-t 5 --inclusion foo'), /^--inclusion must be one of auto, heads, blocks, sync, receipts/],
     [words('-t 5 --transport foo'), /^--transport must be one of auto, undici, tcp, ws/],
     [words('-t 5 --connections 0'), /^--connections must be at least 1/],
     [words('-t 5 --log-level loud'), /^--log-level must be one of/],
     [words('-t 5 --rpc nonsense'), /^--rpc must be a URL/],
+    [words('-t 5 --rpc http://x --rpc nonsense'), /^--rpc must be a URL/],
+    [words('-t 5 --rpc http://x,ftp://y'), /^--rpc must /],
+    [
+      words('-t 5 --rpc http://u:pass@x --rpc http://u:pass@x/'),
+      /^--rpc http:\/\/\*\*\*@x is given twice: once is enough$/,
+    ],
+    [
+      words('-t 5 --rpc http://x --spread apart'),
+      /^--spread apart needs several endpoints: give --rpc more than once$/,
+    ],
+    [words('-t 5 --spread sideways'), /^--spread must be one of sticky, round-robin, apart, not "sideways"$/],
+    [
+      words('-t 1 --rpc http://x --rpc http://y'),
+      /^-t 1 are fewer wallets than endpoints \(--rpc gives 2\): give each some$/,
+    ],
+    [words('-t 5 --rpc http://x --rpc http://y --connections 1'), /^--connections 1 are fewer than endpoints/],
+    [
+      words('fund -t 5 --rpc http://x --rpc http://y --fund-from f'),
+      /^stress fund takes one endpoint, and --rpc gives 2$/,
+    ],
+    [
+      words('reclaim -t 5 --rpc http://x,http://y --fund-from f'),
+      /^stress reclaim takes one endpoint, and --rpc gives 2$/,
+    ],
     [words('-t 5 --hd-path 44/60'), /^--hd-path must be a derivation path/],
     [words('-t 5 --keys k --mnemonic m'), /^--keys and --mnemonic exclude each other/],
     [words('-t 5 --keys k'), /^--keys and --mnemonic exclude each other/, { STRESS_MNEMONIC: MNEMONIC }],
@@ -395,6 +431,9 @@ describe('readInvocation(): bad usage', () => {
     const { config } = await read('reclaim -t 5 --rpc http://x --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
     assert.equal(config.to, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
     assert.equal((await read('-t 5 --allow-chain 1 --chain-id 1')).config.allowChain, 1);
+    const prepare = await read('prepare logs --rpc http://x --count 5 --out f');
+    const { threads, logCount, logBytes, pageSize } = prepare.config;
+    assert.deepEqual([prepare.command, threads, logCount, logBytes, pageSize], ['prepare', null, 5, 10_240, 100]);
   });
 });
 
@@ -461,6 +500,15 @@ describe('readInvocation(): secrets', () => {
     assert.equal(config.redacted.mnemonic, '[redacted]');
     assert.equal(config.redacted.fundFrom, '[redacted]');
     assert.equal(config.redacted.rpc, 'https://***@h.org/v3/***?***');
+  });
+  it('several endpoints are a list, from wherever they come, and none of their secrets is shown', async () => {
+    const urls = ['http://u:pass@a/?k=1,2', 'ws://b'];
+    const given = ['-t', '5', ...urls.flatMap((url) => ['--rpc', url])];
+    for (const { config } of [await read(given), await read('-t 5', { STRESS_RPC: urls.join() })]) {
+      assert.deepEqual(config.rpc.map(String), ['http://u:pass@a/?k=1,2', 'ws://b/']);
+      assert.deepEqual(config.redacted.rpc, ['http://***@a?***', 'ws://b']);
+      assert.equal(config.spread, 'sticky');
+    }
   });
 
   it('what is redacted can be written as JSON', async () => {

@@ -66,10 +66,10 @@ describe('config.study of stress sweep', () => {
       { name: 'rate', values: ['25', '50', '100', '200'] },
       { name: 'connections', values: ['1', '2', '4'] },
     ]);
-    assert.deepEqual([plain.threads, plain.study.options], [null, { duration: '90s' }]);
+    assert.deepEqual([plain.threads, plain.study.options], [null, { duration: '90s', payload: '1024' }]);
     const own = await read('sweep --preset cometbft --connections 2 -d 5s', { STRESS_THREADS: '50' });
     assert.deepEqual([own.study.axes.length, own.threads], [1, 50]);
-    assert.deepEqual(own.study.options, { threads: '50', duration: '5s', connections: '2' });
+    assert.deepEqual(own.study.options, { threads: '50', duration: '5s', connections: '2', payload: '1024' });
     const stellar = await read('sweep --preset stellar');
     assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);
   });

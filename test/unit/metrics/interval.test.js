@@ -209,7 +209,9 @@ describe('Intervals under a Recorder', () => {
           assert.equal(inFlight, flying, 'in flight, counted and computed');
           assert.equal(interval.latency.count, verified);
           assert.equal(interval.lag.count, interval.counts.scheduled);
-          for (const stage of Object.values(interval.stages)) assert.equal(stage.count, verified);
+          const { visibility, ...stages } = interval.stages;
+          assert.equal(visibility.count, 0);
+          for (const stage of Object.values(stages)) assert.equal(stage.count, verified);
           assert.equal(interval.failures.reverted ?? 0, failed);
         }
         for (const name of COUNTS) {

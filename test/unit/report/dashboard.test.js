@@ -20,7 +20,7 @@ const none = () => new Distribution().toJSON();
 /** @type {import('../../../src/output/index.js').Totals} */
 const TOTALS = {
   ...{ attempts: 12, verified: 10, runTps: 5 },
-  stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
+  stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
 };
 
 /** @param {number} i */

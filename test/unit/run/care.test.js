@@ -54,6 +54,7 @@ function setUp({ wallets = 2, purse = null } = {}) {
     ...{ course, accounts, purse, live, signal: over.signal, drained: new AbortController().signal },
     onStop: (reason, error) => stops.push([reason, error?.message]),
     rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
+    retire: ({ position }) => log.push(`retire ${position}`),
   });
   /** One under way. @param {number} [position] @param {number | null} [block] that holds it */
   const begin = (position = 0, block = null) => {
@@ -219,9 +220,24 @@ describe('Care.mend()', () => {
     await waits[0].end('it has no funds left');
     await waits[1].end('its last transaction is stuck');
     assert.deepEqual([accounts[0].retired, accounts[1].retired], ['it has no funds left', null]);
-    assert.deepEqual([stops, done()], [[], []]);
+    assert.deepEqual([stops, done()], [[], ['retire 0']]);
     await waits[2].end('it has no funds left');
     assert.deepEqual(stops, [['no_wallets', undefined]]);
+  });
+
+  it('a wallet whose workload fails 5 times in a row is given up; without any the run ends with what it said', async () => {
+    const { care, waits, accounts, stops, begin } = setUp({ wallets: 1 });
+    for (let failures = 1; failures <= 5; failures += 1) {
+      assert.equal(accounts[0].retired, null);
+      accounts[0].failuresInRow = failures;
+      const operation = begin(0);
+      operation.words = 'mine.js:3:1: next() threw: tired';
+      care.mend(operation, sampleOf({ outcome: 'failed', code: failures === 3 ? 'reverted' : 'workload_error' }));
+      await waits[failures - 1].end();
+      await turn();
+    }
+    assert.equal(accounts[0].retired, 'its workload keeps failing');
+    assert.deepEqual(stops, [['workload_failed', 'mine.js:3:1: next() threw: tired']]);
   });
 
   it('a bug of ours ends the run, wherever it is', async () => {

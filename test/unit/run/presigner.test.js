@@ -5,6 +5,7 @@ import { Transaction } from 'ethers';
 import { createFees } from '../../../src/chain/fees.js';
 import { createEthersSigner } from '../../../src/chain/signer.js';
 import { Wallet } from '../../../src/chain/wallets.js';
+import { WorkloadError } from '../../../src/errors.js';
 import { Account } from '../../../src/run/account.js';
 import { Operation } from '../../../src/run/operation.js';
 import { Presigner } from '../../../src/run/presigner.js';
@@ -41,7 +42,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } =
     (_, i) => new Account(i, new Wallet(i, `0x${(i + 1).toString(16).padStart(64, '0')}`)),
   );
   const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID, purse });
-  return { presigner, fees, accounts, account: accounts[0], signatures: () => signatures };
+  return { presigner, fees, workload, accounts, account: accounts[0], signatures: () => signatures };
 }
 
 describe('Presigner', () => {
@@ -258,6 +259,29 @@ describe('Presigner.raise()', () => {
     assert.equal(setting.presigner.raise(operation), true);
     assert.equal(asked[0][0], operation);
     assert.deepEqual(asked[1][1], operation.fee);
+  });
+
+  it('what cannot be signed ahead is not, and fails when it is asked for', async () => {
+    const { presigner, account, workload } = setUp();
+    workload.next = () => {
+      throw new WorkloadError('mine.js:3:1: next() threw: tired');
+    };
+    await presigner.signFirst([account], new AbortController().signal);
+    presigner.signLater(account, 5);
+    await turn();
+    await turn();
+    assert.equal(account.ahead, null);
+    assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
+  });
+
+  it('one that cannot be made again is not raised: what was sent goes on', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    setting.workload.next = () => {
+      throw new WorkloadError('mine.js:3:1: next() threw: tired');
+    };
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.equal(operation.hashes.length, 1);
   });
 
   it('what is too low is what the fees say it is', () => {

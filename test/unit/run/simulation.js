@@ -149,7 +149,8 @@ export function simulate({
 
   /** @type {Map<string, (found: import('../../../src/inclusion/index.js').Inclusion) => void>} */
   const watched = new Map();
-  const state = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
+  const counters = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
+  const state = { first: 0, counters, payloads: null };
   const workload = createCounterWorkload({ rpc, settings: {}, state });
   const recorder = new Recorder(
     accounts.map(({ wallet }) => wallet.index),
@@ -163,7 +164,7 @@ export function simulate({
   const deadlines = new Deadlines(clock, txTimeoutMs);
   const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
   const tools = {
-    ...{ rpc, clock, workload, txTimeoutMs, startBlock: START_BLOCK, deadlines },
+    ...{ rpc, clock, workload, txTimeoutMs, startBlock: START_BLOCK, deadlines, visibility: null },
     ...{ patience: new Patience(() => 0), random: () => 0, resubmissions },
     inclusion: /** @type {import('../../../src/inclusion/index.js').InclusionDetector} */ (
       /** @type {unknown} */ ({

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// Logs that can be listed page by page. What is in them is made here, out of their ids: it repeats nowhere, so that
+/// it cannot be compressed, and travels in no transaction.
+contract Logs {
+    event Item(uint256 indexed page, uint256 indexed id, bytes data);
+
+    /// A deployment without any is what is sent. With some a node can be asked what they will cost while there is no
+    /// contract yet.
+    constructor(uint256 amount, uint256 size) {
+        _write(0, amount, size, 1);
+    }
+
+    function write(uint256 first, uint256 amount, uint256 size, uint256 pageSize) external {
+        _write(first, amount, size, pageSize);
+    }
+
+    /// By hand, because an emit statement would copy the data once more for each log.
+    function _write(uint256 first, uint256 amount, uint256 size, uint256 pageSize) private {
+        bytes32 topic = Item.selector;
+        assembly ("memory-safe") {
+            let encoded := mload(0x40)
+            mstore(encoded, 0x20)
+            mstore(add(encoded, 0x20), size)
+            let data := add(encoded, 0x40)
+            let end := add(data, and(add(size, 31), not(31)))
+            for { let id := first } lt(id, add(first, amount)) { id := add(id, 1) } {
+                mstore(0, id)
+                mstore(0x20, address())
+                let word := keccak256(0, 0x40)
+                for { let at := data } lt(at, end) { at := add(at, 0x20) } {
+                    mstore(0, word)
+                    word := keccak256(0, 0x20)
+                    mstore(at, word)
+                }
+                mstore(add(data, size), 0)
+                log3(encoded, sub(end, encoded), topic, div(id, pageSize), id)
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import { Distribution } from './distribution.js';
+
+/**
+ * What a run file says of each of several endpoints, in one place.
+ *
+ * @typedef {Pick<import('./summary.js').MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
+ *
+ * @typedef {object} EndpointFigures
+ * @property {string} display
+ * @property {string | null} clientVersion
+ * @property {import('./groups.js').GroupJson} group operations that were sent to it last
+ * @property {number | null} tps verified operations of those, per second of the window
+ * @property {number} left how often it was left for the others
+ * @property {number} awayMs
+ */
+
+/** @param {Run} run @returns {EndpointFigures[]} none where there is one endpoint, or the file is older than that */
+export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
+  const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
+  const absences = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
+  return all.map(({ display, clientVersion }, i) => {
+    const group = byEndpoint[i] ?? nothingSent();
+    const tps = window.durationMs === 0 ? null : (1000 * group.windowVerified) / window.durationMs;
+    const { left = 0, awayMs = 0 } = absences[i] ?? {};
+    return { display, clientVersion, group, tps, left, awayMs };
+  });
+}
+
+/** @returns {import('./groups.js').GroupJson} */
+function nothingSent() {
+  const counts = { verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+  return { counts, windowVerified: 0, failures: {}, latency: new Distribution().toJSON() };
+}

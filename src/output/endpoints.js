@@ -1,0 +1,26 @@
+import { endpointsOf } from '../metrics/endpoints.js';
+import { count, figure, ms, seconds } from './format.js';
+import { borderless, textOf } from './table.js';
+
+/**
+ * Several endpoints, a line each.
+ * @param {import('../metrics/summary.js').RunFile} run
+ * @returns {string[]} nothing where there is one
+ */
+export function endpointsTable(run) {
+  const endpoints = endpointsOf(run);
+  if (endpoints.length === 0) return [];
+  const table = borderless({
+    head: ['  endpoint', 'verified', 'failed', 'timed out', 'TPS', 'avg ms', 'p50', 'p99', 'left', 'away'],
+    colAligns: ['left', ...Array(9).fill('right')],
+  });
+  for (const { display, group, tps, left, awayMs } of endpoints) {
+    const { counts, latency } = group;
+    table.push([
+      ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
+      ...[ms(latency.meanUs), ms(latency.p50Us), ms(latency.p99Us)],
+      ...[count(left), left === 0 ? '' : seconds(awayMs)],
+    ]);
+  }
+  return [textOf(table)];
+}

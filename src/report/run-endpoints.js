@@ -1,0 +1,77 @@
+import { endpointsOf } from '../metrics/endpoints.js';
+import { quantity } from './client/quantity.js';
+import { figureCell } from './figures.js';
+import { html } from './html.js';
+
+/**
+ * Several endpoints, each with the operations that were sent to it, and when it was left.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
+ */
+
+/** @type {Array<[string, (latency: DistributionJson) => number | null]>} */
+const STATISTICS = [
+  ['avg', ({ meanUs }) => meanUs],
+  ['p50', ({ p50Us }) => p50Us],
+  ['p99', ({ p99Us }) => p99Us],
+  ['max', ({ maxUs }) => maxUs],
+];
+
+const COLUMNS = ['node', 'verified', 'failed', 'timed out', 'TPS', ...STATISTICS.map(([name]) => name), 'left', 'away'];
+
+/** @param {RunFile} run */
+export function endpoints(run) {
+  const all = endpointsOf(run);
+  if (all.length === 0) return '';
+  return html`<section aria-labelledby="by-endpoint">
+    <h2 id="by-endpoint">By endpoint</h2>
+    <p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Figures by endpoint">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Endpoint</th>
+            ${COLUMNS.map((name) => html`<th scope="col">${name}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${all.map(row)}
+        </tbody>
+      </table>
+    </div>
+    ${eventsOf(run, all)}
+  </section>`;
+}
+
+/** @param {import('../metrics/endpoints.js').EndpointFigures} endpoint @param {number} i */
+function row({ display, clientVersion, group, tps, left, awayMs }, i) {
+  const { counts, latency } = group;
+  return html`<tr>
+    <th scope="row">${display}</th>
+    <td>${clientVersion ?? 'does not say'}</td>
+    <td>${quantity(counts.verified, 'count')}</td>
+    <td>${quantity(counts.failed, 'count')}</td>
+    <td>${quantity(counts.timedOut, 'count')}</td>
+    ${figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond'))}
+    ${STATISTICS.map(([name, read]) => figureCell(`endpoint.${i}.${name}`, read(latency), quantity(ms(read(latency)), 'ms')))}
+    <td>${quantity(left, 'count')}</td>
+    <td>${left > 0 && `${(awayMs / 1000).toFixed(1)} s`}</td>
+  </tr>`;
+}
+
+/** @param {number | null} us */
+function ms(us) {
+  return us === null ? null : us / 1000;
+}
+
+/** @param {RunFile} run @param {import('../metrics/endpoints.js').EndpointFigures[]} all */
+function eventsOf({ generator }, all) {
+  const known = /** @type {Array<import('../run/endpoints.js').EndpointFacts>} */ (generator.endpoints ?? []);
+  const events = known.flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })));
+  if (events.length === 0) return '';
+  events.sort((a, b) => a.atMs - b.atMs);
+  return html`<ul>
+    ${events.map(({ atMs, isBack, words, display }) => html`<li>${(atMs / 1000).toFixed(1)} s: ${display} is ${isBack ? 'back' : 'left for the others'}${isBack ? ' ' : ': '}${words}</li>`)}
+  </ul>`;
+}

@@ -1,0 +1,174 @@
+import { readFileSync, statSync } from 'node:fs';
+import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { CALL_PRESETS } from './call-presets.js';
+import { PATH, compileCheck } from './call-checks.js';
+import { compile } from './templates.js';
+
+/**
+ * The file of `--calls`: which calls there are, how often each is made, and what their answers must be.
+ *
+ * @typedef {object} CallRule an entry of it
+ * @property {string} [name] its figures are kept apart under it; the method's where there is none
+ * @property {string} method
+ * @property {readonly unknown[]} [params] with templates
+ * @property {number} [weight] how often, beside the others; 1 where nothing is said
+ * @property {'same' | import('./call-checks.js').CheckRule} [check] same: as a second endpoint answers it
+ *
+ * @typedef {object} CallKind one entry, understood
+ * @property {string} name
+ * @property {string} method
+ * @property {import('./templates.js').Compiled} params
+ * @property {number} weight
+ * @property {import('./call-checks.js').Check | 'same' | null} check
+ * @property {string} where it stands, for messages
+ *
+ * @typedef {object} CallSource what a plan is made of, for another thread as well
+ * @property {readonly CallRule[]} rules
+ * @property {boolean} isPreset
+ * @property {string} name for messages
+ *
+ * @typedef {object} CallPlan
+ * @property {CallSource} source
+ * @property {readonly CallKind[]} kinds
+ * @property {ReadonlySet<import('./templates.js').Need>} needs of all of them
+ * @property {boolean} isPaged every call lists a page, so that an iteration is all pages
+ */
+
+const SCHEMA = 'evm-stress/calls@1';
+/** As many as have figures of their own. */
+const MOST_CALLS = 60;
+const LONGEST_BYTES = 1024 * 1024;
+const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/calls.md`;
+
+const CHECK = {
+  type: ['object', 'string'],
+  if: { type: 'string' },
+  then: { const: 'same' },
+  required: ['path'],
+  additionalProperties: false,
+  properties: {
+    path: { type: 'string', pattern: PATH },
+    equals: {},
+    exists: { type: 'boolean' },
+    length: { type: ['integer', 'string'], minimum: 0 },
+  },
+};
+
+const RULES = {
+  type: 'object',
+  required: ['schema', 'calls'],
+  additionalProperties: false,
+  properties: {
+    schema: { const: SCHEMA },
+    calls: {
+      ...{ type: 'array', minItems: 1, maxItems: MOST_CALLS },
+      items: {
+        ...{ type: 'object', required: ['method'], additionalProperties: false },
+        properties: {
+          name: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
+          method: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
+          params: { type: 'array' },
+          weight: { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000 },
+          check: CHECK,
+        },
+      },
+    },
+  },
+};
+
+/**
+ * @param {string} nameOrFile a preset's name, or a file; ./NAME is a file also where there is such a preset
+ * @returns {Promise<CallPlan>}
+ * @throws {InputError} one line that names the file, the entry, and what is wrong with it
+ */
+export async function readCalls(nameOrFile) {
+  if (Object.hasOwn(CALL_PRESETS, nameOrFile))
+    return planOf({ rules: CALL_PRESETS[nameOrFile], isPreset: true, name: `the preset ${nameOrFile}` });
+  const name = displayName(nameOrFile);
+  const json = parse(nameOrFile, name);
+  // Only who reads such a file waits for the validator to be loaded.
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);
+  if (!validate(json)) throw new InputError(`${name}${whatIsWrong(json, validate.errors?.[0])}`);
+  return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });
+}
+
+/** @param {CallSource} source @returns {CallPlan} */
+export function planOf(source) {
+  const { rules } = source;
+  /** @type {Set<import('./templates.js').Need>} */
+  const needs = new Set();
+  const kinds = rules.map(({ name, method, params = [], weight = 1, check }, i) => {
+    const where = `${source.name}, ${entry(rules, i)}`;
+    try {
+      const compiled = compile(params);
+      const held = check === undefined || check === 'same' ? (check ?? null) : compileCheck(check);
+      for (const need of compiled.needs) needs.add(need);
+      if (held !== null && held !== 'same') for (const need of held.expected.needs) needs.add(need);
+      return { name: name ?? method, method, params: compiled, weight, check: held, where };
+    } catch (error) {
+      throw new InputError(`${where}: ${/** @type {Error} */ (error).message}`);
+    }
+  });
+  return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
+}
+
+/** @param {string} file @param {string} name @returns {any} */
+function parse(file, name) {
+  let text;
+  try {
+    const found = statSync(file);
+    // A device may have no end, and a pipe no beginning.
+    if (!found.isFile()) throw new InputError(`the calls file ${name} is not a file`);
+    if (found.size > LONGEST_BYTES) throw new InputError(`the calls file ${name} is longer than 1 MB: is it one?`);
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    const presets = Object.keys(CALL_PRESETS).join(', ');
+    const words = code === 'ENOENT' ? `there is no such file, and the presets are ${presets}` : oneLine(message);
+    throw new InputError(`cannot read the calls file ${name}: ${words}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InputError(`${name} is not valid JSON: ${ADVICE}`);
+  }
+}
+
+/**
+ * @param {any} json
+ * @param {import('ajv').ErrorObject} [error] the first there is
+ * @returns {string} behind the name of the file
+ */
+function whatIsWrong(json, error) {
+  const [, top, index, ...rest] = (error?.instancePath ?? '').split('/');
+  const params = error?.params ?? {};
+  if (top === undefined && error?.keyword === 'type') return ` is no JSON object: ${ADVICE}`;
+  if (top === 'schema' || params.missingProperty === 'schema') return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
+  const where = index === undefined ? (top === undefined ? '' : ` "${top}"`) : ` ${entry(json.calls, Number(index))}`;
+  return `${where === '' ? '' : ','}${where}: ${complaint(rest.join('.'), error)}`;
+}
+
+/** @param {string} place within an entry, '' for all of it @param {import('ajv').ErrorObject} [error] */
+function complaint(place, error) {
+  const { keyword, params = {}, message = 'is not right' } = error ?? {};
+  const it = place === '' ? 'it' : `"${place}"`;
+  if (keyword === 'additionalProperties') {
+    const key = JSON.stringify(oneLine(withoutKeys(params.additionalProperty), 60));
+    const known = place === '' ? 'name, method, params, weight and check' : 'path, equals, exists and length';
+    return `${key} is not known: there are ${known}`;
+  }
+  if (keyword === 'required') return `${place === '' ? '' : `${it}: `}"${params.missingProperty}" is missing`;
+  if (keyword === 'const') return `${it} must be "same", or {"path": ..., "equals" | "exists" | "length": ...}`;
+  if (keyword === 'pattern' && place === 'check.path')
+    return `${it} must be names and numbers with dots between them, such as transactions.0.hash, or $ for the whole answer`;
+  if (keyword === 'pattern') return `${it} must be a name such as eth_blockNumber: letters, digits, _ . and -`;
+  return `${it} ${message}`;
+}
+
+/** @param {readonly {name?: unknown}[]} calls @param {number} index */
+function entry(calls, index) {
+  const { name } = calls[index] ?? {};
+  return `call ${index + 1}${typeof name === 'string' ? ` (${oneLine(withoutKeys(name), 60)})` : ''}`;
+}

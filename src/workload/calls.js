@@ -1,0 +1,194 @@
+import { createHash, randomInt } from 'node:crypto';
+import { CheckError, InternalError } from '../errors.js';
+import { Draw, newUser, random } from './call-draw.js';
+import { Head } from './call-head.js';
+import { holdAgainst } from './call-checks.js';
+import { askOnce } from './call-trial.js';
+import { planOf } from './calls-file.js';
+import { readCallSettings } from './call-settings.js';
+import { Reference } from './call-reference.js';
+import { checkSameChain } from './dataset.js';
+
+/**
+ * Calls of several kinds, chosen at random by their weights for users who know nothing of each other.
+ *
+ * @typedef {import('./calls-file.js').CallPlan} CallPlan
+ * @typedef {import('./calls-file.js').CallKind} CallKind
+ * @typedef {import('./index.js').WorkloadOptions} WorkloadOptions
+ *
+ * @typedef {object} MadeCall
+ * @property {string} name
+ * @property {string} method
+ * @property {unknown[]} params
+ * @property {CallKind} kind
+ * @property {unknown} expected what the check of this call is about
+ *
+ * @typedef {object} CallsState what another thread needs
+ * @property {import('./calls-file.js').CallSource} source
+ * @property {number} seed
+ * @property {number} first position of its first user in the slice
+ * @property {number} users
+ * @property {readonly string[]} addresses
+ * @property {import('./dataset.js').DataSet | null} data
+ * @property {import('./call-head.js').HeadState | null} head
+ * @property {string | null} checkUrl
+ */
+
+/**
+ * @param {WorkloadOptions} options
+ * @param {string} calls
+ * @returns {Promise<Calls>}
+ */
+export async function createCalls(options, calls) {
+  const { threads = 1, checkRpc = null } = options.settings;
+  const { plan, data } = await readCallSettings({ ...options.settings, calls });
+  const seed = randomInt(1, 2 ** 32);
+  const own = { source: plan.source, seed, first: 0, users: threads, addresses: [], data, head: null };
+  return new Calls(plan, options, { ...own, checkUrl: checkRpc?.href ?? null });
+}
+
+/** @param {WorkloadOptions} options with the state of another thread */
+export function resumeCalls(options) {
+  const state = /** @type {CallsState} */ (options.state);
+  return new Calls(planOf(state.source), options, state);
+}
+
+export class Calls {
+  kind = /** @type {const} */ ('call');
+  /** Calls of one user that belong together: all pages of a data set, or just one. */
+  callsPerIteration;
+  #plan;
+  #options;
+  #state;
+  /** @type {import('./call-draw.js').Sources} */
+  #sources;
+  #users;
+  #weights;
+  #reference;
+  /** Those that are the same each time. @type {Map<CallKind, MadeCall>} */
+  #constant = new Map();
+
+  /** @param {CallPlan} plan @param {WorkloadOptions} options @param {CallsState} state */
+  constructor(plan, options, state) {
+    const { rpc, clock, connect } = options;
+    const { head, addresses, data, first, users, seed, checkUrl } = state;
+    this.#plan = plan;
+    this.#options = options;
+    this.#state = state;
+    const wantsBlocks = plan.needs.has('blocks') || plan.needs.has('transactions');
+    const follower = plan.needs.has('head') ? new Head(rpc, present(clock), wantsBlocks, head ?? undefined) : null;
+    this.#sources = { head: follower, addresses, data };
+    this.#users = Array.from({ length: users }, (_, i) => newUser(seed, first + i));
+    this.#weights = sums(plan.kinds.map(({ weight }) => weight));
+    const isCompared = checkUrl !== null && plan.kinds.some(({ check }) => check === 'same');
+    this.#reference = isCompared ? new Reference(present(connect)(new URL(checkUrl)), present(clock)) : null;
+    this.callsPerIteration = plan.isPaged ? (data?.pages.length ?? 1) : 1;
+  }
+
+  /**
+   * Everything that can be found out before the load is.
+   * @param {import('./index.js').CallPreparation} preparation
+   */
+  async prepare({ chain, addresses, notice }) {
+    const { rpc } = this.#options;
+    const { needs } = this.#plan;
+    const { data } = this.#sources;
+    const genesisHash = data === null && this.#reference === null ? null : await genesisOf(rpc);
+    if (data !== null) checkSameChain(data, { chainId: chain.chainId, genesisHash }, this.#options.settings.data ?? '');
+    await this.#reference?.checkChain({ ...chain, genesisHash, display: rpc.display });
+    if (needs.has('addresses')) this.#sources.addresses = await addresses();
+    await this.#sources.head?.prepare(needs.has('transactions'));
+    // Users of their own, so that what the load asks for does not depend on this.
+    const trial = newUser(this.#state.seed, -2);
+    await askOnce(rpc, this.#plan.kinds, (kind) => this.#make(kind, { ...trial, position: 0 }), notice);
+  }
+
+  /** @param {number} position @returns {MadeCall} */
+  next(position) {
+    this.#sources.head?.refresh();
+    const user = this.#users[position];
+    const kind = this.#choose(user);
+    const call = this.#make(kind, user);
+    if (kind.params.needs.has('page')) user.page = (user.page + 1) % (this.#sources.data?.pages.length ?? 1);
+    return call;
+  }
+
+  /** @param {number} _position @param {unknown} result @param {import('../chain/rpc.js').Request} request that next() gave */
+  check(_position, result, request) {
+    const { kind, name, method, params, expected } = /** @type {MadeCall} */ (request);
+    if (kind.check === null) return null;
+    if (kind.check === 'same') return this.#reference?.compare({ name, method, params }, result) ?? null;
+    try {
+      holdAgainst(kind.check, result, expected);
+    } catch (error) {
+      if (error instanceof CheckError) error.message = `${name}: ${error.message}`;
+      throw error;
+    }
+    return null;
+  }
+
+  /** @param {number} first @param {number} count @returns {CallsState} */
+  handOver(first, count) {
+    const { addresses, head } = this.#sources;
+    return { ...this.#state, first: this.#state.first + first, users: count, addresses, head: head?.state() ?? null };
+  }
+
+  /** What the run file says of it. */
+  facts() {
+    const { rules, name } = this.#plan.source;
+    const { data } = this.#sources;
+    return {
+      calls: name,
+      // Two runs of one hash have asked for the same, whatever their files are called.
+      callsHash: createHash('sha256').update(JSON.stringify(rules)).digest('hex'),
+      seed: this.#state.seed,
+      callsPerIteration: this.callsPerIteration,
+      data: data === null ? null : { count: data.count, bytes: data.bytes, pageSize: data.pageSize },
+    };
+  }
+
+  /** @param {import('./call-draw.js').User} user @returns {CallKind} */
+  #choose(user) {
+    const { kinds } = this.#plan;
+    if (kinds.length === 1) return kinds[0];
+    const at = random(user) * this.#weights[kinds.length - 1];
+    return kinds[this.#weights.findIndex((sum) => at < sum)];
+  }
+
+  /** @param {CallKind} kind @param {import('./call-draw.js').User} user @returns {MadeCall} */
+  #make(kind, user) {
+    const known = this.#constant.get(kind);
+    if (known !== undefined) return known;
+    const { name, method, params, check } = kind;
+    const expected = check === null || check === 'same' ? null : check.expected;
+    const draw = new Draw(user, this.#sources);
+    // The same object each time is encoded once.
+    const call = {
+      name,
+      method,
+      kind,
+      params: /** @type {unknown[]} */ (params.make(draw)),
+      expected: expected?.make(draw),
+    };
+    if (params.isConstant && expected?.isConstant !== false) this.#constant.set(kind, call);
+    return call;
+  }
+}
+
+/** Each with all those before it. @param {readonly number[]} values */
+function sums(values) {
+  let sum = 0;
+  return values.map((value) => (sum += value));
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} null where the node does not have it any more */
+async function genesisOf(rpc) {
+  const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup').catch(() => null);
+  return typeof block?.hash === 'string' ? block.hash : null;
+}
+
+/** @template T @param {T | undefined} value @returns {T} */
+function present(value) {
+  if (value === undefined) throw new InternalError('calls need a clock and a way to connect');
+  return value;
+}

@@ -1,0 +1,102 @@
+import { Interface, concat, getCreateAddress } from 'ethers';
+import { toHex, toNumber } from '../chain/rpc.js';
+import { estimateGas, sendAll } from '../chain/send.js';
+import { RpcError, WorkloadError } from '../errors.js';
+import { placeOf } from './blame.js';
+
+/**
+ * The part of the kit that sends: contracts and other transactions of a set-up.
+ *
+ * @typedef {import('./contract.d.ts').Kit} Kit
+ * @typedef {import('./contract.d.ts').Call} Call
+ * @typedef {import('./index.js').Preparation} Preparation
+ */
+
+export class Yard {
+  /** Null but while prepare() runs. @type {Preparation | null} */
+  preparation = null;
+  #file;
+  #rpc;
+  #tag;
+
+  /** @param {string} file @param {import('../chain/rpc.js').Rpc} rpc @param {string} tag behind each deployment */
+  constructor(file, rpc, tag) {
+    this.#file = file;
+    this.#rpc = rpc;
+    this.#tag = tag;
+  }
+
+  /** @type {Kit['deployEach']} */
+  deployEach = (artifact, argumentsOf = () => []) =>
+    this.#pointed('deployEach', async () => {
+      const { wallets } = this.#prepared();
+      const nonces = wallets.map(({ nonce }) => nonce);
+      const calls = wallets.map((_, position) => this.#deployment(position, artifact, argumentsOf(position)));
+      await this.#send(calls, 'deploying contracts');
+      return wallets.map(({ address }, i) => getCreateAddress({ from: address, nonce: nonces[i] }));
+    });
+
+  /** @type {Kit['deployOnce']} */
+  deployOnce = (artifact, ...args) =>
+    this.#pointed('deployOnce', async () => {
+      const { address, nonce } = this.#prepared().wallets[0];
+      await this.#send([this.#deployment(0, artifact, args)], 'deploying the contract');
+      return getCreateAddress({ from: address, nonce });
+    });
+
+  /** @type {Kit['sendAll']} */
+  sendAll = (calls, label = 'preparing') => this.#pointed('sendAll', () => this.#send(calls, label));
+
+  /** @type {Kit['estimateGas']} */
+  estimateGas = (call) => this.#pointed('estimateGas', () => this.measure(call));
+
+  /** The same, whose errors are those of the node. @type {Kit['estimateGas']} */
+  measure({ from, to, data = '0x', value = 0n }) {
+    return estimateGas(this.#rpc, {
+      ...{ from, data },
+      ...(to === null ? {} : { to }),
+      ...(value === 0n ? {} : { value: toHex(value) }),
+    });
+  }
+
+  /** @param {number} position @param {import('./contract.d.ts').Artifact} artifact @param {readonly unknown[]} args */
+  #deployment(position, { abi, bytecode }, args) {
+    const data = concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.#tag}`]);
+    return { position, to: null, data };
+  }
+
+  /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
+  async #send(calls, label) {
+    const { wallets, sender, onProgress } = this.#prepared();
+    if (calls.length === 0) return;
+    const unknown = calls.find(({ position }) => wallets[position] === undefined);
+    if (unknown !== undefined) throw new TypeError(`there is no wallet at position ${unknown.position}`);
+    const [first] = calls;
+    const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
+    const orders = calls.map(({ position, to, data = '0x', value = 0n, gasLimit = likely }) => {
+      return { wallet: wallets[position], to, data, value, gasLimit };
+    });
+    const receipts = await sendAll(sender, orders, (done) => onProgress(label, done, calls.length));
+    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
+    if (failed < 0) return;
+    const { index } = orders[failed].wallet;
+    throw new TypeError(`the transaction of wallet ${index} was reverted (${receipts[failed].transactionHash})`);
+  }
+
+  #prepared() {
+    if (this.preparation === null) throw new TypeError('wallets can send in prepare() only');
+    return this.preparation;
+  }
+
+  /** What goes wrong with what was asked for points to whoever asked. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
+  async #pointed(name, action) {
+    const asked = new Error();
+    try {
+      return await action();
+    } catch (error) {
+      const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
+      if (!isRefused && !(error instanceof TypeError)) throw error;
+      throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name}: ${error.message}`);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { Interface, getCreateAddress } from 'ethers';
+import { toBigInt, toNumber } from '../chain/rpc.js';
+import { CheckError, RpcError } from '../errors.js';
+import { readAtHash } from './at-block.js';
+import { placeOf } from './blame.js';
+import { Yard } from './kit-sending.js';
+import { compile } from './solidity.js';
+
+/**
+ * What a workload of the user's own is given to work with: what he would otherwise have to write himself.
+ *
+ * @typedef {import('./contract.d.ts').Kit} Kit
+ *
+ * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
+ *
+ * @typedef {object} Bench the kit, and what the guard does with it
+ * @property {Kit} kit
+ * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
+ * @property {(preparation: import('./index.js').Preparation) => void} begin wallets can send from now on
+ * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
+ */
+
+/**
+ * @param {string} file of the workload, for messages
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @returns {Bench}
+ */
+export function createBench(file, rpc) {
+  /** What is to be read before the load. @type {Reading[]} */
+  const readings = [];
+  // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
+  const tag = randomBytes(4).toString('hex');
+  const yard = new Yard(file, rpc, tag);
+  const { deployEach, deployOnce, sendAll, estimateGas } = yard;
+  /** @type {Kit} */
+  const kit = {
+    tag,
+    abi: (abi) => Interface.from(abi),
+    compile: (source, options) => compile(source, { ...options, place: placeOf(new Error(), file) }),
+    ...{ deployEach, deployOnce, sendAll, estimateGas },
+    createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
+    verifyByReceipt: (targetOf) => verifyByReceipt(rpc, targetOf),
+    auditByNonce: () => auditByNonce(rpc, readings),
+    auditByCall: (callOf) => auditByCall(rpc, readings, callOf),
+    wrong: (words) => new CheckError(words),
+  };
+  return {
+    kit: Object.freeze(kit),
+    measure: (call) => yard.measure(call),
+    begin: (preparation) => void (yard.preparation = preparation),
+    finish: async () => {
+      const wallets = yard.preparation?.wallets ?? [];
+      yard.preparation = null;
+      await Promise.all(readings.map((read) => read(wallets)));
+    },
+  };
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {(position: number) => string | null} [targetOf] @returns {ReturnType<Kit['verifyByReceipt']>} */
+function verifyByReceipt(rpc, targetOf = () => null) {
+  return async (position, _executed, { number }, _attempt, { hash }) => {
+    const receipt = await rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
+      if (error instanceof RpcError) return null; // AvalancheGo, as long as the block is not accepted
+      throw error;
+    });
+    const target = targetOf(position) ?? receipt?.to ?? receipt?.contractAddress ?? null;
+    if (receipt === null || toNumber(receipt.blockNumber) !== number) return { state: 'behind', effect: null, target };
+    return { state: toNumber(receipt.status) === 1 ? 'ok' : 'missing', effect: hash, target };
+  };
+}
+
+/**
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Reading[]} readings
+ * @returns {ReturnType<Kit['auditByNonce']>}
+ */
+function auditByNonce(rpc, readings) {
+  /** @type {Array<{address: string, nonce: number}>} */
+  let starts = [];
+  readings.push(async (wallets) => {
+    starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
+  });
+  return async (blockHash, blockNumber, reverted) => {
+    const requestsAt = (/** @type {unknown} */ block) =>
+      starts.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] }));
+    const nonces = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
+      toBigInt,
+    );
+    return starts.map(({ address, nonce }, i) => {
+      return { start: BigInt(nonce), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target: address };
+    });
+  };
+}
+
+/**
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Reading[]} readings
+ * @param {(position: number) => {to: string, data: string}} callOf
+ * @returns {ReturnType<Kit['auditByCall']>}
+ */
+function auditByCall(rpc, readings, callOf) {
+  /** @type {bigint[]} */
+  let starts = [];
+  const requestsAt = (/** @type {unknown} */ block) =>
+    starts.map((_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
+  readings.push(async (wallets) => {
+    starts = wallets.map(() => 0n);
+    starts = (await rpc.batch(requestsAt('latest'), 'setup')).map(toBigInt);
+  });
+  return async (blockHash, blockNumber) => {
+    const counts = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
+      toBigInt,
+    );
+    return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
+  };
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { WorkloadError } from '../errors.js';
+
+/**
+ * Solidity to bytecode. The compiler takes 200 MB and changes what becomes of unhandled errors, so it lives in a thread
+ * of its own, and only for as long as it compiles.
+ */
+
+/** What messages of the compiler call the source. */
+const SOURCE = 'workload.sol';
+
+/**
+ * @param {string} source
+ * @param {{contract?: string, place: string}} options contract: which one, where there are several; place: where in the
+ *   user's file it is asked for
+ * @returns {Promise<import('./contract.d.ts').Artifact>}
+ * @throws {WorkloadError} with what the compiler says, as it says it
+ */
+export async function compile(source, { contract, place }) {
+  if (typeof source !== 'string') throw new WorkloadError(`${place}: kit.compile: the source must be a text`);
+  const input = {
+    language: 'Solidity',
+    sources: { [SOURCE]: { content: source } },
+    settings: {
+      evmVersion: 'london', // later ones emit PUSH0, which older chains do not know
+      optimizer: { enabled: true, runs: 200 },
+      outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } },
+    },
+  };
+  const { errors = [], contracts = {} } = JSON.parse(await solc(JSON.stringify(input), place));
+  const fatal = errors.filter((/** @type {any} */ error) => error.severity === 'error');
+  if (fatal.length > 0) {
+    const words = fatal.map((/** @type {any} */ error) => error.formattedMessage.trimEnd()).join('\n\n');
+    throw new WorkloadError(`${place}: the Solidity source does not compile; solc says:`, words);
+  }
+  /** @type {Record<string, any>} */
+  const compiled = contracts[SOURCE] ?? {};
+  const deployable = Object.keys(compiled).filter((name) => compiled[name].evm.bytecode.object !== '');
+  const name = contract ?? (deployable.length === 1 ? deployable[0] : '');
+  if (!deployable.includes(name)) {
+    const which =
+      contract === undefined ? 'say which contract is meant' : `there is no contract "${contract}" to deploy`;
+    throw new WorkloadError(`${place}: kit.compile: ${which}; the source has ${deployable.join(', ') || 'none'}`);
+  }
+  return { abi: compiled[name].abi, bytecode: `0x${compiled[name].evm.bytecode.object}` };
+}
+
+/** @param {string} input @param {string} place @returns {Promise<string>} output */
+async function solc(input, place) {
+  const thread = new Worker(new URL('./solc-thread.js', import.meta.url), { workerData: input });
+  try {
+    const [output] = await once(thread, 'message');
+    return output;
+  } catch (error) {
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    const words = code === 'MODULE_NOT_FOUND' ? 'solc is not installed: npm install solc' : `solc: ${message}`;
+    throw new WorkloadError(`${place}: kit.compile: ${words}`);
+  } finally {
+    await thread.terminate();
+  }
+}

@@ -1,0 +1,174 @@
+import { randomInt } from 'node:crypto';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { UnavailableError, UsageError } from '../errors.js';
+import { readAtHash, verdictAt } from './at-block.js';
+import { CREATION_GAS, FIRST_WEI, createAll, creationsFor } from './creation.js';
+import { createPayloads, drawPayloads, payloadGas } from './payload.js';
+import { reconcilePayments } from './payments.js';
+import { Receivers } from './receivers.js';
+
+/**
+ * Payments of a few wei: from each wallet to another one of the slice that is drawn for it, or to one of many addresses
+ * made for the run. That a payment was made shows in the number of transactions of the wallet; what arrived, and what
+ * was paid for it, is added up by the audit.
+ *
+ * @typedef {import('./index.js').Call} Call
+ *
+ * @typedef {object} Payer
+ * @property {string} address
+ * @property {number} start its transactions before the first payment
+ *
+ * @typedef {object} Handed what another thread needs
+ * @property {number} first position of its first wallet in the slice
+ * @property {Payer[]} payers
+ * @property {bigint} valueWei
+ * @property {bigint} gasLimit
+ * @property {import('./receivers.js').ReceiversState} receivers
+ * @property {import('./payload.js').PayloadState | null} payloads
+ */
+
+/** A plain payment (Ethereum Yellow Paper, appendix G), and what an estimate of one may come to where it costs more. */
+const PAYMENT_GAS = 21_000;
+const MOST_PAYMENT_GAS = 25_000n;
+
+/**
+ * A run draws its own value: two that used the same wallets by mistake would else send the very same transactions, and
+ * each would take them for its own. It is so low that the gas that is reckoned with beyond a payment's covers it.
+ */
+const HIGHEST_VALUE_WEI = 1000;
+
+const NEEDS_TWO = '--workload transfer pays from wallet to wallet: it needs two at least (-t 2), or --receivers N';
+
+/**
+ * @param {import('./index.js').WorkloadOptions} options
+ * @returns {import('./index.js').TransactionWorkload}
+ */
+export function createTransferWorkload({ rpc, settings, state }) {
+  return new TransferWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
+}
+
+class TransferWorkload {
+  kind = /** @type {const} */ ('transaction');
+  subject = 'nonces grew by';
+  gas;
+  #rpc;
+  /** @type {Handed} */
+  #own;
+  #receivers;
+  #payloadOf;
+  /** Transactions that create receivers before the load. */
+  #creations;
+  /** Of the wallets before the load, by position. @type {bigint[]} */
+  #balancesWei = [];
+
+  /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./index.js').Settings} settings @param {Handed} [handed] */
+  constructor(rpc, { receivers = null, createReceivers = null, payload = null, threads = 1 }, handed) {
+    this.#rpc = rpc;
+    this.#own = handed ?? {
+      ...{ first: 0, payers: [], gasLimit: 0n, valueWei: BigInt(randomInt(1, HIGHEST_VALUE_WEI + 1)) },
+      receivers: { seed: randomInt(2 ** 48 - 1), made: receivers, wallets: [] },
+      payloads: payload === null ? null : drawPayloads(payload),
+    };
+    this.#receivers = new Receivers(this.#own.receivers);
+    this.#payloadOf = this.#own.payloads === null ? null : createPayloads(this.#own.payloads);
+    this.#creations = createReceivers === 'before' ? creationsFor(receivers ?? 0) : 0;
+    const { most, likely } = payloadGas(payload);
+    const perWallet = BigInt(Math.ceil(this.#creations / threads)) * CREATION_GAS;
+    this.gas = {
+      ...{ perWallet, perOperation: MOST_PAYMENT_GAS + most },
+      likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
+    };
+  }
+
+  /** @param {Pick<import('./index.js').Preparation, 'wallets'>} preparation */
+  async unprepared({ wallets }) {
+    return Math.min(wallets.length, this.#creations);
+  }
+
+  /** @param {import('./index.js').Preparation} preparation */
+  async prepare(preparation) {
+    const { wallets } = preparation;
+    const { receivers, valueWei } = this.#own;
+    if (receivers.made === null) {
+      if (wallets.length < 2) throw new UsageError(NEEDS_TWO);
+      await this.#refuseCode(wallets);
+      receivers.wallets = wallets.map(({ address }) => address);
+    }
+    if (this.#creations > 0) await createAll(this.#receivers, preparation);
+    this.#own.payers = wallets.map(({ address, nonce }) => ({ address, start: nonce }));
+    const { to, data } = this.next(0, wallets[0].nonce);
+    const payment = { from: wallets[0].address, to, data, value: toHex(valueWei) };
+    const gas = toNumber(await this.#rpc.call('eth_estimateGas', [payment], 'setup'));
+    this.#own.gasLimit = BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
+    const requests = wallets.map(({ address }) => ({ method: 'eth_getBalance', params: [address, 'latest'] }));
+    this.#balancesWei = (await this.#rpc.batch(requests, 'setup')).map(toBigInt);
+  }
+
+  /** @param {number} first @param {number} count @returns {Handed} */
+  handOver(first, count) {
+    return { ...this.#own, first, payers: this.#own.payers.slice(first, first + count) };
+  }
+
+  /** @param {number} position @param {number} nonce @returns {Call} */
+  next(position, nonce) {
+    const { first, valueWei, gasLimit } = this.#own;
+    const data = this.#payloadOf === null ? '0x' : `0x${this.#payloadOf(first + position, nonce)}`;
+    return { to: this.#receiverOf(position, nonce), data, value: valueWei, gasLimit };
+  }
+
+  /** @type {import('./index.js').TransactionWorkload['verify']} */
+  verify(position, executed, inclusion, attempt, { nonce }) {
+    const { address, start } = this.#own.payers[position];
+    const about = { start, shownFrom: start, target: this.#receiverOf(position, nonce) };
+    /** @param {string} block */
+    const ask = (block) => this.#rpc.gather('eth_getTransactionCount', [address, block], 'readback');
+    return verdictAt(ask, about, executed, inclusion, attempt);
+  }
+
+  /** @type {import('./index.js').TransactionWorkload['audit']} */
+  async audit(blockHash, blockNumber) {
+    const { payers } = this.#own;
+    /** @param {string | {blockHash: string}} block */
+    const read = (block) => this.#rpc.batch(payers.map(countRequest(block)), 'audit');
+    const counts = (await readAtHash(read, blockHash, blockNumber)).map(toNumber);
+    return payers.map(({ start }, i) => ({ start: 0n, now: BigInt(counts[i] - start), target: null }));
+  }
+
+  /** @type {NonNullable<import('./index.js').TransactionWorkload['reconcile']>} */
+  reconcile(books) {
+    const { payers, valueWei, receivers } = this.#own;
+    const before = { balancesWei: this.#balancesWei, receiverWei: this.#creations > 0 ? FIRST_WEI : 0n };
+    const who = { addresses: payers.map(({ address }) => address), arePayers: receivers.made === null };
+    return reconcilePayments({ ...who, rpc: this.#rpc, receivers: this.#receivers, valueWei, before }, books);
+  }
+
+  facts() {
+    const { receivers, valueWei, payloads } = this.#own;
+    return {
+      receivers: receivers.made ?? 'the wallets of the slice',
+      ...(receivers.made === null ? {} : { created: this.#creations > 0 ? 'before the load' : 'by the load' }),
+      ...{ seed: receivers.seed, valueWei: String(valueWei), payloadBytes: payloads?.bytes ?? 0 },
+    };
+  }
+
+  /** @param {number} position @param {number} nonce */
+  #receiverOf(position, nonce) {
+    return this.#receivers.addressOf(this.#receivers.indexFor(this.#own.first + position, nonce));
+  }
+
+  /** What has code may refuse a payment, or want more gas for it. @param {import('../chain/wallets.js').Wallet[]} wallets */
+  async #refuseCode(wallets) {
+    const requests = wallets.map(({ address }) => ({ method: 'eth_getCode', params: [address, 'latest'] }));
+    const codes = await this.#rpc.batch(requests, 'setup');
+    const found = wallets.find((_, i) => codes[i] !== '0x');
+    if (found !== undefined)
+      throw new UnavailableError(
+        `wallet ${found.index} (${found.address}) has code on this chain, so that payments to it may fail: use other wallets (-o), or pay others (--receivers)`,
+      );
+  }
+}
+
+/** @param {string | {blockHash: string}} block @returns {(payer: Payer) => import('../chain/rpc.js').Request} */
+function countRequest(block) {
+  return ({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] });
+}

@@ -1,0 +1,148 @@
+/** Several --rpc: one chain behind several endpoints, which come and go, and what is told of each. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort, startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { startFaultProxy } from '../helpers/fault-proxy.js';
+import { startProxy } from '../helpers/proxy.js';
+import { assertAgrees } from '../helpers/recompute.js';
+import { readRows } from '../helpers/rows.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+
+before(async () => {
+  anvil = await startAnvil({ args: ['--block-time', '0.1'] });
+});
+
+/**
+ * An endpoint of the chain that can be cut.
+ * @param {import('node:test').TestContext} t
+ */
+async function startEndpoint(t) {
+  const endpoint = { url: '', isCut: false, submissions: 0 };
+  const proxy = await startProxy(anvil.url, (body) => {
+    if (endpoint.isCut) throw new Error('it is away');
+    endpoint.submissions += body.split('"eth_sendRawTransaction"').length - 1;
+  });
+  t.after(proxy.close);
+  endpoint.url = proxy.url;
+  return endpoint;
+}
+
+/** What is waited for comes, or the run ends by its time-out. @param {() => boolean} isSo @param {AbortSignal} signal */
+async function until(isSo, signal) {
+  while (!isSo()) {
+    assert.ok(!signal.aborted, 'the run ended before that');
+    await sleep(10);
+  }
+}
+
+/** @param {any} run @returns {number[]} verified operations by endpoint */
+const verifiedAt = (run) => [0, 1].map((i) => run.byEndpoint[i].counts.verified);
+
+describe('several endpoints', { concurrency: false }, () => {
+  test('one that goes away is left, its wallets go on at the other, and it is used again when it is back', async (t) => {
+    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-t', '6', '--rpc', a.url, '--rpc', b.url, '--interval', '500ms', '--out', out];
+    const stress = spawnStress(args);
+    const ended = new AbortController();
+    void stress.done.finally(() => ended.abort()).catch(() => {});
+    // The counters are deployed by way of the first one.
+    await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
+    a.isCut = true;
+    const before = b.submissions;
+    await stress.waitFor(/is left for the others: connection lost/);
+    await until(() => b.submissions > before + 20, ended.signal);
+    a.isCut = false;
+    await stress.waitFor(/is back after \d+\.\d s/);
+    const back = a.submissions;
+    await until(() => a.submissions > back + 10, ended.signal);
+    stress.child.kill('SIGINT');
+    const { code, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+
+    const run = readJson(out);
+    assertRunFile(run);
+    assert.equal(run.audit.exact, true);
+    const { verified, failed, timedOut } = run.counts;
+    assert.deepEqual([failed, timedOut, run.reorgs.count], [0, 0, 0]);
+    const [atA, atB] = verifiedAt(run);
+    assert.equal(atA + atB, verified);
+    assert.ok(atA > 10 && atB > atA, `${atA} and ${atB}`);
+    assert.deepEqual(
+      run.environment.endpoints.map((/** @type {any} */ one) => one.display),
+      [a.url, b.url],
+    );
+    assert.deepEqual(run.config.rpc, [a.url, b.url]);
+    assert.equal(run.environment.endpoint, a.url);
+    const [ofA, ofB] = run.generator.endpoints;
+    assert.ok(ofA.left >= 1 && ofA.awayMs > 0 && ofA.failures > 0, JSON.stringify(ofA));
+    assert.deepEqual(ofA.events.map((/** @type {any} */ event) => event.isBack).slice(0, 2), [false, true]);
+    assert.deepEqual([ofB.left, ofB.awayMs, ofB.events], [0, 0, []]);
+    const byInterval = run.intervals.map((/** @type {any} */ row) => row.byEndpoint[1]?.verified ?? 0);
+    assert.equal(
+      byInterval.reduce((/** @type {number} */ sum, /** @type {number} */ n) => sum + n),
+      atB,
+    );
+    assert.match(stress.output().stdout, /^ {2}endpoint +verified/m);
+  });
+
+  test('apart: the wait for the block at the endpoint that is read is a stage of its own', async (t) => {
+    const [a, b] = await Promise.all([startFaultProxy(anvil.url), startFaultProxy(anvil.url)]);
+    await b.set({ kind: 'lag', blocks: 4 });
+    const folder = temporaryFolder(t);
+    const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.ndjson')];
+    const args = ['-t', '4', '-o', '6', '-d', '2500ms', '--spread', 'apart', '--out', out, '--samples', samples];
+    const { code, stdout, stderr } = await runStress([...args, '--rpc', a.url, '--rpc', b.url]);
+    assert.equal(code, 0, stderr);
+    const run = readJson(out);
+    assertRunFile(run);
+    assertAgrees(run, readRows(samples));
+    const { visibility, inclusion } = run.latency.stages;
+    assert.equal(visibility.count, inclusion.count);
+    // Wallets of the first endpoint wait for four blocks; those of the second one are read where there is more.
+    assert.ok(visibility.maxUs > 150_000, `${visibility.maxUs}`);
+    assert.equal(visibility.minUs, 0);
+    assert.equal(run.audit.exact, true);
+    assert.match(stdout, /^ {4}visibility /m);
+  });
+
+  test('round-robin: they take turns with what is sent', async (t) => {
+    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-t', '2', '-d', '1s', '--spread', 'round-robin', '--rpc', `${a.url},${b.url}`, '--out', out];
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    const run = readJson(out);
+    assertRunFile(run);
+    const [atA, atB] = verifiedAt(run);
+    assert.ok(atA > 0 && Math.abs(atA - atB) <= 2, `${atA} and ${atB}`);
+  });
+
+  test('of different chains are refused, and so is one that is not there', async (t) => {
+    const [other, twin] = await Promise.all([startAnvil({ args: ['--chain-id', '1337'] }), startAnvil()]);
+    const nobody = `http://127.0.0.1:${await freePort()}`;
+    const { url } = await startEndpoint(t);
+    const both = async (/** @type {string} */ second) => {
+      const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
+      return { code, last: stderr.trim().split('\n').at(-1) };
+    };
+    const one = 'several --rpc must be endpoints of one chain';
+    assert.deepEqual(await both(other.url), {
+      code: 77,
+      last: `stress: ${url} and ${other.url} are chains 31337 and 1337: ${one}`,
+    });
+    assert.deepEqual(await both(twin.url), {
+      code: 77,
+      last: `stress: ${url} and ${twin.url} are chains of id 31337 with different first blocks: ${one}`,
+    });
+    assert.deepEqual(await both(nobody), { code: 69, last: `stress: ${nobody}: connection refused` });
+    await Promise.all([other.stop(), twin.stop()]);
+  });
+});

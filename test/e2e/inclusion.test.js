@@ -1,0 +1,154 @@
+/** How transactions are found in blocks: each way by name, and the one that fits what the endpoint can do. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @type {Awaited<ReturnType<typeof startAnvil>>} */
+let chain;
+/** Its latest block holds a transaction, always. @type {Awaited<ReturnType<typeof startAnvil>>} */
+let instant;
+before(async () => {
+  chain = await startAnvil({ args: ['--accounts', '40', '--block-time', '0.2'] });
+  instant = await startAnvil();
+  const [from] = await instant.rpc('eth_accounts');
+  await instant.rpc('eth_sendTransaction', [{ from, to: from }]);
+});
+after(() => Promise.all([chain.stop(), instant.stop()]));
+
+/**
+ * An endpoint that lacks some of what `instant` behind it has.
+ * @param {import('node:test').TestContext} t
+ * @param {{methods?: string[], isListing?: boolean}} lacks methods that it does not know; isListing: whether blocks list
+ *   their transactions
+ */
+async function startPoorEndpoint(t, { methods = [], isListing = true }) {
+  /** @param {any} answer */
+  const censor = (answer) => {
+    if (!isListing && Array.isArray(answer.result?.transactions)) answer.result.transactions = [];
+    return answer;
+  };
+  /** @param {string} body @returns {Promise<unknown>} */
+  async function answer(body) {
+    const asked = JSON.parse(body);
+    const { id, method } = asked;
+    if (methods.includes(method)) return { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } };
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(instant.url, { method: 'POST', headers, body });
+    const answered = /** @type {any} */ (await response.json());
+    return Array.isArray(answered) ? answered.map(censor) : censor(answered);
+  }
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      answer(body).then(
+        (answered) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered)),
+        () => response.destroy(),
+      );
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return `http://127.0.0.1:${port}`;
+}
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {string} url
+ * @param {string[]} args
+ */
+async function runOf(t, url, args) {
+  const out = `${temporaryFolder(t)}/run.json`;
+  const { code, stdout, stderr } = await runStress(['--rpc', url, '--out', out, '-d', '800ms', ...args]);
+  assert.equal(code, 0, stdout + stderr);
+  const run = readJson(out);
+  assert.equal(run.audit.exact, true, stdout);
+  assert.ok(run.counts.verified > 0);
+  assert.deepEqual([run.counts.failed, run.counts.timedOut], [0, 0], JSON.stringify(run.failures));
+  return { run, stderr };
+}
+
+test('sync: the submission lasts until the block, over HTTP and a WebSocket', async (t) => {
+  for (const [url, offset] of [
+    [chain.url, '0'],
+    [chain.url.replace('http', 'ws'), '10'],
+  ]) {
+    const args = ['-t', '10', '-o', offset, '--inclusion', 'sync', '--in-flight', '2', '--confirmations', '1'];
+    const { run, stderr } = await runOf(t, url, args);
+    assert.equal(stderr, '');
+    assertRunFile(run);
+    const { submit, queued } = run.latency.stages;
+    assert.ok(submit.p50Us > 50_000, `${submit.p50Us} us: half of the answers waited for a block`);
+    assert.ok(submit.sumUs > queued.sumUs);
+    assert.deepEqual(run.environment.inclusion, {
+      ...{ name: 'sync', why: 'asked for with --inclusion', pushesHeads: url.startsWith('ws') },
+      ...{ listsTransactions: true, submitsSync: true, servesReceipts: true },
+    });
+    assert.equal(run.generator.resubmissions.repeated, 0);
+  }
+});
+
+test('sync with workers and too few connections: said, and nothing is lost', async (t) => {
+  const args = ['-t', '20', '-o', '20', '--workers', '2', '--connections', '20', '--inclusion', 'sync'];
+  const { run, stderr } = await runOf(t, chain.url, args);
+  assert.match(
+    stderr,
+    /^WARN: --inclusion sync: .* only 4 of 20 operations .*: give --connections 36, or a ws:\/\/ URL\n$/,
+  );
+  assertRunFile(run);
+});
+
+for (const [
+  words,
+  lacks,
+  name,
+  why,
+] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[1], string, RegExp]>} */ ([
+  ['blocks that list their transactions', {}, 'blocks', /its blocks list their transactions; it pushes no heads here/],
+  ['blocks that do not', { isListing: false }, 'sync', /eth_sendRawTransactionSync/],
+  [
+    'blocks that do not, and no sync',
+    { isListing: false, methods: ['eth_sendRawTransactionSync'] },
+    'receipts',
+    /it serves receipts/,
+  ],
+])) {
+  test(`auto: ${words}: ${name}`, async (t) => {
+    const url = await startPoorEndpoint(t, lacks);
+    const { run } = await runOf(t, url, ['-t', '5']);
+    assert.equal(run.environment.inclusion.name, name);
+    assert.match(run.environment.inclusion.why, why);
+    assert.deepEqual(run.environment.transport.why, 'the endpoint speaks http://');
+  });
+}
+
+for (const [asked, methods, isListing, words] of /** @type {Array<[string, string[], boolean, string]>} */ ([
+  ['heads', [], true, 'pushes no heads here (eth_subscribe needs a ws:// URL): use --inclusion blocks'],
+  [
+    'sync',
+    ['eth_sendRawTransactionSync'],
+    true,
+    'does not have eth_sendRawTransactionSync (EIP-7966): use --inclusion blocks',
+  ],
+  ['blocks', [], false, 'does not list the transactions of a block (eth_getBlockByNumber): use --inclusion sync'],
+])) {
+  test(`--inclusion ${asked}, which the endpoint cannot do: refused in a line, before anything is spent`, async (t) => {
+    const url = await startPoorEndpoint(t, { methods, isListing });
+    const nonce = () =>
+      instant.rpc('eth_getTransactionCount', ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'pending']);
+    const before = await nonce();
+    const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', '1s', '--rpc', url, '--inclusion', asked]);
+    assert.equal(code, 69, stderr);
+    assert.match(stderr, /^stress: http:\/\/127\.0\.0\.1:\d+: anvil\/v[\d.]+ /);
+    assert.equal(stderr.trim().replace(/^.*anvil\/v[\d.]+ /, ''), words);
+    assert.equal(await nonce(), before);
+  });
+}

@@ -1,0 +1,146 @@
+/** Workloads of the user's own, from the template and the examples to those that go wrong in mid-run. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { startAnvil } from '../helpers/anvil.js';
+import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
+const PAY = "next: () => ({ to: '0x' + '11'.repeat(20), value: 1n })";
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+let offset = 0;
+
+before(async () => {
+  anvil = await startAnvil({ args: ['--accounts', '1', '-b', '0.1'] });
+});
+after(() => anvil.stop());
+
+/**
+ * A run with wallets of its own.
+ * @param {import('node:test').TestContext} t
+ * @param {string} workload file
+ * @param {string[]} args
+ */
+async function prepared(t, workload, args) {
+  const out = join(temporaryFolder(t), 'run.json');
+  offset += 4;
+  const funder = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+  const given = ['-t', '4', '-o', String(offset), '--rpc', anvil.url, '--fund-amount', '1', '--out', out];
+  return { args: [...given, '--workload', workload, ...args], env: { STRESS_FUNDER_KEY: funder }, out };
+}
+
+/** @param {import('node:test').TestContext} t @param {string} workload @param {string[]} args */
+async function run(t, workload, args) {
+  const { args: words, env, out } = await prepared(t, workload, args);
+  const result = await runStress(words, { env });
+  return { ...result, file: () => JSON.parse(readFileSync(out, 'utf8')) };
+}
+
+/** @param {import('node:test').TestContext} t @param {string} parts of the workload @param {string} [before] */
+function write(t, parts, before = '') {
+  const file = join(temporaryFolder(t), 'mine.mjs');
+  writeFileSync(
+    file,
+    `${CONTRACT}let n = 0;\nexport default function create({ kit }) {\n${before}
+  return { kind: 'transaction',\n${parts} };\n}\n`,
+  );
+  return file;
+}
+
+describe('examples', () => {
+  for (const [name, ...args] of [
+    ['erc20-transfer', '--workers', '2'],
+    ['storage-writer', '--set', 'slots=3', '--in-flight', '2'],
+    ['contract-deployment', '--set', 'kilobytes=2'],
+  ])
+    it(`${name}: exact`, async (t) => {
+      const file = join(ROOT, 'docs', 'examples', `${name}.js`);
+      assert.ok(readFileSync(file, 'utf8').trimEnd().split('\n').length < 60);
+      const { code, stderr, file: result } = await run(t, file, ['-d', '1s', ...args]);
+      assert.equal(code, 0, stderr);
+      const { audit, counts } = result();
+      assert.ok(counts.verified > 0);
+      assert.equal(counts.failed, 0);
+      assert.equal(audit.exact, true);
+      assert.equal(audit.effectsOnChain, String(counts.verified));
+    });
+});
+
+describe('stress new-workload', () => {
+  it('writes a workload that runs as it is, and never over another file', async (t) => {
+    const cwd = temporaryFolder(t);
+    const made = await runStress(['new-workload', 'mine.js'], { cwd });
+    assert.equal(made.code, 0, made.stderr);
+    assert.match(made.stdout, /^next: stress -t 5 -d 3s --workload mine\.js$/m);
+    const again = await runStress(['new-workload', 'mine.js'], { cwd });
+    assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.js is there already: give another name\n']);
+    const { code, stderr, file } = await run(t, join(cwd, 'mine.js'), ['-d', '1s']);
+    assert.equal(code, 0, stderr);
+    assert.equal(file().audit.exact, true);
+  });
+});
+
+describe('what goes wrong in mid-run is counted, named and bounded', () => {
+  it('next() throws: wallets are given up, and the run ends with the line', async (t) => {
+    const file = write(t, `next() { if (n++ > 20) throw new Error('tired'); return { to: null, data: '0x00' }; }`);
+    const { code, stderr, stdout, file: result } = await run(t, file, []);
+    assert.equal(code, 65, stderr);
+    assert.match(stderr, /mine\.mjs:6:\d+: next\(\) threw: tired/);
+    assert.match(stdout, /first workload_error: .*mine\.mjs:6:\d+: next\(\) threw: tired/);
+    const { end, audit, failures, counts } = result();
+    assert.equal(end, 'workload_failed');
+    assert.equal(audit.exact, true);
+    assert.equal(failures.workload_error, counts.failed);
+  });
+
+  it('verify() throws, in worker threads, too: what it was asked about is found executed', async (t) => {
+    const { code, stderr, file } = await run(t, write(t, `${PAY}, verify() { throw 5; }`), ['--workers', '2']);
+    assert.equal(code, 65, stderr);
+    const { audit, counts } = file();
+    assert.equal(counts.verified, 0);
+    assert.ok(audit.includedLate > 0 && audit.exact);
+  });
+
+  it('what it throws by itself ends the run, and not as a bug of stress', async (t) => {
+    const stray = `next() { if (n++ === 20) setTimeout(() => { throw new Error('stray'); }); return { to: null }; }`;
+    const { code, stderr, file } = await run(t, write(t, stray), []);
+    assert.equal(code, 65, stderr);
+    assert.match(stderr, /mine\.mjs:6:\d+: something that runs by itself threw: stray/);
+    assert.equal(file().audit.exact, true);
+  });
+
+  it('an operation that is reverted is a failure, which the audit by nonce knows', async (t) => {
+    const file = write(t, "next: (_, nonce) => ({ to: null, data: nonce % 2 ? '0xfe' : '0x00', gasLimit: 60000n })");
+    const { code, stderr, file: result } = await run(t, file, ['-d', '2s']);
+    assert.equal(code, 0, stderr);
+    const { audit, failures } = result();
+    assert.ok(failures.reverted > 0);
+    assert.equal(audit.exact, true);
+  });
+
+  it('a worker thread in which it cannot be made ends the run before the load', async (t) => {
+    const before = "if (!isMainThread) throw new Error('not here');";
+    const file = write(t, PAY, before);
+    writeFileSync(file, `import { isMainThread } from 'node:worker_threads'; ${readFileSync(file, 'utf8')}`);
+    const { code, stderr } = await run(t, file, ['-d', '1s', '--workers', '2']);
+    assert.equal(code, 65, stderr);
+    assert.match(stderr, /^stress: .*mine\.mjs:4:\d+: create\(\) threw: not here$/m);
+  });
+
+  it('a prepare() that never ends is ended by Ctrl-C', async (t) => {
+    const file = write(
+      t,
+      `${PAY}, prepare: () => { process.stdout.write('prepares\\n'); return new Promise(() => {}); }`,
+    );
+    const { args, env } = await prepared(t, file, []);
+    const { child, waitFor, done } = spawnStress(args, { env });
+    await waitFor(/prepares/);
+    child.kill('SIGINT');
+    const { code, stderr } = await done;
+    assert.equal(code, 130, stderr);
+  });
+});

@@ -1,0 +1,156 @@
+/** Payments and payloads on a real chain: nothing is counted twice, and what a stranger does to a receiver is found. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HDNodeWallet, Mnemonic } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const PHRASE = 'test test test test test test test test test test test junk';
+
+/** Two of anvil's accounts that are in no slice here. */
+const [FUNDER, STRANGER] = [58, 59].map((index) =>
+  HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PHRASE), `m/44'/60'/0'/0/${index}`),
+);
+
+/** @type {import('../helpers/anvil.js').Anvil} */
+let anvil;
+
+before(async () => {
+  anvil = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] });
+});
+
+/**
+ * Every transaction that blocks hold of some senders, but for deployments.
+ * @param {string[]} senders in lower case
+ * @returns {Promise<Array<{hash: string, input: string, from: string}>>}
+ */
+async function transactionsOf(senders) {
+  const found = [];
+  const head = Number(await anvil.rpc('eth_blockNumber'));
+  for (let number = 1; number <= head; number += 1) {
+    const { transactions } = await anvil.rpc('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]);
+    found.push(...transactions.filter((/** @type {any} */ tx) => tx.to !== null && senders.includes(tx.from)));
+  }
+  return found;
+}
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {number} offset
+ * @param {string[]} more
+ */
+async function loaded(t, offset, more) {
+  const folder = temporaryFolder(t);
+  const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.ndjson')];
+  const args = ['--rpc', anvil.url, '-t', '6', '-o', String(offset), '-d', '1500ms', '--interval', '500ms'];
+  const result = await runStress([...args, '--out', out, '--samples', samples, ...more]);
+  assert.equal(result.code, 0, `${result.stdout}\n${result.stderr}`);
+  const run = readJson(out);
+  assertRunFile(run);
+  assert.equal(run.audit.exact, true);
+  const rows = readFileSync(samples, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const accounts = await anvil.rpc('eth_accounts');
+  const chain = await transactionsOf(accounts.slice(offset, offset + 6));
+  return { ...result, run, rows, chain };
+}
+
+/** @param {Awaited<ReturnType<typeof loaded>>} result */
+function assertCountedOnce({ run, rows, chain }) {
+  const hashes = rows.map(({ hash }) => hash);
+  assert.ok(hashes.length >= 6 && hashes.length === run.counts.started);
+  assert.equal(new Set(hashes).size, hashes.length, 'no transaction is in two rows');
+  assert.deepEqual([...hashes].sort(), chain.map(({ hash }) => hash).sort(), 'and the chain has these, and no other');
+}
+
+describe('payments and payloads', { concurrency: 2 }, () => {
+  test('transfer to many receivers, over two threads, with a payload: one row, one transaction, one payment', async (t) => {
+    const options = '--workload transfer --receivers 500 --payload 200 --workers 2 --in-flight 2'.split(' ');
+    const result = await loaded(t, 0, options);
+    const { run, stdout, chain } = result;
+    assertCountedOnce(result);
+    const verified = run.counts.verified;
+    assert.match(stdout, /^ {2}audit +exact: 6 nonces grew by /m);
+    assert.match(stdout, /^ {4}of 500 receivers, those that have exactly what was paid to them: 500, as it must be$/m);
+    const { seed, valueWei, ...facts } = run.environment.workload;
+    assert.deepEqual(facts, { receivers: 500, created: 'by the load', payloadBytes: 200 });
+    assert.ok(Number.isSafeInteger(seed));
+    assert.deepEqual(
+      run.audit.checks.map((/** @type {any} */ { name, found, holds }) => [name, found, holds]),
+      [
+        ['receivers', '500', true],
+        ['arrived', String(verified * Number(valueWei)), true],
+        ['left', String(verified * Number(valueWei)), true],
+      ],
+    );
+    assert.ok(chain.every(({ input }) => input.length === 2 + 2 * 200));
+    assert.equal(new Set(chain.map(({ input }) => input)).size, chain.length, 'other bytes in each');
+  });
+
+  test('transfer among the wallets, at a rate, under a cap', async (t) => {
+    const result = await loaded(t, 10, '--workload transfer --rate 40 --max-spend 1'.split(' '));
+    assertCountedOnce(result);
+    assert.equal(result.run.environment.workload.receivers, 'the wallets of the slice');
+    assert.ok(result.chain.every(({ input }) => input === '0x'));
+    const [wallets, left] = result.run.audit.checks;
+    assert.deepEqual([wallets.found, wallets.holds, left.holds], ['6', true, true]);
+  });
+
+  test('counter with a payload: the contract ignores it, and each transaction has its own', async (t) => {
+    const result = await loaded(t, 20, ['--payload', '1024']);
+    assertCountedOnce(result);
+    assert.match(result.stdout, /exact: 6 counters grew by /);
+    assert.ok(result.chain.every(({ input }) => input.length === 2 + 2 * 1024));
+    assert.equal(new Set(result.chain.map(({ input }) => input)).size, result.chain.length);
+  });
+
+  test("a stranger's wei to one of the receivers: the audit is not exact, and says which", async (t) => {
+    const out = join(temporaryFolder(t), 'run.json');
+    const stress = spawnStress([
+      ...['--rpc', anvil.url, '-t', '3', '-o', '30', '--workload', 'transfer', '--receivers', '2000', '-v'],
+      ...['--out', out],
+    ]);
+    const [, , receiver] = await stress.waitFor(/^(3\d) (0x[0-9a-f]{40}) \d+$/m);
+    await anvil.rpc('eth_sendTransaction', [{ from: STRANGER.address, to: receiver, value: '0x1' }]);
+    while (Number(await anvil.rpc('eth_getTransactionCount', [STRANGER.address, 'latest'])) === 0) await sleep(20);
+    stress.child.kill('SIGINT');
+    const { code, stdout } = await stress.done;
+    assert.equal(code, 76, stdout);
+    assert.match(stdout, /audit +NOT EXACT at block/);
+    assert.match(
+      stdout,
+      new RegExp(`exactly what was paid to them: 1999 \\(${receiver} has \\d+ wei, not \\d+\\), and it must be 2000`),
+    );
+    const run = readJson(out);
+    assertRunFile(run);
+    const { audit } = run;
+    assert.deepEqual(
+      audit.checks.map((/** @type {any} */ { holds }) => holds),
+      [false, false, false],
+    );
+    assert.equal(audit.mismatchCount, 0, 'no wallet is blamed');
+  });
+
+  test('stress fund reckons with the workload and its payload', async () => {
+    /** @param {string} more */
+    const need = async (more) => {
+      const result = await runStress(`fund --rpc ${anvil.url} -t 2 -o 100 --gas-price 1 ${more}`.trim().split(' '), {
+        env: { STRESS_FUNDER_KEY: FUNDER.privateKey },
+      });
+      return { ...result, ether: Number(/topped up to ([\d.]+) ether/.exec(result.stdout)?.[1]) };
+    };
+    const plain = await need('--workload transfer');
+    const large = await need('--workload transfer --payload 1024');
+    assert.equal(plain.code, 0, plain.stderr);
+    // 25,000 gas for each of a thousand payments, and 50 for a byte of payload.
+    assert.equal(plain.ether, 0.025);
+    assert.equal(large.ether, 0.0762);
+  });
+});

@@ -1,0 +1,292 @@
+/** What only the detector that submits does; what it does as all of them do is in test/contract/inclusion.test.js. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { toHex } from '../../../src/chain/rpc.js';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { detectors } from '../../../src/inclusion/index.js';
+import { connectionsFor } from '../../../src/inclusion/sync.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { blockHash, createFakeChain } from '../../helpers/fake-chain.js';
+
+const HEAD = 100;
+const SYNC = 'eth_sendRawTransactionSync';
+const PLAIN = 'eth_sendRawTransaction';
+
+/** @param {number} code @param {string} words @param {unknown} [data] */
+const refusal = (code, words, data) => new RpcError(SYNC, code, words, data);
+
+const NO_TRANSACTION = refusal(-32602, 'Empty transaction data');
+const NO_WAIT = refusal(-32602, 'invalid type: integer');
+
+/**
+ * A node that answers each submission when the test says so.
+ * @param {Partial<import('../../../src/inclusion/index.js').InclusionOptions> & {isPushed?: boolean, takesWait?: boolean}} [options]
+ */
+function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
+  const clock = createFakeClock();
+  const chain = createFakeChain({ clock, head: HEAD });
+  /** Submissions that are not answered yet. @type {Array<{params: any[], purpose: string, answer: (receipt: any) => void, fail: (error: Error) => void}>} */
+  const held = [];
+  /** @type {Array<[string, any[], string]>} */
+  const sent = [];
+  const { call } = chain.rpc;
+  chain.rpc.call = (method, params, purpose, onSent) => {
+    if (!method.startsWith(PLAIN)) return call(method, params, purpose, onSent);
+    if (params[0] === '0x') return Promise.reject(takesWait || params.length === 1 ? NO_TRANSACTION : NO_WAIT);
+    sent.push([method, params, purpose]);
+    onSent?.();
+    if (method === PLAIN) return Promise.resolve(`hash of ${params[0]}`);
+    return new Promise((answer, fail) => held.push({ params, purpose, answer, fail }));
+  };
+  if (isPushed) chain.rpc.subscribe = async () => () => {};
+  /** @type {number[]} */
+  const blocks = [];
+  /** @type {Array<[string, number, string]>} hash, number of the block, what was read until then */
+  const found = [];
+  const detector = detectors.sync({
+    ...{ rpc: chain.rpc, clock, head: HEAD, headHash: blockHash(HEAD), onBlock: ({ number }) => blocks.push(number) },
+    ...options,
+  });
+  /** @type {Array<string | Error>} */
+  const ends = [];
+  /** @param {string} raw @param {() => unknown} [onSent] */
+  const submit = async (raw, onSent) => {
+    const hash = `hash of ${raw}`;
+    detector.watch(hash, ({ number }) => found.push([hash, number, blocks.join()]));
+    detector.submit?.(raw, hash, 'submit', onSent).then(
+      (answer) => ends.push(answer),
+      (error) => ends.push(error),
+    );
+    await clock.settle();
+  };
+  /** @param {string} raw @param {number} [number] @param {string} [block] */
+  const receiptOf = (raw, number = HEAD + 1, block = blockHash(number)) => ({
+    ...{ transactionHash: `hash of ${raw}`, blockNumber: toHex(number), blockHash: block, status: '0x1' },
+  });
+  const polls = () => chain.rpc.count('eth_blockNumber');
+  const stop = async () => {
+    const stopped = detector.stop();
+    await clock.advance(0);
+    await stopped;
+  };
+  return { clock, chain, detector, held, sent, blocks, found, ends, submit, receiptOf, polls, stop };
+}
+
+describe('inclusion sync: the receipt answers the submission', () => {
+  it('its block is read at once, without a poll, and reported before it is told of', async () => {
+    const { clock, chain, held, sent, found, ends, submit, receiptOf, polls, stop } = setUp();
+    await clock.advance(20_000); // polls are 250 ms apart by now
+    await submit('a');
+    await clock.settle();
+    assert.deepEqual(ends, [], 'the node has not answered');
+    const before = polls();
+    chain.mine(['hash of a']);
+    held[0].answer(receiptOf('a'));
+    await clock.settle();
+    assert.deepEqual(ends, ['hash of a']);
+    assert.deepEqual(found, [['hash of a', HEAD + 1, `${HEAD + 1}`]]);
+    assert.equal(polls(), before);
+    assert.deepEqual(sent, [[SYNC, ['a', 9000], 'submit']]);
+    await stop();
+  });
+
+  it('many answers of one block cost one look at it', async () => {
+    const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
+    for (let i = 0; i < 50; i += 1) await submit(`${i}`);
+    await clock.advance(20_000);
+    chain.mine(held.map((_, i) => `hash of ${i}`));
+    const before = chain.rpc.count();
+    for (const [i, { answer }] of held.entries()) answer(receiptOf(`${i}`));
+    await clock.settle();
+    assert.equal(found.length, 50);
+    assert.ok(chain.rpc.count() - before <= 2, `${chain.rpc.count() - before} calls`);
+    await stop();
+  });
+
+  it('a block that lists nothing: the receipts tell, those too that come after it was read', async () => {
+    const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
+    await submit('a');
+    await submit('b');
+    chain.mine();
+    held[0].answer(receiptOf('a'));
+    await clock.settle();
+    assert.deepEqual(
+      found.map(([hash]) => hash),
+      ['hash of a'],
+    );
+    held[1].answer(receiptOf('b'));
+    await clock.settle();
+    assert.deepEqual(found[1], ['hash of b', HEAD + 1, `${HEAD + 1}`]);
+    await stop();
+  });
+
+  it('a receipt of a block that another one has replaced tells nothing', async () => {
+    for (const isRead of [false, true]) {
+      const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
+      await submit('a');
+      chain.mine();
+      if (isRead) await clock.advance(1000);
+      held[0].answer(receiptOf('a', HEAD + 1, blockHash(HEAD + 1, 7)));
+      await clock.advance(1000);
+      assert.equal(found.length, 0);
+      chain.mine(['hash of a']);
+      await clock.advance(1000);
+      assert.deepEqual(
+        found.map(([, number]) => number),
+        [HEAD + 2],
+      );
+      await stop();
+    }
+  });
+
+  it('with confirmations it is told of when it has them', async () => {
+    const { clock, chain, held, found, submit, receiptOf, stop } = setUp({ confirmations: 1 });
+    await submit('a');
+    chain.mine(['hash of a']);
+    held[0].answer(receiptOf('a'));
+    await clock.settle();
+    assert.equal(found.length, 0);
+    chain.mine();
+    await clock.advance(1000);
+    assert.deepEqual(found, [['hash of a', HEAD + 1, `${HEAD + 1},${HEAD + 2}`]]);
+    await stop();
+  });
+
+  it('a block that is not there, as a receipt says it, does not keep it from following the chain', async () => {
+    const { clock, chain, detector, held, blocks, submit, receiptOf, stop } = setUp();
+    await submit('a');
+    held[0].answer(receiptOf('a', 2 ** 50));
+    await clock.advance(1000);
+    chain.mine();
+    await clock.advance(1000);
+    assert.deepEqual(blocks, [HEAD + 1]);
+    assert.ok(detector.stats().failedPolls <= 2, 'it is looked for no longer');
+    await stop();
+  });
+
+  it('nothing is kept of one that nobody waits for any more', async () => {
+    const { clock, chain, detector, held, found, submit, receiptOf, stop } = setUp();
+    await submit('a');
+    await submit('b');
+    detector.unwatch('hash of a');
+    held[0].answer(receiptOf('a'));
+    held[1].answer(receiptOf('b'));
+    detector.unwatch('hash of b');
+    chain.mine(['hash of a', 'hash of b']);
+    await clock.advance(1000);
+    assert.equal(found.length, 0);
+    await stop();
+  });
+});
+
+describe('inclusion sync: other answers', () => {
+  for (const [words, error] of /** @type {Array<[string, RpcError]>} */ ([
+    ['in no block in time', refusal(4, "wasn't processed in 9s", 'hash of a')],
+    ['in no block in time, without its hash', refusal(4, 'timeout')],
+    ['not ready, and in the pool', refusal(5, 'missing nonce', 'hash of a')],
+    ['in no block in time, as anvil says it', refusal(-32603, 'Transaction confirmation timeout')],
+  ])) {
+    it(`${words}: the node has it, and its block is found by its head`, async () => {
+      const { clock, chain, held, found, ends, submit, stop } = setUp();
+      await submit('a');
+      held[0].fail(error);
+      await clock.settle();
+      assert.deepEqual(ends, ['hash of a']);
+      chain.mine(['hash of a']);
+      await clock.advance(1000);
+      assert.equal(found.length, 1);
+      await stop();
+    });
+  }
+
+  it('what the node has against it is passed on', async () => {
+    for (const error of [
+      refusal(-32000, 'nonce too low'),
+      refusal(5, 'not ready'),
+      new TransportError('no answer in time', 'timeout'),
+    ]) {
+      const { clock, held, ends, submit, stop } = setUp();
+      await submit('a');
+      held[0].fail(error);
+      await clock.settle();
+      assert.deepEqual(ends, [error]);
+      await stop();
+    }
+  });
+
+  it('what is no receipt is a protocol error, and another hash is passed on', async () => {
+    const { clock, held, ends, submit, receiptOf, stop } = setUp();
+    const answers = [null, 'hash of a', {}, { ...receiptOf('a'), blockNumber: null }, receiptOf('b')];
+    for (const answer of answers) {
+      await submit('a');
+      held.at(-1)?.answer(answer);
+      await clock.settle();
+    }
+    assert.ok(ends.slice(0, 4).every((end) => end instanceof ProtocolError));
+    assert.equal(ends[4], 'hash of b');
+    await stop();
+  });
+
+  it('a node that does not take the time is not given it', async () => {
+    const { clock, sent, submit, stop } = setUp({ takesWait: false });
+    await submit('a');
+    await clock.settle();
+    assert.deepEqual(sent, [[SYNC, ['a'], 'submit']]);
+    await stop();
+  });
+
+  it('the node is given less time than the answer has', async () => {
+    for (const [answerMs, waitMs] of [
+      [60_000, 59_000],
+      [1000, 500],
+      [101, 51],
+    ]) {
+      const { sent, submit, stop } = setUp({ answerMs });
+      await submit('a');
+      assert.deepEqual(sent[0][1], ['a', waitMs]);
+      await stop();
+    }
+  });
+});
+
+describe('inclusion sync: connections', () => {
+  it('some are kept free: what finds none is sent without waiting for its block', async () => {
+    const { clock, held, sent, ends, submit, stop } = setUp({ connections: connectionsFor(2, 1) });
+    for (const raw of ['a', 'b', 'c']) await submit(raw);
+    await clock.settle();
+    assert.deepEqual(
+      sent.map(([method]) => method),
+      [SYNC, SYNC, PLAIN],
+    );
+    assert.deepEqual(ends, ['hash of c']);
+    held[0].fail(refusal(-32000, 'nonce too low'));
+    await clock.settle();
+    await submit('d');
+    assert.equal(sent.at(-1)?.[0], SYNC, 'one is free again');
+    await stop();
+  });
+
+  it('one at least waits, and where heads are pushed all do', async () => {
+    for (const [isPushed, expected] of /** @type {Array<[boolean, string[]]>} */ ([
+      [false, [SYNC, PLAIN]],
+      [true, [SYNC, SYNC]],
+    ])) {
+      const { sent, submit, stop } = setUp({ connections: 1, isPushed });
+      await submit('a');
+      await submit('b');
+      assert.deepEqual(
+        sent.map(([method]) => method),
+        expected,
+      );
+      await stop();
+    }
+  });
+
+  it('whoever sends it hears when it is written', async () => {
+    const { submit, stop } = setUp();
+    let times = 0;
+    await submit('a', () => (times += 1));
+    assert.equal(times, 1);
+    await stop();
+  });
+});

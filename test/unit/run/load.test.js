@@ -1,0 +1,50 @@
+/** When a load is reported, with a clock of which every look costs time. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { intervalState, Intervals, zeroCounts } from '../../../src/metrics/interval.js';
+import { noBlocks } from '../../../src/metrics/blocks.js';
+import { Recorder } from '../../../src/metrics/recorder.js';
+import { Checkpoints } from '../../../src/run/checkpoint.js';
+import { load } from '../../../src/run/load.js';
+import { Stop } from '../../../src/run/stop.js';
+import { readingsOf } from '../../helpers/samples.js';
+
+/** Timers of it fire early by so much, and each look at it takes as long. */
+const TICK_US = 40;
+
+/** @returns {import('../../../src/clock.js').Clock} */
+function coarseClock() {
+  let nowUs = 0;
+  return /** @type {any} */ ({
+    nowUs: () => (nowUs += TICK_US),
+    wallMs: () => nowUs / 1000,
+    after: () => () => {},
+    sleep: async (/** @type {number} */ ms) => void (nowUs += Math.max(ms * 1000 - 2 * TICK_US, 0)),
+  });
+}
+
+it('a timer that fires a moment before a border costs no report', async () => {
+  const clock = coarseClock();
+  const stop = new Stop();
+  /** @type {import('../../../src/metrics/intervals.js').IntervalRow[]} */
+  const rows = [];
+  const outputs = /** @type {any[]} */ ([
+    { interval: (/** @type {import('../../../src/metrics/intervals.js').IntervalRow} */ row) => rows.push(row) },
+  ]);
+  const intervals = new Intervals(0);
+  const crew = /** @type {any} */ ({
+    ...{ prepare: async () => {}, start: () => {}, check: () => {}, stop: () => {}, drain: async () => {} },
+    report: async (/** @type {number} */ nowUs) => ({
+      ...{ interval: intervalState(intervals.rotate(nowUs)), inFlight: 0, totals: zeroCounts(), silence: null },
+      ...{ reorgs: [], loop: null, blocks: noBlocks(), transport: {} },
+    }),
+    result: async () => ({ recorder: new Recorder([0], 0) }),
+  });
+  const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
+  await load({
+    config: { warmupMs: 0, durationMs: 1000, intervalMs: 100, txTimeoutMs: 1000, drainTimeoutMs: 0 },
+    ...{ clock, outputs, stop, crew, watch, checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }) },
+    ...{ describeSoFar: () => /** @type {any} */ ({}), timeOfDayMs: (/** @type {number} */ atUs) => atUs },
+  });
+  assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
+});

@@ -1,0 +1,239 @@
+/** The audit by balances, against a ledger of the test's own: what is right holds, and each fault is found. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { toHex } from '../../../src/chain/rpc.js';
+import { RpcError } from '../../../src/errors.js';
+import { reconcilePayments } from '../../../src/workload/payments.js';
+import { Receivers } from '../../../src/workload/receivers.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+const VALUE_WEI = 37n;
+const GAS_PRICE_WEI = 1_000_000_007n;
+const HASH = `0x${'ab'.repeat(32)}`;
+const PAYERS = ['0x' + 'Aa'.repeat(20), '0x' + 'Bb'.repeat(20), '0x' + 'Cc'.repeat(20)];
+const START_NONCES = [5, 0, 9];
+const PAYMENTS = [40, 0, 25];
+
+/** The ledger. @type {Map<string, bigint>} */
+let balances;
+/** Of each block. @type {any[][]} */
+let receipts;
+/** @type {bigint[]} */
+let before;
+
+/** @param {string} address @param {bigint} wei */
+const add = (address, wei) => balances.set(address, (balances.get(address) ?? 0n) + wei);
+
+/**
+ * Carries out all payments on the ledger, a block for each payer.
+ * @param {Receivers} receivers
+ * @param {bigint} receiverWei
+ */
+function pay(receivers, receiverWei) {
+  balances = new Map(PAYERS.map((address, i) => [address, 10n ** 18n + BigInt(i)]));
+  before = PAYERS.map((address) => balances.get(address) ?? 0n);
+  if (receiverWei > 0n) for (let i = 0; i < receivers.count; i += 1) add(receivers.addressOf(i), receiverWei);
+  receipts = PAYERS.map((from, position) =>
+    Array.from({ length: PAYMENTS[position] }, (_, i) => {
+      add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + i)), VALUE_WEI);
+      add(from, -VALUE_WEI - 21_000n * GAS_PRICE_WEI);
+      return { from: from.toLowerCase(), gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
+    }),
+  );
+}
+
+/** @param {Receivers} receivers @param {{receiverWei?: bigint, handlers?: import('../../helpers/fake-rpc.js').Handlers, books?: Partial<import('../../../src/workload/index.js').Books>}} [given] */
+async function checksOf(receivers, { receiverWei = 0n, handlers = {}, books = {} } = {}) {
+  const rpc = fakeRpc({
+    eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
+    eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
+    eth_getBlockByNumber: () => ({ hash: HASH }),
+    ...handlers,
+  });
+  const all = await reconcilePayments(
+    {
+      ...{ rpc, receivers, arePayers: receivers.count === PAYERS.length, addresses: PAYERS, valueWei: VALUE_WEI },
+      before: { balancesWei: before, receiverWei },
+    },
+    {
+      ...{ blockHash: HASH, blockNumber: 103, startBlock: 100, startNonces: START_NONCES },
+      nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
+      ...{ areOurs: true, signal: new AbortController().signal, ...books },
+    },
+  );
+  return Object.fromEntries(all.map((check) => [check.name, check]));
+}
+
+/** @param {Record<string, import('../../../src/workload/index.js').Check>} checks */
+const held = (checks) => Object.fromEntries(Object.entries(checks).map(([name, { holds }]) => [name, holds]));
+
+describe('payments to receivers that were made', () => {
+  const receivers = new Receivers({ seed: 4711, made: 30, wallets: [] });
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all is right: each receiver, what arrived, what left', async () => {
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.equal(checks.receivers.found, '30');
+    assert.equal(checks.arrived.found, String(65n * VALUE_WEI));
+    assert.equal(checks.left.found, String(65n * VALUE_WEI));
+    for (const { words, expected, why } of Object.values(checks)) {
+      assert.match(words, /^[a-z]/);
+      assert.notEqual(expected, null);
+      assert.equal(why, null);
+    }
+  });
+
+  it('receivers that were created before have a wei more', async () => {
+    pay(receivers, 1n);
+    assert.deepEqual(held(await checksOf(receivers, { receiverWei: 1n })), {
+      receivers: true,
+      arrived: true,
+      left: true,
+    });
+    assert.equal((await checksOf(receivers)).receivers.holds, false);
+  });
+
+  it('a receiver that somebody else paid is found, and named', async () => {
+    const address = receivers.addressOf(17);
+    const mustBe = balances.get(address) ?? 0n;
+    add(address, 1n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: false, arrived: false, left: false });
+    assert.equal(checks.receivers.found, `29 (${address} has ${mustBe + 1n} wei, not ${mustBe})`);
+    assert.equal(checks.receivers.expected, '30');
+  });
+
+  it('a payment that went to another receiver is found although all sums are right', async () => {
+    const [from, to] = [receivers.addressOf(receivers.indexFor(0, 5)), receivers.addressOf(29)];
+    add(from, -VALUE_WEI);
+    add(to, VALUE_WEI);
+    assert.notEqual(from, to);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: false, arrived: true, left: true });
+    assert.match(String(checks.receivers.found), /^28 /);
+  });
+
+  it('a payment too many, and one that never arrived', async () => {
+    add(receivers.addressOf(2), VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: false, arrived: false, left: false });
+    pay(receivers, 0n);
+    add(receivers.addressOf(receivers.indexFor(2, 9)), -VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: false, arrived: false, left: false });
+  });
+
+  it('what a payer lost beside payments and fees is found', async () => {
+    add(PAYERS[1], -5n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: false });
+    assert.equal(BigInt(checks.left.found ?? 0), BigInt(checks.left.expected ?? 0) + 5n);
+  });
+
+  it('the data fee of a rollup is a fee', async () => {
+    receipts[0][0].l1Fee = '0x64';
+    assert.equal((await checksOf(receivers)).left.holds, false);
+    add(PAYERS[0], -100n);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: true, arrived: true, left: true });
+  });
+
+  it('while it is not known what became of some, the totals are still compared', async () => {
+    const checks = await checksOf(receivers, { books: { areOurs: false } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: true });
+    assert.match(String(checks.receivers.why), /not known/);
+    add(receivers.addressOf(0), 1n);
+    assert.equal((await checksOf(receivers, { books: { areOurs: false } })).left.holds, false);
+  });
+
+  it('without the receipts of blocks, or with too few of them, fees are not known, and the rest is', async () => {
+    const eth_getBlockReceipts = () => {
+      throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
+    };
+    const checks = await checksOf(receivers, { handlers: { eth_getBlockReceipts } });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: null });
+    assert.match(String(checks.left.why), /receipts of whole blocks: eth_getBlockReceipts: the method does not exist/);
+    receipts[2] = [];
+    const few = await checksOf(receivers);
+    assert.equal(few.left.holds, null);
+    assert.equal(few.left.why, 'the node has the receipts of 40 of 65 transactions');
+  });
+
+  it('a node that has forgotten the block, or does not know EIP-1898, is asked in another way', async () => {
+    /** @type {unknown[]} */
+    const asked = [];
+    /** @param {string} address @param {unknown} block */
+    const eth_getBalance = (address, block) => {
+      asked.push(block);
+      if (block !== 'latest') throw new RpcError('eth_getBalance', -32000, 'missing trie node');
+      return toHex(balances.get(address) ?? 0n);
+    };
+    assert.deepEqual(held(await checksOf(receivers, { handlers: { eth_getBalance } })), {
+      ...{ receivers: true, arrived: true, left: true },
+    });
+    assert.deepEqual(asked[0], { blockHash: HASH });
+    assert.ok(asked.includes('0x67'));
+  });
+
+  it('balances that cannot be read at all are not checked, and the audit goes on', async () => {
+    const eth_getBalance = () => {
+      throw new RpcError('eth_getBalance', -32000, 'no state');
+    };
+    const checks = await checksOf(receivers, { handlers: { eth_getBalance } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(String(checks.arrived.why), /no state/);
+  });
+
+  it('a bug of ours is not taken for an answer', async () => {
+    const eth_getBalance = () => {
+      throw new TypeError('a bug');
+    };
+    await assert.rejects(checksOf(receivers, { handlers: { eth_getBalance } }), TypeError);
+  });
+
+  it('it ends when it is told to, and says how far it was', async () => {
+    const checks = await checksOf(receivers, { books: { signal: AbortSignal.abort() } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.equal(checks.receivers.why, 'there was time for 0 of 30 balances');
+  });
+
+  it('a block that left the chain meanwhile says nothing against the run', async () => {
+    add(receivers.addressOf(3), 1n);
+    const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber: () => ({ hash: '0xother' }) } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(String(checks.left.why), /block 103 has left the chain/);
+  });
+});
+
+describe('payments among the wallets', () => {
+  const receivers = new Receivers({ seed: 4712, made: null, wallets: PAYERS });
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all is right: each wallet, and all of them', async () => {
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: true, left: true });
+    assert.equal(checks.wallets.found, '3');
+    assert.equal(checks.left.found, String(65n * 21_000n * GAS_PRICE_WEI));
+  });
+
+  it('coins from outside are found', async () => {
+    add(PAYERS[1], 1n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: false, left: false });
+    assert.match(String(checks.wallets.found), new RegExp(`^2 \\(${PAYERS[1]} has `));
+  });
+
+  it('a payment that went to another wallet is found although nothing is lost', async () => {
+    add(PAYERS[0], -VALUE_WEI);
+    add(PAYERS[2], VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { wallets: false, left: true });
+  });
+
+  it('while it is not known what became of some, the total is still compared', async () => {
+    assert.deepEqual(held(await checksOf(receivers, { books: { areOurs: false } })), { wallets: null, left: true });
+  });
+
+  it('without receipts nothing can be said', async () => {
+    receipts[0] = [];
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: null, left: null });
+  });
+});
