@@ -13,3 +13,5 @@ process.stderr.on('error', () => {});
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 
 process.exitCode = await main(process.argv.slice(2), process.env);
+// Timers and sockets of a workload of the user's own would keep the process alive for nothing.
+setTimeout(() => process.exit(), 500).unref();

@@ -49,8 +49,9 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status === 401 || status === 403)
-      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`);
-    if (status === 404) throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`);
+      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`, cause, status);
+    if (status === 404)
+      throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`, cause, status);
     if (status !== 200) {
       throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
     }

@@ -1,4 +1,5 @@
 import { RefusedError } from '../errors.js';
+import { displayUrl } from './endpoint-url.js';
 
 /** Chain ids that only development chains use: hardhat and anvil, geth --dev, AvalancheGo's local network. */
 export const DEV_CHAIN_IDS = new Set([31337, 1337, 43112]);
@@ -90,7 +91,7 @@ export function devMnemonicAllowed(url, chainId) {
  */
 export function checkChain(url, chainId, expectedChainId, allowedChainId) {
   if (expectedChainId !== null && expectedChainId !== chainId) {
-    throw new RefusedError(`the endpoint is chain ${chainId}, not ${expectedChainId} as --chain-id says`);
+    throw new RefusedError(`${displayUrl(url)} is chain ${chainId}, not ${expectedChainId} as --chain-id says`);
   }
   const mainnet = PUBLIC_MAINNETS.get(chainId);
   if (mainnet !== undefined && allowedChainId !== chainId) {

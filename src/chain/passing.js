@@ -38,9 +38,13 @@ export function backOffMs(tries, random) {
   return most / 2 + (random() * most) / 2;
 }
 
+/** JSON-RPC 2.0: the method does not exist, which some nodes say in the words that others have for a block. */
+const METHOD_NOT_FOUND = -32601;
+
 /** The node has no such block: it has left the chain. Other errors may be those of a node without EIP-1898. @param {unknown} error */
 export function isUnknownBlock(error) {
-  return error instanceof RpcError && /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
+  if (!(error instanceof RpcError) || error.rpcCode === METHOD_NOT_FOUND) return false;
+  return /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
 }
 
 /** For how long something is asked for that belongs to the run and not to its load, in milliseconds. */

@@ -1,7 +1,8 @@
 import { displayUrl } from '../chain/endpoint-url.js';
-import { UsageError } from '../errors.js';
+import { UsageError, oneLine } from '../errors.js';
+import { figureOf } from '../metrics/figures.js';
 import { presets } from '../study/presets.js';
-import { callWorkloads } from '../workload/index.js';
+import { callWorkloads, shortcomings } from '../workload/index.js';
 import { isWorkloadFile } from '../workload/load-file.js';
 import { OPTIONS } from './options.js';
 
@@ -130,29 +131,55 @@ function checkEndpoints(command, { rpc, spread, threads, connections }) {
     throw new UsageError(`--connections ${connections} are fewer than endpoints (--rpc gives ${rpc.length})`);
 }
 
-/** What the options of --workload rpc say together. @param {Command} command @param {Config} config */
-function checkCalls(command, { workload, calls, method, params, data, checkRpc }) {
-  if (command !== 'fund' && workload === 'rpc' && calls === null && method === null)
-    throw new UsageError('--workload rpc needs --method, for instance eth_blockNumber, or --calls');
+/** What the options of plain calls say together. @param {Config} config */
+function checkCalls({ calls, method, params, data, checkRpc }) {
   if (calls !== null && (method !== null || params !== null))
     throw new UsageError(
       `--calls and --${method === null ? 'params' : 'method'} exclude each other: a calls file has both`,
     );
   if (calls !== null) return;
+  if (/\{\{[^{}]*\}\}/.test(JSON.stringify(params ?? [])))
+    throw new UsageError(
+      '--params is sent as it is, and {{templates}} are for calls files: put it into one, --calls FILE',
+    );
   if (data !== null) throw new UsageError('--data is for calls that list it, such as --calls pages');
   if (checkRpc !== null) throw new UsageError('--check-rpc is for --calls whose answers are to be compared');
 }
 
+/**
+ * Which calls have figures of their own is known before they are made.
+ * @param {Pick<Config, 'thresholds' | 'workload'>} config
+ * @param {readonly string[]} names of the calls
+ */
+export function checkCallNames({ thresholds, workload }, names) {
+  for (const { expression, figure } of thresholds) {
+    const name = figureOf(figure)?.ofCall;
+    if (name === undefined || names.includes(name)) continue;
+    const there = [...new Set(names)].join(', ');
+    const words = there === '' ? `--workload ${workload} without --calls has no names` : `there are ${oneLine(there)}`;
+    throw new UsageError(`--threshold ${oneLine(expression, 80)} is about the call ${oneLine(name, 60)}, and ${words}`);
+  }
+}
+
 /** What goes with a workload of the user's own, and what does not. @param {Config} config */
-function checkOwn({ workload, set, contracts }) {
+function checkOwn({ workload, set }) {
   const isOwn = isWorkloadFile(workload ?? '');
   if (!isOwn && set.length > 0)
     throw new UsageError(`--set ${set[0][0]}=... is a setting of a workload of your own: --workload ./FILE.js`);
   const names = set.map(([name]) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new UsageError(`--set ${twice}=... is given twice: once is enough`);
-  if (isOwn && contracts !== null)
-    throw new UsageError('--contracts is an option of --workload counter: one of your own keeps its contracts itself');
+}
+
+/** What is measured between two endpoints needs them. @param {Config} config */
+function checkVisibility({ thresholds, until, spread, workload, study }) {
+  const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
+  if (figure === undefined) return;
+  const what = `${figure.expression} is the wait for a block at the endpoint that effects are read back from`;
+  if (Object.hasOwn(callWorkloads, workload ?? ''))
+    throw new UsageError(`${what}, and --workload ${workload} reads nothing back`);
+  if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
+    throw new UsageError(`${what}: it needs --rpc twice and --spread apart`);
 }
 
 /** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
@@ -178,13 +205,12 @@ export function checkTogether(command, config, env) {
     if (!its.includes(config.workload) && config[/** @type {keyof Config} */ (key)] !== null)
       throw new UsageError(`--${name} is an option of --workload ${its.join(' and ')}`);
   }
-  if (config.workload === 'transfer' && config.receivers === null && config.threads === 1)
-    throw new UsageError(
-      '--workload transfer pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N',
-    );
+  const lacking = command === 'prepare' ? null : shortcomings[config.workload]?.(config);
+  if (lacking && !(command === 'fund' && Object.hasOwn(callWorkloads, config.workload)))
+    throw new UsageError(`--workload ${config.workload} ${lacking}`);
   if (config.createReceivers !== null && config.receivers === null)
     throw new UsageError(`--create-receivers ${config.createReceivers} needs to know how many: --receivers N`);
-  checkCalls(command, config);
+  checkCalls(config);
   checkOwn(config);
   if (typeof config.workers === 'number' && config.workers > config.threads)
     throw new UsageError(`--workers ${config.workers} are more than the wallets they share (-t ${config.threads})`);
@@ -197,6 +223,7 @@ export function checkTogether(command, config, env) {
   if (config.nodeSeries !== null && config.nodeMetrics === null)
     throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
   checkEndpoints(command, config);
+  checkVisibility(config);
   if ((command === 'fund' || command === 'reclaim') && config.rpc.length === 0)
     throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
   if (command === 'fund' && Object.hasOwn(callWorkloads, config.workload))

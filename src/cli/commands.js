@@ -9,6 +9,7 @@ import { DEFAULT_HD_PATH } from '../chain/wallets.js';
 import { EXIT, InternalError, displayName, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
 import {
+  abandonable,
   chooseFees,
   chooseKeys,
   deriveWallets,
@@ -17,7 +18,7 @@ import {
   readChain,
   readGiven,
 } from '../run/connect.js';
-import { foreseePayments } from '../run/cost.js';
+import { foreseePayments, some } from '../run/cost.js';
 import { prepareLogs } from '../run/prepare-logs.js';
 import { transportsOf } from '../run/environment.js';
 import { run } from '../run/run.js';
@@ -28,6 +29,7 @@ import { checkContractsFile } from '../workload/contracts-file.js';
 import { writeDataSet } from '../workload/dataset.js';
 import { createWorkload } from '../workload/index.js';
 import { isWorkloadFile, loadWorkloadFile } from '../workload/load-file.js';
+import { checkCallNames } from './checks.js';
 import { asArgument, writeTemplate } from './new-workload.js';
 import { OPTIONS } from './options.js';
 
@@ -49,8 +51,10 @@ export const commands = {
     for (const file of [out, contracts, junit, samples, blocks, hlog, html])
       if (file !== null && file !== '-') checkWritable(file);
     if (contracts !== null) checkContractsFile(contracts);
-    if (calls !== null) await readCallSettings({ ...config, calls });
-    if (isWorkloadFile(config.workload)) await loadWorkloadFile(config.workload);
+    const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
+    // A workload of the user's own gives names as it goes.
+    if (isWorkloadFile(config.workload)) await abandonable(surroundings.stop, () => loadWorkloadFile(config.workload));
+    else checkCallNames(config, plan?.kinds.map(({ name }) => name) ?? []);
     return run(config, { ...surroundings, outputs: await wantedOutputs(config, surroundings.version) });
   },
 
@@ -91,7 +95,9 @@ export const commands = {
 
   fund: (config, surroundings) =>
     withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
-      const workload = await createWorkload(config.workload, { rpc: sender.rpc, settings: config });
+      const workload = await abandonable(surroundings.stop, () =>
+        createWorkload(config.workload, { rpc: sender.rpc, settings: config }),
+      );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
       const needWei = walletNeedWei(config, workload.gas, sender.fees, chain);
@@ -129,7 +135,7 @@ export const commands = {
       writeDataSet(out, dataSet);
       say(
         config,
-        `${logCount} logs of ${logBytes} bytes in ${dataSet.pages.length} pages on chain ${dataSet.chainId}, made by ${transactions} transactions; ${pagesRead} pages read back; where they are is in ${displayName(out)}`,
+        `${some(logCount ?? 0, 'log')} of ${some(logBytes, 'byte')} in ${some(dataSet.pages.length, 'page')} on chain ${dataSet.chainId}, made by ${some(transactions, 'transaction')}; ${some(pagesRead, 'page')} read back; where they are is in ${displayName(out)}`,
       );
     });
   },

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
-import { EXIT, StressError, WorkloadError, oneLine, worstExit } from '../errors.js';
+import { EXIT, StressError, WorkloadError, displayName, oneLine, worstExit } from '../errors.js';
 import { printable } from '../output/format.js';
 import { createLog } from '../output/log.js';
 import { createProgress } from '../output/progress.js';
 import { Stop } from '../run/stop.js';
-import { strayErrorOf } from '../workload/load-file.js';
+import { isWorkloadFile, strayErrorOf } from '../workload/load-file.js';
 import { commands } from './commands.js';
 import { readInvocation } from './config.js';
 import { connectSignals } from './signals.js';
@@ -37,6 +37,7 @@ export async function main(argv, env) {
     const stop = new Stop();
     const clock = createClock();
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
+    const heedNoExit = isWorkloadFile(config.workload) ? heedExit(config.workload) : () => {};
     const progress = createProgress(process.stderr, config.quiet);
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
@@ -53,12 +54,29 @@ export async function main(argv, env) {
     } finally {
       progress.stop();
       disconnect();
+      heedNoExit();
     }
   } catch (error) {
     const line = complain(error, env);
     if (logFile !== null) createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
     return error instanceof StressError ? error.exitCode : EXIT.internal;
   }
+}
+
+/**
+ * The user's file may end the process in mid-run. Whoever waits for its exit code must not take that for a good end.
+ * @param {string} workload
+ * @returns {() => void} whatever ends it from now on is not heeded
+ */
+function heedExit(workload) {
+  const onExit = () => {
+    process.exitCode = EXIT.badInput;
+    process.stderr.write(
+      `stress: ${displayName(workload)}: the process was ended before the run was over: a workload must not call process.exit()\n`,
+    );
+  };
+  process.on('exit', onExit);
+  return () => void process.off('exit', onExit);
 }
 
 /** One clear line, never a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */

@@ -123,7 +123,7 @@ export const OPTIONS = Object.freeze([
     describe: 'what each wallet must have before the run, in ether' },
   { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
     defaultText: 'no cap',
-    describe: 'most that may be spent on fees, set-up included, in ether: estimated before, enforced during' },
+    describe: 'most that may be spent on fees, set-up included, in ether: estimated before, enforced during; value that transactions send away is not in it' },
   { name: 'to', key: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
     defaultText: "the funder's address",
     describe: 'where reclaimed funds go' },

@@ -3,7 +3,23 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { takeListed } from './blocks.js';
 import { followChain } from './chain.js';
 
-const METHOD = 'eth_sendRawTransactionSync';
+export const METHOD = 'eth_sendRawTransactionSync';
+
+/** The JSON-RPC error code for a method that is not there. Gateways have codes of their own, and words. */
+export const NO_METHOD = -32601;
+
+/** Those of EIP-1474 that are never about a transaction: no request, a method that is not supported. */
+const NEVER_A_FAULT = new Set([NO_METHOD, -32600, -32004]);
+
+/** What is said of a method that is not there, or not for us. */
+const REFUSAL =
+  /method.*(not (found|supported|available|exist|allowed)|unsupported|unknown|disabled)|(unknown|unsupported) method|white-?list|allow-?list|not (available|enabled|allowed|permitted|implemented)|\b(plan|tier|subscription|upgrade|forbidden|api.?key|unauthori[sz]ed|access denied)\b/i;
+
+/** What is said of bytes that are no transaction. */
+const FAULT =
+  /\brlp\b|decod|\btyped\b|too short|\beof\b|(invalid|empty|malformed|missing|bad|incorrect|unsigned|unsupported|unknown) ((raw|signed) )?(transaction|tx|hex|data|input|bytes|param|argument|value|length|encoding|signature)|(transaction|tx|data|input|value|params?)\b.*\b(invalid|empty|malformed|missing|type)\b/i;
+
+const PLAIN = 'eth_sendRawTransaction';
 
 /** Error code of EIP-7966: the node has the transaction, and no block had it in time. */
 const NOT_IN_TIME = 4;
@@ -44,11 +60,13 @@ export function createSyncInclusion(options) {
   const waitMs = Math.ceil(Math.max(answerMs - ON_THE_WAY_MS, answerMs / 2));
   const most = mostWaiting(options);
   let waiting = 0;
+  /** Why it is not used any more. @type {string | null} */
+  let refusal = null;
   const takesWait = doesTakeWait(rpc, waitMs);
   /** Receipts whose blocks are not read yet, by hash. @type {Map<string, {blockNumber: number, blockHash: string}>} */
   const early = new Map();
 
-  const { receive, ...detector } = followChain(options, (watched) => ({
+  const { receive, stats, ...detector } = followChain(options, (watched) => ({
     find: (block, number) => {
       const found = takeListed(watched, block, number);
       for (const [hash, { blockNumber, blockHash }] of early) {
@@ -81,20 +99,53 @@ export function createSyncInclusion(options) {
       early.delete(hash);
       detector.unwatch(hash);
     },
+    stats: () => ({
+      ...stats(),
+      warning:
+        refusal === null
+          ? null
+          : `${rpc.display} does not take ${METHOD} any more (${refusal}): transactions are sent by ${PLAIN} from now on`,
+    }),
     submit: async (raw, hash, purpose, onSent) => {
-      if (waiting >= most) return rpc.call('eth_sendRawTransaction', [raw], purpose, onSent);
+      if (refusal !== null || waiting >= most) return rpc.call(PLAIN, [raw], purpose, onSent);
       waiting += 1;
       try {
         const params = (await takesWait) ? [raw, waitMs] : [raw];
-        return take(await rpc.call(METHOD, params, purpose, onSent), hash);
+        const answer = await rpc.call(METHOD, params, purpose, onSent);
+        if (answer !== null) return take(answer, hash);
+        refusal = 'it answers null';
       } catch (error) {
         if (hasIt(error, hash)) return hash;
-        throw error;
+        if (!isRefused(error)) throw error;
+        refusal = error.rpcMessage;
       } finally {
         waiting -= 1;
       }
+      // The node has it, or has not: it says so.
+      return rpc.call(PLAIN, [raw], purpose, onSent);
     },
   };
+}
+
+/**
+ * Whether the endpoint does not have the method, or not for us. A transaction is not refused so.
+ * @param {unknown} error
+ * @returns {error is RpcError}
+ */
+export function isRefused(error) {
+  if (!(error instanceof RpcError) || error.isBusy) return false;
+  return error.rpcCode === NO_METHOD || REFUSAL.test(wordsOf(error));
+}
+
+/** Whether it has read what it was given and finds that it is no transaction. @param {unknown} error */
+export function findsFault(error) {
+  if (!(error instanceof RpcError) || error.isBusy || NEVER_A_FAULT.has(error.rpcCode)) return false;
+  return FAULT.test(wordsOf(error)) && !isRefused(error);
+}
+
+/** Without the name of the method, which has words of its own. @param {RpcError} error */
+function wordsOf({ rpcMessage }) {
+  return rpcMessage.replaceAll(METHOD, 'the method');
 }
 
 /**

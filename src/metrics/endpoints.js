@@ -6,7 +6,7 @@ import { Distribution } from './distribution.js';
  * @typedef {Pick<import('./summary.js').MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
  *
  * @typedef {object} EndpointFigures
- * @property {string} display
+ * @property {string} display with its place, where another one looks the same
  * @property {string | null} clientVersion
  * @property {import('./groups.js').GroupJson} group operations that were sent to it last
  * @property {number | null} tps verified operations of those, per second of the window
@@ -18,12 +18,24 @@ import { Distribution } from './distribution.js';
 export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
   const absences = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
-  return all.map(({ display, clientVersion }, i) => {
+  const names = numbered(all.map(({ display }) => display));
+  return all.map(({ clientVersion }, i) => {
+    const display = names[i];
     const group = byEndpoint[i] ?? nothingSent();
     const tps = window.durationMs === 0 ? null : (1000 * group.windowVerified) / window.durationMs;
     const { left = 0, awayMs = 0 } = absences[i] ?? {};
     return { display, clientVersion, group, tps, left, awayMs };
   });
+}
+
+/**
+ * What is secret in a URL is not shown, so that two of them may look the same: these have their places.
+ * @param {readonly string[]} displays
+ * @returns {string[]}
+ */
+export function numbered(displays) {
+  const isTwice = (/** @type {string} */ display) => displays.indexOf(display) !== displays.lastIndexOf(display);
+  return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
 }
 
 /** @returns {import('./groups.js').GroupJson} */

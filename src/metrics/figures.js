@@ -13,6 +13,7 @@ import { nameFigure } from './name-figures.js';
  * @property {string} words what it is
  * @property {(run: MeasuredRun) => number | null} read
  * @property {string} [whole] the count that it is a share of, where the limit is in percent
+ * @property {string} [ofCall] the name of the calls that it is about
  * @property {(run: MeasuredRun) => string | undefined} [why] there is none
  */
 

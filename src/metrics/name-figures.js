@@ -22,7 +22,7 @@ export function nameFigure(text) {
   if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
   /** @param {import('./figures.js').Unit} unit @param {string} words @param {(group: import('./groups.js').GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
   const figure = (unit, words, read) => ({
-    ...{ name: text, unit, words: `${words} ${name}` },
+    ...{ name: text, ofCall: name, unit, words: `${words} ${name}` },
     read: (run) => (run.byName[name] === undefined ? null : read(run.byName[name], run)),
     why: ({ byName }) =>
       byName[name] === undefined

@@ -41,6 +41,11 @@ export function shownStages(stages) {
   return STAGES.filter((stage) => stage !== 'visibility' || (stages.visibility?.count ?? 0) > 0);
 }
 
+/** Whether the operations of a run were calls, which no block includes. @param {{environment: Record<string, unknown>}} run */
+export function isPlain({ environment }) {
+  return environment.inclusion === null;
+}
+
 /** Seen from when it was due, so that what a stall delays is measured. @param {Sample} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;

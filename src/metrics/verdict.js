@@ -32,6 +32,10 @@ const DROPPED = 0.001;
 /** Users who rest for so much of the time are what limits the load. */
 const RESTING = 0.5;
 
+/** Where users were made to wait for so much of the time, because calls were not answered, the load was not what was asked for. */
+const PAUSED = 0.25;
+const WORTH_SAYING = 0.01;
+
 /** With so much of the latency spent before anything was sent, it is not the node's. */
 const QUEUED = 0.5;
 const QUEUED_US = 5000;
@@ -99,8 +103,22 @@ function restOf({ config, environment, latency }) {
   return restUs === 0 ? 0 : restUs / (restUs + calls * (latency.total.meanUs ?? 0));
 }
 
+/** Of the time of all users, from 0 to 1: none of it is the endpoint's. @param {MeasuredRun} run */
+function pausedOf({ config, generator, intervals }) {
+  const rows = intervals.filter(({ phase }) => phase !== 'drain');
+  const lengthMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+  const all = lengthMs * Number(config.threads) * Number(config.inFlight ?? 1);
+  return all > 0 ? Math.min(1, (generator.pausedMs ?? 0) / all) : 0;
+}
+
+/** @param {MeasuredRun} run */
+function pausedWords(run) {
+  return `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${theFailed(run.failures, 0)})`;
+}
+
 /** @param {MeasuredRun} run */
 function rate(run) {
+  if (pausedOf(run) > PAUSED) return `${pausedWords(run)}: what the node can do is not to be seen${unchecked(run)}`;
   const rest = restOf(run);
   if (rest > RESTING)
     return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do${unchecked(run)}`;
@@ -126,6 +144,7 @@ function node(run) {
         `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} were dropped because all wallets were busy (more wallets, -t or --in-flight, would tell whether the node can do more)`,
       );
   }
+  if (pausedOf(run) > WORTH_SAYING) reasons.push(pausedWords(run));
   const inFlight = meanInFlight(run);
   if (inFlight !== null) reasons.push(`${whole(inFlight)} in flight`);
   const loop = run.probes?.loop ?? null;

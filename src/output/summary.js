@@ -1,6 +1,6 @@
 import { backlog } from '../metrics/pace.js';
 import { nodeCpuPercent } from '../metrics/figures.js';
-import { shownStages } from '../metrics/sample.js';
+import { isPlain, shownStages } from '../metrics/sample.js';
 import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
 import { endpointsTable } from './endpoints.js';
 import { namesTable } from './names.js';
@@ -15,7 +15,7 @@ import { thresholdsTable } from './thresholds.js';
 export function summaryText(run, explain) {
   const parts = [
     '',
-    `Summary: ${ENDS[run.end] ?? run.end}, window ${seconds(run.window.durationMs)}`,
+    `Summary: ${ENDS[run.end] ?? run.end}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
     ...(run.end === 'running'
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
@@ -31,6 +31,14 @@ export function summaryText(run, explain) {
   ];
   if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
   return parts.join('\n');
+}
+
+/** How many were made, where so many were asked for. @param {import('../metrics/summary.js').RunFile} run */
+function iterationsText({ config, counts, environment }) {
+  if (typeof config.iterations !== 'number') return '';
+  const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
+  const made = Math.floor((counts.started - counts.abandoned) / perIteration);
+  return ` (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
 }
 
 /** @type {Record<string, string>} */
@@ -119,7 +127,8 @@ function droppedRow({ dropped, scheduled }) {
 }
 
 /** @param {import('../metrics/summary.js').RunFile} run */
-function latencyTable({ latency, rates }) {
+function latencyTable(run) {
+  const { latency, rates } = run;
   const table = borderless({
     head: ['', 'avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'],
     colAligns: ['left', ...Array(7).fill('right')],
@@ -130,9 +139,9 @@ function latencyTable({ latency, rates }) {
     ...(rates.askedPerSecond === null ? [] : [['  from start', latency.fromStart]]),
     ['    queued', latency.stages.queued],
     ['    submit', latency.stages.submit],
-    ['    inclusion', latency.stages.inclusion],
+    ...(isPlain(run) ? [] : [['    inclusion', latency.stages.inclusion]]),
     ...(shownStages(latency.stages).includes('visibility') ? [['    visibility', latency.stages.visibility]] : []),
-    ['    read-back', latency.stages.readBack],
+    ...(isPlain(run) ? [] : [['    read-back', latency.stages.readBack]]),
   ];
   for (const [name, d] of /** @type {Array<[string, import('../metrics/distribution.js').DistributionJson]>} */ (
     rows

@@ -1,5 +1,6 @@
 import { recordedValues } from '../output/recorded-values.js';
 import { reorgInWords } from '../metrics/reorgs.js';
+import { isPlain } from '../metrics/sample.js';
 import { coarser, deltasOf } from './client/buckets.js';
 import { rounded } from './figures.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
@@ -31,11 +32,12 @@ const MOST_CELLS = 60_000;
 const LOG_FROM = 8;
 
 /** @param {RunFile} run @returns {import('./run-charts.js').RunKind} */
-export function kindOf({ rates, config, failures, counts, intervals }) {
+export function kindOf(run) {
+  const { rates, config, failures, counts, intervals } = run;
   const codes = [...Object.keys(failures), ...intervals.flatMap((row) => Object.keys(row.failures))];
   return {
     isOpenLoop: rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined),
-    isPlain: config.workload === 'rpc',
+    isPlain: isPlain(run),
     isApart: config.spread === 'apart',
     failureCodes: [...new Set([...codes, ...(counts.timedOut > 0 ? [TIMED_OUT] : [])])],
   };

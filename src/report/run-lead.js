@@ -1,3 +1,4 @@
+import { isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
 import { badge, keyFigure } from './figures.js';
@@ -34,10 +35,10 @@ export function lead(run) {
 
 /** @param {RunFile} run */
 export function verdict(run) {
-  const { rates, latency, config } = run;
+  const { rates, latency } = run;
   const tps = rates.verifiedPerSecond;
   const { p99Us } = latency.total;
-  const what = config.workload === 'rpc' ? 'calls' : 'operations verified';
+  const what = isPlain(run) ? 'calls' : 'operations verified';
   const speed =
     tps === null
       ? 'Nothing was measured'
@@ -105,7 +106,7 @@ const ENDS = {
 
 /** @param {RunFile} run @returns {import('./figures.js').KeyFigure[]} */
 function figures(run) {
-  const { rates, latency, counts, generator, window, config } = run;
+  const { rates, latency, counts, generator, window } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   /** @param {string} name @param {string} label @param {number | null} us */
   const time = (name, label, us) => ({ name, label, value: us, text: quantity(us === null ? null : us / 1000, 'ms') });
@@ -116,7 +117,7 @@ function figures(run) {
   const why = run.unmeasured['/generator/cpuUsPerVerified'];
   return [
     {
-      ...rate('tps', config.workload === 'rpc' ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
+      ...rate('tps', isPlain(run) ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
       note: 'verified per second',
     },
     ...(isOpenLoop

@@ -10,6 +10,7 @@ import { stages } from './run-stages.js';
 import { audit, failures, thresholds, warnings } from './run-sections.js';
 import { lead, titleOf } from './run-lead.js';
 import { nodeMetrics } from './node-metrics.js';
+import { isPlain } from '../metrics/sample.js';
 
 /**
  * The page of one run.
@@ -83,7 +84,7 @@ function mainOf(run, data, options) {
     <div id="endpoints">${endpoints(run)}</div>
     <div id="failures">${failures(run)}</div>
     ${
-      run.config.workload !== 'rpc' &&
+      !isPlain(run) &&
       html`<section aria-labelledby="blocks">
         <h2 id="blocks">Blocks</h2>
         <div class="charts">${section('blocks')}</div>

@@ -2,7 +2,7 @@ import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
 import { figureCell } from './figures.js';
 import { html } from './html.js';
-import { shownStages } from '../metrics/sample.js';
+import { isPlain, shownStages } from '../metrics/sample.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
@@ -24,10 +24,11 @@ const STATISTICS = [
 ];
 
 /** @param {RunFile} run */
-export function stages({ latency, rates, config }) {
+export function stages(run) {
+  const { latency, rates } = run;
   const names = shownStages(latency.stages);
   const parts = names.map((stage, color) => ({ stage, color, words: STAGE_WORDS[stage], of: latency.stages[stage] }));
-  const shown = config.workload === 'rpc' ? parts.filter(({ of }) => of.sumUs > 0) : parts;
+  const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   /** @param {string} name @param {DistributionJson} of */
   const cells = (name, of) =>

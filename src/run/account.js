@@ -48,6 +48,8 @@ export class Account {
   /** The worker that had it died: what it sent last is not known. */
   isLost = false;
   readBackRetries = 0;
+  /** Time in which nothing was asked for it, because the endpoint had not answered, in milliseconds. */
+  pausedMs = 0;
 
   /**
    * @param {number} position in the slice

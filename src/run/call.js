@@ -1,3 +1,4 @@
+import { RpcError } from '../errors.js';
 import { failureCode } from './iteration.js';
 
 /**
@@ -21,6 +22,7 @@ export function call({ rpc, clock, workload }, operation) {
     if (operation.isCancelled) return;
     const code = failureCode(error);
     if (code === 'internal') operation.bug = error;
+    operation.isRefusedForNow = error instanceof RpcError && error.isBusy;
     operation.words = error.message;
     operation.end('failed', code, operation.acceptedAtUs ?? clock.nowUs());
   };

@@ -15,7 +15,7 @@ const AT_ONCE = 32;
  * @typedef {import('./account.js').Account} Account
  * @typedef {import('./operation.js').Operation} Operation
  *
- * @typedef {Pick<import('./driver.js').DriverOptions, 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
+ * @typedef {Pick<import('./driver.js').DriverOptions, 'clock' | 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
  *
  * @typedef {object} Own
  * @property {ReadonlySet<Operation>} live
@@ -39,15 +39,20 @@ export class Care {
     this.#options = options;
   }
 
-  /** @param {Operation} operation @param {import('../metrics/sample.js').Sample} sample */
-  mend(operation, sample) {
-    const { course, signal, onStop } = this.#options;
+  /**
+   * @param {Operation} operation
+   * @param {import('../metrics/sample.js').Sample} sample
+   * @param {number} [restMs] its wallet is not used again before that
+   */
+  mend(operation, sample, restMs = 0) {
+    const { clock, course, signal, onStop } = this.#options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
     const mended = course.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
+    const rest = restMs === 0 ? null : clock.sleep(restMs, signal);
     this.#lookAfter(
       account,
-      mended.then((why) => why ?? this.#whyFailing(operation, sample)),
+      Promise.all([mended, rest]).then(([why]) => why ?? this.#whyFailing(operation, sample)),
       1,
     );
   }

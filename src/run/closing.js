@@ -63,6 +63,9 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
   for (const warning of run.warnings) if (!said.includes(warning)) log.error(warning);
+  const poor = run.failures?.insufficient_funds ?? 0;
+  if (poor > 0)
+    log.error(`${poor} operations failed because a wallet had too little left: --fund-amount sets what each must have`);
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
     const names = failed.map(({ expression }) => expression).join(', ');

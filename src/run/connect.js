@@ -14,6 +14,7 @@ import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/wallets.js';
 import { chooseTransport, transports } from '../transport/index.js';
+import { unlessAborted } from '../workload/blame.js';
 import { sliceIndexes } from './slice.js';
 
 /**
@@ -79,6 +80,17 @@ export async function interruptible(stop, transport, action) {
   } finally {
     stop.drain.removeEventListener('abort', closeAll);
   }
+}
+
+/**
+ * The same for what has no connection that could be closed: it is not waited for any more.
+ * @template T
+ * @param {import('./stop.js').Stop} stop
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export function abandonable(stop, action) {
+  return interruptible(stop, { close: async () => {} }, () => unlessAborted(stop.drain, action()));
 }
 
 /**

@@ -167,7 +167,12 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
 
 /** @param {number} count @param {string} name */
 function counted(count, name) {
-  return count === 0 ? null : `${count} ${name}${count === 1 ? '' : 's'}`;
+  return count === 0 ? null : some(count, name);
+}
+
+/** @param {number} count @param {string} name of one of them */
+export function some(count, name) {
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 
 /** An amount with three digits that count, never less than it is. @param {bigint} wei */

@@ -58,23 +58,37 @@ export function transactionCourse(tools, ledger) {
   };
 }
 
+/** Failures that are answers: whoever gives them is there, and can be asked the next thing at once. */
+const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
+
 /**
- * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that fails is given a pause.
+ * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that does not answer, or makes
+ * no sense, is given a pause, and a longer one each time.
  * @param {import('./call.js').CallTools} tools
- * @param {number} [restMs] of a user between two iterations: no pause is shorter
  * @returns {Course}
  */
-export function callCourse(tools, restMs = 0) {
+export function callCourse({ clock, ...tools }) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
+  /** Pauses of a user since there was an answer. @type {Map<Account, number>} */
+  const pauses = new Map();
   return {
-    begin: (operation) => call(tools, operation),
-    mend: async ({ account, nonce }, _sample, signal) => {
+    begin: (operation) => call({ clock, ...tools }, operation),
+    mend: async ({ account, nonce, isRefusedForNow }, { code }, signal) => {
       account.settle(nonce, 'spent');
-      const pauseMs = Math.min(firstPauseMs * 2 ** (account.failuresInRow - 1), longestPauseMs);
-      await tools.clock.sleep(Math.max(pauseMs, restMs), signal);
+      if (ANSWERS.includes(code ?? '') && !isRefusedForNow) {
+        pauses.delete(account);
+        return null;
+      }
+      // Several calls that fail for one reason are one failure.
+      const before = pauses.get(account) ?? 0;
+      const inRow = account.mending === 0 || before === 0 ? before + 1 : before;
+      pauses.set(account, inRow);
+      const fromUs = clock.nowUs();
+      await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
+      account.pausedMs += (clock.nowUs() - fromUs) / 1000;
       return null;
     },
-    remember: () => {},
+    remember: ({ account }) => void pauses.delete(account),
     reopen: () => ({ orphans: [], isComplete: true }),
     reopenOf: () => [],
     hasten: async () => {},

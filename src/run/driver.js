@@ -226,7 +226,7 @@ export class Driver {
         if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
         // Several operations that fail for one reason are one failure.
         if (account.mending === 0) account.failuresInRow += 1;
-        this.care.mend(operation, sample);
+        this.care.mend(operation, sample, this.#restMsOf(account));
       }
       this.options.purse?.settle(operation);
       this.#endIfSpent();
@@ -241,11 +241,17 @@ export class Driver {
     if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
   }
 
-  /** A user looks at what was found before the next iteration. @param {Account} account */
+  /** A user looks at what was found before the next iteration, whatever became of this one. @param {Account} account */
+  #restMsOf({ position }) {
+    const { recorder, restMs = 0, perIteration = 1 } = this.options;
+    return recorder.endedBy[position] % perIteration === 0 ? restMs : 0;
+  }
+
+  /** @param {Account} account */
   #restAndRearm(account) {
-    const { clock, recorder, restMs = 0, perIteration = 1 } = this.options;
-    if (restMs === 0 || recorder.endedBy[account.position] % perIteration !== 0) return this.#rearm(account, 1);
-    void clock.sleep(restMs, this.#halt.signal).then(() => this.#rearm(account, 1));
+    const restMs = this.#restMsOf(account);
+    if (restMs === 0) return this.#rearm(account, 1);
+    void this.options.clock.sleep(restMs, this.#halt.signal).then(() => this.#rearm(account, 1));
   }
 
   /** @param {Account} account @param {number} times */

@@ -1,10 +1,9 @@
 import { secretsOf } from '../chain/endpoint-url.js';
-import { checkChain } from '../chain/networks.js';
-import { createRpc, displayUrl, toNumber } from '../chain/rpc.js';
-import { RefusedError } from '../errors.js';
+import { createRpc, displayUrl } from '../chain/rpc.js';
 import { addTo } from '../metrics/recorder.js';
-import { clientVersionOf, openTransport } from './connect.js';
+import { openTransport } from './connect.js';
 import { Monitor } from './monitor.js';
+import { OneChain } from './one-chain.js';
 import { createRouter } from './route.js';
 
 /**
@@ -17,6 +16,7 @@ import { createRouter } from './route.js';
  * @typedef {object} EndpointOptions
  * @property {Parameters<typeof openTransport>[0] & {fixedId: number | null}} config
  * @property {URL[]} urls
+ * @property {import('../clock.js').Clock} clock
  * @property {number} home place of the endpoint of this thread's wallets
  * @property {import('./route.js').Spread} spread
  * @property {import('./health.js').Health} health
@@ -27,7 +27,7 @@ import { createRouter } from './route.js';
  */
 
 /** @param {EndpointOptions} options */
-export function openEndpoints({ config, urls, home, spread, health, batches, insistence = null }) {
+export function openEndpoints({ config, urls, clock, home, spread, health, batches, insistence = null }) {
   const transports = urls.map((url) => openTransport(config, url));
   const { fixedId } = config;
   /** @param {import('../chain/passing.js').Insistence | null} own */
@@ -51,7 +51,7 @@ export function openEndpoints({ config, urls, home, spread, health, batches, ins
   }
   // Whoever insists is not to insist on one that is away.
   const rpcs = rpcsWith(null);
-  const { reading, traffic, ...rpc } = createRouter({ rpcs, health, home, spread, insistence });
+  const { reading, traffic, ...rpc } = createRouter({ rpcs, health, clock, home, spread, insistence });
   return { rpcs, others, connect, transport, rpc, reading: spread === 'apart' ? reading : null, traffic };
 }
 
@@ -81,40 +81,35 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
 }
 
 /**
- * Who they are, and that they are of one chain: what is sent to one of them is looked for at another.
- * @param {Rpc[]} rpcs
- * @param {URL[]} urls
- * @param {Pick<import('./run.js').Config, 'chainId' | 'allowChain'>} config
- * @returns {Promise<Array<{display: string, clientVersion: string | null}>>}
- */
-export async function identifyAll(rpcs, urls, { chainId, allowChain }) {
-  const all = await Promise.all(
-    rpcs.map(async (rpc, i) => {
-      const id = toNumber(await rpc.call('eth_chainId', [], 'setup'));
-      checkChain(urls[i], id, chainId, allowChain);
-      const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
-      const genesisHash = typeof genesis?.hash === 'string' ? genesis.hash : null;
-      return { display: rpc.display, id, genesisHash, clientVersion: await clientVersionOf(rpc) };
-    }),
-  );
-  const [first] = all;
-  for (const { display, id, genesisHash } of all) {
-    const isOther = id !== first.id || (genesisHash ?? first.genesisHash) !== (first.genesisHash ?? genesisHash);
-    if (!isOther) continue;
-    const how = id === first.id ? `chains of id ${id} with different first blocks` : `chains ${first.id} and ${id}`;
-    throw new RefusedError(`${first.display} and ${display} are ${how}: several --rpc must be endpoints of one chain`);
-  }
-  return all.map(({ display, clientVersion }) => ({ display, clientVersion }));
-}
-
-/**
- * Looks after them while a run goes on.
+ * What looks after several of them.
  * @param {Rpc[]} rpcs
  * @param {import('./health.js').Health} health
  * @param {import('../clock.js').Clock} clock
  */
-export function createMonitor(rpcs, health, clock) {
-  return rpcs.length === 1 ? null : new Monitor({ rpcs, health, clock });
+export function lookAfter(rpcs, health, clock) {
+  if (rpcs.length === 1) return { monitor: null, oneChain: null };
+  const oneChain = new OneChain(rpcs, health, clock);
+  const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => oneChain.examine(...about) });
+  return { monitor, oneChain };
+}
+
+/**
+ * Says what becomes of them.
+ * @param {Monitor} monitor
+ * @param {import('./watch.js').Watch} watch
+ * @param {readonly string[]} names
+ */
+export function warnOfEndpoints(monitor, watch, names) {
+  monitor.listen(
+    ({ endpoint, isBack, words }) => {
+      const what = isBack ? `back ${words}` : `left for the others: ${words}`;
+      watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} is ${what}`);
+    },
+    (endpoint) => {
+      const what = 'refuses transactions, or does not answer them: they go to others that take them';
+      watch.warnOnce(`refusing ${endpoint}`, `${names[endpoint]} ${what}`);
+    },
+  );
 }
 
 /**

@@ -58,6 +58,7 @@ import { Visibility } from './visibility.js';
  * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence how long no poll of the chain has
  *   succeeded, and why; stillMs: how long there was no new block; restMs: how long nothing is submitted from now on,
  *   because the endpoint asked for that
+ * @property {string | null} warning what the detector of inclusion can do no longer, in words
  * @property {import('../metrics/reorgs.js').ReorgEvent[]} reorgs
  * @property {import('../probe/loop.js').LoopReading | null} loop of the thread; null where every thread died
  *
@@ -66,6 +67,7 @@ import { Visibility } from './visibility.js';
  *
  * @typedef {object} EngineStats
  * @property {number} readBackRetries
+ * @property {number} pausedMs of all users together: pauses because calls were not answered
  * @property {number} retiredWallets
  * @property {number | null} inclusionResolutionMs null where nothing is polled
  * @property {'poll' | 'subscription' | null} headSource how new heads are learned of, as of the end
@@ -121,7 +123,7 @@ export class Engine {
 
   #course() {
     const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callCourse({ clock, rpc, workload }, config.thinkTimeMs);
+    if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
     /** What cannot be asked for costs nothing: its operation fails before it is sent. @param {number} position @param {number} nonce */
@@ -196,7 +198,8 @@ export class Engine {
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs: stats.stillMs, restMs, words };
     const reorgs = this.#newReorgs;
     this.#newReorgs = [];
-    return { interval, inFlight, totals: { ...counts }, silence, reorgs, loop: this.#loop.sample() };
+    const warning = stats?.warning ?? null;
+    return { interval, inFlight, totals: { ...counts }, silence, warning, reorgs, loop: this.#loop.sample() };
   }
 
   /** @throws {import('../errors.js').InternalError} when conservation is broken */
@@ -229,6 +232,7 @@ export class Engine {
     const stats = this.#detector?.stats();
     return {
       readBackRetries: accounts.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
+      pausedMs: accounts.reduce((sum, { pausedMs }) => sum + pausedMs, 0),
       retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
       inclusionResolutionMs: stats?.resolutionMs ?? null,
       headSource: stats?.source ?? null,

@@ -171,9 +171,28 @@ function mergeReports(parts, nowUs) {
     ),
     inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
     totals,
-    silence: silences.reduce((longest, one) => (one.silentMs > longest.silentMs ? one : longest), silences[0] ?? null),
+    silence: silences.length === 0 ? null : silences.reduce(mergeSilences),
+    warning: reports.find(({ warning }) => warning !== null)?.warning ?? null,
     reorgs: mergeReorgs(reports.map(({ reorgs }) => ({ ...noReorgs(), events: reorgs }))).events,
     loop: loops.length === 0 ? null : loops.reduce(worstLoop),
+  };
+}
+
+/** @typedef {NonNullable<import('./engine.js').EngineReport['silence']>} Silence */
+
+/**
+ * What one thread hears is said: of several endpoints only one may be silent.
+ * @param {Silence} a
+ * @param {Silence} b
+ * @returns {Silence}
+ */
+export function mergeSilences(a, b) {
+  const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
+  return {
+    silentMs,
+    stillMs: Math.min(a.stillMs, b.stillMs),
+    restMs: Math.max(a.restMs, b.restMs),
+    words: words || a.words || b.words,
   };
 }
 
@@ -198,6 +217,7 @@ function mergeStats(all) {
   const failureWords = Object.assign({}, ...all.map((stats) => stats.failureWords));
   return {
     readBackRetries: all.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
+    pausedMs: all.reduce((sum, { pausedMs }) => sum + pausedMs, 0),
     retiredWallets: all.reduce((sum, { retiredWallets }) => sum + retiredWallets, 0),
     inclusionResolutionMs: resolutions.length === 0 ? null : Math.max(...resolutions),
     headSource: (all.find(({ headSource }) => headSource === 'poll') ?? all[0])?.headSource ?? null,

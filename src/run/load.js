@@ -13,6 +13,7 @@ import { Reporter } from './reporter.js';
  * @property {import('./stop.js').Stop} stop
  * @property {import('./crew.js').Crew} crew
  * @property {import('./watch.js').Watch} watch
+ * @property {readonly string[]} [names] of the endpoints, where there are several
  * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
  * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
@@ -42,7 +43,7 @@ export async function load(options) {
   await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
   const plan = planFrom(clock.nowUs(), config);
   const reporter = new Reporter(plan, outputs, watch);
-  const parts = { config, clock, stop, crew, watch, reporter };
+  const parts = { config, clock, stop, crew, watch, reporter, names: options.names };
 
   for (const output of outputs)
     output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs) });
@@ -104,7 +105,7 @@ function planFrom(nowUs, { warmupMs, durationMs }) {
   return { loadStartUs: nowUs, startUs, endUs: durationMs === null ? Infinity : startUs + durationMs * 1000 };
 }
 
-/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew' | 'watch'> & {reporter: Reporter}} Parts */
+/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
 
 /**
  * Reports at every interval of a phase but the last, which ends when the phase does.
@@ -127,10 +128,15 @@ async function reportUntil(endUs, phase, startUs, parts) {
     dueUs = borderAfter(wokenUs);
     const silence = await report(phase, parts, wokenUs);
     if (silence !== null && silence.silentMs > config.txTimeoutMs) {
-      const words = `the endpoint has not answered for ${Math.round(silence.silentMs / 1000)} s: ${silence.words}`;
-      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(words));
+      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(lostInWords(silence, parts.names)));
     }
   }
+}
+
+/** @param {NonNullable<import('./engine.js').EngineReport['silence']>} silence @param {readonly string[]} [names] of the endpoints */
+function lostInWords({ silentMs, words }, names = []) {
+  const who = names.length > 1 ? `none of ${names.join(', ')} has` : 'the endpoint has not';
+  return `${who} answered for ${Math.round(silentMs / 1000)} s: ${words || 'no answer in time'}`;
 }
 
 /** Every row is with the outputs. @param {Pick<Parts, 'stop' | 'reporter'>} parts */
@@ -153,6 +159,7 @@ async function report(phase, { stop, reporter, crew, watch }, nowUs) {
     const made = await crew.report(nowUs);
     reporter.add(phase, made);
     for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
+    if (made.warning !== null) watch.warnOnce('inclusion', made.warning);
     const stillMs = made.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `the chain has made no block for ${Math.round(stillMs / 1000)} s`);
     const restMs = made.silence?.restMs ?? 0;

@@ -1,5 +1,6 @@
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError } from '../errors.js';
+import { Absences } from './absences.js';
 import { AWAY, BEHIND, Heads, UP, isGone } from './health.js';
 
 /**
@@ -7,15 +8,11 @@ import { AWAY, BEHIND, Heads, UP, isGone } from './health.js';
  *
  * @typedef {import('./health.js').State} State
  *
- * @typedef {object} Event
- * @property {number} endpoint by its place
- * @property {boolean} isBack false: it was left
- * @property {number} atUs
- * @property {string} words
- *
- * @typedef {object} Absence of one endpoint
- * @property {number} left how often it was left
- * @property {number} awayUs for how long in all
+ * @callback Examine whether an endpoint that answers may be used: asked before it is used again
+ * @param {number} index
+ * @param {number} head what it says
+ * @param {boolean} isUp
+ * @returns {Promise<import('./one-chain.js').Finding | null>} null: it may
  */
 
 const LOOK_MS = 1000;
@@ -23,58 +20,72 @@ const LOOK_MS = 1000;
 /** An endpoint that needs longer for its head is away. One under load may need some seconds. */
 const ANSWER_MS = 5000;
 
-/** One that keeps coming and going must not fill the memory. */
-const MOST_EVENTS = 200;
+/** Looks in a row that had an answer, but none of a node: an endpoint that is no more than that is away. */
+const MOST_NONSENSE = 3;
 
 /** How long is waited for the endpoints to have the same blocks, in milliseconds, and between two looks. */
 const LEVEL_MS = 20_000;
 const LEVEL_PAUSE_MS = 50;
 
 export class Monitor {
-  /** The first of them. @type {Event[]} */
-  events = [];
   #rpcs;
   #health;
   #clock;
   #heads;
-  #stopping = new AbortController();
-  /** Since when an endpoint is left; null while it is used. @type {Array<number | null>} */
-  #sinceUs;
-  /** @type {Absence[]} */
   #absences;
-  /** @type {(event: Event) => void} */
-  #onEvent = () => {};
+  #stopping = new AbortController();
+  /** @type {(endpoint: number) => void} */
+  #onRefusing = () => {};
+  /** Looks in a row that had no answer of a node. @type {number[]} */
+  #nonsense;
+  /** Which are another chain now, and it is said. @type {boolean[]} */
+  #isOther;
+  #examine;
 
-  /** @param {{rpcs: import('../chain/rpc.js').Rpc[], health: import('./health.js').Health, clock: import('../clock.js').Clock}} options */
-  constructor({ rpcs, health, clock }) {
+  /** @param {{rpcs: import('../chain/rpc.js').Rpc[], health: import('./health.js').Health, clock: import('../clock.js').Clock, examine?: Examine}} options */
+  constructor({ rpcs, health, clock, examine = async () => null }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
     this.#heads = new Heads(rpcs.length);
-    this.#sinceUs = rpcs.map(() => null);
-    this.#absences = rpcs.map(() => ({ left: 0, awayUs: 0 }));
+    this.#isOther = rpcs.map(() => false);
+    this.#nonsense = rpcs.map(() => 0);
+    this.#examine = examine;
+    this.#absences = new Absences(rpcs.length);
   }
 
   begin() {
     this.#rpcs.forEach((_, index) => void this.#watch(index));
   }
 
-  /** @param {(event: Event) => void} onEvent called for those that were as well */
-  listen(onEvent) {
-    this.events.forEach(onEvent);
-    this.#onEvent = onEvent;
+  /**
+   * @param {(event: import('./absences.js').Event) => void} onEvent called for those that were as well
+   * @param {(endpoint: number) => void} [onRefusing] called again and again for one that takes no transactions
+   */
+  listen(onEvent, onRefusing = () => {}) {
+    this.#absences.listen(onEvent);
+    this.#onRefusing = onRefusing;
   }
 
+  /** Before the way to them is closed: what is lost with that says nothing of them. */
   stop() {
+    if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
+    for (const index of this.#rpcs.keys()) {
+      if (this.#health.takesNone(index)) this.#onRefusing(index);
+      if (this.#health.stateOf(index) !== UP) this.#leave(index, '');
+    }
   }
 
-  /** @param {number} nowUs @returns {Absence[]} by endpoint */
+  get events() {
+    return this.#absences.events;
+  }
+
+  /** @param {number} nowUs @returns {import('./absences.js').Absence[]} by endpoint */
   absences(nowUs) {
-    return this.#absences.map(({ left, awayUs }, i) => ({
-      left,
-      awayUs: awayUs + nowUs - (this.#sinceUs[i] ?? nowUs),
-    }));
+    // A thread may have left one since the last look.
+    const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
+    return this.#absences.upTo(nowUs, (i) => (isLeft(i) ? this.#health.leftAtUs(i) : null));
   }
 
   /**
@@ -82,21 +93,21 @@ export class Monitor {
    * @param {AbortSignal} signal
    */
   async level(signal) {
-    await Promise.all(this.#rpcs.map((_, index) => this.look(index)));
+    await Promise.all(this.#those((index) => this.#health.stateOf(index) !== AWAY).map((index) => this.look(index)));
     const newest = this.#heads.newest(this.#clock.nowUs());
     const endUs = this.#clock.nowUs() + LEVEL_MS * 1000;
     const isBelow = (/** @type {number} */ index) =>
       this.#health.stateOf(index) === UP && this.#heads.of(index) < newest;
-    for (let below = this.#below(isBelow); below.length > 0; below = this.#below(isBelow)) {
+    for (let below = this.#those(isBelow); below.length > 0; below = this.#those(isBelow)) {
       if (signal.aborted || this.#clock.nowUs() > endUs) return;
       await this.#clock.sleep(LEVEL_PAUSE_MS, signal);
       await Promise.all(below.map((index) => this.look(index)));
     }
   }
 
-  /** @param {(index: number) => boolean} isBelow */
-  #below(isBelow) {
-    return this.#rpcs.map((_, index) => index).filter(isBelow);
+  /** @param {(index: number) => boolean} isOne */
+  #those(isOne) {
+    return this.#rpcs.map((_, index) => index).filter(isOne);
   }
 
   /** @param {number} index */
@@ -111,21 +122,29 @@ export class Monitor {
   /** Asks an endpoint how it is. @param {number} index */
   async look(index) {
     const askedAtUs = this.#clock.nowUs();
-    const failure = await this.#ask(index);
+    const isUp = this.#health.stateOf(index) === UP;
+    const found = await this.#ask(index, isUp);
     if (this.#stopping.signal.aborted) return;
-    if (failure !== null) this.#enter(index, AWAY, failure);
+    if (this.#health.takesNone(index)) this.#onRefusing(index);
+    // What was left meanwhile is examined before it is used again.
+    if (found === null && isUp && this.#health.stateOf(index) !== UP) return;
+    if (found !== null && typeof found !== 'string') this.#enterAs(index, found);
+    else if (found !== null) this.#enter(index, AWAY, found);
     else if (this.#heads.isBehind(index, askedAtUs)) this.#enter(index, BEHIND, 'it is behind the others');
     else this.#enter(index, UP, '');
   }
 
-  /** @param {number} index @returns {Promise<string | null>} why it is away */
-  async #ask(index) {
+  /**
+   * @param {number} index
+   * @param {boolean} isUp
+   * @returns {Promise<string | import('./one-chain.js').Finding | null>} why it is away, or not to be used
+   */
+  async #ask(index, isUp) {
     const answered = new AbortController();
     const late = this.#clock.sleep(ANSWER_MS, answered.signal).then(() => `no answer within ${ANSWER_MS / 1000} s`);
     const asked = this.#rpcs[index].call('eth_blockNumber', [], 'health').then(
-      (answer) => this.#note(index, answer),
-      // One that is no node says so each time, and is there.
-      (error) => (isGone(error) || !isAnswer(error) ? this.#wordsOf(index, error) : null),
+      (answer) => this.#heed(index, answer, isUp),
+      (error) => this.#whyAway(index, error, isUp),
     );
     try {
       return await Promise.race([asked, late]);
@@ -134,52 +153,70 @@ export class Monitor {
     }
   }
 
-  /** Who has said it is known. @param {number} index @param {Error} error */
-  #wordsOf(index, { message }) {
-    return message.replace(`${this.#rpcs[index].display}: `, '');
+  /**
+   * One that has too much to do, or finds fault with the question, is there. One that goes on with what is no answer of a
+   * node is not, and does not come back with that.
+   * @param {number} index
+   * @param {Error} error
+   * @param {boolean} isUp
+   */
+  #whyAway(index, error, isUp) {
+    const isNonsense = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
+    this.#nonsense[index] = isNonsense ? this.#nonsense[index] + 1 : 0;
+    const isThere = isNonsense ? isUp && this.#nonsense[index] < MOST_NONSENSE : error instanceof RpcError;
+    return isThere && !isGone(error) ? null : this.#wordsOf(index, error);
   }
 
-  /** @param {number} index @param {unknown} answer */
-  #note(index, answer) {
-    try {
-      this.#heads.note(index, toNumber(answer), this.#clock.nowUs());
-    } catch {
-      // Without a head it cannot be behind.
-    }
-    return null;
+  /** Who has said it is known. @param {number} index @param {Error} error */
+  #wordsOf(index, { message }) {
+    const { display } = this.#rpcs[index];
+    return message.startsWith(`${display} `)
+      ? `it ${message.slice(display.length + 1)}`
+      : message.replace(`${display}: `, '');
+  }
+
+  /** What another chain says of its head means nothing here. @param {number} index @param {unknown} answer @param {boolean} isUp */
+  async #heed(index, answer, isUp) {
+    const head = headOf(answer);
+    this.#nonsense[index] = 0;
+    const found = await this.#examine(index, head ?? 0, isUp).catch((error) => this.#wordsOf(index, error));
+    // Without a head it cannot be behind.
+    const isOurs = found === null || (typeof found !== 'string' && !found.isOther);
+    if (head !== null && isOurs) this.#heads.note(index, head, this.#clock.nowUs());
+    return found;
+  }
+
+  /** What is another chain is said once, though it was left before. @param {number} index @param {import('./one-chain.js').Finding} finding */
+  #enterAs(index, { state, words, isOther }) {
+    const isNews = isOther && !this.#isOther[index];
+    if (isNews && this.#absences.isLeft(index)) this.#absences.tell(index, false, this.#clock.nowUs(), words);
+    this.#isOther[index] ||= isOther;
+    this.#enter(index, state, words);
   }
 
   /** @param {number} index @param {State} state that it was found in @param {string} words why */
   #enter(index, state, words) {
     // A thread of the load may have left it meanwhile.
-    const isLeft = state !== UP || this.#health.stateOf(index) !== UP;
+    if (state !== UP || this.#health.stateOf(index) !== UP) this.#leave(index, words);
     this.#health.set(index, state);
-    const nowUs = this.#clock.nowUs();
-    if (isLeft && this.#sinceUs[index] === null) {
-      this.#sinceUs[index] = nowUs;
-      this.#absences[index].left += 1;
-      this.#tell({ endpoint: index, isBack: false, atUs: nowUs, words: words || 'a request to it was lost' });
-    }
-    const sinceUs = this.#sinceUs[index];
-    if (state !== UP || sinceUs === null) return;
-    this.#sinceUs[index] = null;
-    this.#absences[index].awayUs += nowUs - sinceUs;
-    this.#tell({
-      endpoint: index,
-      isBack: true,
-      atUs: nowUs,
-      words: `after ${((nowUs - sinceUs) / 1e6).toFixed(1)} s`,
-    });
+    if (state !== UP) return;
+    this.#isOther[index] = false;
+    this.#absences.comeBack(index, this.#clock.nowUs());
   }
 
-  /** @param {Event} event */
-  #tell(event) {
-    if (this.events.length < MOST_EVENTS) this.events.push(event);
-    this.#onEvent(event);
+  /** @param {number} index @param {string} words why */
+  #leave(index, words) {
+    const isLeftByThread = this.#health.stateOf(index) !== UP;
+    const atUs = isLeftByThread ? this.#health.leftAtUs(index) : this.#clock.nowUs();
+    this.#absences.leave(index, atUs, words || 'a request to it was lost');
   }
 }
 
-/** Whatever it says, it is there. @param {unknown} error */
-function isAnswer(error) {
-  return error instanceof RpcError || error instanceof ProtocolError;
+/** @param {unknown} answer @returns {number | null} */
+function headOf(answer) {
+  try {
+    return toNumber(answer);
+  } catch {
+    return null;
+  }
 }

@@ -43,6 +43,8 @@ export class Operation {
   verifiedAtUs = null;
   /** Its steps go no further. */
   isCancelled = false;
+  /** What went wrong was that the endpoint has too much to do. */
+  isRefusedForNow = false;
   /** What went wrong, in words. @type {string | null} */
   words = null;
   /** An error that nobody foresaw: a bug of ours. @type {Error | null} */

@@ -5,7 +5,7 @@ import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { toBigInt, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { RefusedError, RpcError, UnavailableError } from '../errors.js';
-import { rounded } from './cost.js';
+import { rounded, some } from './cost.js';
 import { checkPages } from './read-pages.js';
 import { fundFrom } from './setup.js';
 
@@ -120,7 +120,9 @@ function foresee({ wanted, sender, chain, say }, gas, transactions) {
       `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(wanted.maxSpendWei)}: make fewer or smaller ones, or give it a higher cap`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId)) return;
-  say(`${wanted.count} logs in ${transactions} transactions, for about ${rounded(wei)} in fees (an estimate)`);
+  say(
+    `${some(wanted.count, 'log')} in ${some(transactions, 'transaction')}, for about ${rounded(wei)} in fees (an estimate)`,
+  );
 }
 
 /**

@@ -140,16 +140,18 @@ export async function push({ rpc, clock, presigner, patience, resubmissions }, o
   if (isTooLow && !raise()) return;
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
-  const failure = await send(rpc, operation.raw, (error) => patience.heed(error, clock.nowUs()));
+  const failure = await send(rpc, operation, (error) => patience.heed(error, clock.nowUs()));
   if (failure !== 'underpriced' || !raise()) return;
   resubmissions.replaced += 1;
-  await send(rpc, operation.raw, () => {});
+  await send(rpc, operation, () => {});
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} raw @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it */
-async function send(rpc, raw, onError) {
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it */
+async function send(rpc, operation, onError) {
   try {
-    await rpc.call('eth_sendRawTransaction', [raw], 'resubmit');
+    await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
+      if ('endpoint' in operation) operation.endpoint = endpoint ?? null;
+    });
     return null;
   } catch (error) {
     onError(error);

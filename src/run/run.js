@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { EXIT, worstExit } from '../errors.js';
 import { startDevChain } from '../chain/devchain.js';
+import { numbered } from '../metrics/endpoints.js';
 import { buildPartialRunFile, buildRunFile } from '../metrics/summary.js';
 import { createWorkload } from '../workload/index.js';
 import { Account } from './account.js';
 import { auditUnlessHurried } from './examine.js';
 import { Checkpoints } from './checkpoint.js';
 import { chainEnded, finishAll, sayWhatWentWrong, settleAll } from './closing.js';
-import { interruptible, readGiven } from './connect.js';
-import { createMonitor, describeEndpoints, identifyAll, openEndpoints, threadStatsOf } from './endpoints.js';
+import { abandonable, interruptible, readGiven } from './connect.js';
+import { describeEndpoints, lookAfter, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
 import { Health } from './health.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
 import { startBlockOf } from './start-block.js';
+import { onlyFirstBlock } from './one-chain.js';
 import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
 import { capReached, describeSpending } from './spending.js';
@@ -55,7 +57,10 @@ export async function run(config, surroundings) {
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
     const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
     way = opened;
-    stop.now.addEventListener('abort', () => void opened.transport.close());
+    stop.now.addEventListener('abort', () => {
+      opened.monitor?.stop();
+      void opened.transport.close();
+    });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
     return await runOn({ config, given, ...opened, embedded, nodePid, ...startOf(clock), ...surroundings });
@@ -79,9 +84,9 @@ function openWay(config, urls, { clock, stop }) {
     ...{ clock, signals: { setup: stop.drain, audit: stop.now } },
     mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
   };
-  const endpoints = openEndpoints({ config, urls, home: 0, spread: config.spread, health, insistence });
-  const monitor = createMonitor(endpoints.rpcs, health, clock);
-  return { urls, endpoints, health, monitor, rpc: endpoints.rpc, transport: endpoints.transport };
+  const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, insistence });
+  const care = lookAfter(endpoints.rpcs, health, clock);
+  return { urls, endpoints, health, ...care, rpc: endpoints.rpc, transport: endpoints.transport };
 }
 
 /** @param {import('../clock.js').Clock} clock */
@@ -114,44 +119,67 @@ async function runOn(context) {
 
 /** Set-up, load, drain, audit. @param {RunContext} context */
 async function carryOut(context) {
-  const { config, urls, transport, rpc, monitor, clock, outputs, stop } = context;
-  const workload = await createWorkload(config.workload, {
-    ...{ rpc, settings: config, clock, connect: context.endpoints.connect },
-  });
-  /** @type {Awaited<ReturnType<typeof identifyAll>>} */
+  const { config, urls, transport, rpc, monitor, oneChain, clock, stop } = context;
+  const { connect } = context.endpoints;
+  const workload = await abandonable(stop, () =>
+    createWorkload(config.workload, { rpc, settings: config, clock, connect }),
+  );
+  /** @type {Awaited<ReturnType<import('./one-chain.js').OneChain['identify']>>} */
   let endpoints = [];
   const ready = await interruptible(stop, transport, async () => {
-    if (monitor !== null) endpoints = await identifyAll(context.endpoints.rpcs, urls, config);
+    if (oneChain !== null) endpoints = await oneChain.identify(urls, config, stop.drain);
     monitor?.begin();
     return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { clock, confirmations: config.confirmations, signal: stop.drain });
-  const { startBlock } = start;
   await monitor?.level(stop.drain);
+  const untold = (await oneChain?.compare(stop.drain)) ?? [];
+  oneChain?.begin(start);
 
   // Workers have connections of their own.
   if (workersOf(config) > 1) await transport.rest();
   const schedule = scheduleOf(config);
   const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
+  const { chain } = ready;
+  const facts = workload.facts?.() ?? {};
+  const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
   const crew = await hire({ ...context, ...loadParts });
+  // Its threads would keep the process alive, whatever went wrong.
+  try {
+    return await loadAndAudit(context, {
+      ...{ workload, ready, start, schedule, accounts, environment, crew },
+      names: numbered(endpoints.map(({ display }) => display)),
+      warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
+    });
+  } finally {
+    await crew.close();
+  }
+}
+
+/**
+ * @param {RunContext} context
+ * @param {object} prepared
+ * @param {import('../workload/index.js').Workload} prepared.workload
+ * @param {import('./setup.js').Ready} prepared.ready
+ * @param {import('./start-block.js').StartBlock} prepared.start
+ * @param {import('../pacer/index.js').Schedule | null} prepared.schedule
+ * @param {Account[]} prepared.accounts
+ * @param {ReturnType<typeof describeEnvironment>} prepared.environment
+ * @param {import('./crew.js').Crew} prepared.crew
+ * @param {string[]} prepared.names of the endpoints
+ * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
+ */
+async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
+  const { config, urls, rpc, monitor, clock, outputs, stop } = context;
+  const { crew, names, warning } = given;
   const watch = new Watch({
-    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: sender === null ? null : rpc },
+    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
   });
-  monitor?.listen(({ endpoint, isBack, words }) => {
-    const { display } = endpoints[endpoint];
-    watch.warnOf(`endpoint ${endpoint}`, `${display} is ${isBack ? `back ${words}` : `left for the others: ${words}`}`);
-  });
-  const environment = describeEnvironment({
-    ...context,
-    endpoints,
-    chain: ready.chain,
-    sender,
-    inclusion,
-    facts: workload.facts?.() ?? {},
-  });
+  if (monitor !== null) warnOfEndpoints(monitor, watch, names);
+  if (warning !== null) watch.warnOf('untold', warning);
   const described = { ready, environment, schedule, warnings: watch.warnings };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
   /** @param {import('./load.js').LoadSoFar} loaded */
@@ -163,9 +191,10 @@ async function carryOut(context) {
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
     const { timeOfDayMs } = context;
-    const loaded = await load({ config, clock, outputs, stop, crew, watch, checkpoints, describeSoFar, timeOfDayMs });
+    const loadOptions = { config, clock, outputs, stop, crew, watch, names, checkpoints, describeSoFar, timeOfDayMs };
+    const loaded = await load(loadOptions);
     const { recorder, ledger } = loaded;
-    const parts = { rpc, clock, accounts, recorder, ledger, startBlock };
+    const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
     if (workload.kind === 'transaction') {
       await monitor?.level(stop.now);
       audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
@@ -174,7 +203,7 @@ async function carryOut(context) {
   } finally {
     checkpoints.stop();
     watch.close();
-    await crew.close();
+    monitor?.stop();
   }
 }
 

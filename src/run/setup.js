@@ -1,11 +1,12 @@
 import { ForeignSenderError, UsageError } from '../errors.js';
 import { fundOnDevChain } from '../chain/devchain.js';
-import { chooseInclusion, probeAbilities, warningOf } from '../inclusion/choose.js';
+import { Candidate, chooseInclusion, warningOf } from '../inclusion/choose.js';
 import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
 import { Wallet } from '../chain/wallets.js';
+import { numbered } from '../metrics/endpoints.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
 import { foreseeCost } from './cost.js';
 import { workersOf } from './hire.js';
@@ -30,7 +31,7 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, urls: URL[], embedded: boolean}} Context
+ * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, urls: URL[], endpoints: Pick<import('./endpoints.js').Endpoints, 'rpcs'>, embedded: boolean}} Context
  *
  * @typedef {object} Ready what a load is made from
  * @property {import('./connect.js').Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
@@ -69,7 +70,11 @@ export async function setUpCalls({ config, urls, outputs, given, onProgress, sto
  * @param {import('../workload/index.js').TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp({ config, given, urls, embedded, clock, outputs, onProgress, stop, log }, rpc, workload) {
+export async function setUp(
+  { config, given, urls, endpoints, embedded, clock, outputs, onProgress, stop, log },
+  rpc,
+  workload,
+) {
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
   const chain = await readChain(rpc, urls[0], config);
@@ -78,10 +83,9 @@ export async function setUp({ config, given, urls, embedded, clock, outputs, onP
   const last = config.offset + config.threads - 1;
   const node = chain.clientVersion ?? 'a node that does not say what it is';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
-  const can = await probeAbilities(rpc, { clock, signal: stop.drain });
-  const inclusion = chooseInclusion(config.inclusion, can, `${rpc.display}: ${chain.clientVersion ?? 'the node'}`);
+  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(endpoints.rpcs, chain, { clock, stop }));
   const load = { connections: config.connections, operations: config.threads * config.inFlight };
-  const warning = warningOf(inclusion.name, rpc, { ...load, threads: workersOf(config) });
+  const warning = warningOf(inclusion.name, endpoints.rpcs, { ...load, threads: workersOf(config) });
   if (warning !== null) log.warn(warning);
 
   const fees = await chooseFees(rpc, chain, config);
@@ -113,6 +117,18 @@ export async function setUp({ config, given, urls, embedded, clock, outputs, onP
   return { chain, wallets, sender, costs, inclusion };
 }
 
+/**
+ * All of them are asked for blocks.
+ * @param {import('../chain/rpc.js').Rpc[]} rpcs
+ * @param {import('./connect.js').ChainInfo} chain as the first one tells it
+ * @param {Pick<Context, 'clock' | 'stop'>} surroundings
+ */
+function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
+  const names = numbered(rpcs.map(({ display }) => display));
+  const version = rpcs.length === 1 ? `: ${clientVersion ?? 'the node'}` : '';
+  return rpcs.map((rpc, i) => new Candidate(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
+}
+
 /** @param {Wallet[]} wallets */
 function addressesOf(wallets) {
   return wallets.map(({ address }) => address);
@@ -133,7 +149,9 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   const seconds = ((warmupMs ?? 0) + (durationMs ?? 0)) / 1000;
   const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
   const operations = inTurn * (inFlight ?? 1);
-  return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei();
+  const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
+  const valueWei = perWallet + perOperation * BigInt(operations);
+  return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
 }
 
 /**

@@ -54,7 +54,7 @@ async function work(task, port) {
   const askForStop = (reason, error) => tell({ type: 'stop', reason, message: error?.message ?? null });
 
   const clock = createClock();
-  const opened = openWay(task);
+  const opened = openWay(task, clock);
   const { rpc, transport, reading, connect } = opened;
   /** @param {import('./engine.js').SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
@@ -139,11 +139,11 @@ function heedStrayErrors(workload, askForStop) {
   });
 }
 
-/** The way of this thread to the endpoints. @param {Task} task */
-function openWay({ config, endpoints, batches }) {
+/** The way of this thread to the endpoints. @param {Task} task @param {import('../clock.js').Clock} clock */
+function openWay({ config, endpoints, batches }, clock) {
   const { home, spread } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
-  return openEndpoints({ config, urls, home, spread, health: new Health(endpoints.health), batches });
+  return openEndpoints({ config, urls, clock, home, spread, health: new Health(endpoints.health), batches });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isPlain } from '../metrics/sample.js';
 import { isDeepStrictEqual } from 'node:util';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
@@ -114,7 +115,7 @@ export function doubtsOf(base, candidate) {
   };
   return [
     ...warn('the audit is not exact', ({ audit }) => /** @type {any} */ (audit)?.exact === false),
-    ...warn('there was no audit', ({ audit, config }) => audit === null && config.workload !== 'rpc'),
+    ...warn('there was no audit', (run) => run.audit === null && !isPlain(run)),
     ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),

@@ -74,6 +74,8 @@ export function asTransportError(error) {
     const words = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
     return new TransportError(words, 'certificate', error);
   }
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED')
+    return new TransportError('the transport is closed', 'closed', error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new TransportError(`the answer's header is larger than ${MAX_HEAD_BYTES} bytes`, 'bad_response', error);

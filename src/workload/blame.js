@@ -1,11 +1,14 @@
 import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { StressError, WorkloadError, displayName, oneLine } from '../errors.js';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { InterruptedError, StressError, WorkloadError, displayName, oneLine } from '../errors.js';
 
 /**
  * Errors of a workload of the user's own, told by its file, line and column.
  */
+
+/** Where this program's own files are. */
+const OURS = Object.freeze([new URL('../', import.meta.url).href, fileURLToPath(new URL('../', import.meta.url))]);
 
 /** How long may take what is neither an operation nor Ctrl-C's to end, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -24,6 +27,35 @@ export function placeOf(error, file) {
     if (place) return name + place[0];
   }
   return name;
+}
+
+/**
+ * @param {unknown} error
+ * @param {string} file
+ * @returns {string | null} such as helpers.js:3:7, seen from the file's folder, where the error came from another of the
+ *   user's files; null where none of them is named
+ */
+export function otherPlaceOf(error, file) {
+  const stack = error instanceof Error ? String(error.stack) : '';
+  for (const [, path, at] of stack.matchAll(
+    /(?:\(|\bat (?:async )?)((?:file:\/\/)?\/[^\n()]+?)(:\d+(?::\d+)?)\)?$/gm,
+  )) {
+    if (OURS.some((folder) => path.startsWith(folder))) continue;
+    return seenFrom(file, path) + at;
+  }
+  return null;
+}
+
+/** The name of a file, seen from the folder of another. @param {string} file @param {string} other path or file: URL */
+export function seenFrom(file, other) {
+  const path = other.startsWith('file:') ? fileURLToPath(other) : other;
+  return displayName(relative(dirname(realOf(file)), path));
+}
+
+/** Whether a file of this program's own is named by the stack. @param {unknown} error */
+export function isThroughUs(error) {
+  const stack = error instanceof Error ? String(error.stack) : '';
+  return OURS.some((folder) => stack.includes(folder));
 }
 
 /** Stacks name the file that a link leads to. @param {string} file */
@@ -51,6 +83,29 @@ export function blame(error, file, what) {
 /** @param {unknown} error anything can be thrown */
 export function wordsOf(error) {
   return oneLine(error instanceof Error ? error.message || error.name : error);
+}
+
+/**
+ * A Ctrl-C ends what does not end by itself.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {T | Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export async function unlessAborted(signal, action) {
+  /** @type {() => void} */
+  let onAbort = () => {};
+  /** @type {Promise<never>} */
+  const aborted = new Promise((_, reject) => {
+    onAbort = () => reject(new InterruptedError('interrupted during set-up'));
+  });
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([action, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 /**

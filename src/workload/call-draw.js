@@ -50,9 +50,10 @@ export class Draw {
     return /** @type {import('./call-head.js').Head} */ (this.#sources.head).number;
   }
 
-  /** @param {number} among so many of the latest blocks */
+  /** @param {number} among so many of the latest blocks, or all of them where there are fewer */
   recent(among) {
-    return Math.max(0, this.latest() - this.#pick(`recent ${among}`, among));
+    const latest = this.latest();
+    return latest - this.#pick(`recent ${among}`, Math.min(among, latest + 1));
   }
 
   blockHash() {
@@ -65,9 +66,10 @@ export class Draw {
     return transactions[this.#pick('transaction', transactions.length)];
   }
 
-  /** So many blocks in a row, of which the last is one of the latest. @param {number} length @param {number} among */
+  /** So many blocks in a row, if there are so many, of which the last is one of the latest. @param {number} length @param {number} among */
   range(length, among) {
-    const to = Math.max(0, this.latest() - this.#pick(`range ${length} ${among}`, among));
+    const latest = this.latest();
+    const to = latest - this.#pick(`range ${length} ${among}`, Math.min(among, Math.max(1, latest + 2 - length)));
     return { from: Math.max(0, to - length + 1), to };
   }
 

@@ -1,5 +1,5 @@
 import { toHex, toNumber } from '../chain/rpc.js';
-import { ProtocolError, UnavailableError } from '../errors.js';
+import { ProtocolError, RpcError, UnavailableError } from '../errors.js';
 
 /**
  * The head of the chain as templates need it: asked for once a second while calls are made, and not for each of them.
@@ -74,13 +74,12 @@ export class Head {
     this.#askedAtUs = this.#clock.nowUs();
     try {
       if (!this.#wantsBlocks) {
-        this.number = toNumber(await this.#rpc.call('eth_blockNumber', [], purpose));
+        this.number = await askNumber(this.#rpc, 'eth_blockNumber', [], purpose);
         return;
       }
       const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], purpose);
-      const number = toNumber(block?.number);
       this.#add(block);
-      this.number = number;
+      this.number = toNumber(block.number);
     } finally {
       this.#isAsking = false;
     }
@@ -88,12 +87,34 @@ export class Head {
 
   /** @param {any} block */
   #add(block) {
-    if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
-      throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
+    const isOne = typeof block?.hash === 'string' && isQuantity(block.number) && Array.isArray(block.transactions);
+    if (!isOne) throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
     if (this.blockHashes.includes(block.hash)) return;
     this.blockHashes = [...this.blockHashes, block.hash].slice(-BLOCKS_KEPT);
     this.transactions = [...this.transactions, ...block.transactions].slice(-TRANSACTIONS_KEPT);
   }
+}
+
+/**
+ * A number of the set-up: what is wrong with it is said with the endpoint and the method, as there may be two endpoints.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {string} method
+ * @param {unknown[]} params
+ * @param {import('../chain/rpc.js').Purpose} purpose
+ */
+export async function askNumber(rpc, method, params, purpose) {
+  try {
+    return toNumber(await rpc.call(method, params, purpose));
+  } catch (error) {
+    if (error instanceof RpcError) throw new UnavailableError(`${rpc.display} does not answer ${error.message}`, error);
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new ProtocolError(`${rpc.display}, asked for ${method}: ${error.message}`, error, error.status);
+  }
+}
+
+/** @param {unknown} value */
+function isQuantity(value) {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value);
 }
 
 /** @type {HeadState} */

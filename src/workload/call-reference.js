@@ -1,6 +1,6 @@
-import { toNumber } from '../chain/rpc.js';
 import { CheckError, RpcError, StressError, RefusedError } from '../errors.js';
 import { differenceOf } from './call-checks.js';
+import { askNumber } from './call-head.js';
 
 /**
  * A second endpoint that answers are held against. It is asked after the first has answered, one question for each call
@@ -10,6 +10,9 @@ import { differenceOf } from './call-checks.js';
 /** How often it is asked for what it does not have yet: it may be a block behind. */
 const TRIES = 8;
 const PAUSE_MS = 250;
+
+/** What nodes say of a block that they do not have. */
+const NOT_THERE = /not found|unknown block|unknown header|missing|not available|beyond|future|greater than/i;
 
 export class Reference {
   #rpc;
@@ -39,7 +42,7 @@ export class Reference {
   }
 
   async #identity() {
-    const chainId = toNumber(await this.#rpc.call('eth_chainId', [], 'check'));
+    const chainId = await askNumber(this.#rpc, 'eth_chainId', [], 'check');
     const block = await this.#rpc.call('eth_getBlockByNumber', ['0x0', false], 'check').catch(() => null);
     return { chainId, genesisHash: typeof block?.hash === 'string' ? block.hash : null };
   }
@@ -52,13 +55,19 @@ export class Reference {
    */
   async compare({ name, method, params }, answer) {
     let difference = null;
+    let isBehind = false;
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (tries > 0) await this.#clock.sleep(PAUSE_MS);
       const { theirs, words } = await this.#ask(method, params);
       difference = words ?? differenceOf(answer, theirs);
       if (difference === null) return null;
+      isBehind = theirs === null && (words === null || NOT_THERE.test(words));
       if (theirs !== null) break;
     }
+    if (isBehind)
+      throw new CheckError(
+        `${name}: ${this.#rpc.display} is behind: it does not have what was asked for${difference === null ? '' : ` (${difference})`}`,
+      );
     throw new CheckError(`${name}: ${this.#rpc.display} answers otherwise: ${difference}`);
   }
 

@@ -164,8 +164,21 @@ function complaint(place, error) {
   if (keyword === 'pattern' && place === 'check.path')
     return `${it} must be names and numbers with dots between them, such as transactions.0.hash, or $ for the whole answer`;
   if (keyword === 'pattern') return `${it} must be a name such as eth_blockNumber: letters, digits, _ . and -`;
+  if (keyword === 'type') return `${it} must be ${KINDS[String(params.type)] ?? oneLine(params.type)}`;
+  if (keyword === 'exclusiveMinimum') return `${it} must be a positive number`;
+  if (keyword === 'minimum') return `${it} must not be negative`;
+  if (keyword === 'maximum') return `${it} must be ${params.limit} at most`;
+  if (keyword === 'minItems') return `${it} must have one at least`;
+  if (keyword === 'maxItems') return `${it} must have ${params.limit} at most`;
   return `${it} ${message}`;
 }
+
+/** What a value has to be, by the types that the rules have. @type {Readonly<Record<string, string>>} */
+const KINDS = Object.freeze({
+  ...{ object: 'an object', array: 'a list', string: 'a text', number: 'a positive number', boolean: 'true or false' },
+  'object,string': 'an object, or "same"',
+  'integer,string': 'a whole number, or a text with a template',
+});
 
 /** @param {readonly {name?: unknown}[]} calls @param {number} index */
 function entry(calls, index) {

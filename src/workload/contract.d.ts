@@ -82,6 +82,8 @@ export interface Gas {
   perWallet: bigint;
   perOperation: bigint;
   likely?: { perWallet: bigint; perOperation: bigint };
+  /** Wei that goes along: that of the first call, where it is left out and there is no prepare(); else nothing. */
+  value?: { perWallet?: bigint; perOperation?: bigint };
 }
 
 export interface Wallet {
@@ -140,18 +142,18 @@ export interface Books {
 export interface Check {
   name: string;
   words: string;
-  expected: string | null;
-  found: string | null;
+  expected?: string | null;
+  found?: string | null;
   holds: boolean | null;
-  why: string | null;
+  why?: string | null;
 }
 
-/** Of calls: the same endpoint and the same counts as the rest of the run. */
+/** The same endpoint and the same counts as the rest of the run. Before the load the purpose is 'setup', then 'readback'. */
 export interface Rpc {
-  call: (method: string, params: unknown[], purpose: Purpose) => Promise<any>;
+  call: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
   /** For reads: what is asked in one turn of the event loop travels in one batch. */
-  gather: (method: string, params: unknown[], purpose: Purpose) => Promise<any>;
-  batch: (requests: { method: string; params: unknown[] }[], purpose: Purpose) => Promise<any[]>;
+  gather: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
+  batch: (requests: { method: string; params?: unknown[] }[], purpose?: Purpose) => Promise<any[]>;
 }
 
 export type Purpose = 'setup' | 'readback' | 'audit';

@@ -1,10 +1,11 @@
 import { isUnknownBlock } from '../chain/passing.js';
-import { InterruptedError, RpcError, WorkloadError, displayName } from '../errors.js';
-import { blame, placeOf, within, wordsOf } from './blame.js';
+import { RpcError, WorkloadError, displayName } from '../errors.js';
+import { placeOf, unlessAborted } from './blame.js';
+import { beforeLoad, blamed, handOver, inTime, stating } from './guarded.js';
 import {
-  Nonsense,
   checkedCall,
   checkedChecks,
+  checkedCount,
   checkedGas,
   checkedReadings,
   checkedRequest,
@@ -27,11 +28,6 @@ import {
  * @property {Settings} set
  *
  * @typedef {Readonly<Record<string, string>>} Settings of --set
- *
- * @typedef {object} Handed what goes to a worker thread
- * @property {unknown} own what the workload itself hands over
- * @property {bigint | null} gasLimit as it was measured
- * @property {Settings} set
  */
 
 /** What a workload may have besides next(), by its kind. */
@@ -75,10 +71,12 @@ function guardTransactions(own, { file, bench, set, ...known }) {
   const seen = new WeakMap();
 
   return {
-    ...{ kind: 'transaction', subject, gas: checkedGas(own.gas, displayName(file)) },
+    ...{ kind: 'transaction', subject, gas: checkedGas(own.gas, displayName(file), valueOf(own)) },
     unprepared: ({ wallets: all, chain }) => {
       const unknown = own.prepare === undefined ? 0 : all.length;
-      return beforeLoad(file, 'unprepared()', async () => (await own.unprepared?.({ wallets: all, chain })) ?? unknown);
+      return beforeLoad(file, 'unprepared()', async () =>
+        checkedCount((await own.unprepared?.({ wallets: all, chain })) ?? unknown),
+      );
     },
     prepare: async (preparation) => {
       wallets = preparation.wallets.length;
@@ -105,7 +103,7 @@ function guardTransactions(own, { file, bench, set, ...known }) {
         return checkedVerdict(await verify(...asked));
       } catch (error) {
         if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
-        throw blamed(error, file, 'verify()');
+        throw blamed(named(error, file), file, 'verify()');
       }
     },
     audit: (...asked) => inTime(file, 'audit()', async () => checkedReadings(await audit(...asked), wallets)),
@@ -121,22 +119,8 @@ function reconciling(own, file) {
   return { reconcile: (books) => inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(books))) };
 }
 
-/** @param {OwnTransactions | OwnCalls} own @param {string} file @returns {{facts?: () => Record<string, unknown>}} */
-function stating(own, file) {
-  if (own.facts === undefined) return {};
-  return {
-    facts: () => {
-      try {
-        return structuredClone(own.facts?.() ?? {});
-      } catch (error) {
-        throw blame(error, file, 'facts()');
-      }
-    },
-  };
-}
-
 /** @param {OwnCalls} own @param {Guarding} guarding @returns {import('./index.js').CallWorkload} */
-function guardCalls(own, { file, set }) {
+function guardCalls(own, { file, bench, set }) {
   /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
   const seen = new WeakMap();
   const { callsPerIteration = 1 } = own;
@@ -146,7 +130,11 @@ function guardCalls(own, { file, set }) {
     );
   return {
     ...{ kind: 'call', callsPerIteration },
-    prepare: (preparation) => beforeLoad(file, 'prepare()', async () => void (await own.prepare?.(preparation))),
+    prepare: (preparation) =>
+      beforeLoad(file, 'prepare()', async () => {
+        await own.prepare?.(preparation);
+        await bench.finish();
+      }),
     next: (position) => {
       try {
         const given = own.next(position);
@@ -177,32 +165,22 @@ function guardCalls(own, { file, set }) {
   };
 }
 
-/**
- * @param {OwnTransactions | OwnCalls} own
- * @param {string} file
- * @param {number} first
- * @param {number} count
- * @param {Omit<Handed, 'own'>} ours
- * @returns {Handed}
- */
-function handOver(own, file, first, count, ours) {
-  if (own.handOver === undefined && own.prepare !== undefined)
-    throw new WorkloadError(
-      `${displayName(file)}: the workload lacks handOver(first, count), which tells worker threads what prepare() has prepared: add it, or give --workers 1`,
-    );
-  let handed;
+/** Before anything is prepared, only what needs nothing prepared can tell. @param {OwnTransactions} own @returns {bigint} wei of an operation */
+function valueOf(own) {
+  if (own.prepare !== undefined || own.gas?.value !== undefined) return 0n;
   try {
-    handed = own.handOver?.(first, count) ?? null;
-  } catch (error) {
-    throw blame(error, file, 'handOver()');
+    return checkedCall(own.next(0, 0), 1n).value;
+  } catch {
+    return 0n; // whoever needs the call is told why there is none
   }
-  try {
-    return { own: structuredClone(handed), ...ours };
-  } catch (error) {
-    throw new WorkloadError(
-      `${displayName(file)}: handOver() returned what no worker thread can be given: ${wordsOf(error)}`,
-    );
-  }
+}
+
+/** What the node refuses is a failure of that kind, and its words tell who asked. @param {unknown} error @param {string} file */
+function named(error, file) {
+  const name = displayName(file);
+  if (error instanceof RpcError && !error.message.startsWith(name))
+    error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
+  return error;
 }
 
 /** @param {OwnTransactions} own @param {import('../chain/wallets.js').Wallet} wallet @param {import('./kit.js').Bench} bench */
@@ -210,44 +188,4 @@ async function measureGas(own, { address, nonce }, bench) {
   const call = own.next(0, nonce);
   checkedCall(call, 1n);
   return call.gasLimit === undefined ? bench.measure({ ...call, from: address }) : null;
-}
-
-/** A Ctrl-C ends what does not end by itself. @template T @param {AbortSignal} signal @param {Promise<T> | undefined} action */
-async function unlessAborted(signal, action) {
-  /** @type {() => void} */
-  let onAbort = () => {};
-  const aborted = new Promise((_, reject) => {
-    onAbort = () => reject(new InterruptedError('interrupted during set-up'));
-  });
-  signal.addEventListener('abort', onAbort);
-  try {
-    await Promise.race([action, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-/** What the node refuses then is refused to the file. @template T @param {string} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
-async function beforeLoad(file, what, action) {
-  try {
-    return await action();
-  } catch (error) {
-    if (!(error instanceof RpcError) || error.method === 'eth_sendRawTransaction') throw blamed(error, file, what);
-    throw new WorkloadError(`${placeOf(error, file)}: ${what} was refused by the node: ${error.message}`);
-  }
-}
-
-/** @template T @param {string} file @param {string} what @param {() => Promise<T>} action @returns {Promise<T>} */
-async function inTime(file, what, action) {
-  try {
-    return await within(action(), `${displayName(file)}: ${what}`);
-  } catch (error) {
-    throw blamed(error, file, what);
-  }
-}
-
-/** @param {unknown} error @param {string} file @param {string} what */
-function blamed(error, file, what) {
-  if (error instanceof Nonsense) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
-  return blame(error, file, what);
 }

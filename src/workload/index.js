@@ -1,7 +1,7 @@
 import { createCounterWorkload } from './counter.js';
 import { createFileWorkload, isWorkloadFile } from './load-file.js';
-import { createRpcWorkload } from './rpc.js';
-import { createTransferWorkload } from './transfer.js';
+import { createRpcWorkload, whatRpcLacks } from './rpc.js';
+import { createTransferWorkload, whatTransferLacks } from './transfer.js';
 
 /**
  * A workload says what one operation is. There are two kinds: transactions, whose effect is on the chain and can be
@@ -40,6 +40,7 @@ import { createTransferWorkload } from './transfer.js';
  * @property {bigint} perWallet to prepare one wallet
  * @property {bigint} perOperation at most
  * @property {{perWallet: bigint, perOperation: bigint}} likely what they use
+ * @property {{perWallet: bigint, perOperation: bigint}} [value] wei that goes along; nothing, where it is not said
  *
  * @typedef {object} TransactionWorkload
  * @property {'transaction'} kind
@@ -133,6 +134,9 @@ export const transactionWorkloads = {
 export const callWorkloads = {
   rpc: createRpcWorkload,
 };
+
+/** What settings lack for a workload, behind its name; null where nothing. @type {Record<string, (settings: Settings) => string | null>} */
+export const shortcomings = { transfer: whatTransferLacks, rpc: whatRpcLacks };
 
 /** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };

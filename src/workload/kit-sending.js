@@ -1,8 +1,9 @@
-import { Interface, concat, getCreateAddress } from 'ethers';
+import { Interface, concat, getCreateAddress, isHexString } from 'ethers';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { RpcError, WorkloadError } from '../errors.js';
 import { placeOf } from './blame.js';
+import { Nonsense, checkedCall, whatItIs } from './nonsense.js';
 
 /**
  * The part of the kit that sends: contracts and other transactions of a set-up.
@@ -60,7 +61,14 @@ export class Yard {
   }
 
   /** @param {number} position @param {import('./contract.d.ts').Artifact} artifact @param {readonly unknown[]} args */
-  #deployment(position, { abi, bytecode }, args) {
+  #deployment(position, artifact, args) {
+    const { abi, bytecode } = artifact ?? {};
+    if (!isHexString(bytecode) || bytecode.length < 4 || bytecode.length % 2 !== 0)
+      throw new TypeError(
+        `the artifact must be { abi, bytecode }, and its bytecode a text of 0x and pairs of hexadecimal digits, not ${whatItIs(bytecode)}`,
+      );
+    if (typeof abi !== 'object' && typeof abi !== 'string')
+      throw new TypeError(`the artifact must be { abi, bytecode }; its abi is ${whatItIs(abi)}`);
     const data = concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.#tag}`]);
     return { position, to: null, data };
   }
@@ -68,9 +76,13 @@ export class Yard {
   /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
   async #send(calls, label) {
     const { wallets, sender, onProgress } = this.#prepared();
+    if (!Array.isArray(calls)) throw new TypeError(`it takes an array of calls, not ${whatItIs(calls)}`);
     if (calls.length === 0) return;
-    const unknown = calls.find(({ position }) => wallets[position] === undefined);
-    if (unknown !== undefined) throw new TypeError(`there is no wallet at position ${unknown.position}`);
+    for (const call of calls) {
+      checkedCall(call, 1n); // of which the gas limit is found out below
+      if (wallets[call.position] === undefined)
+        throw new TypeError(`there is no wallet at position ${whatItIs(call.position)}`);
+    }
     const [first] = calls;
     const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
     const orders = calls.map(({ position, to, data = '0x', value = 0n, gasLimit = likely }) => {
@@ -94,6 +106,10 @@ export class Yard {
     try {
       return await action();
     } catch (error) {
+      if (error instanceof Nonsense) {
+        const words = error.message.replace(/^returned/, 'was given').replace('must return', 'takes');
+        throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name} ${words}`);
+      }
       const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
       if (!isRefused && !(error instanceof TypeError)) throw error;
       throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name}: ${error.message}`);

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, getCreateAddress } from 'ethers';
 import { toBigInt, toNumber } from '../chain/rpc.js';
-import { CheckError, RpcError } from '../errors.js';
+import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
 import { readAtHash } from './at-block.js';
 import { placeOf } from './blame.js';
+import { createOwnRpc } from './kit-rpc.js';
 import { Yard } from './kit-sending.js';
 import { compile } from './solidity.js';
 
@@ -16,6 +17,7 @@ import { compile } from './solidity.js';
  *
  * @typedef {object} Bench the kit, and what the guard does with it
  * @property {Kit} kit
+ * @property {import('./contract.d.ts').Rpc} rpc
  * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
  * @property {(preparation: import('./index.js').Preparation) => void} begin wallets can send from now on
  * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
@@ -24,9 +26,10 @@ import { compile } from './solidity.js';
 /**
  * @param {string} file of the workload, for messages
  * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {boolean} [isPrepared] as it is in a worker thread
  * @returns {Bench}
  */
-export function createBench(file, rpc) {
+export function createBench(file, rpc, isPrepared = false) {
   /** What is to be read before the load. @type {Reading[]} */
   const readings = [];
   // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
@@ -42,17 +45,19 @@ export function createBench(file, rpc) {
     createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
     verifyByReceipt: (targetOf) => verifyByReceipt(rpc, targetOf),
     auditByNonce: () => auditByNonce(rpc, readings),
-    auditByCall: (callOf) => auditByCall(rpc, readings, callOf),
+    auditByCall: (callOf) => auditByCall(rpc, readings, callOf, placeOf(new Error(), file)),
     wrong: (words) => new CheckError(words),
   };
   return {
     kit: Object.freeze(kit),
+    rpc: createOwnRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
     measure: (call) => yard.measure(call),
     begin: (preparation) => void (yard.preparation = preparation),
     finish: async () => {
       const wallets = yard.preparation?.wallets ?? [];
       yard.preparation = null;
       await Promise.all(readings.map((read) => read(wallets)));
+      isPrepared = true;
     },
   };
 }
@@ -97,16 +102,23 @@ function auditByNonce(rpc, readings) {
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {Reading[]} readings
  * @param {(position: number) => {to: string, data: string}} callOf
+ * @param {string} place where it is asked for
  * @returns {ReturnType<Kit['auditByCall']>}
  */
-function auditByCall(rpc, readings, callOf) {
+function auditByCall(rpc, readings, callOf, place) {
   /** @type {bigint[]} */
   let starts = [];
   const requestsAt = (/** @type {unknown} */ block) =>
     starts.map((_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
   readings.push(async (wallets) => {
     starts = wallets.map(() => 0n);
-    starts = (await rpc.batch(requestsAt('latest'), 'setup')).map(toBigInt);
+    const answers = await rpc.batch(requestsAt('latest'), 'setup');
+    starts = answers.map((answer, position) => {
+      if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
+      const { to } = callOf(position);
+      const words = `the call to ${oneLine(to, 60)} answered ${oneLine(answer, 60)}, no number: is there code?`;
+      throw new WorkloadError(`${place}: kit.auditByCall: ${words}`);
+    });
   });
   return async (blockHash, blockNumber) => {
     const counts = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(

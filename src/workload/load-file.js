@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { InputError, WorkloadError, displayName } from '../errors.js';
-import { blame, placeOf, within, wordsOf } from './blame.js';
+import { InputError, ProtocolError, RpcError, TransportError, WorkloadError, displayName } from '../errors.js';
+import { blame, isThroughUs, otherPlaceOf, placeOf, seenFrom, within, wordsOf } from './blame.js';
 import { guard } from './guard.js';
 import { createBench } from './kit.js';
 import { whatItIs } from './nonsense.js';
@@ -14,6 +14,9 @@ import { whatItIs } from './nonsense.js';
 export const CONTRACT = 'evm-stress/workload@1';
 
 const CONTRACT_NAME = 'evm-stress/workload@';
+
+/** What our own calls end with is waited for; those of the file may not be. */
+const ANSWERS = Object.freeze([RpcError, TransportError, ProtocolError]);
 
 /** How long the compiler may take to find the line of a syntax error, in milliseconds. */
 const CHECK_MS = 10_000;
@@ -31,12 +34,12 @@ export function isWorkloadFile(value) {
  */
 export async function createFileWorkload(file, { rpc, settings, state }) {
   const create = await loadWorkloadFile(file);
-  const handed = /** @type {import('./guard.js').Handed | undefined} */ (state);
+  const handed = /** @type {import('./guarded.js').Handed | undefined} */ (state);
   const set = handed?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
-  const bench = createBench(file, rpc);
+  const bench = createBench(file, rpc, handed !== undefined);
   let made;
   try {
-    const options = { kit: bench.kit, rpc, settings: { set }, state: handed?.own };
+    const options = { kit: bench.kit, rpc: bench.rpc, settings: { set }, state: handed?.own };
     made = await within(create(options), `${displayName(file)}: create()`);
   } catch (error) {
     throw blame(error, file, 'create()');
@@ -76,31 +79,49 @@ async function importFile(file) {
     return await within(import(pathToFileURL(resolve(file)).href), `${displayName(file)}: its import`);
   } catch (error) {
     if (error instanceof WorkloadError) throw error;
-    const place = placeOf(error, file);
-    if (!(error instanceof SyntaxError)) throw new WorkloadError(`${place}: its import failed: ${wordsOf(error)}`);
-    const where = place === displayName(file) ? lineOfSyntaxError(file) : '';
-    throw new WorkloadError(`${place}${where}: ${error.name}: ${wordsOf(error)}`);
+    const name = displayName(file);
+    const own = placeOf(error, file);
+    const other = own === name ? otherPlaceOf(error, file) : null;
+    const isSyntax = error instanceof SyntaxError;
+    const place = isSyntax && own === name && other === null ? placeOfSyntaxError(file) : (other ?? own);
+    const from = place.startsWith(name) ? '' : ` (which ${name} imports)`;
+    throw new WorkloadError(`${place}${from}: ${isSyntax ? error.name : 'its import failed'}: ${wordsOf(error)}`);
   }
 }
 
-/** The loader does not tell where a module has its syntax error; node --check does. @param {string} file */
-function lineOfSyntaxError(file) {
+/**
+ * The loader does not tell where a module has its syntax error. Of the file itself node --check does; of one that it
+ * imports the loader of another process does, which runs none of them: all are read before the first is run.
+ * @param {string} file
+ */
+function placeOfSyntaxError(file) {
   const input = readFileSync(file, 'utf8');
-  const args = ['--input-type=module', '--check', '-'];
-  const { stderr } = spawnSync(process.execPath, args, { input, encoding: 'utf8', timeout: CHECK_MS });
-  const match = /^\[stdin\]:(\d+)\n.*\n( *)\^/.exec(stderr ?? '');
-  return match === null ? '' : `:${match[1]}:${match[2].length + 1}`;
+  const own = saidOf(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
+  if (own !== null) return `${displayName(file)}${own[1]}:${own[2].length + 1}`;
+  const importing = `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};`;
+  const other = saidOf(['-'], importing, /^(file:\/\/.*?)(:\d+)\n.*\n( *)\^/m);
+  if (other === null) return displayName(file);
+  return `${seenFrom(file, other[1])}${other[2]}:${other[3].length + 1}`;
+}
+
+/** @param {string[]} args @param {string} input @param {RegExp} pattern */
+function saidOf(args, input, pattern) {
+  const options = /** @type {const} */ ({ input, encoding: 'utf8', timeout: CHECK_MS });
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', ...args], options);
+  return pattern.exec(stderr ?? '');
 }
 
 /**
  * What a file does beside its functions, in a timer or in a promise that nobody waits for, may throw, too.
  * @param {string} workload name or file
  * @param {unknown} thrown by whomever
- * @returns {WorkloadError | null} null: it did not come through the file
+ * @returns {WorkloadError | null} null: it came through files of ours only
  */
 export function strayErrorOf(workload, thrown) {
   if (!isWorkloadFile(workload)) return null;
+  if (thrown instanceof WorkloadError) return thrown;
   const place = placeOf(thrown, workload);
-  const isIts = place !== displayName(workload);
+  const isIts =
+    place !== displayName(workload) || !isThroughUs(thrown) || ANSWERS.some((kind) => thrown instanceof kind);
   return isIts ? new WorkloadError(`${place}: something that runs by itself threw: ${wordsOf(thrown)}`) : null;
 }

@@ -67,7 +67,17 @@ export function checkedChecks(given) {
     if (holds !== null && typeof holds !== 'boolean')
       throw new Nonsense(`returned a check whose holds is neither true, false nor null: ${whatItIs(holds)}`);
     const texts = { expected: textOrNull(expected, 'expected'), found: textOrNull(found, 'found') };
-    return { name, words, ...texts, holds, why: textOrNull(why, 'why') };
+    if (holds === null) return { name, words, ...texts, holds, why: textOrNull(why, 'why') ?? 'it does not say why' };
+    // Without figures it says at least this.
+    const { expected: wanted, found: seen } = texts;
+    return {
+      name,
+      words,
+      expected: wanted ?? 'true',
+      found: seen ?? String(holds),
+      holds,
+      why: textOrNull(why, 'why'),
+    };
   });
 }
 
@@ -88,15 +98,58 @@ export function checkedRequest(given) {
   return Object.freeze({ method, params, ...(name === undefined ? {} : { name }) });
 }
 
-/** @param {unknown} given @param {string} file @returns {import('./index.js').Gas} */
-export function checkedGas(given, file) {
+/**
+ * @param {unknown} given
+ * @param {string} file
+ * @param {bigint} valueWei of an operation, where nothing is said
+ * @returns {import('./index.js').Gas}
+ */
+export function checkedGas(given, file, valueWei) {
   const gas = given === undefined ? GAS : /** @type {any} */ (given);
+  /** @param {any} pair */
+  const isPair = (pair) =>
+    [pair?.perWallet, pair?.perOperation].every((figure) => typeof figure === 'bigint' && figure >= 0n);
   const likely = gas?.likely ?? gas;
-  const all = [gas?.perWallet, gas?.perOperation, likely?.perWallet, likely?.perOperation];
-  if (all.some((one) => typeof one !== 'bigint' || one < 0n))
+  if (!isPair(gas) || !isPair(likely))
     throw new WorkloadError(`${file}: gas must be { perWallet, perOperation }, both bigints such as 50_000n`);
-  const [perWallet, perOperation, likelyPerWallet, likelyPerOperation] = all;
-  return { perWallet, perOperation, likely: { perWallet: likelyPerWallet, perOperation: likelyPerOperation } };
+  const value = { perWallet: 0n, perOperation: valueWei, ...gas.value };
+  if (!isPair(value) || (gas.value !== undefined && typeof gas.value !== 'object'))
+    throw new WorkloadError(`${file}: gas.value must be { perOperation }, wei as a bigint such as 1_000n`);
+  const { perWallet, perOperation } = gas;
+  return {
+    ...{ perWallet, perOperation },
+    likely: { perWallet: likely.perWallet, perOperation: likely.perOperation },
+    value: { perWallet: value.perWallet, perOperation: value.perOperation },
+  };
+}
+
+/** @param {unknown} given @returns {number} of wallets */
+export function checkedCount(given) {
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  throw new Nonsense(`returned ${whatItIs(given)}, and must return how many wallets, a whole number`);
+}
+
+/**
+ * What the run file is to state: JSON, in which large numbers are texts.
+ * @param {unknown} given
+ * @returns {Record<string, unknown>}
+ */
+export function checkedFacts(given) {
+  const facts = objectOf(given ?? {}, 'what the run file is to state, such as { slots: 20 }');
+  if (Array.isArray(facts))
+    throw new Nonsense('returned an array, and must return an object with a name for each fact');
+  try {
+    return JSON.parse(
+      JSON.stringify(facts, (name, value) => {
+        if (typeof value === 'function' || typeof value === 'symbol')
+          throw new Nonsense(`returned ${whatItIs(value)} as ${whatItIs(name)}, which no file can hold`);
+        return typeof value === 'bigint' ? String(value) : value;
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new Nonsense(`returned what is no JSON: ${oneLine(error.message.split('\n')[0])}`);
+  }
 }
 
 /** @param {unknown} value @param {string} what @returns {string | null} */

@@ -1,6 +1,7 @@
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError } from '../errors.js';
 import { readFees } from './fees-paid.js';
+import { chooseReceivers, replay } from './replay.js';
 
 /**
  * The audit of payments by balances: what left the senders, less fees, is what arrived, and each receiver has exactly
@@ -24,29 +25,30 @@ import { readFees } from './fees-paid.js';
  * @property {bigint} grownWei all together
  */
 
-/** More receivers than this are not all read: every so many of them then stands for the others. */
-const MOST_READ = 1_000_000;
-
 /** Balances asked for before the event loop and the signal are looked at. */
 const READ_AT_ONCE = 8000;
-
-/** Payments worked out again in one turn of the event loop. */
-const REPLAYED_AT_ONCE = 100_000;
 
 /** The longest time for balances, and for receipts. */
 const MOST_MS = 60_000;
 
 const UNSURE = 'what became of some operations is not known';
 
-/** @param {Payments} payments @param {Books} books @returns {Promise<Check[]>} */
-export async function reconcilePayments(payments, books) {
+/** @param {Payments} payments @param {Books} books @param {import('./replay.js').Bounds} [bounds] @returns {Promise<Check[]>} */
+export async function reconcilePayments(payments, books, bounds) {
   // Receipts first: a chain that forgets old blocks would forget more of them meanwhile.
   const fees = await readFees(payments.rpc, payments.addresses, books, limited(books.signal));
   const signal = limited(books.signal);
   const paid = books.areOurs ? await replay(payments.receivers, books) : null;
   const checks = payments.arePayers
     ? await amongPayers(payments, books, fees, paid, signal)
-    : await toReceivers(payments, books, fees, paid, signal);
+    : await toReceivers(
+        payments,
+        books,
+        fees,
+        paid,
+        await chooseReceivers(payments.receivers.count, paid, bounds),
+        signal,
+      );
   if (checks.every(({ holds }) => holds !== false) || (await isStillThere(payments.rpc, books))) return checks;
   const why = `block ${books.blockNumber} has left the chain meanwhile`;
   return checks.map((check) => ({ ...check, holds: null, why }));
@@ -59,46 +61,43 @@ function limited(signal) {
 
 /** @typedef {import('./fees-paid.js').Fees} Fees */
 
-/** @param {Payments} payments @param {Books} books @param {Fees} fees @param {Uint32Array | null} paid @param {AbortSignal} signal */
-async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, fees, paid, signal) {
+/** @param {Payments} payments @param {Books} books @param {Fees} fees @param {Uint32Array | null} paid @param {import('./replay.js').Choice} choice @param {AbortSignal} signal */
+async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, fees, paid, choice, signal) {
   const count = sum(books.nonces) - sum(books.startNonces);
-  const step = Math.ceil(receivers.count / MOST_READ);
-  const arrived = await tally({ rpc, books, signal, count: Math.ceil(receivers.count / step) }, (i) => ({
-    address: receivers.addressOf(i * step),
+  const indexOf = (/** @type {number} */ i) => choice.indexes?.[i] ?? i;
+  const arrived = await tally({ rpc, books, signal, count: choice.count }, (i) => ({
+    address: receivers.addressOf(indexOf(i)),
     beforeWei: before.receiverWei,
-    mustGrowWei: paid === null ? null : valueWei * BigInt(paid[i * step]),
+    mustGrowWei: paid === null ? null : valueWei * BigInt(paid[indexOf(i)]),
   }));
   const left = await tally({ rpc, books, signal, count: addresses.length }, (i) => ({
     address: addresses[i],
     beforeWei: before.balancesWei[i],
     mustGrowWei: null,
   }));
-  const looked = Math.ceil(receivers.count / step);
-  const who = step === 1 ? `${looked} receivers` : `${looked} of ${receivers.count} receivers`;
-  const whole = step === 1 ? null : `more than ${MOST_READ} receivers are not all read`;
   const readWhy = 'why' in arrived ? arrived.why : null;
   const grownWei = 'why' in arrived ? 0n : arrived.grownWei;
   return [
     check({
       name: 'receivers',
-      words: `of ${who}, those that have exactly what was paid to them`,
-      expected: looked,
+      words: `of ${choice.words}, those that have exactly what was paid to them`,
+      expected: choice.count,
       found: 'why' in arrived ? null : counted(arrived),
       why: readWhy ?? (paid === null ? UNSURE : null),
     }),
     check({
       name: 'arrived',
-      words: `wei that arrived from ${count} payments of ${valueWei}`,
+      words: `wei that arrived from ${count} payments of ${valueWei}${choice.unread}`,
       expected: valueWei * BigInt(count),
       found: grownWei,
-      why: readWhy ?? whole ?? (paid === null ? UNSURE : null),
+      why: readWhy ?? choice.why ?? (paid === null ? UNSURE : null),
     }),
     check({
       name: 'left',
       words: `wei that left ${addresses.length} wallets, less their fees, against what arrived`,
       expected: grownWei,
       found: 'why' in left || 'why' in fees ? null : -left.grownWei - sumWei(fees.byPayer),
-      why: readWhy ?? whole ?? ('why' in left ? left.why : null) ?? ('why' in fees ? fees.why : null),
+      why: readWhy ?? choice.why ?? ('why' in left ? left.why : null) ?? ('why' in fees ? fees.why : null),
     }),
   ];
 }
@@ -151,22 +150,6 @@ function check({ name, words, expected, found, why }) {
 /** @param {Tally} tally */
 function counted({ right, fault }) {
   return fault === null ? right : `${right} (${fault})`;
-}
-
-/** How many payments each receiver must have got. @param {import('./receivers.js').Receivers} receivers @param {Books} books */
-async function replay(receivers, { startNonces, nonces }) {
-  const paid = new Uint32Array(receivers.count);
-  let left = REPLAYED_AT_ONCE;
-  for (const [position, end] of nonces.entries()) {
-    for (let nonce = startNonces[position]; nonce < end; nonce += 1) {
-      paid[receivers.indexFor(position, nonce)] += 1;
-      left -= 1;
-      if (left > 0) continue;
-      left = REPLAYED_AT_ONCE;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-  return paid;
 }
 
 /**

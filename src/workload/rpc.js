@@ -17,3 +17,8 @@ export async function createRpcWorkload(options) {
   const request = known.request ?? { method: String(settings.method), params: settings.params ?? [] };
   return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
 }
+
+/** @param {import('./index.js').Settings} settings */
+export function whatRpcLacks({ method = null, calls = null }) {
+  return method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
+}

@@ -37,7 +37,12 @@ const MOST_PAYMENT_GAS = 25_000n;
  */
 const HIGHEST_VALUE_WEI = 1000;
 
-const NEEDS_TWO = '--workload transfer pays from wallet to wallet: it needs two at least (-t 2), or --receivers N';
+const NEEDS_TWO = 'pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N';
+
+/** @param {import('./index.js').Settings} settings */
+export function whatTransferLacks({ threads, receivers = null }) {
+  return receivers === null && threads === 1 ? NEEDS_TWO : null;
+}
 
 /**
  * @param {import('./index.js').WorkloadOptions} options
@@ -90,7 +95,7 @@ class TransferWorkload {
     const { wallets } = preparation;
     const { receivers, valueWei } = this.#own;
     if (receivers.made === null) {
-      if (wallets.length < 2) throw new UsageError(NEEDS_TWO);
+      if (wallets.length < 2) throw new UsageError(`--workload transfer ${NEEDS_TWO}`);
       await this.#refuseCode(wallets);
       receivers.wallets = wallets.map(({ address }) => address);
     }

@@ -394,7 +394,7 @@ const TABLE = {
     },
     { args: '-t 1 --workload ./x.js --set a', says: /^--set must be a name and a value such as slots=20, not "a"$/ },
     { args: '-t 1 --workload ./x.js --set a=1,a=2', says: /^--set a=\.\.\. is given twice: once is enough$/ },
-    { args: '-t 1 --workload ./x.js --contracts c', says: /^--contracts is an option of --workload counter: / },
+    { args: '-t 1 --workload ./x.js --contracts c', says: /^--contracts is an option of --workload counter$/ },
     {
       ...{ args: '-t 1 --workload DIR/x.js', given: 'no such file', exit: 65 },
       says: /^there is no workload file \S+x\.js; stress new-workload \S+x\.js makes one$/,
@@ -502,6 +502,23 @@ const TABLE = {
   ],
 
   calls: [
+    {
+      args: '-t 1 --workload rpc --calls light --threshold calls.eth_getLogs.p99<1s',
+      says: /^--threshold calls\.eth_getLogs\.p99<1s is about the call eth_getLogs, and there are eth_blockNumber, /,
+    },
+    {
+      args: '-t 1 --workload rpc --method eth_chainId --threshold calls.eth_chainId.p99<1s',
+      says: /is about the call eth_chainId, and --workload rpc without --calls has no names$/,
+    },
+    {
+      args: '-t 1 --threshold calls.x.failed=0',
+      says: /is about the call x, and --workload counter without --calls has no names$/,
+    },
+    { args: '-t 2 --workload transfer --contracts c', says: /^--contracts is an option of --workload counter$/ },
+    {
+      args: '-t 1 --workload rpc --method eth_getBalance --params ["{{address}}","latest"]',
+      says: /^--params is sent as it is, and \{\{templates\}\} are for calls files: put it into one, --calls FILE$/,
+    },
     { args: '-t 1 --workload rpc', says: /^--workload rpc needs --method, for instance eth_blockNumber, or --calls$/ },
     { args: '-t 1 --calls light', says: /^--calls is an option of --workload rpc$/ },
     {
@@ -523,7 +540,7 @@ const TABLE = {
       args: '-t 1 --workload rpc --calls DIR/c.json',
       files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","weight":0}]}' },
       exit: 65,
-      says: /^.*c\.json, call 1: "weight" must be > 0$/,
+      says: /^.*c\.json, call 1: "weight" must be a positive number$/,
     },
     {
       args: '-t 1 --workload rpc --calls DIR/c.json',
@@ -697,7 +714,7 @@ const TABLE = {
       given: 'chain 31337',
       endpoint: () => serveMethods({ eth_chainId: '0x7a69' }),
       exit: 77,
-      says: /^the endpoint is chain 31337, not 1337 as --chain-id says$/,
+      says: /^http:\S+ is chain 31337, not 1337 as --chain-id says$/,
       asks: ['eth_chainId'],
     },
     {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, startAnvil } from '../helpers/anvil.js';
+import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { startProxy } from '../helpers/proxy.js';
@@ -24,9 +24,10 @@ before(async () => {
  * @param {import('node:test').TestContext} t
  */
 async function startEndpoint(t) {
-  const endpoint = { url: '', isCut: false, submissions: 0 };
+  const endpoint = { url: '', isCut: false, isHanging: false, submissions: 0 };
   const proxy = await startProxy(anvil.url, (body) => {
     if (endpoint.isCut) throw new Error('it is away');
+    if (endpoint.isHanging) return new Promise(() => {});
     endpoint.submissions += body.split('"eth_sendRawTransaction"').length - 1;
   });
   t.after(proxy.close);
@@ -93,6 +94,31 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.match(stress.output().stdout, /^ {2}endpoint +verified/m);
   });
 
+  test('one that hangs is left, and nothing that waits at it is lost', async (t) => {
+    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const out = join(temporaryFolder(t), 'run.json');
+    const args = ['-t', '4', '--in-flight', '2', '--request-timeout', '60s', '--out', out];
+    const stress = spawnStress([...args, '--rpc', a.url, '--rpc', b.url, '--interval', '500ms']);
+    const ended = new AbortController();
+    void stress.done.finally(() => ended.abort()).catch(() => {});
+    await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
+    a.isHanging = true;
+    await stress.waitFor(/is left for the others: no answer within 5 s/);
+    const before = b.submissions;
+    await until(() => b.submissions > before + 40, ended.signal);
+    stress.child.kill('SIGINT');
+    const { code, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+    const run = readJson(out);
+    assertRunFile(run);
+    const { failed, timedOut, abandoned } = run.counts;
+    assert.deepEqual([failed, timedOut, abandoned, run.audit.exact], [0, 0, 0, true]);
+    assert.deepEqual(
+      run.generator.endpoints.map((/** @type {any} */ one) => one.left),
+      [1, 0],
+    );
+  });
+
   test('apart: the wait for the block at the endpoint that is read is a stage of its own', async (t) => {
     const [a, b] = await Promise.all([startFaultProxy(anvil.url), startFaultProxy(anvil.url)]);
     await b.set({ kind: 'lag', blocks: 4 });
@@ -144,5 +170,25 @@ describe('several endpoints', { concurrency: false }, () => {
     });
     assert.deepEqual(await both(nobody), { code: 69, last: `stress: ${nobody}: connection refused` });
     await Promise.all([other.stop(), twin.stop()]);
+  });
+
+  test('two chains of one id and one first block are refused by the blocks after it, before anything is sent', async (t) => {
+    const args = ['--timestamp', '1700000000'];
+    const twins = await Promise.all([startAnvil({ args }), startAnvil({ args })]);
+    t.after(() => Promise.all(twins.map((twin) => twin.stop())));
+    for (const [i, { url }] of twins.entries()) {
+      // What is in them differs, as that of two chains does that were used.
+      await rpcCall(url, 'anvil_setBalance', [`0x${'1'.repeat(40)}`, `0x${i}`]);
+      await rpcCall(url, 'evm_mine');
+    }
+    const hashes = twins.map(({ url }) => rpcCall(url, 'eth_getBlockByNumber', ['0x0', false]));
+    const [first, second] = /** @type {any[]} */ (await Promise.all(hashes));
+    assert.equal(first.hash, second.hash);
+    const [a, b] = twins.map(({ url }) => url);
+    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', a, '--rpc', b]);
+    const one = 'several --rpc must be endpoints of one chain';
+    assert.equal(stderr.trim(), `stress: ${a} and ${b} are chains of id 31337 with different blocks 1: ${one}`);
+    assert.equal(code, 77);
+    assert.deepEqual(await Promise.all([a, b].map((url) => rpcCall(url, 'eth_blockNumber'))), ['0x1', '0x1']);
   });
 });

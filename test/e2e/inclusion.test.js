@@ -22,10 +22,13 @@ after(() => Promise.all([chain.stop(), instant.stop()]));
 /**
  * An endpoint that lacks some of what `instant` behind it has.
  * @param {import('node:test').TestContext} t
- * @param {{methods?: string[], isListing?: boolean}} lacks methods that it does not know; isListing: whether blocks list
- *   their transactions
+ * @param {{methods?: string[], isListing?: boolean, isRefused?: (method: string) => boolean}} lacks methods that it does
+ *   not know, or not any more; isListing: whether blocks list their transactions
  */
-async function startPoorEndpoint(t, { methods = [], isListing = true }) {
+async function startPoorEndpoint(
+  t,
+  { methods = [], isListing = true, isRefused = (method) => methods.includes(method) },
+) {
   /** @param {any} answer */
   const censor = (answer) => {
     if (!isListing && Array.isArray(answer.result?.transactions)) answer.result.transactions = [];
@@ -35,7 +38,7 @@ async function startPoorEndpoint(t, { methods = [], isListing = true }) {
   async function answer(body) {
     const asked = JSON.parse(body);
     const { id, method } = asked;
-    if (methods.includes(method)) return { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } };
+    if (isRefused(method)) return { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } };
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(instant.url, { method: 'POST', headers, body });
     const answered = /** @type {any} */ (await response.json());
@@ -89,11 +92,36 @@ test('sync: the submission lasts until the block, over HTTP and a WebSocket', as
     assert.ok(submit.p50Us > 50_000, `${submit.p50Us} us: half of the answers waited for a block`);
     assert.ok(submit.sumUs > queued.sumUs);
     assert.deepEqual(run.environment.inclusion, {
-      ...{ name: 'sync', why: 'asked for with --inclusion', pushesHeads: url.startsWith('ws') },
-      ...{ listsTransactions: true, submitsSync: true, servesReceipts: true },
+      ...{ name: 'sync', why: 'asked for with --inclusion', submitsSync: true },
     });
     assert.equal(run.generator.resubmissions.repeated, 0);
   }
+});
+
+test('several endpoints, one of them over HTTP: heads are not all pushed, and that is what is said', async (t) => {
+  const ws = chain.url.replace('http', 'ws');
+  for (const [first, second] of [
+    [chain.url, ws],
+    [ws, chain.url],
+  ]) {
+    const { run } = await runOf(t, first, ['-t', '4', '--rpc', second]);
+    const { name, why, pushesHeads } = run.environment.inclusion;
+    assert.deepEqual([name, pushesHeads, run.generator.headSource], ['blocks', false, 'poll']);
+    assert.match(why, /; one of them pushes no heads here \(eth_subscribe needs a ws:\/\/ URL\)$/);
+  }
+});
+
+test('a gateway that keeps to itself what is not needed is used; what it refuses later is done without', async (t) => {
+  let asked = 0;
+  const url = await startPoorEndpoint(t, {
+    // What is asked before the load is among them.
+    isRefused: (method) => method === 'eth_sendRawTransactionSync' && (asked += 1) > 8,
+  });
+  const { run, stderr } = await runOf(t, url, ['-t', '6', '--workers', '2', '--inclusion', 'sync']);
+  const warning = /does not take eth_sendRawTransactionSync any more \(Method not found\): transactions are sent by/;
+  assert.equal(stderr.split('\n').filter((line) => warning.test(line)).length, 1, stderr);
+  assert.ok(asked > 8 && run.counts.verified > 8);
+  assert.match(run.warnings.join(), warning);
 });
 
 test('sync with workers and too few connections: said, and nothing is lost', async (t) => {

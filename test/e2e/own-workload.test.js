@@ -131,6 +131,31 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     assert.match(stderr, /^stress: .*mine\.mjs:4:\d+: create\(\) threw: not here$/m);
   });
 
+  it('what the run file cannot state ends the run before the load', async (t) => {
+    const { code, stderr } = await run(t, write(t, `${PAY}, facts: () => ({ f() {} })`), []);
+    assert.equal(code, 65, stderr);
+    assert.match(stderr, /mine\.mjs: facts\(\) returned a function as "f"/);
+  });
+
+  it('one that ends the process has not ended well, and timers of its own keep no process alive', async (t) => {
+    const ends = await run(t, write(t, `next() { process.exit(0); }`), []);
+    assert.equal(ends.code, 65, ends.stderr);
+    assert.match(ends.stderr, /mine\.mjs: the process was ended before the run was over/);
+    const ticks = await run(t, write(t, PAY, 'setInterval(() => {}, 1000);'), ['-d', '1s']);
+    assert.equal(ticks.code, 0, ticks.stderr);
+  });
+
+  it('an import that never ends is ended by Ctrl-C', async (t) => {
+    const file = join(temporaryFolder(t), 'mine.mjs');
+    writeFileSync(file, "process.stdout.write('imports\\n'); await new Promise(() => {});");
+    const { args, env } = await prepared(t, file, []);
+    const { child, waitFor, done } = spawnStress(args, { env });
+    await waitFor(/imports/);
+    child.kill('SIGINT');
+    const { code, stderr } = await done;
+    assert.equal(code, 130, stderr);
+  });
+
   it('a prepare() that never ends is ended by Ctrl-C', async (t) => {
     const file = write(
       t,

@@ -162,6 +162,7 @@ export function partsOf(given = {}) {
       },
       ...{
         readBackRetries: 0,
+        pausedMs: 0,
         retiredWallets: 0,
         inclusionResolutionMs: 10,
         headSource: 'poll',

@@ -61,7 +61,7 @@ describe('checkChain()', () => {
     [LOCAL, 31337, null, null, null],
     [LOCAL, 31337, 31337, null, null],
     [LOCAL, 424242, null, null, null],
-    [LOCAL, 31337, 1337, null, /^the endpoint is chain 31337, not 1337 as --chain-id says$/],
+    [LOCAL, 31337, 1337, null, /^http:\/\/127\.0\.0\.1:8545 is chain 31337, not 1337 as --chain-id says$/],
     [LOCAL, 1, null, null, /^chain 1 is Ethereum, .*--allow-chain 1$/],
     [LOCAL, 1, 1, null, /--allow-chain 1$/],
     [LOCAL, 1, null, 10, /--allow-chain 1$/],

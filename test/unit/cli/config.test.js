@@ -369,6 +369,16 @@ describe('readInvocation(): bad usage', () => {
       words('-t 5 --rpc http://x --spread apart'),
       /^--spread apart needs several endpoints: give --rpc more than once$/,
     ],
+    [
+      words('-t 5 --rpc http://x --rpc http://y --threshold visibility.p99<1s'),
+      /^visibility\.p99<1s is the wait for a block at the endpoint .*: it needs --rpc twice and --spread apart$/,
+    ],
+    [
+      words(
+        '-t 5 --rpc http://x --rpc http://y --spread apart --workload rpc --method eth_chainId --threshold visibility.avg<1s',
+      ),
+      /^visibility\.avg<1s .*, and --workload rpc reads nothing back$/,
+    ],
     [words('-t 5 --spread sideways'), /^--spread must be one of sticky, round-robin, apart, not "sideways"$/],
     [
       words('-t 1 --rpc http://x --rpc http://y'),

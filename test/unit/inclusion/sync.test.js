@@ -216,14 +216,14 @@ describe('inclusion sync: other answers', () => {
 
   it('what is no receipt is a protocol error, and another hash is passed on', async () => {
     const { clock, held, ends, submit, receiptOf, stop } = setUp();
-    const answers = [null, 'hash of a', {}, { ...receiptOf('a'), blockNumber: null }, receiptOf('b')];
+    const answers = ['hash of a', {}, { ...receiptOf('a'), blockNumber: null }, receiptOf('b')];
     for (const answer of answers) {
       await submit('a');
       held.at(-1)?.answer(answer);
       await clock.settle();
     }
-    assert.ok(ends.slice(0, 4).every((end) => end instanceof ProtocolError));
-    assert.equal(ends[4], 'hash of b');
+    assert.ok(ends.slice(0, 3).every((end) => end instanceof ProtocolError));
+    assert.equal(ends[3], 'hash of b');
     await stop();
   });
 
@@ -246,6 +246,60 @@ describe('inclusion sync: other answers', () => {
       assert.deepEqual(sent[0][1], ['a', waitMs]);
       await stop();
     }
+  });
+});
+
+describe('inclusion sync: an endpoint that will not have it any more', () => {
+  for (const [words, refused] of /** @type {Array<[string, RpcError | null]>} */ ([
+    ['Method not found', refusal(-32601, 'Method not found')],
+    ['rpc method is not whitelisted', refusal(-32600, 'rpc method is not whitelisted')],
+    [`${SYNC} is not available on your plan`, refusal(-32000, `${SYNC} is not available on your plan`)],
+    ['it answers null', null],
+  ])) {
+    it(`${words}: it is sent as others are, at once, and so are those after it; said`, async () => {
+      const { clock, chain, detector, held, sent, found, ends, submit, stop } = setUp();
+      await submit('a');
+      await submit('b');
+      assert.equal(detector.stats().warning, null);
+      if (refused === null) held[0].answer(null);
+      else held[0].fail(refused);
+      await clock.settle();
+      await submit('c');
+      assert.deepEqual(
+        sent.map(([method, [raw], purpose]) => [method, raw, purpose]),
+        [
+          [SYNC, 'a', 'submit'],
+          [SYNC, 'b', 'submit'],
+          [PLAIN, 'a', 'submit'],
+          [PLAIN, 'c', 'submit'],
+        ],
+      );
+      assert.deepEqual(ends, ['hash of a', 'hash of c']);
+      const warning = `http://fake does not take ${SYNC} any more (${words}): transactions are sent by ${PLAIN} from now on`;
+      assert.equal(detector.stats().warning, warning);
+      chain.mine(['hash of a', 'hash of c']);
+      await clock.advance(1000);
+      assert.equal(found.length, 2);
+      await stop();
+    });
+  }
+
+  it('what it has against a transaction is no such refusal', async () => {
+    const { clock, held, ends, submit, stop, detector } = setUp();
+    const errors = [
+      refusal(-32000, 'nonce too low'),
+      refusal(-32000, 'transaction type not supported'),
+      refusal(-32003, 'insufficient funds for gas * price + value'),
+      refusal(-32005, 'daily request count exceeded, upgrade your plan'),
+    ];
+    for (const error of errors) {
+      await submit('a');
+      held.at(-1)?.fail(error);
+      await clock.settle();
+    }
+    assert.deepEqual(ends, errors);
+    assert.equal(detector.stats().warning, null);
+    await stop();
   });
 });
 

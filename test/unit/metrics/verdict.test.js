@@ -231,6 +231,25 @@ describe('judge()', () => {
     assert.match(judged?.evidence ?? '', /^75 % of the latency is waiting for the answer, /);
   });
 
+  it('pauses after calls that were not answered are no work of the node', () => {
+    const run = closedRun();
+    const paused = (/** @type {number} */ pausedMs) =>
+      judge({
+        ...run,
+        intervals: [rowOf({ startMs: 0, endMs: 1000 }), rowOf({ phase: 'drain', startMs: 1000, endMs: 9000 })],
+        ...{ config: { ...run.config, threads: 10, inFlight: 1 }, failures: { transport_reset: 70 } },
+        generator: { ...run.generator, pausedMs },
+      });
+    assert.deepEqual(paused(4000), {
+      name: 'rate-bound',
+      evidence:
+        'users were given a pause for 40 % of the time, because calls were not answered (transport_reset 70): what the node can do is not to be seen',
+    });
+    assert.equal(paused(2000)?.name, 'node-bound');
+    assert.match(paused(2000)?.evidence ?? '', /, users were given a pause for 20 % of the time, because/);
+    assert.doesNotMatch(paused(0)?.evidence ?? '', /pause/);
+  });
+
   it('every stage can be the longest', () => {
     const run = closedRun();
     const words = { submit: 'submission', readBack: 'read-back' };

@@ -17,6 +17,19 @@ const mismatch = (walletIndex) => ({
 });
 
 describe('summaryText()', () => {
+  it('says how many iterations were made, where so many were asked for', () => {
+    const run = runFileOf({ config: { iterations: 5, threads: 4 }, end: 'iterations' });
+    assert.match(summaryText(run, false), /^\nSummary: all iterations were made \(19 of 20\), window/);
+    const paged = { ...run, environment: { workload: { callsPerIteration: 3 } } };
+    assert.match(summaryText(paged, false), /made \(6 of 20\), window/);
+  });
+
+  it('of plain calls has no stages that they do not have', () => {
+    const text = summaryText(runFileOf({ environment: { inclusion: null } }), false);
+    assert.match(text, /\n {4}submit /);
+    assert.doesNotMatch(text, /\n {4}(inclusion|read-back) /);
+  });
+
   it('a run at a glance', () => {
     assert.equal(
       summaryText(runFileOf(), false),

@@ -150,7 +150,7 @@ describe('the page of a run', () => {
   });
 
   it('leaves out blocks where calls are in none', () => {
-    const page = pageOf(runFileOf({ audit: null, config: { workload: 'rpc', method: 'eth_chainId' } }));
+    const page = pageOf(runFileOf({ audit: null, environment: { inclusion: null } }));
     assert.doesNotMatch(page, /id="figure-blocks"|id="missing-blocks"|id="missing-gas"/);
     assert.match(page, /Calls per second/);
   });

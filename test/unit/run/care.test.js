@@ -5,6 +5,7 @@ import { Wallet } from '../../../src/chain/wallets.js';
 import { Account } from '../../../src/run/account.js';
 import { Care } from '../../../src/run/care.js';
 import { Operation } from '../../../src/run/operation.js';
+import { createFakeClock } from '../../helpers/clock.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /** @typedef {import('../../../src/run/past.js').Remembered} Remembered */
@@ -51,7 +52,15 @@ function setUp({ wallets = 2, purse = null } = {}) {
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
   const care = new Care({
-    ...{ course, accounts, purse, live, signal: over.signal, drained: new AbortController().signal },
+    ...{
+      clock: createFakeClock(),
+      course,
+      accounts,
+      purse,
+      live,
+      signal: over.signal,
+      drained: new AbortController().signal,
+    },
     onStop: (reason, error) => stops.push([reason, error?.message]),
     rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
     retire: ({ position }) => log.push(`retire ${position}`),

@@ -23,7 +23,10 @@ function coarseClock() {
   });
 }
 
-it('a timer that fires a moment before a border costs no report', async () => {
+/**
+ * @param {{silence?: import('../../../src/run/engine.js').EngineReport['silence'], names?: string[]}} options
+ */
+async function loadOf({ silence = null, names }) {
   const clock = coarseClock();
   const stop = new Stop();
   /** @type {import('../../../src/metrics/intervals.js').IntervalRow[]} */
@@ -35,16 +38,45 @@ it('a timer that fires a moment before a border costs no report', async () => {
   const crew = /** @type {any} */ ({
     ...{ prepare: async () => {}, start: () => {}, check: () => {}, stop: () => {}, drain: async () => {} },
     report: async (/** @type {number} */ nowUs) => ({
-      ...{ interval: intervalState(intervals.rotate(nowUs)), inFlight: 0, totals: zeroCounts(), silence: null },
-      ...{ reorgs: [], loop: null, blocks: noBlocks(), transport: {} },
+      ...{ interval: intervalState(intervals.rotate(nowUs)), inFlight: 0, totals: zeroCounts(), silence },
+      ...{ reorgs: [], warning: null, loop: null, blocks: noBlocks(), transport: {} },
     }),
     result: async () => ({ recorder: new Recorder([0], 0) }),
   });
   const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
   await load({
     config: { warmupMs: 0, durationMs: 1000, intervalMs: 100, txTimeoutMs: 1000, drainTimeoutMs: 0 },
-    ...{ clock, outputs, stop, crew, watch, checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }) },
+    ...{
+      clock,
+      outputs,
+      stop,
+      crew,
+      watch,
+      names,
+      checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
+    },
     ...{ describeSoFar: () => /** @type {any} */ ({}), timeOfDayMs: (/** @type {number} */ atUs) => atUs },
   });
+  return { stop, rows };
+}
+
+it('a timer that fires a moment before a border costs no report', async () => {
+  const { rows } = await loadOf({});
   assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
+});
+
+it('endpoints that say nothing for too long end it, and are named', async () => {
+  const silence = { silentMs: 11_000, stillMs: 0, restMs: 0, words: '' };
+  const ended = async (/** @type {string[] | undefined} */ names, words = '') => {
+    const { stop } = await loadOf({ silence: { ...silence, words }, names });
+    return [stop.reason, ...stop.exitCodes, stop.errors[0].message];
+  };
+  assert.deepEqual(await ended(['http://a', 'http://b']), [
+    ...['endpoint_lost', 69],
+    'none of http://a, http://b has answered for 11 s: no answer in time',
+  ]);
+  assert.deepEqual(await ended(undefined, 'http://a: connection refused'), [
+    ...['endpoint_lost', 69],
+    'the endpoint has not answered for 11 s: http://a: connection refused',
+  ]);
 });

@@ -226,6 +226,17 @@ describe('lookAfterOverdue(): one that is in no block', () => {
   });
 });
 
+describe('push()', () => {
+  it('of several endpoints the one that it was sent to again is noted', async () => {
+    const { tools, begin } = setUp();
+    const operation = begin();
+    operation.endpoint = 0;
+    const call = async (/** @type {any[]} */ ...[, , , onSent]) => onSent(1);
+    await push({ ...tools, rpc: { ...tools.rpc, call } }, operation);
+    assert.equal(operation.endpoint, 1);
+  });
+});
+
 describe('lookAfterOverdue(): a fee that has become too low', () => {
   it('one that offers too little for the newest block is replaced, not sent again', async () => {
     const { clock, begin, presigner, sent, resubmissions, watch } = setUp();

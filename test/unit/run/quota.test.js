@@ -117,6 +117,15 @@ describe('think time', () => {
     assert.ok(e - d >= 110);
   });
 
+  it('is the same where calls fail', async () => {
+    const { advance, beginningsOf } = harness({ restMs: 100, perIteration: 2, outcome: 'failed' });
+    await advance(260);
+    const [a, b, c, d] = beginningsOf(0);
+    assert.ok(b - a <= 20, 'within an iteration it goes on');
+    assert.ok(c - b >= 110 && c - b <= 125, `${c - b}`);
+    assert.ok(d - c <= 20);
+  });
+
   it('ends with the load', async () => {
     const { driver, advance, begun } = harness({ restMs: 100 });
     await advance(20);

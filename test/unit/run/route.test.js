@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { errors } from 'undici';
+import { parseReply } from '../../../src/chain/json.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { AWAY, BEHIND, Health, Heads, UP, isGone } from '../../../src/run/health.js';
-import { Monitor } from '../../../src/run/monitor.js';
+import { mergeSilences } from '../../../src/run/fleet.js';
 import { Route, SPREADS, createRouter } from '../../../src/run/route.js';
 import { workersOf } from '../../../src/run/hire.js';
+import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -19,7 +22,8 @@ function healthOf(...states) {
 }
 
 /** @param {import('../../../src/run/route.js').Spread} spread @param {State[]} states @param {number} [home] */
-const routeOf = (spread, states, home = 0) => new Route({ health: healthOf(...states), home, spread });
+const routeOf = (spread, states, home = 0) =>
+  new Route({ health: healthOf(...states), clock: createFakeClock(), home, spread });
 
 /** @param {Route} route @param {Purpose[]} purposes */
 const ways = (route, ...purposes) => purposes.map((purpose) => route.next(purpose));
@@ -67,6 +71,15 @@ describe('which endpoint a request goes to', () => {
   });
 });
 
+/** What is made of an answer without JSON-RPC. @param {number} status @returns {Error} */
+function answered(status) {
+  try {
+    return parseReply({ status, text: '<html>', retryAfterMs: null }, { display: 'http://a', secrets: [] });
+  } catch (error) {
+    return /** @type {Error} */ (error);
+  }
+}
+
 describe('whether an endpoint is left', () => {
   for (const [error, isLeft] of /** @type {Array<[Error, boolean]>} */ ([
     [new TransportError('x', 'refused'), true],
@@ -78,10 +91,25 @@ describe('whether an endpoint is left', () => {
     [new ProtocolError('x', undefined, 502), true],
     [new ProtocolError('too many requests', undefined, 429), false],
     [new ProtocolError('x', undefined, 500), false],
+    [asTransportError(new errors.ClientDestroyedError()), false],
+    [answered(404), true],
+    [answered(403), false],
     [new RpcError('eth_call', -32000, 'chain is not done bootstrapping'), true],
     [new RpcError('eth_call', -32000, 'header not found'), false],
   ]))
     it(`${/** @type {any} */ (error).code} ${error.message}: ${isLeft}`, () => assert.equal(isGone(error), isLeft));
+});
+
+describe('how long nothing was heard', () => {
+  it('goes by the thread that hears the most', () => {
+    const [silent, lively] = [
+      { silentMs: 11_000, stillMs: 31_000, restMs: 0, words: '' },
+      { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' },
+    ];
+    const both = { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' };
+    assert.deepEqual(mergeSilences(silent, lively), both);
+    assert.deepEqual(mergeSilences(lively, silent), both);
+  });
 });
 
 describe('who is behind', () => {
@@ -137,7 +165,7 @@ describe('several endpoints as one', () => {
     const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
     const health = Health.of(2);
     const other = new Health(health.shared);
-    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
+    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
     /** @type {Array<number | undefined>} */
     const sentTo = [];
     const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
@@ -153,10 +181,125 @@ describe('several endpoints as one', () => {
     );
   });
 
+  /** The first of two endpoints says nothing. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
+  function hanging(options) {
+    const clock = createFakeClock();
+    const health = Health.of(2);
+    const rpcs = [0, 1].map((i) => {
+      const answer = () => (i === 0 ? new Promise(() => {}) : i);
+      return fakeRpc({ eth_getBlockByNumber: answer, eth_sendRawTransaction: answer, eth_call: answer });
+    });
+    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky', ...options });
+    /** @type {unknown[]} */
+    const heard = [];
+    /** @param {Promise<unknown>} answer */
+    const note = (answer) =>
+      void answer.then(
+        (result) => heard.push(result),
+        (error) => heard.push(error.code),
+      );
+    return { clock, health, rpcs, router, heard, note };
+  }
+
+  it('gives up what waits at one that is left: questions are asked elsewhere, transactions count as lost', async () => {
+    const { clock, health, rpcs, router, heard, note } = hanging();
+    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.gather('eth_getBlockByNumber', [], 'resolve'));
+    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    await clock.advance(1000);
+    assert.deepEqual([heard, rpcs[1].count()], [[], 0]);
+    health.set(0, AWAY); // by another thread
+    await clock.advance(100);
+    assert.deepEqual(heard.toSorted(), [1, 1, 'transport_left']);
+    assert.deepEqual(
+      router.traffic().map(({ failures }) => failures),
+      [1, 0],
+    );
+    await clock.advance(100);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('where effects are read back from, too', async () => {
+    const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
+    note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
+    health.set(0, AWAY);
+    await clock.advance(100);
+    assert.deepEqual(heard, [1]);
+  });
+
+  it('waits where no other one is up, and for a plain call in any case', async () => {
+    const { clock, health, router, heard, note } = hanging();
+    health.set(1, AWAY);
+    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.call('eth_call', [], 'load'));
+    health.set(0, AWAY);
+    await clock.advance(5000);
+    assert.deepEqual(heard, []);
+    health.set(1, UP);
+    await clock.advance(100);
+    assert.deepEqual(heard, [1]);
+  });
+
+  it('a transaction that was given up before it was sent is not sent later', async () => {
+    const { clock, health, rpcs, router, note } = hanging();
+    /** @type {Array<() => unknown>} */
+    const waiting = [];
+    rpcs[0].call = (_method, _params, _purpose, onSent = () => {}) => {
+      waiting.push(onSent);
+      return new Promise(() => {});
+    };
+    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    assert.equal(waiting[0](), true);
+    health.set(0, AWAY);
+    await clock.advance(100);
+    assert.equal(waiting[0](), false);
+  });
+
+  it('one that takes no transactions is passed over for them while others take them, and tried now and then', async () => {
+    const clock = createFakeClock();
+    const health = Health.of(2);
+    const refusal = new ProtocolError('refuses us', undefined, 403);
+    const router = createRouter({ rpcs: endpointsOf(refusal, null), health, clock, home: 0, spread: 'sticky' });
+    const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit').catch(() => 'refused');
+    const times = async (/** @type {number} */ count) => {
+      const answers = [];
+      for (let i = 0; i < count; i += 1) answers.push(await send());
+      return answers;
+    };
+    assert.deepEqual(await times(5), ['refused', 'refused', 'refused', 1, 1]);
+    assert.deepEqual([health.takesNone(0), health.stateOf(0)], [true, UP]);
+    await clock.advance(10_000);
+    assert.deepEqual(await times(3), ['refused', 1, 1]);
+    assert.equal(router.traffic()[0].failures, 4);
+    // Where the other takes none either, both are asked as ever.
+    for (let i = 0; i < 3; i += 1) health.refused(1, clock.nowUs());
+    assert.deepEqual(await times(1), ['refused']);
+    health.set(0, AWAY);
+    health.set(0, UP);
+    assert.equal(health.takesNone(0), false);
+  });
+
+  it('what it has to say of a transaction, or too many at once, is no refusal', async () => {
+    for (const [error, isRefused] of /** @type {Array<[Error, boolean]>} */ ([
+      [new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), false],
+      [new ProtocolError('too many requests', undefined, 429), false],
+      [new RpcError('eth_sendRawTransaction', -32601, 'method not found'), true],
+      [new RpcError('eth_sendRawTransactionSync', -32601, 'method not found'), false],
+      [new TransportError('no answer in time', 'timeout'), true],
+      [new ProtocolError('an error', undefined, 500), true],
+    ])) {
+      const health = Health.of(2);
+      const clock = createFakeClock();
+      const router = createRouter({ rpcs: endpointsOf(error, null), health, clock, home: 0, spread: 'sticky' });
+      for (let i = 0; i < 3; i += 1) await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'));
+      assert.equal(health.takesNone(0), isRefused, error.message);
+    }
+  });
+
   it('stays with one that only says no', async () => {
     const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
     const health = Health.of(2);
-    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
+    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
     await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
     assert.equal(health.stateOf(0), UP);
   });
@@ -165,10 +308,27 @@ describe('several endpoints as one', () => {
     const router = createRouter({
       rpcs: endpointsOf(null, null),
       health: healthOf(BEHIND, AWAY),
+      clock: createFakeClock(),
       home: 0,
       spread: 'sticky',
     });
     await assert.rejects(router.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
+  });
+
+  it('heads are pushed to those whose own endpoint pushes them, and polled by the others', () => {
+    const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
+    const parts = { rpcs: [http, ws], health: Health.of(2), clock: createFakeClock() };
+    const pushes = (/** @type {number} */ home) => {
+      const { subscribe, reading } = createRouter({ ...parts, home, spread: 'apart' });
+      return [subscribe, reading.subscribe].map((one) => one !== null);
+    };
+    assert.deepEqual(
+      [pushes(0), pushes(1)],
+      [
+        [false, true],
+        [true, false],
+      ],
+    );
   });
 
   it('a subscription goes where blocks are asked for', async () => {
@@ -182,7 +342,7 @@ describe('several endpoints as one', () => {
       },
     }));
     const health = Health.of(2);
-    const { subscribe, call } = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
+    const { subscribe, call } = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
     assert.ok(subscribe !== null);
     const lost = () => said.push('lost');
     const end = await subscribe('newHeads', () => {}, lost);
@@ -194,91 +354,5 @@ describe('several endpoints as one', () => {
     await subscribe('newHeads', () => {}, lost);
     await call('eth_blockNumber', [], 'inclusion');
     assert.deepEqual(said, ['subscribed to 0', 'lost', 'left 0', 'subscribed to 1']);
-  });
-});
-
-describe('the monitor', () => {
-  /** @param {Array<() => unknown>} answers to eth_blockNumber */
-  function monitored(...answers) {
-    const clock = createFakeClock();
-    const health = Health.of(answers.length);
-    const rpcs = answers.map((answer) => fakeRpc({ eth_blockNumber: answer }));
-    const monitor = new Monitor({ rpcs, health, clock });
-    /** @type {string[]} */
-    const said = [];
-    monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
-    monitor.begin();
-    return { clock, health, monitor, said, rpcs };
-  }
-
-  it('says who has left and who is back, and for how long', async () => {
-    let isThere = true;
-    const { clock, health, monitor, said } = monitored(() => {
-      if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
-      return '0x5';
-    });
-    await clock.advance(2500);
-    isThere = false;
-    await clock.advance(1000);
-    assert.equal(health.stateOf(0), AWAY);
-    await clock.advance(2000);
-    isThere = true;
-    await clock.advance(2000);
-    assert.equal(health.stateOf(0), UP);
-    assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
-    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 3_000_000 }]);
-    monitor.stop();
-  });
-
-  it('notices what a thread of the load has left, and uses again what answers', async () => {
-    const { clock, health, monitor, said } = monitored(() => '0x5');
-    await clock.advance(500);
-    health.set(0, AWAY);
-    await clock.advance(1000);
-    assert.equal(health.stateOf(0), UP);
-    assert.deepEqual(said, ['0 left: a request to it was lost', '0 back: after 0.0 s']);
-    monitor.stop();
-  });
-
-  it('leaves one that does not answer in five seconds, and one that falls behind', async () => {
-    let head = 5;
-    const late = () => new Promise(() => {});
-    const { clock, health, monitor, said } = monitored(
-      () => `0x${(head += 1).toString(16)}`,
-      late,
-      () => '0x5',
-    );
-    await clock.advance(4000);
-    assert.deepEqual(
-      [0, 1, 2].map((i) => health.stateOf(i)),
-      [UP, UP, BEHIND],
-    );
-    await clock.advance(1000);
-    assert.deepEqual(
-      [0, 1, 2].map((i) => health.stateOf(i)),
-      [UP, AWAY, BEHIND],
-    );
-    assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
-    monitor.stop();
-  });
-
-  it('waits until all that are up have the newest block, and not for others', async () => {
-    let slow = 3;
-    const gone = () => {
-      throw new TransportError('gone', 'refused');
-    };
-    const { clock, monitor } = monitored(
-      () => '0x9',
-      () => `0x${slow}`,
-      gone,
-    );
-    let isLevel = false;
-    void monitor.level(new AbortController().signal).then(() => (isLevel = true));
-    await clock.advance(1000);
-    assert.equal(isLevel, false);
-    slow = 9;
-    await clock.advance(100);
-    assert.equal(isLevel, true);
-    monitor.stop();
   });
 });

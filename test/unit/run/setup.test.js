@@ -37,6 +37,13 @@ describe('walletNeedWei()', () => {
     assert.equal(need(4242, 12, null, { inFlight: 4 }), 100n + 4000n * 10n);
   });
 
+  it('reckons with value that goes along', () => {
+    const gas = { ...GAS, value: { perWallet: 1000n, perOperation: 7n } };
+    const config = { warmupMs: 0, durationMs: 60_000, inFlight: 1, fundAmountWei: null };
+    const chain = { chainId: 4242, blockSeconds: 12 };
+    assert.equal(walletNeedWei(config, gas, FEES, chain), 100n + 11n * 10n + 1000n + 11n * 7n);
+  });
+
   it('is what --fund-amount says', () => {
     const config = { warmupMs: 0, durationMs: 20_000, inFlight: 1, fundAmountWei: 7n };
     assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);

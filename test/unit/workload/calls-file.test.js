@@ -59,7 +59,7 @@ describe('a calls file', () => {
     ['no schema', { calls: [{ method: 'a' }] }, /calls\.json is no calls file \(schema evm-stress\/calls@1\)/],
     ['another schema', { schema: 'evm-stress/calls@2', calls: [{ method: 'a' }] }, /is no calls file/],
     ['no calls', { schema: SCHEMA }, /calls\.json: "calls" is missing/],
-    ['an empty list', { schema: SCHEMA, calls: [] }, /calls\.json, "calls": it must NOT have fewer than 1 items/],
+    ['an empty list', { schema: SCHEMA, calls: [] }, /calls\.json, "calls": it must have one at least$/],
     [
       'an unknown key',
       { schema: SCHEMA, calls: [{ method: 'a' }, { method: 'b', wieght: 2 }] },
@@ -79,10 +79,18 @@ describe('a calls file', () => {
     [
       'parameters that are no array',
       { schema: SCHEMA, calls: [{ method: 'a', params: {} }] },
-      /call 1: "params" must be array/,
+      /call 1: "params" must be a list$/,
     ],
-    ['a weight of 0', { schema: SCHEMA, calls: [{ method: 'a', weight: 0 }] }, /call 1: "weight" must be > 0/],
-    ['a weight below 0', { schema: SCHEMA, calls: [{ method: 'a', weight: -1 }] }, /"weight" must be > 0/],
+    [
+      'a weight of 0',
+      { schema: SCHEMA, calls: [{ method: 'a', weight: 0 }] },
+      /call 1: "weight" must be a positive number$/,
+    ],
+    [
+      'a weight below 0',
+      { schema: SCHEMA, calls: [{ method: 'a', weight: -1 }] },
+      /"weight" must be a positive number$/,
+    ],
     [
       'an unknown template',
       { schema: SCHEMA, calls: [{ method: 'a' }, { method: 'b', params: [{ x: '{{block.newest}}' }] }] },
@@ -123,6 +131,25 @@ describe('a calls file', () => {
       { schema: SCHEMA, calls: [{ method: 'a', check: { path: '$', length: 'ten' } }] },
       /length that is neither a number nor a template/,
     ],
+    [
+      'a weight in words',
+      { schema: SCHEMA, calls: [{ method: 'a', weight: '1' }] },
+      /"weight" must be a positive number$/,
+    ],
+    ['a call that is none', { schema: SCHEMA, calls: ['a'] }, /call 1: it must be an object$/],
+    ['parameters by name', { schema: SCHEMA, calls: [{ method: 'a', params: {} }] }, /"params" must be a list$/],
+    [
+      'a check that is a number',
+      { schema: SCHEMA, calls: [{ method: 'a', check: 1 }] },
+      /"check" must be an object, or "same"$/,
+    ],
+    ['a method that is a number', { schema: SCHEMA, calls: [{ method: 1 }] }, /"method" must be a text$/],
+    [
+      'a length below 0',
+      { schema: SCHEMA, calls: [{ method: 'a', check: { path: '$', length: -1 } }] },
+      /"check\.length" must not be negative$/,
+    ],
+    ['no call', { schema: SCHEMA, calls: [] }, /"calls": it must have one at least$/],
   ];
   for (const [name, content, words] of table) {
     it(`${name}: one line that says so`, async (t) => {

@@ -219,13 +219,40 @@ describe('a second endpoint', () => {
     assert.equal(await compared({ a: 1 }).after(2000), null);
     assert.equal(rpc.count('a'), 3);
     const never = referenceOf([null]);
-    await assert.rejects(never.compared({ a: 1 }).after(10_000), { code: 'check_failed' });
+    await assert.rejects(never.compared({ a: 1 }).after(10_000), {
+      ...{ code: 'check_failed', message: /^block: http:\/\/fake is behind: it does not have what was asked for/ },
+    });
     assert.ok(never.rpc.count('a') <= 10);
+    const without = referenceOf([new RpcError('a', -32000, 'header not found')]);
+    await assert.rejects(without.compared({ a: 1 }).after(10_000), { message: /is behind: .*header not found/ });
+    const other = referenceOf([new RpcError('a', 3, 'execution reverted')]);
+    await assert.rejects(other.compared({ a: 1 }).after(10_000), { message: /answers otherwise: .*reverted/ });
   });
 
   it('that does not answer leaves it unchecked, which is another failure', async () => {
     const { compared } = referenceOf([new TransportError('http://fake: refused', 'refused')]);
     await assert.rejects(compared({ a: 1 }).promise, { code: 'check_unavailable', message: /not checked: .*refused/ });
+  });
+
+  it('whose answers make no sense is named with the method', async () => {
+    const asked = (/** @type {() => unknown} */ eth_chainId) =>
+      new Reference(fakeRpc({ eth_chainId }), createFakeClock()).checkChain({
+        ...{ chainId: 5, genesisHash: null, display: 'http://ours' },
+      });
+    await assert.rejects(
+      asked(() => null),
+      {
+        message: 'http://fake, asked for eth_chainId: expected a quantity such as 0x1b4, got none',
+      },
+    );
+    await assert.rejects(
+      asked(() => {
+        throw new RpcError('eth_chainId', -32601, 'no such method');
+      }),
+      { exitCode: 69, message: 'http://fake does not answer eth_chainId: no such method (-32601)' },
+    );
+    const head = new Head(fakeRpc({ eth_blockNumber: () => ({}) }), createFakeClock(), false);
+    await assert.rejects(head.prepare(false), { message: /^http:\/\/fake, asked for eth_blockNumber: / });
   });
 
   it('of another chain is refused, and both are named', async () => {

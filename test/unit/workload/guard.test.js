@@ -94,6 +94,25 @@ describe('a workload of the user: verify() and audit()', () => {
       assert.match((await caught(() => verdict(async () => given))).message, /^\.\/mine\.js: verify\(\) /);
   });
 
+  it('what the node refuses it is told with the file, once', async () => {
+    const refused = new RpcError('eth_nope', -32601, 'Method not found');
+    for (let times = 0; times < 2; times += 1) {
+      const error = await caught(() => verdict(() => Promise.reject(refused)));
+      assert.equal(error.code, 'rpc_error');
+      assert.equal(error.message, './mine.js: verify(): eth_nope: Method not found (-32601)');
+    }
+  });
+
+  it('a check that gives no figures says at least whether it holds', async () => {
+    const given = [
+      { name: 'a', words: 'b', holds: false },
+      { name: 'a', words: 'b', holds: null },
+    ];
+    const [failed, unknown] = await transactions({ reconcile: () => given }).reconcile({});
+    assert.deepEqual([failed.expected, failed.found, failed.holds], ['true', 'false', false]);
+    assert.equal(unknown.why, 'it does not say why');
+  });
+
   it('a lost connection stays one, and a block that is not known is behind', async () => {
     const lost = new TransportError('reset', 'reset');
     assert.equal(await caught(() => verdict(() => Promise.reject(lost))), lost);
@@ -112,6 +131,48 @@ describe('a workload of the user: verify() and audit()', () => {
     assert.deepEqual(await audited([{ start: 1n, now: 2n }]), [{ start: 1n, now: 2n, target: null }]);
     for (const nonsense of [undefined, [], [{ start: 1n, now: 1n }, 2], [{ start: 1, now: 2 }], [null]])
       assert.ok((await caught(() => audited(nonsense))) instanceof WorkloadError);
+  });
+});
+
+describe('a workload of the user: facts()', () => {
+  /** @param {any} given */
+  const stated = (given) => transactions({ facts: () => given }).facts();
+
+  it('are JSON, in which large numbers are texts', () => {
+    assert.deepEqual(stated({ wei: 5n, deep: [{ slots: 2 }] }), { wei: '5', deep: [{ slots: 2 }] });
+    assert.deepEqual(stated(undefined), {});
+  });
+
+  it('what no file can hold is refused', async () => {
+    const cycle = {};
+    Object.assign(cycle, { cycle });
+    for (const given of [cycle, { f() {} }, 5, [1], Promise.resolve({})]) {
+      const error = await caught(() => stated(given));
+      assert.equal(error.code, 'workload_error');
+      assert.match(error.message, /^\.\/mine\.js: facts\(\) returned /);
+      assert.ok(!error.message.includes('\n'));
+    }
+  });
+});
+
+describe('a workload of the user: what it needs', () => {
+  it('value goes along: as it is stated, or as its first call has it, if that needs nothing prepared', () => {
+    const next = () => ({ to: TO, value: 7n });
+    assert.deepEqual(transactions({ next }).gas.value, { perWallet: 0n, perOperation: 7n });
+    const gas = { perWallet: 1n, perOperation: 2n };
+    assert.equal(transactions({ next, gas }).gas.value.perOperation, 7n);
+    assert.equal(transactions({ next, gas: { ...gas, value: { perOperation: 9n } } }).gas.value.perOperation, 9n);
+    assert.equal(transactions({ next, prepare: () => {} }).gas.value.perOperation, 0n);
+    for (const value of [5, { perOperation: 5 }, { perWallet: -1n }])
+      assert.throws(() => transactions({ gas: { ...gas, value } }), { message: /gas\.value must be/ });
+  });
+
+  it('how many wallets are not prepared is a number', async () => {
+    const asked = (/** @type {any} */ given) =>
+      transactions({ unprepared: () => given }).unprepared({ wallets: [], chain: {} });
+    assert.equal(await asked(3), 3);
+    for (const given of ['x', -1, 0.5])
+      assert.match((await caught(() => asked(given))).message, /unprepared\(\) returned/);
   });
 });
 

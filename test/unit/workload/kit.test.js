@@ -66,6 +66,61 @@ describe('the kit: audits', () => {
   });
 });
 
+describe('the kit: what it is asked with', () => {
+  /** @param {(kit: any, rpc: any) => Promise<unknown>} action @param {RegExp} says */
+  const refused = async (action, says) => {
+    const { kit, rpc, begin } = createBench('./mine.js', fakeRpc({}));
+    begin(preparation([0]));
+    const error = await caught(() => action(kit, rpc));
+    assert.equal(error.code, 'workload_error');
+    assert.match(error.message, says);
+  };
+
+  it('an address without code has no number', async () => {
+    const { kit, begin, finish } = bench({ eth_call: () => '0x' });
+    kit.auditByCall(() => ({ to: TO, data: '0x' }));
+    begin(preparation([0]));
+    const error = await caught(finish);
+    assert.equal(error.exitCode, 65);
+    assert.match(error.message, /kit\.auditByCall: the call to 0x1{40} answered 0x, no number: is there code\?$/);
+  });
+
+  it('arguments of another kind are named', async () => {
+    await refused((kit) => kit.sendAll(5), /kit\.sendAll: it takes an array of calls, not 5$/);
+    await refused((kit) => kit.sendAll([5]), /kit\.sendAll was given 5, and takes a call/);
+    await refused(
+      (kit) => kit.sendAll([{ position: 0, to: '0x12' }]),
+      /kit\.sendAll was given a to that is no address/,
+    );
+    await refused((kit) => kit.sendAll([{ position: 3, to: TO }]), /there is no wallet at position 3$/);
+    await refused((kit) => kit.deployOnce(), /the artifact must be \{ abi, bytecode \}/);
+    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /its bytecode a text of 0x .*"zz"$/);
+    await refused((kit) => kit.deployEach({ bytecode: '0x00' }), /its abi is undefined$/);
+    await refused((_, rpc) => rpc.call(), /rpc\.call: the method must be a text, not undefined$/);
+    await refused((_, rpc) => rpc.gather('m', 5), /rpc\.gather: the params of m must be an array, not 5$/);
+    await refused(
+      (_, rpc) => rpc.call('m', [], 'load'),
+      /the purpose must be one of 'setup', 'readback', 'audit', not/,
+    );
+    await refused((_, rpc) => rpc.batch([{}], 'audit'), /rpc\.batch: the method must be a text/);
+  });
+
+  it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
+    const fake = fakeRpc({ m: () => 1 });
+    const { rpc, begin, finish } = createBench('./mine.js', fake);
+    begin(preparation([]));
+    await rpc.call('m');
+    await finish();
+    await rpc.gather('m', [2]);
+    await rpc.batch([{ method: 'm' }], 'audit');
+    await createBench('./mine.js', fake, true).rpc.call('m');
+    assert.deepEqual(
+      fake.calls.map(({ purpose }) => purpose),
+      ['setup', 'readback', 'audit', 'readback'],
+    );
+  });
+});
+
 describe('the kit: what it is for', () => {
   it('sends while wallets are prepared, and not before or afterwards', async () => {
     const { kit, begin, finish } = bench({});

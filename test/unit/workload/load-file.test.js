@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
+import { RpcError } from '../../../src/errors.js';
 import { createFileWorkload, isWorkloadFile, loadWorkloadFile, strayErrorOf } from '../../../src/workload/load-file.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -73,8 +74,28 @@ describe('workload files', () => {
     const file = write(t, `${CONTRACT}export default () => new Error('stray');`);
     const error = /** @type {any} */ (await loadWorkloadFile(file))();
     assert.match(strayErrorOf(file, error)?.message ?? '', /mine\.mjs:2:22: .*stray$/);
-    assert.equal(strayErrorOf(file, new Error('ours')), null);
-    assert.equal(strayErrorOf(file, undefined), null);
+    const ours = new Error('ours');
+    ours.stack = `Error: ours\n    at f (${new URL('../../../src/run/engine.js', import.meta.url).href}:1:2)`;
+    assert.equal(strayErrorOf(file, ours), null);
     assert.equal(strayErrorOf('counter', error), null);
   });
+
+  it('nor is what names no file of ours, or ended a call of its own, a bug of ours', async (t) => {
+    const file = write(t, CONTRACT);
+    const fetched = new TypeError('fetch failed');
+    fetched.stack = 'TypeError: fetch failed\n    at node:internal/deps/undici/undici:1:2';
+    for (const thrown of [fetched, 'words', undefined, new RpcError('m', 1, 'no')])
+      assert.match(strayErrorOf(file, thrown)?.message ?? '', /mine\.mjs: something that runs by itself threw: /);
+    assert.equal(strayErrorOf('counter', 'words'), null);
+  });
+
+  for (const [what, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
+    ['a syntax error', 'export const a = {\n  b c };', /^helper\.mjs:2:5 \(which .*mine\.mjs imports\): SyntaxError: /],
+    ['a throw', '\nnull.x;', /^helper\.mjs:2:6 \(which .*mine\.mjs imports\): its import failed: Cannot read/],
+  ]))
+    it(`${what} in a file that it imports names that one`, async (t) => {
+      const file = write(t, `import './helper.mjs';\n${CONTRACT}`);
+      writeFileSync(join(dirname(file), 'helper.mjs'), text);
+      assert.match((await caught(() => loadWorkloadFile(file))).message, says);
+    });
 });

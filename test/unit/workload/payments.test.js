@@ -42,8 +42,8 @@ function pay(receivers, receiverWei) {
   );
 }
 
-/** @param {Receivers} receivers @param {{receiverWei?: bigint, handlers?: import('../../helpers/fake-rpc.js').Handlers, books?: Partial<import('../../../src/workload/index.js').Books>}} [given] */
-async function checksOf(receivers, { receiverWei = 0n, handlers = {}, books = {} } = {}) {
+/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: import('../../../src/workload/replay.js').Bounds, handlers?: import('../../helpers/fake-rpc.js').Handlers, books?: Partial<import('../../../src/workload/index.js').Books>}} [given] */
+async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, books = {} } = {}) {
   const rpc = fakeRpc({
     eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
     eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
@@ -60,6 +60,7 @@ async function checksOf(receivers, { receiverWei = 0n, handlers = {}, books = {}
       nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
       ...{ areOurs: true, signal: new AbortController().signal, ...books },
     },
+    bounds,
   );
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
@@ -200,6 +201,71 @@ describe('payments to receivers that were made', () => {
     const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber: () => ({ hash: '0xother' }) } });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
     assert.match(String(checks.left.why), /block 103 has left the chain/);
+  });
+});
+
+describe('payments to more receivers than are read', () => {
+  const receivers = new Receivers({ seed: 4713, made: 5000, wallets: [] });
+  const bounds = { most: 100, others: 20 };
+  const paid = () => {
+    const all = PAYMENTS.flatMap((count, position) =>
+      Array.from({ length: count }, (_, i) => receivers.indexFor(position, START_NONCES[position] + i)),
+    );
+    return [...new Set(all)];
+  };
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all that were paid are, so that all that arrived is known, and it is said who was not', async () => {
+    let read = 0;
+    const eth_getBalance = (/** @type {string} */ address) => ((read += 1), toHex(balances.get(address) ?? 0n));
+    const checks = await checksOf(receivers, { bounds, handlers: { eth_getBalance } });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    const were = paid().length;
+    assert.ok(were > 60);
+    assert.equal(read, were + 20 + PAYERS.length);
+    assert.equal(
+      checks.receivers.words,
+      `of ${were} receivers that were paid and 20 of ${5000 - were} that were not, those that have exactly what was paid to them`,
+    );
+    assert.equal(
+      checks.arrived.words,
+      `wei that arrived from 65 payments of 37 (${4980 - were} receivers that nobody paid were not read)`,
+    );
+  });
+
+  it('each of them that has not what it must have is found', async () => {
+    for (const index of paid().slice(-3)) {
+      pay(receivers, 1n);
+      add(receivers.addressOf(index), -1n);
+      assert.deepEqual(held(await checksOf(receivers, { bounds, receiverWei: 1n })), {
+        ...{ receivers: false, arrived: false, left: false },
+      });
+    }
+  });
+
+  it('a payment to one that is not read is missed where it should have gone', async () => {
+    add(receivers.addressOf(paid()[0]), -VALUE_WEI);
+    add(receivers.addressOf(4999), VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers, { bounds })), { receivers: false, arrived: false, left: false });
+  });
+
+  it('of too many that were paid some are read, and what arrived is not known', async () => {
+    const few = { most: 30, others: 20 };
+    const checks = await checksOf(receivers, { bounds: few });
+    const were = paid().length;
+    assert.deepEqual(held(checks), { receivers: true, arrived: null, left: null });
+    assert.match(
+      checks.receivers.words,
+      new RegExp(`^of \\d\\d of ${were} receivers that were paid, out of 5000, those`),
+    );
+    assert.equal(checks.arrived.why, `${were} receivers were paid, and no more than 30 are read`);
+  });
+
+  it('where it is not known who was paid, some of all are read', async () => {
+    const checks = await checksOf(receivers, { bounds, books: { areOurs: false } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(checks.receivers.words, /^of 100 of 5000 receivers, /);
+    assert.match(String(checks.left.why), /which of them were paid is not known/);
   });
 });
 

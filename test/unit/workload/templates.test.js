@@ -52,6 +52,23 @@ describe('templates', () => {
     for (let seed = 1; seed < 200; seed += 1) assert.ok(Number(made('{{block.recent}}', { seed })) > 1000 - 128);
   });
 
+  it('on a young chain all its blocks are as likely, and a range is as long as it can be', () => {
+    /** @type {Record<string, number>} */
+    const counts = {};
+    /** @type {Set<string>} */
+    const ranges = new Set();
+    for (let seed = 1; seed <= 2000; seed += 1) {
+      const number = Number(made('{{block.recent}}', { seed, number: 9 }));
+      counts[number] = (counts[number] ?? 0) + 1;
+      const { from, to } = made({ from: '{{range.from 8}}', to: '{{range.to 8}}' }, { seed, number: 9 });
+      ranges.add(`${Number(from)}..${Number(to)}`);
+    }
+    assert.equal(Object.keys(counts).length, 10);
+    for (const [number, count] of Object.entries(counts)) assert.ok(count > 120 && count < 280, `${number}: ${count}`);
+    assert.deepEqual([...ranges].sort(), ['0..7', '1..8', '2..9']);
+    assert.deepEqual(made(['{{range.from 50}}', '{{range.to 50}}'], { number: 9 }), ['0x0', '0x9']);
+  });
+
   it('a range is as long as asked for, and its two ends belong together', () => {
     for (let seed = 1; seed < 100; seed += 1) {
       const { from, to } = made({ from: '{{range.from 50}}', to: '{{range.to 50}}' }, { seed });
