@@ -12,6 +12,7 @@ process.stderr.on('error', () => {});
 // A signal in the last moment, when there is nothing left to end, must not take the exit code.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 
-process.exitCode = await main(process.argv.slice(2), process.env);
 // Timers and sockets of a workload of the user's own would keep the process alive for nothing.
-setTimeout(() => process.exit(), 500).unref();
+const onGuest = () => void setTimeout(() => process.exit(), 500).unref();
+
+process.exitCode = await main(process.argv.slice(2), process.env, onGuest);

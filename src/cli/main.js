@@ -18,9 +18,10 @@ const MOST_DETAILS = 10_000;
  * The whole program, but for setting the exit code.
  * @param {string[]} argv without node and script
  * @param {NodeJS.ProcessEnv} env
+ * @param {() => void} [onGuest] called at the end, where a workload of the user's own may have left timers and sockets
  * @returns {Promise<number>} the exit code
  */
-export async function main(argv, env) {
+export async function main(argv, env, onGuest = () => {}) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   /** @type {string | null} */
   let logFile = null;
@@ -52,6 +53,7 @@ export async function main(argv, env) {
       stop.hurry();
       throw error;
     } finally {
+      if (isWorkloadFile(config.workload)) onGuest();
       progress.stop();
       disconnect();
       heedNoExit();

@@ -65,7 +65,9 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   for (const warning of run.warnings) if (!said.includes(warning)) log.error(warning);
   const poor = run.failures?.insufficient_funds ?? 0;
   if (poor > 0)
-    log.error(`${poor} operations failed because a wallet had too little left: --fund-amount sets what each must have`);
+    log.error(
+      `${poor} operation${poor === 1 ? '' : 's'} failed because a wallet had too little left: --fund-amount sets what each must have`,
+    );
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
     const names = failed.map(({ expression }) => expression).join(', ');

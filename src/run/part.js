@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { InternalError, UnavailableError, WorkloadError } from '../errors.js';
+import { InternalError, UnavailableError, WorkloadError, displayName } from '../errors.js';
+import { isWorkloadFile } from '../workload/load-file.js';
 import { requestStop } from './crew.js';
 
 /** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
@@ -51,7 +52,7 @@ export class Part {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: task });
     this.#worker.on('message', (message) => this.#hear(message));
     this.#worker.on('error', (error) => this.#died(error.message, error));
-    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`));
+    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, endOf(task.workload.name)));
     this.ready = this.#waitFor('ready', ANSWER_MS);
   }
 
@@ -165,11 +166,19 @@ export class Part {
       for (const account of accounts.slice(this.first, this.first + this.count)) account.isLost = true;
       const { index } = accounts[this.first].wallet;
       const ours = `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`;
-      this.error = cause?.code === 'workload_error' ? new WorkloadError(words) : new InternalError(ours);
+      this.error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
       stop.request('worker_died', this.error.exitCode, this.error);
     }
     this.#wakeAll();
   }
+}
+
+/** A thread without an error ends only if somebody ends it, and we do not. @param {string} workload */
+function endOf(workload) {
+  if (!isWorkloadFile(workload)) return undefined;
+  return new WorkloadError(
+    `${displayName(workload)} has ended a worker thread: a workload must not call process.exit()`,
+  );
 }
 
 /** @param {{reason: import('./driver.js').StopReason, message: string | null}} message of a worker that asks for an end */

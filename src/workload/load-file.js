@@ -99,9 +99,9 @@ function placeOfSyntaxError(file) {
   const own = saidOf(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
   if (own !== null) return `${displayName(file)}${own[1]}:${own[2].length + 1}`;
   const importing = `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};`;
-  const other = saidOf(['-'], importing, /^(file:\/\/.*?)(:\d+)\n.*\n( *)\^/m);
+  const other = saidOf(['-'], importing, /^(file:\/\/.*?)(:\d+)\n(?:.*\n( *)\^)?/m);
   if (other === null) return displayName(file);
-  return `${seenFrom(file, other[1])}${other[2]}:${other[3].length + 1}`;
+  return `${seenFrom(file, other[1])}${other[2]}${other[3] === undefined ? '' : `:${other[3].length + 1}`}`;
 }
 
 /** @param {string[]} args @param {string} input @param {RegExp} pattern */

@@ -141,6 +141,12 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     const ends = await run(t, write(t, `next() { process.exit(0); }`), []);
     assert.equal(ends.code, 65, ends.stderr);
     assert.match(ends.stderr, /mine\.mjs: the process was ended before the run was over/);
+    const isMain = "(await import('node:worker_threads')).isMainThread";
+    const late = write(t, `next() { if (!isMain) process.exit(0); return { to: null, gasLimit: 60000n }; }`);
+    writeFileSync(late, `const isMain = ${isMain};\n${readFileSync(late, 'utf8')}`);
+    const inThread = await run(t, late, ['--workers', '2']);
+    assert.equal(inThread.code, 65, inThread.stderr);
+    assert.match(inThread.stderr, /mine\.mjs has ended a worker thread/);
     const ticks = await run(t, write(t, PAY, 'setInterval(() => {}, 1000);'), ['-d', '1s']);
     assert.equal(ticks.code, 0, ticks.stderr);
   });

@@ -91,6 +91,7 @@ describe('workload files', () => {
 
   for (const [what, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
     ['a syntax error', 'export const a = {\n  b c };', /^helper\.mjs:2:5 \(which .*mine\.mjs imports\): SyntaxError: /],
+    ['an early end', 'export const a = {\n', /^helper\.mjs:\d+ \(which .*SyntaxError: Unexpected end of input$/],
     ['a throw', '\nnull.x;', /^helper\.mjs:2:6 \(which .*mine\.mjs imports\): its import failed: Cannot read/],
   ]))
     it(`${what} in a file that it imports names that one`, async (t) => {
