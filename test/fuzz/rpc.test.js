@@ -154,7 +154,8 @@ describe('fuzz: answers of an endpoint', () => {
       );
       const rpc = endpoint(spoiled);
       const context = /** @type {any} */ ({
-        ...{ config, given: { source: null, funder: null }, url: URL_OF, embedded: false, clock: rushingClock() },
+        ...{ config: { ...config, inclusion: 'auto', workers: 1, connections: 64, rpc: [] }, embedded: false },
+        ...{ given: { source: null, funder: null }, urls: [URL_OF], endpoints: { rpcs: [rpc] }, clock: rushingClock() },
         ...{ outputs: [], onProgress: () => {}, stop: new Stop(), log: { info: () => {}, warn: () => {} } },
       });
       const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
