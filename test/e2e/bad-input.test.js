@@ -615,7 +615,7 @@ const TABLE = {
       args: '-t 1 --rpc http://127.0.0.1:8546 --transport ws',
       says: /^--transport ws does not speak http:\/\/: leave it out, or give another URL with --rpc$/,
     },
-    { args: '-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2', says: /^--rpc is given 2 times/ },
+    { args: '-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2', says: /^-t 1 are fewer wallets than endpoints/ },
     {
       args: '-t 1 --rpc http://user:%zz@127.0.0.1:1',
       given: 'a password that is no percent-encoding',

@@ -66,8 +66,7 @@ async function killed(t, afterMs, more, isDue = () => true) {
   const running = spawnStress([
     ...takeWallets(3),
     ...(more.includes('--interval') ? [] : ['--interval', '300ms']),
-    '--contracts',
-    contracts,
+    ...(more.includes('rpc') ? [] : ['--contracts', contracts]),
     '--out',
     out,
     ...more,
