@@ -45,7 +45,17 @@ function assertSchemaIsStrict(run) {
   /** Whose members depend on the run. */
   const open = new Set(['/failures', '/unmeasured', '/generator/rpcCalls']);
   /** Members that run files of before have not, which are read as well. */
-  const newer = new Set(['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks']);
+  const newer = new Set([
+    ...['spread', 'iterations', 'thinkTimeMs', 'set', 'calls', 'data', 'checkRpc', 'users'].map(
+      (name) => `/config/${name}`,
+    ),
+    ...['receivers', 'createReceivers', 'payload'].map((name) => `/config/${name}`),
+    ...['endpoints', 'transport/why', 'inclusion/pushesHeads', 'inclusion/listsTransactions', 'workload'].map(
+      (name) => `/environment/${name}`,
+    ),
+    ...['/latency/stages/visibility', '/intervals/0/stages/visibility', '/generator/endpoints'],
+    ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
+  ]);
   /** @param {any} object @param {string} path */
   const walk = (object, path) => {
     for (const name of Object.keys(object)) {
