@@ -12,6 +12,7 @@ export const EXIT = Object.freeze({
   unavailable: 69,
   internal: 70,
   cannotWrite: 73,
+  incomplete: 75,
   notExact: 76,
   refused: 77,
   thresholdFailed: 99,
@@ -158,6 +159,14 @@ export class InternalError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
     super(message, 'internal', EXIT.internal, cause);
+  }
+}
+
+/** Not all instances of a run are there: its common start was missed, or its merge would lack some. */
+export class IncompleteError extends StressError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message, 'incomplete', EXIT.incomplete);
   }
 }
 

@@ -208,7 +208,7 @@ export function disperseData(part) {
 }
 
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
-function funderTooPoor(funder, balanceWei, costWei) {
+export function funderTooPoor(funder, balanceWei, costWei) {
   return new UnavailableError(
     `the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`,
   );

@@ -4,6 +4,7 @@ import { figureOf } from '../metrics/figures.js';
 import { presets } from '../study/presets.js';
 import { callWorkloads, shortcomings } from '../workload/index.js';
 import { isWorkloadFile } from '../workload/load-file.js';
+import { checkInstance, checkSlices } from './instance-checks.js';
 import { OPTIONS } from './options.js';
 
 /**
@@ -83,6 +84,17 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
     throw new UsageError(
       'a --warmup goes at the rate that the stages begin with, which is 0: begin them with another, or leave it out',
     );
+}
+
+/** @param {Config} config */
+function checkMerge({ files }) {
+  if (files.length === 0)
+    throw new UsageError(
+      "stress merge needs run files: their folder, their names, logs that have them, or '-' for standard input",
+    );
+  if (files.includes('')) throw new UsageError('stress merge: the name of a file is empty');
+  if (files.filter((file) => file === '-').length > 1)
+    throw new UsageError("stress merge: '-', standard input, is given twice: it can be read once");
 }
 
 /** @param {Config} config */
@@ -182,10 +194,11 @@ function checkVisibility({ thresholds, until, spread, workload, study }) {
     throw new UsageError(`${what}: it needs --rpc twice and --spread apart`);
 }
 
-/** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env */
-export function checkTogether(command, config, env) {
+/** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env @param {number} nowMs since 1970 */
+export function checkTogether(command, config, env, nowMs) {
   if (command === 'new-workload') return checkNewWorkload(config);
   if (command === 'report' || command === 'trend') return checkFiles(command, config.files);
+  if (command === 'merge') return checkMerge(config);
   if (command === 'compare' && !checkSides(config)) return;
   if (command === 'sweep') checkSweep(config);
   // Each run is checked again when it has its number of wallets.
@@ -194,10 +207,7 @@ export function checkTogether(command, config, env) {
   // One wallet is enough for that.
   else if (config.threads === null)
     throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
-  if (config.offset + config.threads > 2 ** 31)
-    throw new UsageError(
-      `-o ${config.offset} and -t ${config.threads} go beyond wallet ${2 ** 31 - 1}, the last one there can be`,
-    );
+  checkSlices(config);
   if (config.keys !== null && config.mnemonic !== null)
     throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
   for (const { name, key, workload } of OPTIONS) {
@@ -223,6 +233,7 @@ export function checkTogether(command, config, env) {
   if (config.nodeSeries !== null && config.nodeMetrics === null)
     throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
   checkEndpoints(command, config);
+  if (command === 'run') checkInstance(config, nowMs);
   checkVisibility(config);
   if ((command === 'fund' || command === 'reclaim') && config.rpc.length === 0)
     throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);

@@ -1,5 +1,6 @@
 import yargs from 'yargs';
 import { UsageError } from '../errors.js';
+import { INSTANCE_OPTIONS } from './instance-options.js';
 import { COMMANDS, OPTIONS, optionsOf } from './options.js';
 
 /**
@@ -13,10 +14,13 @@ import { COMMANDS, OPTIONS, optionsOf } from './options.js';
 const USAGE = Object.freeze({
   prepare: 'logs --rpc URL --count N --out FILE [--bytes N] [--page-size N] [-t N]',
   'new-workload': 'FILE.js',
+  fund: '-t N [-o N] [--instances N] --rpc URL',
+  reclaim: '-t N [-o N] [--instances N] --rpc URL [--to ADDRESS]',
   report: 'FILE...',
   sweep: '-t LIST [--rate LIST] -d TIME [options of a run]',
   compare: 'BASE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
   trend: 'SWEEP|FILE... [--over OPTION]',
+  merge: 'FOLDER|FILE...|- [--expect N] [--partial]',
 });
 
 /**
@@ -29,6 +33,10 @@ export async function splitCommandLine(argv) {
   if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help`);
   return /** @type {any} */ (await parser(OPTIONS, unambiguous(argv), 'split').parse());
 }
+
+/** The headings above options: the first is what yargs calls those that it is told no other for. */
+const USUAL = 'Options:';
+const SEVERAL = 'Several instances of one run, on one machine or many:';
 
 /** Behind a flag: both of its values, which a sweep takes. */
 const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
@@ -137,6 +145,7 @@ function parser(options, argv, purpose) {
       alias,
       type: isFlag ? flagType : 'string',
       describe,
+      group: command === 'run' && INSTANCE_OPTIONS.some((option) => option.name === name) ? SEVERAL : USUAL,
       defaultDescription: isFlag ? undefined : (defaultText ?? fallback),
       requiresArg: false,
     });

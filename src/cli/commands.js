@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { checkWritable } from '../files.js';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { ether } from '../chain/funding.js';
 import { secretsOf } from '../chain/endpoint-url.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
@@ -19,10 +19,11 @@ import {
   readGiven,
 } from '../run/connect.js';
 import { foreseePayments, some } from '../run/cost.js';
+import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../run/funds.js';
 import { prepareLogs } from '../run/prepare-logs.js';
 import { transportsOf } from '../run/environment.js';
 import { run } from '../run/run.js';
-import { fundFrom, walletNeedWei } from '../run/setup.js';
+import { walletNeedWei } from '../run/setup.js';
 import { SetUpCosts } from '../run/spending.js';
 import { readCallSettings } from '../workload/call-settings.js';
 import { checkContractsFile } from '../workload/contracts-file.js';
@@ -94,28 +95,32 @@ export const commands = {
   },
 
   fund: (config, surroundings) =>
-    withWallets(config, surroundings, async ({ wallets, funder, sender, chain, onProgress }) => {
+    connected(config, surroundings, async (tools) => {
+      const { sender, chain, all } = tools;
       const workload = await abandonable(surroundings.stop, () =>
         createWorkload(config.workload, { rpc: sender.rpc, settings: config }),
       );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
       const needWei = walletNeedWei(config, workload.gas, sender.fees, chain);
-      const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-      const words = foreseePayments({ config, chain, fees: sender.fees, missing });
-      if (words !== null) say(config, words);
-      const { transactions, paidWei } = await fundFrom(present(funder), sender, wallets, missing, onProgress);
-      say(
-        config,
-        `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}: ${ether(paidWei)} in ${transactions} transactions`,
-      );
+      const funder = present(tools.funder);
+      await accounted(config, tools, 'topped up', async (account) => {
+        await fundAll({ ...tools, funder, needWei }, account, (needs) => {
+          const words = foreseePayments({ config, chain, fees: sender.fees, needs });
+          if (words !== null) say(config, words);
+        });
+        const { wallets, wei, transactions } = account;
+        return `${wallets} of ${all.threads} wallets topped up to ${ether(needWei)}: ${ether(wei)} in ${transactions} transactions`;
+      });
     }),
 
   reclaim: (config, surroundings) =>
-    withWallets(config, surroundings, async ({ wallets, funder, sender, onProgress }) => {
-      const to = config.to ?? present(funder).address;
-      const back = await reclaim(sender, wallets, to, (done) => onProgress('reclaiming', done, wallets.length));
-      say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
+    connected(config, surroundings, async (tools) => {
+      const to = config.to ?? present(tools.funder).address;
+      await accounted(config, tools, 'emptied', async (account) => {
+        await reclaimAll(tools, to, account);
+        return `${ether(account.wei)} sent to ${to} from ${account.wallets} of ${tools.all.threads} wallets`;
+      });
     }),
 
   prepare: async (config, surroundings) => {
@@ -126,10 +131,11 @@ export const commands = {
       ...{ count: present(logCount), bytes: logBytes, pageSize: config.pageSize },
       ...{ fundAmountWei, maxSpendWei },
     };
-    return withWallets({ ...config, threads: config.threads ?? 1 }, surroundings, async (tools) => {
+    return connected({ ...config, threads: config.threads ?? 1 }, surroundings, async (tools) => {
+      const { all, source, sender, onProgress } = tools;
+      const wallets = await deriveWallets(source, all, sender.signal, onProgress);
       const { dataSet, transactions, pagesRead } = await prepareLogs({
-        ...tools,
-        wanted,
+        ...{ ...tools, wallets, wanted },
         say: (line) => say(config, line),
       });
       writeDataSet(out, dataSet);
@@ -144,12 +150,13 @@ export const commands = {
   sweep: study('sweep'),
   compare: study('compare'),
   trend: study('trend'),
+  merge: study('merge'),
 };
 
 /**
  * Most runs are part of no study and have no page: what these need is loaded when it is asked for, because each module
  * costs time at every start.
- * @param {'report' | 'sweep' | 'compare' | 'trend'} name
+ * @param {'report' | 'sweep' | 'compare' | 'trend' | 'merge'} name
  * @returns {(config: Config, surroundings: Surroundings) => Promise<number>}
  */
 function study(name) {
@@ -164,8 +171,13 @@ async function wantedOutputs(config, version) {
   const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload } = config;
   const stream = out === '-' ? process.stderr : process.stdout;
   const info = { version, workload, transport: transportsOf(config) };
-  const options = { stream, verbose, explain, out, junit, samples, blocks, hlog, prometheus, info };
-  const given = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
+  const { runId, index, instances, attempt, results } = config;
+  const instance = { runId, index, instances, attempt };
+  const files = { out, junit, samples, blocks, hlog, results };
+  const options = { stream, verbose, explain, ...files, prometheus, info, instance };
+  const shown = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
+  // The line stands at the very end, where it is found when a log was cut at its beginning.
+  const given = { ...shown, results, 'result line': index };
   return [
     ...Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)])),
     ...(config.html === null ? [] : [await reportTo(config.html)]),
@@ -223,14 +235,36 @@ async function startNode({ port }, clock) {
 }
 
 /**
- * Connects, checks the chain, derives the slice, hands them over, and cleans up.
+ * Says at the end what was done, and how far it came where the rest fails or is interrupted.
+ * @param {Config} config
+ * @param {import('../run/funds.js').Tools} tools
+ * @param {string} done what was done to a wallet
+ * @param {(account: import('../run/funds.js').Account) => Promise<string>} action
+ */
+async function accounted(config, { all }, done, action) {
+  const account = emptyAccount();
+  try {
+    say(config, await action(account));
+  } catch (error) {
+    if (account.wallets > 0)
+      say(
+        config,
+        `${account.wallets} of ${all.threads} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
+      );
+    throw error;
+  }
+}
+
+/**
+ * Connects, checks the chain, hands over what leads to the wallets of all instances, and cleans up.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @param {(tools: {wallets: import('../chain/wallets.js').Wallet[], funder: import('../chain/wallets.js').Wallet | null, sender: import('../chain/send.js').Sender, chain: import('../run/connect.js').ChainInfo, onProgress: Surroundings['onProgress']}) => Promise<void>} action
+ * @param {(tools: import('../run/funds.js').Tools & {funder: import('../chain/wallets.js').Wallet | null, chain: import('../run/connect.js').ChainInfo}) => Promise<void>} action
  */
-async function withWallets(config, { clock, stop, onProgress }, action) {
+async function connected(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc[0] ?? null);
-  const given = readGiven(config);
+  const all = slicesOf(config);
+  const given = readGiven({ ...config, ...all });
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
@@ -240,14 +274,13 @@ async function withWallets(config, { clock, stop, onProgress }, action) {
       });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);
-      const wallets = await deriveWallets(source, config, stop.drain, onProgress);
       const fees = await chooseFees(rpc, chain, config);
       const { chainId } = chain;
       const sender = {
         ...{ rpc, clock, fees, chainId, signer: await createSigner() },
         ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs: new SetUpCosts(config.maxSpendWei) },
       };
-      await action({ wallets, funder: given.funder, sender, chain, onProgress });
+      await action({ all, source, funder: given.funder, sender, chain, onProgress });
     });
     return EXIT.ok;
   } finally {

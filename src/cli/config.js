@@ -8,6 +8,7 @@ import { checkPace, checkTogether } from './checks.js';
 import { splitCommandLine, helpText } from './command-line.js';
 import { find, isSeveral, parseValue, textOf, textsOf } from './given.js';
 import { pathName } from './file-names.js';
+import { instanceOf } from './instance.js';
 import { StudyBuilder } from './study-config.js';
 import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
@@ -29,17 +30,18 @@ const CONFIG_OPTION = Object.freeze({
   parse: pathName,
 });
 /** Commands with names of files behind them. @type {readonly Command[]} */
-const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend']);
+const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend', 'merge']);
 const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
  * @param {string[]} argv
  * @param {NodeJS.ProcessEnv} env
  * @param {string} version
+ * @param {number} [nowMs] since 1970
  * @returns {Promise<Invocation>}
  * @throws {UsageError | InputError}
  */
-export async function readInvocation(argv, env, version) {
+export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   const parsed = await splitCommandLine(argv);
   const { command, files } = commandOf(parsed._);
   if (parsed.help !== undefined) return { kind: 'text', text: await helpText(command) };
@@ -73,13 +75,30 @@ export async function readInvocation(argv, env, version) {
       warnings.push(...exposureOf(file.text));
   }
   config.threads = redacted.threads = threadsOf(config);
+  if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
   checkPace(given);
   // Stages say themselves how long the window is.
   const durationMs = given.durationMs ?? stagesMs(given);
-  const complete = { ...given, durationMs, files, study: study.build(), redacted: Object.freeze(redacted) };
-  checkTogether(command, complete, env);
+  const complete = {
+    ...{ ...given, ...placeOf(command, given, env), durationMs, files },
+    ...{ study: study.build(), redacted: Object.freeze(redacted) },
+  };
+  checkTogether(command, complete, env, nowMs);
   return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+}
+
+/**
+ * Where this instance stands among those of its run, and which wallets are its own.
+ * @param {Command} command
+ * @param {Config} given
+ * @param {NodeJS.ProcessEnv} env
+ */
+function placeOf(command, given, env) {
+  const { offset: firstOffset, threads } = given;
+  if (command !== 'run') return { firstOffset, scheduler: null };
+  const instance = instanceOf(given, env);
+  return { ...instance, firstOffset, offset: firstOffset + (instance.index ?? 0) * threads };
 }
 
 /**

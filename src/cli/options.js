@@ -11,6 +11,7 @@ import {
   ONE_ENDPOINT,
   FUNDED,
   LOAD,
+  SWEPT,
   JUDGED,
   RUN,
   SUMMARY,
@@ -20,6 +21,7 @@ import {
   RECLAIM,
 } from './command-names.js';
 import { fileName, pathName, rowFile } from './file-names.js';
+import { INSTANCE_OPTIONS } from './instance-options.js';
 import { STUDY_OPTIONS } from './study-options.js';
 import {
   address,
@@ -77,7 +79,7 @@ export const OPTIONS = Object.freeze([
   { name: 'rpc', key: 'rpc', isList: true, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
     defaultText: 'an embedded chain',
     describe: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled; may be repeated for several nodes of one chain' },
-  { name: 'spread', key: 'spread', isAxis: true, argument: 'HOW', parse: oneOf(SPREADS), fallback: 'sticky', commands: JUDGED,
+  { name: 'spread', key: 'spread', isAxis: true, argument: 'HOW', parse: oneOf(SPREADS), fallback: 'sticky', commands: SWEPT,
     describe: 'how the load is spread over several --rpc: each wallet keeps one, they take turns, or effects are read back from the next one' },
   { name: 'chain-id', key: 'chainId', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
     describe: 'refuse any other chain; required unless the chain is local or a known development chain' },
@@ -182,6 +184,7 @@ export const OPTIONS = Object.freeze([
     describe: 'write a page with plots there, one file that opens anywhere' },
   { name: 'dashboard', key: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
     describe: 'show the same page there while the run goes on; on 127.0.0.1 unless a host is given' },
+  ...INSTANCE_OPTIONS,
   ...STUDY_OPTIONS,
   { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ANY,
     describe: 'print nothing but errors' },

@@ -3,11 +3,14 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../output/format.js';
+import { summaryText } from '../output/summary.js';
 import { renderCompare } from '../report/compare-page.js';
+import { runPage } from '../report/run-page.js';
 import { compareText } from '../study/compare-text.js';
 import { compare, compareExit } from '../study/compare.js';
 import { schemaOf } from '../study/document.js';
 import { runBoth } from '../study/live-compare.js';
+import { merge } from '../study/merge.js';
 import { readRunFiles } from '../study/run-file.js';
 import { search } from '../study/search.js';
 import { SWEEP_SCHEMA, readSweep } from '../study/sweep-file.js';
@@ -25,7 +28,7 @@ import { pageOf, readReports, resultFile, sweepPage } from './reports.js';
  * @typedef {import('./commands.js').Surroundings} Surroundings
  */
 
-/** @type {Record<'report' | 'sweep' | 'compare' | 'trend', (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
     checkHtml(config);
@@ -76,6 +79,17 @@ export const studyCommands = {
     const result = trend(await pointsOf(config.files), { over: config.over });
     writeResult(config, result, trendText(result));
     return EXIT.ok;
+  },
+
+  merge: async (config) => {
+    const { files, expect, runId, allowPartial, thresholds, explain } = config;
+    checkOut(config);
+    checkHtml(config);
+    const { run, notes } = await merge(files, { expect, runId, allowPartial, thresholds }, process.stdin);
+    for (const note of notes) if (!config.quiet) process.stderr.write(`${printable(note)}\n`);
+    writeResult(config, run, summaryText(run, explain));
+    if (config.html !== null) writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
+    return run.exitCode;
   },
 };
 

@@ -37,6 +37,37 @@ export function duration(minMs) {
   };
 }
 
+/** An instant, with its zone: several machines are told the same one. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Unix seconds of as many digits as they have from 2001 to 2286: with more they are milliseconds. */
+const UNIX_SECONDS = /^\d{10}(\.\d{1,9})?$/;
+
+/** @param {string} text @returns {number} milliseconds since 1970 */
+export function instant(text) {
+  const ms = UNIX_SECONDS.test(text) ? Number(text) * 1000 : isInstant(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw new Error(
+      `must be an instant with its zone such as 2030-01-31T12:00:00Z or 2030-01-31T13:00:00+01:00, or Unix seconds, not ${quote(text)}`,
+    );
+  return ms;
+}
+
+/** Date.parse() takes the 30th of February for the 2nd of March. @param {string} text */
+function isInstant(text) {
+  const day = text.slice(0, 10);
+  return INSTANT.test(text) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
+}
+
+/** The name of a run, which is part of names of files. @param {string} text */
+export function runName(text) {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text))
+    throw new Error(
+      `must be a name of up to 63 letters, digits, dots, dashes and underscores that begins with a letter or a digit, not ${quote(text)}`,
+    );
+  return text;
+}
+
 /** The highest rate that is scheduled: an operation a microsecond. */
 const HIGHEST_RATE = 1_000_000;
 

@@ -1,7 +1,7 @@
 import { CALL_PRESETS } from '../workload/call-presets.js';
 import { workloads } from '../workload/index.js';
 import { payloadSize } from '../workload/payload.js';
-import { LOAD, NEEDED, JUDGED, PREPARE } from './command-names.js';
+import { LOAD, NEEDED, SWEPT, PREPARE } from './command-names.js';
 import { nameOrFile, pathName } from './file-names.js';
 import { endpoint, jsonArray, methodName, oneOf, setting, wholeNumber } from './values.js';
 
@@ -39,7 +39,7 @@ export const WORKLOAD_OPTIONS = Object.freeze([
   { name: 'payload', key: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
     defaultText: 'no more than it takes',
     describe: 'calldata of each transaction: so many bytes, other ones in each' },
-  { name: 'contracts', key: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: JUDGED,
+  { name: 'contracts', key: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
     describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
   { name: 'count', key: 'logCount', argument: 'N', parse: wholeNumber(1, 10_000_000), commands: PREPARE,
     describe: 'how many logs to prepare' },

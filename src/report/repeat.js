@@ -20,7 +20,7 @@ import { isDeepStrictEqual } from 'node:util';
  * @property {string | null} variable that it is given in, where it is a secret
  */
 
-/** Where the outcome goes is not what a run is. */
+/** Where the outcome goes, and when the others began, is not what a run is. */
 const NOT_THE_RUN = new Set([
   'out',
   'html',
@@ -35,6 +35,12 @@ const NOT_THE_RUN = new Set([
   'quiet',
   'log-level',
   'log-file',
+  'attempt',
+  'run-id',
+  'start-at',
+  'barrier',
+  'start-timeout',
+  'results',
 ]);
 
 /** What a run file has in the place of a secret. */
@@ -98,6 +104,7 @@ function candidates(value) {
   const texts = [typeof value === 'string' ? value : JSON.stringify(value)];
   const number = Number(value);
   if (typeof value === 'number') {
+    if (number >= 1e12 && number < 1e13) texts.unshift(new Date(number).toISOString());
     for (const [unit, length] of UNITS) if (number % length === 0) texts.unshift(`${number / length}${unit}`);
   }
   if (typeof value === 'string' && /^\d+$/.test(value)) texts.unshift(units(value, 18), units(value, 9));

@@ -3,7 +3,8 @@
  *
  * @typedef {object} Config everything a command needs, checked and frozen by src/cli/config.js
  * @property {number} threads
- * @property {number} offset
+ * @property {number} offset of the first wallet of this instance
+ * @property {number} firstOffset of the first wallet of all instances, as -o gives it
  * @property {readonly URL[]} rpc endpoints of one chain; none for an embedded one
  * @property {import('./route.js').Spread} spread of the load over several of them
  * @property {number | null} chainId
@@ -65,6 +66,17 @@
  * @property {number} logBytes
  * @property {number} pageSize
  * @property {boolean} verbose
+ * @property {number | null} index of this instance; null where it is the only one, or knows of no others
+ * @property {number | null} instances that the run has
+ * @property {number} attempt how often this index was started before
+ * @property {string | null} runId
+ * @property {import('../cli/instance.js').Scheduler | null} scheduler that numbered the instances; null: the user did
+ * @property {number | null} startAtMs when the load of all instances begins, since 1970
+ * @property {string | null} barrier folder where instances wait for each other
+ * @property {number} startTimeoutMs
+ * @property {string | null} results folder for the run file
+ * @property {number | null} expect instances of a merge
+ * @property {boolean} allowPartial
  * @property {boolean} quiet
  * @property {boolean} explain
  * @property {string} logLevel

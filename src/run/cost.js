@@ -85,18 +85,17 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
  * @param {Pick<import('./run.js').Config, 'maxSpendWei'>} parts.config
  * @param {{chainId: number}} parts.chain
  * @param {import('../chain/fees.js').Fees} parts.fees
- * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {import('./funds.js').Needs} parts.needs
  * @returns {string | null} one line, where fees are money and something is to be paid
  */
-export function foreseePayments({ config, chain, fees, missing }) {
-  const wei = paymentsWei(missing.length, fees);
+export function foreseePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
+  const wei = paymentsWei(wallets, fees);
   if (config.maxSpendWei !== null && wei > config.maxSpendWei)
     throw new RefusedError(
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or give it a higher cap`,
     );
-  if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
-  const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
-  return `${ether(movedWei)} will be paid to ${missing.length} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
+  return `${ether(movedWei)} will be paid to ${some(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** What it costs to pay so many wallets. @param {number} wallets @param {import('../chain/fees.js').Fees} fees */

@@ -176,14 +176,18 @@ async function missingFunds(sender, wallets, needWei, funder) {
  * @param {(label: string, done: number, all: number) => void} onProgress
  */
 export async function fundFrom(funder, sender, wallets, missing, onProgress) {
-  const own = wallets.find(({ address }) => address === funder.address);
-  if (own !== undefined) {
-    throw new UsageError(
-      `the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`,
-    );
-  }
+  refuseOwnFunder(funder, wallets);
   const paid = await topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
   return { funded: missing.length, ...paid };
+}
+
+/** @param {Wallet} funder @param {Wallet[]} wallets */
+export function refuseOwnFunder(funder, wallets) {
+  const own = wallets.find(({ address }) => address === funder.address);
+  if (own === undefined) return;
+  throw new UsageError(
+    `the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`,
+  );
 }
 
 /**

@@ -130,6 +130,7 @@ describe('the error classes', () => {
     [new errors.UnavailableError('m'), 'UnavailableError', 'unavailable', 69],
     [new errors.InternalError('m'), 'InternalError', 'internal', 70],
     [new errors.OutputError('m'), 'OutputError', 'cannot_write', 73],
+    [new errors.IncompleteError('m'), 'IncompleteError', 'incomplete', 75],
     [new errors.ForeignSenderError('m'), 'ForeignSenderError', 'foreign_sender', 76],
     [new errors.RefusedError('m'), 'RefusedError', 'refused', 77],
     [new errors.InterruptedError('m'), 'InterruptedError', 'interrupted', 130],

@@ -88,6 +88,8 @@ describe('readInvocation(): values', () => {
       ...{ find: null, until: [], candidates: [], set: [], rpcA: null, rpcB: null, metric: null, failIf: [] },
       ...{ allowDifferent: null, over: null },
       ...{ logCount: null, logBytes: null, pageSize: null },
+      ...{ firstOffset: 0, index: null, instances: null, attempt: 0, runId: null, scheduler: null },
+      ...{ startAtMs: null, barrier: null, startTimeoutMs: 600_000, results: null, expect: null, allowPartial: null },
     });
     assert.equal(redacted.command, 'run');
   });
@@ -257,7 +259,7 @@ describe('readInvocation(): an option that may be given several times', () => {
     );
     assert.match(
       (await refused('node -t 5 --threshold tps>1')).message,
-      /is an option of stress, stress sweep, not of stress node$/,
+      /is an option of stress, stress sweep, stress merge, not of stress node$/,
     );
   });
 });

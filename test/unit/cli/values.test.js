@@ -9,9 +9,11 @@ import {
   endpoint,
   flag,
   hdPath,
+  instant,
   listenAddress,
   oneOf,
   rate,
+  runName,
   stages,
   wholeNumber,
 } from '../../../src/cli/values.js';
@@ -282,3 +284,33 @@ describeTable('listenAddress()', listenAddress, [
   ['-1', /^must be a port/],
   ['', /^must be a port/],
 ]);
+
+describe('instant()', () => {
+  /** @type {Array<[string, number]>} */
+  const table = [
+    ['2030-01-31T12:00:00Z', Date.UTC(2030, 0, 31, 12)],
+    ['2030-01-31T12:00Z', Date.UTC(2030, 0, 31, 12)],
+    ['2030-01-31T12:00:00.250Z', Date.UTC(2030, 0, 31, 12) + 250],
+    ['2030-01-31T13:00:00+01:00', Date.UTC(2030, 0, 31, 12)],
+    ['2028-02-29T00:00:00-05:30', Date.UTC(2028, 1, 29, 5, 30)],
+    ['1893456000', 1_893_456_000_000],
+    ['1893456000.5', 1_893_456_000_500],
+  ];
+  for (const [text, ms] of table) it(text, () => assert.equal(instant(text), ms));
+
+  const wrong = [
+    ...['', 'now', 'tomorrow', '12:00', '2030-01-31', '2030-01-31T12:00:00', '2030-01-31 12:00:00Z', '+5m'],
+    ...['2030-02-30T12:00:00Z', '2030-13-01T12:00:00Z', '2030-01-31T25:00:00Z', '2030-01-31T12:00:00CET'],
+    ...['1893456000000', '189345600', '-1893456000', '1893456000Z', '1e10'],
+  ];
+  for (const text of wrong)
+    it(`refuses "${text}"`, () => assert.throws(() => instant(text), /must be an instant with/));
+});
+
+describe('runName()', () => {
+  for (const text of ['a', '7', 'slurm-17', 'a.b_c-D', 'x'.repeat(63)])
+    it(text, () => assert.equal(runName(text), text));
+  for (const text of ['', '-a', '.', '..', '.a', 'a/b', 'a b', 'ü', 'a\nb', 'x'.repeat(64)])
+    it(`refuses ${JSON.stringify(text)}`, () =>
+      assert.throws(() => runName(text), /must be a name of up to 63 letters/));
+});

@@ -1,0 +1,193 @@
+/**
+ * The command line of several instances of one run: which slice is whose, who refuses what before anything is sent, and
+ * the funds of all slices.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HDNodeWallet, parseEther } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+
+const MNEMONIC = 'test test test test test test test test test test test junk';
+const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
+/** Wallet 0 is the only one that has funds on these chains: it is the funder. */
+const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: PARENT.deriveChild(0).privateKey });
+const TENTH = parseEther('0.1');
+
+/** @param {Anvil} chain @param {number} index of the test mnemonic */
+const balanceAt = async (chain, index) =>
+  BigInt(await chain.rpc('eth_getBalance', [PARENT.deriveChild(index).address, 'latest']));
+
+/** @param {Anvil} chain @param {number[]} indexes */
+const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceAt(chain, index)));
+
+/** @param {number} from @param {number} to */
+const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+describe('instances of one run', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
+  });
+  after(() => chain.stop());
+
+  test('each has its slice, by hand, from Kubernetes and from Slurm', async (t) => {
+    const folder = temporaryFolder(t);
+    const instances = [
+      { args: ['--index', '0'], env: { JOB_COMPLETION_INDEX: '2' } },
+      { args: [], env: { JOB_COMPLETION_INDEX: '1' } },
+      {
+        args: ['--index', 'auto'],
+        env: { SLURM_JOB_ID: '7', SLURM_PROCID: '2', SLURM_NTASKS: '3', SLURM_STEP_ID: '0' },
+      },
+    ];
+    const results = await Promise.all(
+      instances.map(({ args, env }, i) =>
+        runStress(
+          [
+            ...['-t', '5', '-o', '2', '-d', '1s', '--rpc', chain.url, '--chain-id', '31337', '--instances', '3'],
+            ...['--out', join(folder, `${i}.json`), ...args],
+          ],
+          { env },
+        ),
+      ),
+    );
+    for (const [i, { code, stdout, stderr }] of results.entries()) {
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, new RegExp(`chain 31337; wallets ${2 + 5 * i}\\.\\.${6 + 5 * i} of the well-known`));
+      const { config, audit } = readJson(join(folder, `${i}.json`));
+      assert.equal(audit.exact, true);
+      assert.deepEqual([config.offset, config.threads, config.instances], [2, 5, 3], 'as they were given');
+      assert.equal(config.index, i === 0 ? 0 : 'auto');
+    }
+  });
+
+  test('another chain than --chain-id says: nothing is sent, of transactions and of calls', async () => {
+    const nonces = () =>
+      Promise.all(
+        range(0, 19).map((i) => chain.rpc('eth_getTransactionCount', [PARENT.deriveChild(i).address, 'pending'])),
+      );
+    const earlier = await nonces();
+    for (const workload of [[], ['--workload', 'rpc', '--method', 'eth_blockNumber']]) {
+      const args = [
+        '-t',
+        '5',
+        '-d',
+        '1s',
+        '--rpc',
+        chain.url,
+        '--index',
+        '1',
+        '--instances',
+        '3',
+        '--chain-id',
+        '1337',
+      ];
+      const { code, stdout, stderr } = await runStress([...args, ...workload]);
+      assert.equal(code, 77);
+      assert.equal(stderr, `stress: ${chain.url} is chain 31337, not 1337 as --chain-id says\n`);
+      assert.equal(stdout, '');
+    }
+    assert.deepEqual(await nonces(), earlier);
+  });
+});
+
+describe('the funds of all slices', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '1'] });
+  });
+  after(() => chain.stop());
+
+  /** @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
+  const stress = (args, env = WITH_FUNDER) => runStress([...args, '--rpc', chain.url, '--instances', '3'], { env });
+  const SLICES = Object.freeze(['-t', '4', '-o', '1']);
+
+  test('--max-spend is of all of them, and refused before the first payment', async () => {
+    const { code, stderr } = await stress(['fund', ...SLICES, '--fund-amount', '0.1', '--max-spend', '1wei']);
+    assert.equal(code, 77);
+    assert.match(stderr, /^stress: the payments are expected to cost 0\.\d+ ether in fees, and --max-spend allows /);
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+  });
+
+  test('a funder in the slice of another instance is refused', async () => {
+    const env = { STRESS_FUNDER_KEY: PARENT.deriveChild(9).privateKey };
+    const { code, stderr } = await stress(['fund', ...SLICES, '--fund-amount', '0.1'], env);
+    assert.equal(code, 64);
+    assert.match(stderr, /^stress: the funder is wallet 9 of the slice itself: /);
+  });
+
+  test('are paid, and paid no second time, and come back', async () => {
+    const paid = await stress(['fund', ...SLICES, '--fund-amount', '0.1']);
+    assert.equal(paid.code, 0, paid.stderr);
+    assert.equal(paid.stdout, '12 of 12 wallets topped up to 0.1 ether: 1.2 ether in 1 transactions\n');
+    assert.deepEqual(await balances(chain, range(1, 13)), [...range(1, 12).map(() => TENTH), 0n]);
+    const again = await stress(['fund', ...SLICES, '--fund-amount', '0.1']);
+    assert.equal(again.stdout, '0 of 12 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n');
+    const back = await stress(['reclaim', ...SLICES]);
+    assert.equal(back.code, 0, back.stderr);
+    assert.match(back.stdout, /^1\.1\d+ ether sent to 0x\w+ from 12 of 12 wallets\n$/);
+    assert.deepEqual(
+      await balances(chain, range(1, 12)),
+      range(1, 12).map(() => 0n),
+    );
+  });
+});
+
+describe('more wallets than are in memory at once', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '1', '--no-mining', '--gas-limit', '400000000'] });
+  });
+  after(() => chain.stop());
+
+  /**
+   * The first part is 25 payments, the second a single one.
+   * @param {number} count
+   * @param {import('../helpers/cli.js').StressProcess} stress that is to send them
+   */
+  const pending = async (count, stress) => {
+    while (Number((await chain.rpc('txpool_status')).pending) !== count) {
+      assert.equal(stress.child.exitCode, null, stress.output().stderr);
+      await sleep(50);
+    }
+  };
+
+  test('interrupted between two parts: it says how far it came, and goes on there', async () => {
+    const args = ['-t', '650', '-o', '1', '--instances', '8', '--rpc', chain.url, '--fund-amount', '0.1'];
+    const first = spawnStress(['fund', ...args], { env: WITH_FUNDER });
+    await pending(25, first);
+    await chain.rpc('evm_mine');
+    await pending(1, first);
+    first.child.kill('SIGINT');
+    const { code, stdout, stderr } = await first.done;
+    assert.equal(code, 130);
+    assert.match(stdout, /^5000 of 5200 wallets were topped up before it ended, .* the same command again /);
+    assert.equal(stderr, 'stress: interrupted during set-up\n');
+    assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200]), [TENTH, TENTH, 0n, 0n]);
+
+    await chain.rpc('anvil_dropAllTransactions');
+    await chain.rpc('evm_setAutomine', [true]);
+    const second = await runStress(['fund', ...args], { env: WITH_FUNDER });
+    assert.equal(second.code, 0, second.stderr);
+    assert.equal(second.stdout, '200 of 5200 wallets topped up to 0.1 ether: 20.0 ether in 1 transactions\n');
+    assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
+  });
+
+  test('a funder who cannot pay all of them pays none', async () => {
+    const head = await chain.rpc('eth_blockNumber');
+    const args = ['-t', '650', '-o', '6000', '--instances', '8', '--rpc', chain.url, '--fund-amount', '3'];
+    const { code, stderr } = await runStress(['fund', ...args], { env: WITH_FUNDER });
+    assert.equal(code, 69);
+    assert.match(stderr, /^stress: the funder 0x\w+ has 9\d+\.\d+ ether, the payments need 15600\.\d+ ether\n$/);
+    assert.equal(await chain.rpc('eth_blockNumber'), head);
+  });
+});

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { readInvocation } from '../../../src/cli/config.js';
+import { InputError, UsageError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const NOW_MS = Date.UTC(2030, 0, 1);
+const URL_AND_CHAIN = '--rpc http://127.0.0.1:1 --chain-id 1337';
+const ONE = `-t 50 ${URL_AND_CHAIN} --index 2 --instances 4`;
+const POD = Object.freeze({ JOB_COMPLETION_INDEX: '3' });
+const GANG = Object.freeze({ SLURM_JOB_ID: '7', SLURM_PROCID: '1', SLURM_NTASKS: '2', SLURM_STEP_ID: '0' });
+
+/** @param {string} line @param {NodeJS.ProcessEnv} [env] */
+async function read(line, env = {}) {
+  const invocation = await readInvocation(line.split(' '), env, '1.2.3', NOW_MS);
+  if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
+  return invocation.config;
+}
+
+describe('readInvocation(): one of several instances', () => {
+  /** @type {Array<[string, string, NodeJS.ProcessEnv, [number, number | null, string | null]]>} offset, index, scheduler */
+  const table = [
+    ['the only one', '-t 50 -o 100', { ...POD, ...GANG }, [100, null, null]],
+    ['by hand', `${ONE} -o 100`, { ...POD, ...GANG }, [200, 2, null]],
+    ['the first', `-t 50 ${URL_AND_CHAIN} -o 7 --index 0 --instances 4`, {}, [7, 0, null]],
+    ['Kubernetes, as auto is the default', `-t 50 ${URL_AND_CHAIN} --instances 4`, POD, [150, 3, 'kubernetes']],
+    ['Slurm', `-t 50 ${URL_AND_CHAIN} -o 1 --index auto`, GANG, [51, 1, 'slurm-gang']],
+    [
+      'users, another word for -t',
+      `--users 50 --workload rpc --method eth_chainId ${URL_AND_CHAIN} --instances 4`,
+      POD,
+      [150, 3, 'kubernetes'],
+    ],
+    ['the environment', `-t 50 ${URL_AND_CHAIN}`, { ...POD, STRESS_INSTANCES: '4' }, [150, 3, 'kubernetes']],
+    [
+      'a flag before the environment',
+      `-t 50 ${URL_AND_CHAIN} --index 1`,
+      { ...POD, STRESS_INSTANCES: '4', STRESS_INDEX: '2' },
+      [50, 1, null],
+    ],
+  ];
+  for (const [name, line, env, expected] of table) {
+    it(name, async () => {
+      const { offset, index, scheduler } = await read(line, env);
+      assert.deepEqual([offset, index, scheduler], expected);
+    });
+  }
+
+  it('from the config file', async (t) => {
+    const file = join(temporaryFolder(t), 'config.json');
+    writeFileSync(file, JSON.stringify({ instances: 4, 'run-id': 'a.b', results: 'x', 'start-timeout': '1m' }));
+    const { offset, instances, runId, results, startTimeoutMs } = await read(
+      `-t 50 ${URL_AND_CHAIN} --config ${file}`,
+      POD,
+    );
+    assert.deepEqual([offset, instances, runId, results, startTimeoutMs], [150, 4, 'a.b', 'x', 60_000]);
+    writeFileSync(file, JSON.stringify({ instances: 0 }));
+    assert.ok((await caught(() => read(`-t 50 ${URL_AND_CHAIN} --config ${file}`, POD))) instanceof InputError);
+  });
+
+  it('the run file states what was given', async () => {
+    const { firstOffset, redacted } = await read(`-t 50 -o 100 ${URL_AND_CHAIN} --instances 4`, POD);
+    assert.equal(firstOffset, 100);
+    assert.deepEqual([redacted.offset, redacted.index, redacted.instances, redacted.attempt], [100, 'auto', 4, null]);
+    const byHand = await read(`${ONE} -o 100`);
+    assert.deepEqual([byHand.redacted.offset, byHand.redacted.index], [100, 2]);
+    assert.equal((await read('-t 50')).redacted.index, null);
+  });
+
+  it('other commands ask no scheduler, and studies are not distributed', async () => {
+    const env = { ...POD, ...GANG, STRESS_INSTANCES: '4', STRESS_INDEX: 'auto' };
+    const fund = await read(`fund -t 50 -o 100 ${URL_AND_CHAIN}`, { ...env, STRESS_FUNDER_KEY: '1a'.repeat(32) });
+    assert.deepEqual([fund.offset, fund.index, fund.instances], [100, null, 4]);
+    const sweep = await read('sweep -t 5,10 -d 1s', env);
+    assert.deepEqual([sweep.offset, sweep.index, sweep.instances], [0, null, null]);
+    assert.equal(sweep.study.env.STRESS_INSTANCES, undefined, 'its runs are not either');
+  });
+});
+
+describe('readInvocation(): what instances have to say together', () => {
+  const later = (/** @type {number} */ s) => String(NOW_MS / 1000 + s);
+  /** @type {Array<[string, RegExp, NodeJS.ProcessEnv?]>} */
+  const table = [
+    [
+      '-t 5 --index 0 --instances 2 --chain-id 1337',
+      /^this is instance 0 of several, which share a chain, .*: --rpc URL$/,
+    ],
+    [
+      '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1',
+      /^this is instance 0 of several, .*: --chain-id N, checked/,
+    ],
+    [
+      ONE,
+      /nonces of the funder: leave out --fund-from .*: stress fund --instances N$/,
+      { STRESS_FUNDER_KEY: '1a'.repeat(32) },
+    ],
+    ['-t 5 --attempt 1', /^--attempt 1 says .*: give --index, too$/],
+    [
+      '-t 5 --results x',
+      /^--results names run files by their index: give --instances N, and --index I or a scheduler$/,
+    ],
+    ['-t 5 --barrier x --run-id a', /^--barrier needs to know who waits for whom: --instances N, /],
+    [`${ONE} --barrier x`, /^--barrier needs a name that all .*: --run-id NAME$/],
+    [`${ONE} --barrier x --run-id a --start-at ${later(5)}`, /^--barrier and --start-at exclude each other: /],
+    [`-t 5 --start-at ${later(601)}`, /^--start-at is 601 s from now, and --start-timeout waits for 600 s: raise it/],
+    [
+      `-t 5 --start-at ${later(3)} --start-timeout 2s`,
+      /^--start-at is 3 s from now, and --start-timeout waits for 2 s/,
+    ],
+    [
+      `-t 100000 ${URL_AND_CHAIN} --index 0 --instances 21475`,
+      /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last one there can be$/,
+    ],
+    [
+      `fund -t 100000 -o 1 ${URL_AND_CHAIN} --instances 21475`,
+      /^-o 1, --instances 21475 and -t 100000 go beyond wallet 2147483647/,
+      { STRESS_FUNDER_KEY: '1a'.repeat(32) },
+    ],
+    ['merge', /^stress merge needs run files: /],
+    ['merge - x -', /^stress merge: '-', standard input, is given twice: it can be read once$/],
+    ['merge x --expect 0', /^--expect must be at least 1, not "0"$/],
+    ['merge x -t 5', /^-t is an option of .*, not of stress merge$/],
+    ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress run$/],
+  ];
+  for (const [line, message, env] of table) {
+    it(line, async () => {
+      const error = await caught(() => read(line, env));
+      assert.ok(error instanceof UsageError, String(error));
+      assert.match(error.message, message);
+    });
+  }
+
+  /** @type {Array<[string, NodeJS.ProcessEnv?]>} */
+  const fine = [
+    [`-t 5 --start-at ${later(600)}`],
+    [`-t 5 --start-at ${later(-5)}`],
+    ['-t 5 --start-timeout 1s'],
+    ['-t 5 --run-id a'],
+    [`${ONE} --barrier x --run-id a --results y --attempt 3`],
+    [`-t 5 ${URL_AND_CHAIN} --index auto --barrier x`, GANG],
+    [`-t 100000 ${URL_AND_CHAIN} --index 0 --instances 21474`],
+    ['merge - --expect 4 --partial --run-id a --out - --explain -q'],
+    ['merge x y.json - --html m.html --threshold tps>1'],
+  ];
+  for (const [line, env] of fine) {
+    it(`${line}: fine`, async () => void (await read(line, env)));
+  }
+
+  it("merge takes '-' among its files", async () => {
+    assert.deepEqual((await read('merge x - --expect 4')).files, ['x', '-']);
+  });
+});
