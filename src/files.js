@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { OutputError, displayName, oneLine } from './errors.js';
 
 /** What a file of ours may be at most: everybody may read it, its owner write it. */
@@ -64,7 +64,31 @@ export function makeFolder(folder) {
   if (existsSync(folder) && statSync(folder).isDirectory()) return;
   const parent = dirname(folder);
   if (parent !== folder) makeFolder(parent);
-  mkdirSync(folder);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Somebody else who shares the disk may have made it just now.
+    if (!(statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false)) throw error;
+  }
+}
+
+/**
+ * Makes a folder and proves by writing that files can be written there: whoever is root may do what the disk cannot.
+ * @param {string} folder
+ * @throws {OutputError}
+ */
+export function proveWritable(folder) {
+  const file = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
+  try {
+    makeFolder(folder);
+    try {
+      writeFileSync(file, 'this file shows that its folder can be written\n', { flag: 'wx', mode: FILE_MODE });
+    } finally {
+      rmSync(file, { force: true });
+    }
+  } catch (error) {
+    throw cannotWrite(folder, error);
+  }
 }
 
 /** What is written to it, it does not keep. @param {string} file */
@@ -103,6 +127,7 @@ export function cannotWrite(file, error) {
   const words = {
     ENOENT: 'its folder does not exist',
     ENOTDIR: 'its folder is a file',
+    EEXIST: 'a file is in the way',
     EACCES: 'permission denied',
     EPERM: 'permission denied',
     ENOSPC: 'the disk is full',

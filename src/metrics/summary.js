@@ -19,6 +19,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {string} end why it ended; 'running' while it goes on
  * @property {number[]} exitCodes those that something called for
  * @property {Record<string, unknown>} config redacted
+ * @property {InstanceFacts | null} [instance]
  * @property {Record<string, unknown>} environment
  * @property {import('./recorder.js').Recorder} recorder
  * @property {import('./intervals.js').IntervalRow[]} intervals
@@ -32,6 +33,20 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {import('./thresholds.js').Threshold[]} thresholds
  * @property {string[]} warnings one line each
  * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
+ */
+
+/**
+ * @typedef {object} InstanceFacts which of the instances of a run this is
+ * @property {string | null} runId the name that all of them have in common
+ * @property {number | null} index
+ * @property {number | null} instances how many there are
+ * @property {number} attempt how often this index was started before
+ * @property {string | null} scheduler that numbered them; null: the user did
+ * @property {number} offset of its own first wallet
+ * @property {number} threads
+ * @property {string} host
+ * @property {{by: 'start-at' | 'barrier' | null, at: string | null, waitedMs: number | null, lateMs: number | null}} start the
+ *   instant at which the load of all instances was to begin
  */
 
 /** Why a verdict is not given. */
@@ -107,6 +122,7 @@ function measuredRun(parts, { durationUs, partial }) {
     partial,
     exitCode: /** @type {number | null} */ (0),
     config: parts.config,
+    instance: parts.instance ?? null,
     environment: parts.environment,
     definitions: DEFINITIONS,
     warnings: parts.warnings,

@@ -1,8 +1,9 @@
 import { createBlocksOutput } from './blocks.js';
 import { createHlogOutput } from './hlog.js';
-import { createJsonOutput } from './json.js';
+import { createJsonOutput, createResultsOutput } from './json.js';
 import { createJunitOutput } from './junit.js';
 import { createPrometheusOutput } from './prometheus.js';
+import { createResultLineOutput } from './result-line.js';
 import { createSamplesOutput } from './samples.js';
 import { createTextOutput } from './text.js';
 
@@ -64,6 +65,9 @@ import { createTextOutput } from './text.js';
  * @property {string | null} hlog where the histograms go
  * @property {Address | null} prometheus where the page for Prometheus is
  * @property {Record<string, string>} info what the run is, in a word each, for whoever has not seen its command line
+ * @property {string | null} [results] folder for the run file of this instance
+ * @property {{runId: string | null, index: number | null, instances: number | null, attempt?: number} | null} [instance] which
+ *   instance of a larger run this is, for figures and files that are put beside those of the others
  */
 
 /** @type {Record<string, (options: OutputOptions) => Output>} */
@@ -75,4 +79,6 @@ export const outputs = {
   blocks: createBlocksOutput,
   hlog: createHlogOutput,
   prometheus: createPrometheusOutput,
+  results: createResultsOutput,
+  'result line': createResultLineOutput,
 };

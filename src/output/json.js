@@ -1,4 +1,5 @@
-import { isDevice, writeFileAtomically } from '../files.js';
+import { join } from 'node:path';
+import { isDevice, proveWritable, writeFileAtomically } from '../files.js';
 
 /**
  * The run file: as far as the run has come now and then, whole at the end, each time by rename.
@@ -6,18 +7,36 @@ import { isDevice, writeFileAtomically } from '../files.js';
  * @returns {import('./index.js').Output}
  */
 export function createJsonOutput({ out }) {
-  const isFile = out !== null && out !== '-' && !isDevice(out);
+  if (out !== null && out !== '-') return outputTo(out, !isDevice(out));
+  return { ...outputTo('', false), finish: (run) => void process.stdout.write(textOf(run)) };
+}
+
+/**
+ * The same, in a folder that the instances of a run share, under a name of its own.
+ * @param {import('./index.js').OutputOptions} options
+ * @returns {import('./index.js').Output}
+ */
+export function createResultsOutput({ results, instance }) {
+  const folder = results ?? '.';
+  const { runId = null, index = null, attempt = 0 } = instance ?? {};
+  const name = `${runId ?? 'run'}-${String(index ?? 0).padStart(5, '0')}-${attempt}.json`;
+  return { ...outputTo(join(folder, name), true), open: async () => proveWritable(folder) };
+}
+
+/** @param {string} file @param {boolean} keepsWhatIsWritten @returns {import('./index.js').Output} */
+function outputTo(file, keepsWhatIsWritten) {
   return {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
     interval: () => {},
     // Not indented: it is made in mid-run, and whoever reads it will hardly be a person.
-    ...(isFile ? { checkpoint: (run) => writeFileAtomically(out, `${JSON.stringify(run)}\n`) } : {}),
-    finish: (run) => {
-      const text = `${JSON.stringify(run, null, 2)}\n`;
-      if (out === '-') process.stdout.write(text);
-      else if (out !== null) writeFileAtomically(out, text);
-    },
+    ...(keepsWhatIsWritten ? { checkpoint: (run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`) } : {}),
+    finish: (run) => writeFileAtomically(file, textOf(run)),
   };
+}
+
+/** @param {import('../metrics/summary.js').RunFile} run */
+function textOf(run) {
+  return `${JSON.stringify(run, null, 2)}\n`;
 }

@@ -17,6 +17,7 @@ import { Reporter } from './reporter.js';
  * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
  * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
+ * @property {() => Promise<number>} begin waits until the load may begin; the instant from which on it counts
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar up to an instant, with the length of
@@ -36,12 +37,12 @@ const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load(options) {
-  const { config, clock, outputs, stop, crew, watch, checkpoints, timeOfDayMs } = options;
+  const { config, clock, outputs, stop, crew, watch, checkpoints, timeOfDayMs, begin } = options;
   await watch.prepare();
   await crew.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
   await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
-  const plan = planFrom(clock.nowUs(), config);
+  const plan = planFrom(await begin(), config);
   const reporter = new Reporter(plan, outputs, watch);
   const parts = { config, clock, stop, crew, watch, reporter, names: options.names };
 

@@ -7,12 +7,14 @@ import { createWorkload } from '../workload/index.js';
 import { Account } from './account.js';
 import { auditUnlessHurried } from './examine.js';
 import { Checkpoints } from './checkpoint.js';
+import { CommonStart } from './common-start.js';
 import { chainEnded, finishAll, sayWhatWentWrong, settleAll } from './closing.js';
 import { abandonable, interruptible, readGiven } from './connect.js';
 import { describeEndpoints, lookAfter, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
 import { describeEnvironment, whatIsNotKnown } from './environment.js';
 import { Health } from './health.js';
 import { addUpThreads, hire, workersOf } from './hire.js';
+import { describeInstance } from './instance.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
 import { startBlockOf } from './start-block.js';
@@ -47,6 +49,9 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readGiven(config);
+  const times = startOf(clock);
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
+  const common = new CommonStart({ id: times.id, config, clock, stop, notice });
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workersOf(config));
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
@@ -54,6 +59,7 @@ export async function run(config, surroundings) {
   let way = null;
   try {
     for (const output of outputs) await output.open?.();
+    await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
     const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
     way = opened;
@@ -63,7 +69,7 @@ export async function run(config, surroundings) {
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
-    return await runOn({ config, given, ...opened, embedded, nodePid, ...startOf(clock), ...surroundings });
+    return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
   } finally {
     way?.monitor?.stop();
     await way?.transport.close();
@@ -91,14 +97,20 @@ function openWay(config, urls, { clock, stop }) {
 
 /** @param {import('../clock.js').Clock} clock */
 function startOf(clock) {
-  const [startedAtMs, startedUs] = [clock.wallMs(), clock.nowUs()];
-  /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
-  const timeOfDayMs = (atUs) => startedAtMs + Math.round((atUs - startedUs) / 1000);
-  return { id: randomUUID(), startedAtMs, timeOfDayMs };
+  const startedUs = clock.nowUs();
+  let aheadMs = clock.wallMs() - startedUs / 1000;
+  return {
+    id: randomUUID(),
+    startedUs,
+    /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
+    timeOfDayMs: (atUs) => Math.round(aheadMs + atUs / 1000),
+    /** Instances that began together are compared by the time of day as it was then. @param {number} wallMs @param {number} nowUs */
+    setTimeOfDay: (wallMs, nowUs) => void (aheadMs = wallMs - nowUs / 1000),
+  };
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: import('./connect.js').Given, embedded: boolean, nodePid: number | null}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: import('./connect.js').Given, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
  * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
 
@@ -132,6 +144,8 @@ async function carryOut(context) {
     return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
+  // What follows watches the chain and keeps signatures ready: minutes before the load that would be too early.
+  await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { clock, confirmations: config.confirmations, signal: stop.drain });
   await monitor?.level(stop.drain);
@@ -191,7 +205,8 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
     const { timeOfDayMs } = context;
-    const loadOptions = { config, clock, outputs, stop, crew, watch, names, checkpoints, describeSoFar, timeOfDayMs };
+    const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
+    const loadOptions = { config, clock, outputs, stop, crew, watch, ...about };
     const loaded = await load(loadOptions);
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
@@ -205,6 +220,19 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     watch.close();
     monitor?.stop();
   }
+}
+
+/**
+ * @param {RunContext} context
+ * @param {Watch} watch
+ * @returns {Promise<number>} the instant at which the load begins
+ */
+async function beginTogether({ common, clock, setTimeOfDay }, watch) {
+  const began = await common.begin();
+  if (began === null) return clock.nowUs();
+  setTimeOfDay(began.wallMs, began.nowUs);
+  if (began.words !== null) watch.warnOf('start', began.words);
+  return began.beginUs;
 }
 
 /**
@@ -223,7 +251,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
   const instants = { nowUs: clock.nowUs(), loadStartUs: recorder.startUs - config.warmupMs * 1000 };
   return {
     id: context.id,
-    startedAtMs: context.startedAtMs,
+    startedAtMs: context.timeOfDayMs(context.startedUs),
     endedAtMs: context.timeOfDayMs(facts.untilUs),
     end: facts.end,
     exitCodes: [
@@ -232,6 +260,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
       recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,
+    instance: describeInstance(config, context.common.facts()),
     environment,
     ...{ recorder, intervals, windowStartedAtMs, failureWords, reorgs, warnings },
     generator: {

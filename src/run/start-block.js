@@ -1,4 +1,4 @@
-import { toHex, toNumber } from '../chain/rpc.js';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { UnavailableError } from '../errors.js';
 
 /** Where in the chain the load begins: what tells the chain from one that was started anew. */
@@ -26,6 +26,8 @@ export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, con
   if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
   const block = await latestBlock(rpc);
   const startBlock = toNumber(block.number);
+  // The set-up may be long ago, where instances wait for each other.
+  sender.fees.observe((block.baseFeePerGas ?? null) === null ? null : toBigInt(block.baseFeePerGas));
   const endUs = clock.nowUs() + WAIT_MS * 1000;
   const isOver = () => clock.nowUs() > endUs || signal.aborted;
   while (confirmations > 0 && toNumber((await latestBlock(rpc)).number) < startBlock + confirmations && !isOver())

@@ -49,6 +49,10 @@ function assertSchemaIsStrict(run) {
     ...['spread', 'iterations', 'thinkTimeMs', 'set', 'calls', 'data', 'checkRpc', 'users'].map(
       (name) => `/config/${name}`,
     ),
+    ...['index', 'instances', 'attempt', 'runId', 'startAtMs', 'barrier', 'startTimeoutMs', 'results'].map(
+      (name) => `/config/${name}`,
+    ),
+    '/instance',
     ...['receivers', 'createReceivers', 'payload'].map((name) => `/config/${name}`),
     ...['endpoints', 'transport/why', 'inclusion/pushesHeads', 'inclusion/listsTransactions', 'workload'].map(
       (name) => `/environment/${name}`,

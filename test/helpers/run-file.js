@@ -423,8 +423,8 @@ function assertSpending({ spending, config, end }) {
 
 /**
  * Every null has its reason in `unmeasured`, at its own pointer or at one above it, and every reason has a null; but
- * for those that say it themselves: options not given, figures of an empty distribution or of no blocks, the rate of
- * the drain, the code of what did not fail, and what has a `why` beside it.
+ * for those that say it themselves: options not given, what an instance was not told, figures of an empty distribution
+ * or of no blocks, the rate of the drain, the code of what did not fail, and what has a `why` beside it.
  * @param {RunFile} run
  */
 function assertNullsExplained(run) {
@@ -462,6 +462,7 @@ function escapeToken(name) {
 /** @param {RunFile} run @param {string} pointer */
 function explainsItself(run, pointer) {
   if (/^\/config\/[^/]+$/.test(pointer) || pointer === '/spending/capWei') return true;
+  if (/^\/instance(\/\w+|\/start\/\w+)?$/.test(pointer)) return true;
   if (/^\/audit\/resolutions\/\d+\/code$/.test(pointer)) return true;
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));

@@ -55,7 +55,11 @@ async function loadOf({ silence = null, names }) {
       names,
       checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
     },
-    ...{ describeSoFar: () => /** @type {any} */ ({}), timeOfDayMs: (/** @type {number} */ atUs) => atUs },
+    ...{
+      describeSoFar: () => /** @type {any} */ ({}),
+      timeOfDayMs: (/** @type {number} */ atUs) => atUs,
+      begin: async () => clock.nowUs(),
+    },
   });
   return { stop, rows };
 }

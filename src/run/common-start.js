@@ -1,0 +1,265 @@
+import { hostname } from 'node:os';
+import { EXIT, IncompleteError, InterruptedError, RefusedError, oneLine, worstExit } from '../errors.js';
+import { indexRanges } from '../chain/funding.js';
+import { Barrier } from './barrier.js';
+
+/**
+ * All instances of a run begin their load at one instant: one that was named (--start-at), or one that they agree on as
+ * soon as all of them are there (--barrier).
+ *
+ * @typedef {object} CommonStartOptions
+ * @property {string} id of the run file
+ * @property {Pick<import('./run.js').Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>} config
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('./stop.js').Stop} stop
+ * @property {(line: string) => void} notice
+ *
+ * @typedef {object} StartFacts as the run file states them
+ * @property {'start-at' | 'barrier' | null} by
+ * @property {string | null} at
+ * @property {number | null} waitedMs from the end of the set-up to the beginning of the load
+ * @property {number | null} lateMs by the clock of this machine; less than 0 where that is behind the others
+ *
+ * @typedef {import('./barrier.js').Arrival} Arrival
+ */
+
+/** What is left to do when all are there (start block, worker threads, first signatures) takes less than this. */
+export const LEAD_MS = 5000;
+
+/** The folder is looked at so often; with thousands of instances less often, for the sake of the server that it is on. */
+const POLL_MS = 200;
+const SLOWEST_POLL_MS = 2000;
+
+/** The clock of the machine may be set while it is waited for. */
+const LOOK_MS = 1000;
+
+/** Whoever is later for an instant that was named has missed it. */
+const MISSED_MS = 1000;
+
+/** A timer that fires late by so much is on time: the window begins when it should have. */
+const ON_TIME_MS = 20;
+
+/** What is more than this is no matter of timers but of clocks. */
+const WORTH_SAYING_MS = 100;
+
+/** Between two lines that say who is missing. */
+const NOTICE_MS = 30_000;
+
+export class CommonStart {
+  #options;
+  /** @type {Barrier | null} */
+  #barrier = null;
+  /** The instant, by the time of day. @type {number | null} */
+  #atMs;
+  /** The load does not begin later than this on the run's clock. @type {number} */
+  #latestUs = Infinity;
+  #deadlineUs = Infinity;
+  #readyUs = 0;
+  /** @type {number | null} */
+  #waitedMs = null;
+  /** @type {number | null} */
+  #lateMs = null;
+
+  /** @param {CommonStartOptions} options */
+  constructor(options) {
+    const { config } = options;
+    this.#options = options;
+    this.#atMs = config.startAtMs;
+    if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
+  }
+
+  /** Before anything is sent: what cannot come to anything is said at once. */
+  async open() {
+    const { config, clock } = this.#options;
+    this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MISSED_MS) * 1000;
+    await this.#barrier?.open({ index: config.index ?? 0, attempt: config.attempt });
+    this.#checkNotMissed('before this instance was there');
+  }
+
+  /**
+   * Waits until it is time to get ready for the load.
+   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
+   */
+  async meet(chain) {
+    const { clock, notice } = this.#options;
+    this.#readyUs = clock.nowUs();
+    if (this.#barrier !== null) this.#atMs = await this.#agree(this.#barrier, chain);
+    if (this.#atMs === null) return;
+    this.#checkNotMissed('when this instance was ready');
+    const leftMs = Math.max(0, this.#leftMs(this.#atMs, this.#latestUs));
+    notice(`the load begins at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
+    await this.#waitUntil(this.#atMs - LEAD_MS, this.#latestUs - LEAD_MS * 1000);
+  }
+
+  /**
+   * Waits for the instant.
+   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} when the load begins
+   *   on the run's clock, what both clocks say, and what there is to say; null: at once
+   */
+  async begin() {
+    const { clock } = this.#options;
+    if (this.#atMs === null) return null;
+    await this.#waitUntil(this.#atMs, this.#latestUs);
+    this.#checkNotMissed('when this instance was ready');
+    const [wallMs, nowUs] = [clock.wallMs(), clock.nowUs()];
+    const lateMs = wallMs - this.#atMs;
+    const isOnTime = lateMs >= 0 && lateMs <= ON_TIME_MS;
+    this.#lateMs = lateMs;
+    this.#waitedMs = (nowUs - this.#readyUs) / 1000;
+    const beginUs = isOnTime ? nowUs - lateMs * 1000 : nowUs;
+    return { beginUs, wallMs, nowUs, words: lateInWords(lateMs) };
+  }
+
+  /** @returns {StartFacts} */
+  facts() {
+    const by = this.#barrier !== null ? 'barrier' : this.#options.config.startAtMs !== null ? 'start-at' : null;
+    const at = this.#atMs === null ? null : iso(this.#atMs);
+    return { by, at, waitedMs: this.#waitedMs, lateMs: this.#lateMs };
+  }
+
+  /**
+   * @param {Barrier} barrier
+   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
+   * @returns {Promise<number>} the instant on which all agree
+   */
+  async #agree(barrier, chain) {
+    const { id, config, clock, stop } = this.#options;
+    const { instances, threads, firstOffset, attempt, startTimeoutMs } = config;
+    const own = {
+      ...{ id, index: config.index ?? 0, attempt, instances: instances ?? 1, threads, firstOffset, ...chain },
+      ...{ host: hostname(), arrivedAt: iso(clock.wallMs()) },
+    };
+    this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
+    let isAgreed = false;
+    try {
+      await barrier.arrive(own);
+      const start = await this.#awaitStart(barrier, own);
+      const atMs = Date.parse(start.at ?? '');
+      if (start.refused !== undefined) throw new RefusedError(oneLine(start.refused));
+      const taking = start.arrivals?.find(({ index }) => index === own.index)?.attempt;
+      if (taking !== attempt || Number.isNaN(atMs))
+        throw new IncompleteError(
+          `the load of run ${config.runId} begins without this instance, attempt ${attempt} of index ${own.index}: ${taking === undefined ? 'nobody' : `attempt ${taking}`} takes part for it`,
+        );
+      isAgreed = true;
+      // It was said LEAD_MS before the instant, so that a clock which is behind shows.
+      this.#latestUs = clock.nowUs() + (LEAD_MS + WORTH_SAYING_MS) * 1000;
+      this.#deadlineUs = Infinity;
+      return atMs;
+    } finally {
+      if (!isAgreed || stop.drain.aborted) await barrier.leave();
+    }
+  }
+
+  /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<import('./barrier.js').Start>} */
+  async #awaitStart(barrier, own) {
+    const { clock, stop, notice } = this.#options;
+    const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
+    let missing = indexRanges(indexesBelow(own.instances));
+    let noticeUs = clock.nowUs();
+    for (;;) {
+      const seen = await barrier.look();
+      if (seen?.start) return seen.start;
+      if (seen !== null) {
+        const { attempts } = seen;
+        if ((attempts.get(own.index) ?? 0) > own.attempt)
+          throw new IncompleteError(
+            `index ${own.index} was started again (attempt ${attempts.get(own.index)}), and this is attempt ${own.attempt}`,
+          );
+        const start = own.index === 0 ? await startOf(barrier, own, attempts, clock) : null;
+        if (start !== null) return start;
+        const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
+        missing = indexRanges(absent);
+        if (absent.length > 0 && clock.nowUs() >= noticeUs) {
+          notice(`waiting for ${absent.length} of ${own.instances} instances: ${missing}`);
+          noticeUs = clock.nowUs() + NOTICE_MS * 1000;
+        }
+      }
+      this.#checkInTime(
+        missing === '' ? 'all are there, but index 0 has not said when to begin' : `missing: ${missing}`,
+      );
+      await clock.sleep(pollMs, stop.drain);
+      this.#checkNotInterrupted();
+    }
+  }
+
+  /** @param {number} atMs by the time of day @param {number} latestUs on the run's clock */
+  async #waitUntil(atMs, latestUs) {
+    const { clock, stop } = this.#options;
+    for (;;) {
+      this.#checkNotInterrupted();
+      const leftMs = this.#leftMs(atMs, latestUs);
+      if (leftMs <= 0) return;
+      this.#checkInTime('the clock of this machine was set back');
+      await clock.sleep(Math.min(leftMs, LOOK_MS), stop.drain);
+    }
+  }
+
+  /** @param {number} atMs @param {number} latestUs */
+  #leftMs(atMs, latestUs) {
+    const { clock } = this.#options;
+    return Math.min(atMs - clock.wallMs(), (latestUs - clock.nowUs()) / 1000);
+  }
+
+  /** @param {string} words what is not there */
+  #checkInTime(words) {
+    const { clock, config } = this.#options;
+    if (clock.nowUs() < this.#deadlineUs) return;
+    throw new IncompleteError(
+      `the common start was not reached within ${config.startTimeoutMs / 1000} s (--start-timeout): ${words}`,
+    );
+  }
+
+  /** @param {string} when */
+  #checkNotMissed(when) {
+    const { clock, config } = this.#options;
+    const lateMs = config.startAtMs === null ? 0 : clock.wallMs() - config.startAtMs;
+    if (lateMs > MISSED_MS)
+      throw new IncompleteError(
+        `--start-at ${iso(config.startAtMs ?? 0)} was over by ${(lateMs / 1000).toFixed(1)} s ${when}: give a later one`,
+      );
+  }
+
+  #checkNotInterrupted() {
+    const { stop } = this.#options;
+    if (!stop.drain.aborted) return;
+    const exitCode = worstExit([...stop.exitCodes, EXIT.nothingVerified]);
+    throw stop.errors[0] ?? new InterruptedError('interrupted while waiting for the common start', exitCode);
+  }
+}
+
+/**
+ * What index 0 does: once all are there and agree, it says when the load begins; if they contradict each other, that it
+ * does not.
+ * @param {Barrier} barrier
+ * @param {Arrival} own
+ * @param {import('./barrier.js').Attempts} attempts
+ * @param {import('../clock.js').Clock} clock
+ */
+async function startOf(barrier, own, attempts, clock) {
+  const { allRead, contradiction } = await barrier.compare(own, attempts);
+  if (contradiction !== null) return barrier.begin({ refused: contradiction });
+  if (!allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
+  const arrivals = [...attempts].map(([index, attempt]) => ({ index, attempt })).sort((a, b) => a.index - b.index);
+  return barrier.begin({ at: iso(clock.wallMs() + LEAD_MS), arrivals });
+}
+
+/** @param {number} lateMs @returns {string | null} */
+function lateInWords(lateMs) {
+  const seconds = (Math.abs(lateMs) / 1000).toFixed(1);
+  if (lateMs > WORTH_SAYING_MS)
+    return `the load began ${seconds} s after the common start: this instance was not ready in time, or the clock of its machine is ahead of the others`;
+  if (lateMs < -WORTH_SAYING_MS)
+    return `the clock of this machine is ${seconds} s behind that of index 0: the load began when the others began, which is earlier by its own time`;
+  return null;
+}
+
+/** @param {number} count */
+function indexesBelow(count) {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+/** @param {number} ms since 1970 */
+function iso(ms) {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,267 @@
+/** Instances that begin together, or do not, and the run files that they leave where those of all are put together. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { HDNodeWallet, Mnemonic } from 'ethers';
+import { freePort, rpcCall } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** What a reader goes by, whatever stands before it in the line. */
+const RESULT = /STRESS_RESULT (\{\S+\})$/gm;
+
+const DEV_WALLETS = HDNodeWallet.fromMnemonic(
+  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
+  "m/44'/60'/0'/0",
+);
+
+/** One chain for all tests: each has wallets of its own on it. */
+let url = '';
+/** @type {import('../helpers/cli.js').StressProcess} */
+let node;
+before(async () => {
+  node = spawnStress(['node', '-t', '100', '--port', String(await freePort())], { timeoutMs: 300_000 });
+  [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.99 of .* are funded; /m);
+});
+after(async () => {
+  node.child.kill('SIGTERM');
+  await node.done;
+});
+
+/** @typedef {{folder: string, own: string, results: string, args: (index: number, more?: Record<string, string | number>) => string[]}} Site */
+
+/**
+ * What instances of one run share.
+ * @param {import('node:test').TestContext} t
+ * @param {number} offset of the first wallet of all of them
+ * @returns {Site}
+ */
+function site(t, offset) {
+  const folder = temporaryFolder(t);
+  const [barrier, results] = [join(folder, 'barrier'), join(folder, 'results')];
+  const common = { '--rpc': url, '--chain-id': 31337, '-t': 5, '-o': offset, '--instances': 2, '-d': '1s' };
+  const all = { ...common, '--run-id': 'demo', '--barrier': barrier, '--results': results };
+  return {
+    ...{ folder, own: join(barrier, 'demo'), results },
+    args: (index, more = {}) =>
+      Object.entries({ ...all, '--index': index, ...more })
+        .flat()
+        .map(String),
+  };
+}
+
+/** @param {string} text @returns {any[]} the run files in it */
+function resultsIn(text) {
+  return [...text.matchAll(RESULT)].map(([, json]) => {
+    const { schema, gzip, bytes, sha256, runId, index, attempt, id } = JSON.parse(json);
+    const unpacked = gunzipSync(Buffer.from(gzip, 'base64'));
+    assert.deepEqual([schema, unpacked.length], ['evm-stress/result@1', bytes]);
+    assert.equal(createHash('sha256').update(unpacked).digest('hex'), sha256);
+    const run = JSON.parse(unpacked.toString());
+    assert.deepEqual(
+      [run.instance.runId, run.instance.index, run.instance.attempt, run.id],
+      [runId, index, attempt, id],
+    );
+    return run;
+  });
+}
+
+/** The window begins at the instant, or as much later as the run file says. @param {any} run */
+function assertBeganTogether({ instance: { start }, window }) {
+  const lateMs = start.lateMs <= 20 ? 0 : start.lateMs;
+  assert.ok(start.lateMs >= 0 && start.waitedMs > 0, JSON.stringify(start));
+  const offMs = Date.parse(window.startedAt) - Date.parse(start.at) - lateMs;
+  assert.ok(Math.abs(offMs) <= 1, `${window.startedAt} is not ${lateMs} ms after ${start.at}`);
+}
+
+/** @param {number} index of a wallet @returns {Promise<number>} how many transactions it has sent */
+async function sentFrom(index) {
+  const { address } = DEV_WALLETS.deriveChild(index);
+  return Number(await rpcCall(url, 'eth_getTransactionCount', [address, 'pending']));
+}
+
+describe('a common start', { concurrency: 2 }, () => {
+  test('two at a barrier, one of them with two threads: one instant, two run files, all exact', async (t) => {
+    const { args, results, own } = site(t, 0);
+    const first = spawnStress([...args(1, { '--workers': 2, '--out': '-' }), '--quiet']);
+    const second = spawnStress(args(0));
+    const [one, zero] = await Promise.all([first.done, second.done]);
+    assert.deepEqual([zero.code, one.code], [0, 0], zero.stderr + one.stderr);
+    assert.match(zero.stdout, /^the load begins at \S+Z, in \d\.\d s$/m);
+
+    assert.deepEqual(readdirSync(results).sort(), ['demo-00000-0.json', 'demo-00001-0.json']);
+    const runs = readdirSync(results).map((name) => readJson(join(results, name)));
+    // What goes to standard output is the run file alone.
+    assert.deepEqual([JSON.parse(one.stdout), ...resultsIn(one.stderr)], [runs[1], runs[1]]);
+    assert.deepEqual(resultsIn(zero.stdout), [runs[0]]);
+
+    const { at, arrivals } = readJson(join(own, 'start.json'));
+    runs.forEach((run, index) => {
+      assertRunFile(run);
+      assertBeganTogether(run);
+      const { runId, instances, attempt, scheduler, offset, threads, start } = run.instance;
+      assert.deepEqual([run.instance.index, runId, instances, attempt, scheduler], [index, 'demo', 2, 0, null]);
+      assert.deepEqual([offset, threads, start.by, start.at], [5 * index, 5, 'barrier', at]);
+      assert.deepEqual(arrivals[index], { index, attempt: 0 });
+      assert.equal(run.config.offset, 0, 'as -o gives it');
+      assert.deepEqual([run.end, run.audit.exact, run.audit.wallets], ['duration', true, 5]);
+      assert.ok(run.startedAt <= run.window.startedAt && run.window.startedAt <= run.endedAt);
+    });
+  });
+
+  test('one alone ends by its time-out, says who is missing, and has taken back its word', async (t) => {
+    const { args, results, own } = site(t, 10);
+    const { code, stdout, stderr } = await runStress(args(0, { '--start-timeout': '2s' }));
+    assert.equal(code, 75, stderr);
+    assert.equal(stderr, 'stress: the common start was not reached within 2 s (--start-timeout): missing: 1\n');
+    assert.match(stdout, /^waiting for 1 of 2 instances: 1$/m);
+    assert.doesNotMatch(stdout, /STRESS_RESULT|Summary/);
+    assert.deepEqual([readdirSync(own), readdirSync(results)], [[], []]);
+  });
+
+  test('interrupted while it waits: it ends promptly, and leaves nothing behind', async (t) => {
+    const { args, own } = site(t, 20);
+    const running = spawnStress(args(1));
+    await running.waitFor(/^waiting for 1 of 2 instances: 0$/m);
+    assert.deepEqual(readdirSync(own), ['1-0.json']);
+    running.child.kill('SIGINT');
+    const { code, stderr } = await running.done;
+    assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
+    assert.deepEqual(readdirSync(own), []);
+  });
+
+  test('one index twice: the second one is refused before it sends anything, the first one is let be', async (t) => {
+    const { args, own } = site(t, 30);
+    const waiting = spawnStress(args(1));
+    await waiting.waitFor(/^waiting for 1 of 2 instances: 0$/m);
+    const sent = await sentFrom(35);
+    const twin = await runStress(args(1));
+    assert.equal(twin.code, 77);
+    assert.match(twin.stderr, /^stress: index 1 of run demo is there already on \S+ since \S+Z: .* --attempt 1\n$/);
+    assert.equal(await sentFrom(35), sent);
+    assert.deepEqual(readdirSync(own), ['1-0.json']);
+    waiting.child.kill('SIGTERM');
+    assert.equal((await waiting.done).code, 143);
+  });
+
+  test('killed while it waits and started again with its attempt: it takes part in its own place', async (t) => {
+    const { args, results, own } = site(t, 40);
+    const killed = spawnStress(args(1));
+    await killed.waitFor(/^waiting for 1 of 2 instances: 0$/m);
+    killed.child.kill('SIGKILL');
+    await killed.done;
+    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '--attempt': 1 }))]);
+    // Index 0 may be there before the one that was started again: it begins with the one whose word it has.
+    const { arrivals } = readJson(join(own, 'start.json'));
+    const isIn = arrivals[1].attempt === 1;
+    assert.deepEqual(
+      both.map(({ code }) => code),
+      [0, isIn ? 0 : 75],
+      both[1].stderr,
+    );
+    assert.ok(existsSync(join(results, 'demo-00000-0.json')));
+    assert.equal(existsSync(join(results, 'demo-00001-1.json')), isIn);
+    if (!isIn) assert.match(both[1].stderr, /begins without this instance|has begun at/);
+  });
+
+  test('those that contradict each other: nobody begins, and each says what it is', async (t) => {
+    const { args } = site(t, 50);
+    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '-t': 6 }))]);
+    for (const { code, stderr } of both) {
+      assert.equal(code, 77, stderr);
+      assert.match(stderr, /^stress: run demo: index 0 \(\S+\) has -t 5, index 1 \(\S+\) has -t 6: /);
+    }
+  });
+
+  test('--start-at: met to the millisecond, without an index as well', async (t) => {
+    const out = join(temporaryFolder(t), 'run.json');
+    const common = ['--rpc', url, '-t', '3', '-o', '62', '-d', '700ms', '--out', out];
+    /** A machine may be too busy to be ready in time. @param {number} seconds */
+    const inSeconds = async (seconds) => {
+      const atMs = Date.now() + seconds * 1000;
+      return { atMs, ...(await runStress([...common, '--start-at', (atMs / 1000).toFixed(3)])) };
+    };
+    const soon = await inSeconds(8);
+    const { atMs, code, stdout, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^the load begins at \S+Z, in \d+\.\d s$/m);
+    assert.doesNotMatch(stdout, /STRESS_RESULT/, 'an instance that knows of no others');
+    const run = readJson(out);
+    assertRunFile(run);
+    assertBeganTogether(run);
+    assert.deepEqual([run.instance.index, run.instance.start.at], [null, new Date(atMs).toISOString()]);
+  });
+
+  test('--start-at that was missed: 75, and nothing was sent', async () => {
+    const common = ['--rpc', url, '-t', '3', '-o', '66', '-d', '700ms'];
+    const { code, stderr } = await runStress([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
+    assert.equal(code, 75);
+    assert.match(stderr, /^stress: --start-at \S+Z was over by \d+\.\d s before this instance was there: .*\n$/);
+    assert.equal(await sentFrom(66), 0);
+  });
+});
+
+describe('results', { concurrency: 2 }, () => {
+  test('a folder that cannot be written is found before anything is sent', async (t) => {
+    const { args, folder, results } = site(t, 70);
+    writeFileSync(join(folder, 'file'), '');
+    for (const [option, place, words] of /** @type {Array<[string, string, RegExp]>} */ ([
+      ['--results', join(folder, 'file'), /cannot write .*file: a file is in the way/],
+      ['--results', '/proc/nobody/can', /cannot write .*can: /],
+      ['--barrier', join(folder, 'file'), /cannot write .*demo: a file is in the way/],
+    ])) {
+      const { code, stderr } = await runStress(args(0, { [option]: place }));
+      assert.equal(code, 73, stderr);
+      assert.match(stderr, words);
+    }
+    assert.equal(await sentFrom(70), 0);
+    assert.ok(!existsSync(results) || readdirSync(results).length === 0);
+  });
+
+  test('killed in its load: its partial run file is there, with who it is', async (t) => {
+    const { folder, results } = site(t, 80);
+    mkdirSync(results);
+    const common = ['--rpc', url, '--chain-id', '31337', '-t', '5', '-o', '80', '--instances', '2', '--index', '0'];
+    const running = spawnStress([...common, '--results', results, '--interval', '300ms'], { cwd: folder });
+    await running.waitFor(/^ +[2-9]\.\d s /m);
+    running.child.kill('SIGKILL');
+    await running.done;
+    assert.deepEqual(readdirSync(results), ['run-00000-0.json']);
+    const run = readJson(join(results, 'run-00000-0.json'));
+    assertPartialRunFile(run);
+    const { index, instances, start } = run.instance;
+    assert.deepEqual([index, instances, start], [0, 2, { by: null, at: null, waitedMs: null, lateMs: null }]);
+  });
+
+  for (const [name, more, ends] of /** @type {Array<[string, string[], number]>} */ ([
+    ['a threshold that failed', ['-d', '500ms', '--threshold', 'tps>1000000'], 99],
+    ['an interrupt', [], 130],
+  ]))
+    test(`the line is printed after ${name}, with --quiet too`, async () => {
+      const offset = ends === 99 ? 90 : 95;
+      const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', String(offset), '--instances', '1'];
+      const out = ['--index', '0', '--interval', '200ms'];
+      const running = spawnStress([...common, ...out, ...(ends === 130 ? [] : ['--quiet']), ...more]);
+      if (ends === 130) {
+        await running.waitFor(/^ +\d\.\d s /m);
+        running.child.kill('SIGINT');
+      }
+      const { code, stdout, stderr } = await running.done;
+      assert.equal(code, ends, stderr);
+      const [run, ...others] = resultsIn(stdout);
+      assert.equal(others.length, 0);
+      assertRunFile(run);
+      assert.equal(run.exitCode, ends);
+      if (ends === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
+    });
+
+  test('a failure before the load has no line', async () => {
+    const common = ['--rpc', url, '--chain-id', '5', '-t', '2', '-o', '98', '--instances', '1', '--index', '0'];
+    const { code, stdout } = await runStress([...common, '-d', '500ms']);
+    assert.deepEqual([code, stdout], [77, '']);
+  });
+});
