@@ -67,6 +67,7 @@ const PURE_BUILTINS = [
   'timers',
   'url',
   'util',
+  'zlib',
 ];
 const NO_IO = 'metrics/ and pacer/ do no I/O: pass in what they need.';
 

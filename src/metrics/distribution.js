@@ -24,6 +24,9 @@ import * as hdr from 'hdr-histogram-js';
 /** Above this, in microseconds, a square no longer fits into an integer that a double holds exactly. */
 const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
 
+/** More than one count of 32 bits can be. */
+const MOST_IN_32_BITS = 2 ** 32 - 1;
+
 export class Distribution {
   count = 0;
   sumUs = 0;
@@ -109,6 +112,21 @@ export class Distribution {
     return distribution;
   }
 
+  /**
+   * What was added up elsewhere.
+   * @param {{count: number, sumUs: number, sumOfSquaresUs2: bigint, minUs: number, maxUs: number}} exact
+   * @param {Iterable<[number, number]>} values as the histogram rounds them, and how often there is each
+   * @returns {Distribution}
+   */
+  static of({ count, sumUs, sumOfSquaresUs2, minUs, maxUs }, values) {
+    const distribution = new Distribution();
+    Object.assign(distribution, { count, sumUs, minUs, maxUs });
+    distribution.#squaresHigh = sumOfSquaresUs2;
+    if (count > MOST_IN_32_BITS) distribution.#histogram = emptyHistogram(64);
+    for (const [valueUs, times] of values) distribution.#histogram.recordValueWithCount(valueUs, times);
+    return distribution;
+  }
+
   /** Kept in a double while that is exact, because a BigInt for each sample would cost more than the histogram. @param {number} valueUs */
   #addSquare(valueUs) {
     if (valueUs > EXACT_SQUARE_LIMIT_US) {
@@ -137,6 +155,7 @@ export function mergeJson(a, b) {
   return merged.toJSON();
 }
 
-function emptyHistogram() {
-  return hdr.build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
+/** @param {32 | 64} [bitBucketSize] of each count */
+function emptyHistogram(bitBucketSize = 32) {
+  return hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
 }

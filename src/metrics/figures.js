@@ -187,6 +187,9 @@ function sinceWindow(key, name) {
   return (/** @type {MeasuredRun} */ run) => {
     /** @param {{counts: import('./interval.js').Counts, failures: Record<string, number>}} part */
     const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
+    // Instances need not warm up at the same time: of many, what they counted then is apart.
+    const { warmup } = /** @type {any} */ (run).merged ?? {};
+    if (warmup !== undefined) return of(run) - of(warmup);
     return run.intervals.reduce((sum, row) => (row.phase === 'warmup' ? sum - of(row) : sum), of(run));
   };
 }

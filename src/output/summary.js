@@ -3,6 +3,7 @@ import { nodeCpuPercent } from '../metrics/figures.js';
 import { isPlain, shownStages } from '../metrics/sample.js';
 import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
 import { endpointsTable } from './endpoints.js';
+import { mergedOf, mergedText } from './merged.js';
 import { namesTable } from './names.js';
 import { borderless, textOf } from './table.js';
 import { thresholdsTable } from './thresholds.js';
@@ -15,8 +16,9 @@ import { thresholdsTable } from './thresholds.js';
 export function summaryText(run, explain) {
   const parts = [
     '',
-    `Summary: ${ENDS[run.end] ?? run.end}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
-    ...(run.end === 'running'
+    `Summary: ${instancesOf(run)}${ENDS[run.end] ?? run.end}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
+    ...mergedText(run),
+    ...(run.end === 'running' && mergedOf(run) === null
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     overview(run),
@@ -31,6 +33,15 @@ export function summaryText(run, explain) {
   ];
   if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
   return parts.join('\n');
+}
+
+/** @param {import('../metrics/summary.js').RunFile} run */
+function instancesOf(run) {
+  const merged = mergedOf(run);
+  if (merged === null) return '';
+  const { instances, expected } = merged;
+  const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
+  return `${count(instances.length)}${of} instances as one, `;
 }
 
 /** How many were made, where so many were asked for. @param {import('../metrics/summary.js').RunFile} run */

@@ -7,6 +7,7 @@ import { configuration, definitions } from './run-about.js';
 import { endpoints } from './run-endpoints.js';
 import { names } from './run-names.js';
 import { stages } from './run-stages.js';
+import { instances } from './merged-section.js';
 import { audit, failures, thresholds, warnings } from './run-sections.js';
 import { lead, titleOf } from './run-lead.js';
 import { nodeMetrics } from './node-metrics.js';
@@ -72,6 +73,7 @@ function mainOf(run, data, options) {
   const [tps, latency, ...others] = section('load');
   const hasTime = run.intervals.length > 0;
   return html`<div id="warnings">${warnings(run)}</div>
+    ${instances(run)}
     <section aria-labelledby="time">
       <h2 id="time">Over time</h2>
       ${hasTime ? html`${zoomBar()}${timeNote(data)}` : html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`}

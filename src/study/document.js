@@ -40,15 +40,22 @@ const WORDS = {
  * @returns {Promise<(file: string) => any>} reads one; throws an InputError which names the file, and what is wrong with it
  */
 export async function documentReader(kind) {
+  const check = await documentChecker(kind);
+  return (file) => check(parse(file, kind.source), displayName(file));
+}
+
+/**
+ * @param {Kind} kind
+ * @returns {Promise<(json: any, name: string) => any>} of what was parsed elsewhere; throws an InputError with that name
+ */
+export async function documentChecker(kind) {
   // Only who reads files waits for the validator to be loaded, and for the schema to be understood.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const rules = JSON.parse(readFileSync(kind.schemaFile, 'utf8'));
   const validate = new Ajv2020({ allowUnionTypes: true, formats: FORMATS }).compile(rules);
-  return (file) => {
-    const json = parse(file, kind.source);
-    if (json?.schema !== kind.schema) throw new InputError(`${displayName(file)} is ${whatItIs(json?.schema, kind)}`);
-    if (!validate(json))
-      throw new InputError(`${displayName(file)} is no whole ${kind.name}: ${worst(validate.errors ?? [])}`);
+  return (json, name) => {
+    if (json?.schema !== kind.schema) throw new InputError(`${name} is ${whatItIs(json?.schema, kind)}`);
+    if (!validate(json)) throw new InputError(`${name} is no whole ${kind.name}: ${worst(validate.errors ?? [])}`);
     return json;
   };
 }

@@ -1,5 +1,5 @@
 import { RUN_SCHEMA } from '../metrics/summary.js';
-import { documentReader } from './document.js';
+import { documentChecker, documentReader } from './document.js';
 
 /** Run files as they come back. @typedef {import('../metrics/summary.js').RunFile} RunFile */
 
@@ -20,4 +20,9 @@ export async function readRunFiles(files) {
 /** @returns {Promise<(file: string) => RunFile>} for many files, one at a time; throws as readRunFiles() does */
 export function runFileReader() {
   return documentReader(RUN_FILE);
+}
+
+/** @returns {Promise<(json: any, name: string) => RunFile>} for what did not come as a file; throws as readRunFiles() does */
+export function runFileChecker() {
+  return documentChecker(RUN_FILE);
 }

@@ -24,6 +24,7 @@ export const MAY_DIFFER = Object.freeze(
     ...['legacy', 'gas-price', 'max-fee', 'drain-timeout', 'interval', 'node-pid', 'node-metrics', 'node-series'],
     ...['out', 'html', 'dashboard', 'samples', 'blocks', 'hlog', 'prometheus', 'junit', 'thresholds', 'threshold'],
     ...['verbose', 'explain', 'quiet', 'log-level', 'log-file'],
+    ...['index', 'instances', 'attempt', 'run-id', 'start-at', 'barrier', 'start-timeout', 'results'],
     // The length of the window is compared itself.
     'duration',
   ]),

@@ -18,6 +18,7 @@ const TIMEOUT_MS = 120_000;
  * @property {string} [cwd]
  * @property {number} [timeoutMs]
  * @property {string} [script] another bin/stress.js
+ * @property {string} [input] on standard input
  *
  * @typedef {object} StressResult
  * @property {number | null} code
@@ -65,11 +66,11 @@ export function runStress(args, options) {
  * @param {StressOptions} [options]
  * @returns {StressProcess}
  */
-export function spawnStress(args, { env, cwd, timeoutMs = TIMEOUT_MS, script = STRESS } = {}) {
+export function spawnStress(args, { env, cwd, timeoutMs = TIMEOUT_MS, script = STRESS, input } = {}) {
   const child = spawn(process.execPath, [script, ...args], { cwd, env: cleanEnvironment(env) });
   running.add(child);
   child.stdin.on('error', () => {});
-  child.stdin.end();
+  child.stdin.end(input);
   const transcript = new Transcript();
   for (const stream of /** @type {const} */ (['stdout', 'stderr'])) {
     transcript.add(stream, '');

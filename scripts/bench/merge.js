@@ -1,0 +1,103 @@
+/**
+ * How long a merge takes, and how much memory: the run files of 1,000 instances, each of 60 intervals. They are made from
+ * one real run file on an embedded chain, as instances with slices of their own and latencies of their own, so that no
+ * two histograms are the same.
+ *
+ *   npm run bench:merge [-- INSTANCES [INTERVALS]]
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Distribution } from '../../src/metrics/distribution.js';
+
+const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+const [instances = 1000, intervals = 60] = process.argv.slice(2).map(Number);
+const THREADS = 50;
+const SECONDS = 10;
+
+const folder = mkdtempSync(join(tmpdir(), 'stress-bench-merge-'));
+try {
+  const real = realRun(join(folder, 'real.out'));
+  for (let index = 0; index < instances; index += 1)
+    writeFileSync(
+      join(folder, `bench-${String(index).padStart(5, '0')}-0.json`),
+      `${JSON.stringify(asInstance(real, index))}\n`,
+    );
+  const bytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  console.log(`${instances} run files of ${intervals} intervals, ${Math.round(bytes / 1e6)} MB`);
+  measure();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** @param {string} out @returns {any} */
+function realRun(out) {
+  const args = ['-t', String(THREADS), '-d', `${SECONDS}s`, '--interval', '1s', '--quiet', '--out', out];
+  execFileSync(process.execPath, [STRESS, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return JSON.parse(readFileSync(out, 'utf8'));
+}
+
+/** @param {any} real @param {number} index */
+function asInstance(real, index) {
+  const load = real.intervals.filter((/** @type {any} */ { phase }) => phase === 'load');
+  // A little off the whole second, as reports are.
+  const rows = Array.from({ length: intervals }, (_, i) => {
+    const row = load[i % load.length];
+    return { ...row, startMs: i * 1000, endMs: (i + 1) * 1000, latency: varied(row.latency, index) };
+  });
+  const startedAt = new Date(Date.parse(real.window.startedAt) + (index % 7)).toISOString();
+  return {
+    ...real,
+    id: randomUUID(),
+    window: { ...real.window, startedAt, durationMs: intervals * 1000 },
+    config: { ...real.config, offset: 0, durationMs: intervals * 1000 },
+    latency: { ...real.latency, total: varied(real.latency.total, index) },
+    intervals: rows,
+    instance: {
+      ...{ runId: 'bench', index, instances, attempt: 0, scheduler: null, offset: index * THREADS, threads: THREADS },
+      ...{ host: 'bench', start: { by: null, at: null, waitedMs: null, lateMs: null } },
+    },
+  };
+}
+
+/** As many latencies, spread as latencies are: most near the mean, some far above. @param {any} json @param {number} seed */
+function varied(json, seed) {
+  const distribution = new Distribution();
+  for (let i = 0; i < json.count; i += 1) {
+    const random = ((i * 7919 + seed * 104_729) % 100_003) / 100_003;
+    distribution.record(Math.round((json.meanUs * (0.4 - Math.log(1 - random))) / 1.4));
+  }
+  return distribution.toJSON();
+}
+
+/** In a process of its own, which says itself what it took. */
+function measure() {
+  const report = `process.on('exit', () => console.error(JSON.stringify({ rss: process.resourceUsage().maxRSS, cpu: process.cpuUsage() })))`;
+  const preload = `data:text/javascript,${encodeURIComponent(report)}`;
+  const startedAt = performance.now();
+  const args = [
+    '--import',
+    preload,
+    STRESS,
+    'merge',
+    folder,
+    '--expect',
+    String(instances),
+    '--out',
+    join(folder, 'merged.out'),
+  ];
+  const { status, stderr } = spawnSync(process.execPath, [...args, '--quiet'], { encoding: 'utf8' });
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (status !== 0) throw new Error(`the merge ended with ${status}: ${stderr}`);
+  const { rss, cpu } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+  const merged = JSON.parse(readFileSync(join(folder, 'merged.out'), 'utf8'));
+  console.log(
+    `${seconds.toFixed(1)} s (CPU ${((cpu.user + cpu.system) / 1e6).toFixed(1)} s), peak memory ${Math.round(rss / 1000)} MB`,
+  );
+  console.log(
+    `${merged.merged.instances.length} instances, ${merged.counts.verified} verified, ${merged.intervals.length} rows`,
+  );
+}

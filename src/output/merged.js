@@ -1,0 +1,106 @@
+import { count, figure, seconds } from './format.js';
+import { borderless, textOf } from './table.js';
+
+/**
+ * What the summary says of a run file that stands for many instances.
+ *
+ * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @typedef {any} Merged see docs/run.schema.json
+ */
+
+/** Of many instances so many have a line of their own. */
+const SHOWN = 20;
+
+/** @param {RunFile} run @returns {Merged | null} */
+export function mergedOf(run) {
+  return /** @type {any} */ (run).merged ?? null;
+}
+
+/** @param {RunFile} run @returns {string[]} none for the run file of one instance */
+export function mergedText(run) {
+  const merged = mergedOf(run);
+  if (merged === null) return [];
+  const { instances } = merged;
+  return [
+    instancesTable(instances),
+    ...(instances.length > SHOWN ? [`  ... and ${count(instances.length - SHOWN)} more instances`] : []),
+    ...mergedLines(merged).map((line) => `  ${line}`),
+  ];
+}
+
+/** @param {Merged} merged @returns {string[]} what is to be said of all of them */
+export function mergedLines(merged) {
+  const { superseded, damaged } = merged;
+  return [
+    startText(merged),
+    commonText(merged),
+    ...superseded
+      .slice(0, SHOWN)
+      .map(
+        (/** @type {any} */ one) =>
+          `superseded  instance ${one.index}, attempt ${one.attempt}: its ${count(one.verified)} verified operations are in no figure`,
+      ),
+    ...damaged.slice(0, SHOWN).map((/** @type {any} */ one) => `damaged     ${one.name}: ${one.why}`),
+    ...unresolvedText(merged),
+    'latency, and figures of the generator, cover the own window of each instance; TPS and rates the common window',
+  ];
+}
+
+/** @param {any[]} instances */
+function instancesTable(instances) {
+  const table = borderless({
+    head: ['  instance', 'wallets', 'began', 'window', 'verified', 'failed', 'TPS', 'audit', 'host'],
+    colAligns: [...Array(2).fill('left'), 'left', ...Array(4).fill('right'), 'left', 'left'],
+  });
+  for (const one of instances.slice(0, SHOWN)) {
+    const { counts, offset, threads } = one;
+    table.push([
+      ...[
+        `  ${one.index ?? '-'}${one.attempt > 0 ? `, attempt ${one.attempt}` : ''}`,
+        `${offset}..${offset + threads - 1}`,
+      ],
+      ...[one.windowStartedAt.slice(11, 23), seconds(one.durationMs), count(counts.verified)],
+      ...[count(counts.failed + counts.timedOut + counts.abandoned), figure(one.verifiedPerSecond)],
+      one.auditExact === null ? 'none' : one.auditExact ? 'exact' : 'NOT EXACT',
+      one.partial ? 'PARTIAL' : [...(one.host === null ? [] : [one.host])].join(),
+    ]);
+  }
+  return textOf(table);
+}
+
+/** @param {Merged} merged */
+function startText({ startSkewMs, rawStartSkewMs, clockSkewMs }) {
+  const raw =
+    Math.abs(rawStartSkewMs - startSkewMs) < 1
+      ? ''
+      : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
+  const clocks =
+    clockSkewMs === null
+      ? 'nothing tells whether their clocks agree'
+      : `their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell`;
+  return `start       all within ${count(startSkewMs)} ms${raw}; ${clocks}`;
+}
+
+/** @param {Merged} merged */
+function commonText({ common }) {
+  if (common === null) return 'common      NONE: at no time were all of them in their windows';
+  const parts =
+    common.apportioned === 0
+      ? ''
+      : `; ${count(common.apportioned)} verified operations in it are the share of intervals that cross its borders`;
+  return `common      ${seconds(common.durationMs)} from ${common.startedAt} on${parts}`;
+}
+
+/** @param {Merged} merged @returns {string[]} */
+function unresolvedText({ unresolved }) {
+  const lines = unresolved.slice(0, SHOWN).map((/** @type {any} */ one) => {
+    const who = one.index === null ? '' : `instance ${one.index}, `;
+    const what =
+      one.lastKnownAt === null
+        ? 'MISSING: nothing is known of it'
+        : `PARTIAL: ${count(one.inFlight)} operations in flight at ${one.lastKnownAt}; what they and later ones came to is not known`;
+    return `unresolved  ${who}wallets ${one.offset}..${one.offset + one.threads - 1}: ${what}`;
+  });
+  const more = unresolved.length - SHOWN;
+  return more > 0 ? [...lines, `... and ${count(more)} more of them`] : lines;
+}

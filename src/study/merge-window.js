@@ -1,0 +1,123 @@
+import { InputError } from '../errors.js';
+import { whichOf } from './merge-words.js';
+
+/**
+ * The common window: from when the last instance had begun to when the first one ended, by clocks made to agree. Rates
+ * are of it, because before and after it not all were there.
+ *
+ * @typedef {import('./merge-card.js').Card} Card
+ * @typedef {import('../metrics/intervals.js').IntervalRow} IntervalRow
+ *
+ * @typedef {object} Common
+ * @property {number} startMs time of day
+ * @property {number} endMs not after its start: there is none
+ * @property {number[]} shares of each instance's own window that the common one is, from 0 to 1
+ */
+
+/** Windows that are as good as one: what is only known of a whole window is taken by its share in the common one. */
+export const SAME_WINDOW = 0.99;
+
+/**
+ * @param {Card[]} cards
+ * @param {number[]} correctionsMs
+ * @returns {Common}
+ * @throws {InputError} where nothing says that these are instances of one run
+ */
+export function commonWindow(cards, correctionsMs) {
+  const windows = cards.map(({ windowStartMs, windowEndMs }, i) => {
+    return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
+  });
+  // Who ended in its set-up or in its warm-up has no window, and does not take that of the others away.
+  const measured = windows.filter(({ startMs, endMs }) => endMs > startMs);
+  const startMs = maxOf((measured.length > 0 ? measured : windows).map((one) => one.startMs));
+  const endMs = minOf((measured.length > 0 ? measured : windows).map((one) => one.endMs));
+  if (endMs <= startMs && measured.length > 1 && cards[0].runId === null) {
+    const apart = cards.filter((_, i) => windows[i].startMs >= endMs);
+    throw new InputError(
+      `these are not instances of one run: ${whichOf(apart)} began when others had ended, and no run id says otherwise`,
+    );
+  }
+  const commonMs = Math.max(0, endMs - startMs);
+  const shares = windows.map((one) => (one.endMs > one.startMs ? commonMs / (one.endMs - one.startMs) : 0));
+  return { startMs, endMs: startMs + commonMs, shares };
+}
+
+/** @param {readonly number[]} values */
+export function maxOf(values) {
+  return values.reduce((a, b) => Math.max(a, b), -Infinity);
+}
+
+/** @param {readonly number[]} values */
+export function minOf(values) {
+  return values.reduce((a, b) => Math.min(a, b), Infinity);
+}
+
+const COUNTED = Object.freeze(/** @type {const} */ (['dropped', 'started', 'verified', 'failed', 'timedOut']));
+
+/** Counted row by row; a row that crosses a border of the common window counts by its share in it. */
+export class WindowCounts {
+  #sums = { dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0 };
+  /** Of what is known of whole windows only. */
+  #whole = { accepted: 0, included: 0, achieved: 0 };
+  #apportioned = 0;
+  #isSame = true;
+
+  /** @param {Common} common */
+  constructor(common) {
+    this.common = common;
+  }
+
+  /** @param {IntervalRow} row @param {number} loadStartMs time of day that its times count from */
+  addRow(row, loadStartMs) {
+    if (row.phase !== 'load') return;
+    const [fromMs, toMs] = [loadStartMs + row.startMs, loadStartMs + row.endMs];
+    const insideMs = Math.min(toMs, this.common.endMs) - Math.max(fromMs, this.common.startMs);
+    // Rounding of instants to the microsecond is no border that was crossed.
+    const share = Math.min(1, Math.max(0, toMs > fromMs ? insideMs / (toMs - fromMs) : 0));
+    const part = share > 1 - 1e-6 ? 1 : share;
+    for (const name of COUNTED) this.#sums[name] += part * row.counts[name];
+    if (part > 0 && part < 1) this.#apportioned += part * row.counts.verified;
+  }
+
+  /** @param {import('../metrics/summary.js').RunFile} run @param {number} share of its window that is common */
+  addWindow(run, share) {
+    if (run.window.durationMs === 0) return;
+    const { accepted, included } = run.window.counts;
+    const { total, timedOut } = run.latency;
+    if (share < SAME_WINDOW) this.#isSame = false;
+    this.#whole.accepted += share * accepted;
+    this.#whole.included += share * included;
+    this.#whole.achieved += share * (total.count - timedOut.count);
+  }
+
+  /** @param {boolean} isOpenLoop */
+  result(isOpenLoop) {
+    const durationMs = Math.max(0, this.common.endMs - this.common.startMs);
+    const { dropped, started, verified, failed, timedOut } = rounded(this.#sums);
+    const { accepted, included, achieved } = rounded(this.#whole);
+    const known = (/** @type {number} */ count) => (this.#isSame ? count : null);
+    const counts = {
+      ...{ scheduled: dropped + started, dropped, started, accepted: known(accepted), included: known(included) },
+      ...{ verified, failed, timedOut },
+    };
+    const rate = (/** @type {number | null} */ count) =>
+      count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
+    return {
+      window: { startedAt: new Date(this.common.startMs).toISOString(), durationMs, counts },
+      rates: {
+        askedPerSecond: isOpenLoop ? rate(counts.scheduled) : null,
+        achievedPerSecond: rate(known(achieved)),
+        attemptedPerSecond: rate(started),
+        acceptedPerSecond: rate(counts.accepted),
+        includedPerSecond: rate(counts.included),
+        verifiedPerSecond: rate(verified),
+      },
+      apportioned: Math.round(this.#apportioned),
+    };
+  }
+}
+
+/** Operations are whole. @template {Record<string, number>} T @param {T} sums @returns {T} */
+function rounded(sums) {
+  return /** @type {T} */ (Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, Math.round(sum)])));
+}

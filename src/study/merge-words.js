@@ -1,0 +1,44 @@
+import { oneLine, withoutKeys } from '../errors.js';
+
+/** How a merge names what it found. */
+
+/** Of a long list so many are named. */
+const NAMED = 20;
+
+/** @param {readonly number[]} indexes @returns {string} such as 0-3, 7, 9-12 */
+export function ranges(indexes) {
+  /** @type {Array<[number, number]>} */
+  const found = [];
+  for (const index of [...indexes].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last !== undefined && index <= last[1] + 1) last[1] = index;
+    else found.push([index, index]);
+  }
+  const words = found.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+  const more = words.length - NAMED;
+  return `${words.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more ranges` : ''}`;
+}
+
+/** @param {number} count @param {string} noun */
+export function some(count, noun) {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} cards */
+export function whichOf(cards) {
+  const indexes = cards.flatMap(({ index }) => index ?? []);
+  if (indexes.length === cards.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
+  const names = cards.slice(0, 3).map(({ name }) => name);
+  return `${names.join(', ')}${cards.length > 3 ? ` and ${cards.length - 3} more` : ''}`;
+}
+
+/** @param {{offset: number, threads: number}} slice */
+export function walletsOf({ offset, threads }) {
+  return `wallets ${offset}..${offset + threads - 1}`;
+}
+
+/** Of what is in a file everything is somebody else's. @param {unknown} value */
+export function shown(value) {
+  if (value === null || value === undefined) return 'not given';
+  return oneLine(withoutKeys(typeof value === 'string' ? value : JSON.stringify(value)), 60);
+}

@@ -1,0 +1,313 @@
+/** Four real instances on one chain become one run file: exactly, or not at all. */
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { freePort } from '../helpers/anvil.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
+import { readRows } from '../helpers/rows.js';
+import { schemaErrors } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const INSTANCES = 4;
+const THREADS = 5;
+const MARKER = 'STRESS_RESULT ';
+
+/** @type {import('../helpers/cli.js').StressProcess} */
+let node;
+/** Where the instances have left their run files, their samples and their logs. */
+let made = '';
+/** @type {any[]} */
+let runs = [];
+
+before(async (t) => {
+  node = spawnStress(['node', '-t', String(INSTANCES * THREADS), '--port', String(await freePort())], {
+    timeoutMs: 300_000,
+  });
+  const [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets .* are funded; /m);
+  made = temporaryFolder(/** @type {any} */ (t));
+  const together = ['--instances', String(INSTANCES), '--run-id', 'night', '--barrier', join(made, 'barrier')];
+  const load = [
+    '--rpc',
+    url,
+    '--chain-id',
+    '31337',
+    '-t',
+    String(THREADS),
+    '-d',
+    '3s',
+    '--interval',
+    '1s',
+    '--warmup',
+    '500ms',
+  ];
+  await Promise.all(
+    Array.from({ length: INSTANCES }, async (_, index) => {
+      const files = ['--results', join(made, 'results'), '--samples', join(made, `${index}.csv`)];
+      const { code, stdout, stderr } = await runStress([...load, ...together, '--index', String(index), ...files]);
+      assert.equal(code, 0, stderr);
+      writeFileSync(join(made, `${index}.log`), stdout);
+    }),
+  );
+  runs = filesIn(join(made, 'results')).map(readJson);
+});
+
+after(async () => {
+  node.child.kill('SIGTERM');
+  await node.done;
+});
+
+/** @param {string} folder */
+function filesIn(folder) {
+  return readdirSync(folder)
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+/**
+ * The run files as they are, but for one.
+ * @param {import('node:test').TestContext} t
+ * @param {number} index
+ * @param {((run: any) => void) | null} change null: it is not there
+ */
+function folderWith(t, index, change) {
+  const folder = temporaryFolder(t);
+  for (const file of filesIn(join(made, 'results')))
+    copyFileSync(file, join(folder, /** @type {string} */ (file.split('/').at(-1))));
+  const file = filesIn(folder)[index];
+  const run = readJson(file);
+  change?.(run);
+  writeFileSync(change === null ? join(folder, 'none.txt') : file, JSON.stringify(run));
+  return change === null ? filesIn(folder).filter((name) => name !== file) : [folder];
+}
+
+/** @param {string[]} args @param {string} input */
+function mergeFrom(args, input) {
+  return runStress(['merge', '-', ...args], { input });
+}
+
+/** What a run file is after kill -9: the last that was written in mid-run. @param {any} run */
+function killed(run) {
+  Object.assign(run, { end: 'running', partial: true, exitCode: null, audit: null, verdict: null });
+  run.generator.samplesDropped = null;
+  run.counts.started += 2;
+  run.counts.scheduled += 2;
+  run.inFlight = 2;
+}
+
+describe('stress merge', { concurrency: 2 }, () => {
+  test('adds up exactly what all instances did', async (t) => {
+    const out = join(temporaryFolder(t), 'merged.json');
+    const { code, stdout, stderr } = await runStress(['merge', join(made, 'results'), '--expect', '4', '--out', out]);
+    assert.equal(code, 0, stderr);
+    const merged = readJson(out);
+    assert.deepEqual(schemaErrors(merged), []);
+    assertSums(merged);
+    const all = Array.from({ length: INSTANCES }, (_, i) => readRows(join(made, `${i}.csv`)));
+    assertSamples(merged, all);
+    assert.match(stdout, /4 instances as one/);
+    assert.match(stdout, /audit +exact: 20 counters/);
+    assert.deepEqual([merged.partial, merged.end, merged.exitCode, merged.audit.exact], [false, 'duration', 0, true]);
+    assert.deepEqual([merged.config.threads, merged.merged.runId, merged.merged.missing], [20, 'night', []]);
+    const starts = runs.map(({ window }) => Date.parse(window.startedAt));
+    assert.equal(merged.merged.rawStartSkewMs, Math.max(...starts) - Math.min(...starts));
+    assert.ok(merged.merged.clockSkewMs < 1000, 'it is one machine');
+  });
+
+  test('is read by everything that reads run files', async (t) => {
+    const folder = temporaryFolder(t);
+    const [out, html] = [join(folder, 'merged.json'), join(folder, 'merged.html')];
+    const limits = ['--threshold', 'verified>0', '--threshold', 'tps>100000'];
+    const { code } = await runStress(['merge', join(made, 'results'), '--out', out, '--html', html, ...limits]);
+    assert.equal(code, 99);
+    assert.deepEqual(
+      readJson(out).thresholds.map((/** @type {any} */ { passed }) => passed),
+      [true, false],
+    );
+    assert.match(readFileSync(html, 'utf8'), /^<!doctype html>/i);
+    const report = await runStress(['report', out]);
+    assert.match(report.stdout, /^ {2}start +all within \d+ ms; their clocks are \d+ ms apart/m);
+    const other = join(folder, 'other.json');
+    writeFileSync(other, JSON.stringify({ ...readJson(out), id: runs[0].id }));
+    const compared = await runStress(['compare', out, '--with', other]);
+    assert.equal(compared.code, 0, compared.stderr);
+    const nested = await runStress(['merge', out]);
+    assert.equal(nested.code, 65);
+    assert.match(nested.stderr, /is a merge itself: give the run files/);
+  });
+
+  test('reads logs, with other lines in between, and takes each run once', async () => {
+    const logs = Array.from({ length: INSTANCES }, (_, i) => readFileSync(join(made, `${i}.log`), 'utf8'));
+    const noisy = logs
+      .map((text, i) => text.replace(MARKER, `[pod/stress-${i}/stress] 2026-01-01T00:00:00Z ${MARKER}`))
+      .join('a line of another\n');
+    const [piped, both] = await Promise.all([
+      mergeFrom(['--out', '-'], noisy),
+      runStress(['merge', join(made, 'results'), ...logs.map((_, i) => join(made, `${i}.log`)), '--out', '-']),
+    ]);
+    assert.deepEqual([piped.code, both.code], [0, 0], piped.stderr + both.stderr);
+    assertSums(JSON.parse(piped.stdout));
+    assert.deepEqual(JSON.parse(both.stdout), JSON.parse(piped.stdout));
+    assert.match(both.stderr, /4 run files were there twice/);
+  });
+
+  test('names a damaged line by its index, and leaves it out only when asked to', async () => {
+    const logs = Array.from({ length: INSTANCES }, (_, i) => readFileSync(join(made, `${i}.log`), 'utf8'));
+    const cut = logs.map((text, i) => (i === 2 ? text.replace(/("gzip":"[^"]{100})[^"]*/, '$1') : text)).join('');
+    const refused = await mergeFrom([], cut);
+    assert.equal(refused.code, 65);
+    assert.match(refused.stderr, /^stress: the result of instance 2 in standard input is damaged: .*--partial/m);
+    const { code, stdout } = await mergeFrom(['--partial', '--out', '-'], cut);
+    assert.equal(code, 0);
+    const { merged, partial, counts } = JSON.parse(stdout);
+    assert.deepEqual([partial, merged.missing, merged.damaged[0].index], [true, [2], 2]);
+    assert.equal(
+      counts.verified,
+      runs.reduce((sum, run, i) => sum + (i === 2 ? 0 : run.counts.verified), 0),
+    );
+    const nothing = await mergeFrom([], 'no such line\n');
+    assert.deepEqual([nothing.code, nothing.stdout], [65, '']);
+  });
+
+  test('a killed instance is named, and what is unresolved of it', async (t) => {
+    const folder = folderWith(t, 1, killed);
+    const out = join(temporaryFolder(t), 'merged.json');
+    const refused = await runStress(['merge', ...folder, '--out', out]);
+    assert.equal(refused.code, 75);
+    assert.match(
+      refused.stderr,
+      /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m,
+    );
+    assert.throws(() => readFileSync(out), 'nothing was written');
+    const { code, stdout } = await runStress(['merge', ...folder, '--partial', '--out', out]);
+    assert.equal(code, 0);
+    const merged = readJson(out);
+    assert.deepEqual(schemaErrors(merged), []);
+    assert.deepEqual([merged.partial, merged.inFlight, merged.audit.exact], [true, 2, false]);
+    const { endedAt } = runs[1];
+    assert.deepEqual(merged.merged.unresolved, [
+      { index: 1, offset: 5, threads: 5, inFlight: 2, lastKnownAt: endedAt },
+    ]);
+    assert.match(stdout, /unresolved {2}instance 1, wallets 5\.\.9: PARTIAL: 2 operations in flight at /);
+    assert.match(stdout, /audit +NOT EXACT/);
+  });
+
+  test('a missing instance is named', async (t) => {
+    const files = folderWith(t, 3, null).filter((name) => name.endsWith('.json'));
+    const refused = await runStress(['merge', ...files]);
+    assert.equal(refused.code, 75);
+    assert.match(refused.stderr, /3 of 4 instances are whole; missing: 3 \(--partial/);
+    const { code, stdout } = await runStress(['merge', ...files, '--partial']);
+    assert.equal(code, 0);
+    assert.match(stdout, /3 of 4 instances as one/);
+    assert.match(stdout, /unresolved {2}instance 3, wallets 15\.\.19: MISSING/);
+  });
+
+  test('a clock that is 10 s ahead is seen, said, and taken out', async (t) => {
+    const later = (/** @type {string} */ text) => new Date(Date.parse(text) + 10_000).toISOString();
+    const folder = folderWith(t, 2, (run) => {
+      Object.assign(run, { startedAt: later(run.startedAt), endedAt: later(run.endedAt) });
+      run.window.startedAt = later(run.window.startedAt);
+      for (const { blocks } of [run, ...run.intervals])
+        if (blocks.count > 0) {
+          blocks.skewMinMs += 10_000;
+          blocks.skewMaxMs += 10_000;
+          blocks.skewSumMs += 10_000 * blocks.count;
+        }
+    });
+    const { code, stdout, stderr } = await runStress(['merge', ...folder, '--out', '-']);
+    assert.equal(code, 0, stderr);
+    const { merged, warnings } = JSON.parse(stdout);
+    assertNear(merged.clockSkewMs, 10_000, 0.1, 'skew of the clocks');
+    assertNear(merged.rawStartSkewMs, 10_000, 0.1, 'start skew by the clocks as they are');
+    assert.ok(merged.startSkewMs < 1000, `and ${merged.startSkewMs} ms by clocks that agree`);
+    assert.ok(merged.common.durationMs > 2000, 'the window is common all the same');
+    assert.match(warnings.join('\n'), /the clock of instance 2 is (9|10)\d{3} ms ahead/);
+  });
+
+  /** @type {Record<string, [(run: any) => void, RegExp]>} */
+  const foreign = {
+    'another chain': [(run) => (run.environment.chainId = 1), /chain id is 31337 and 1/],
+    'another run': [(run) => (run.instance.runId = 'day'), /several runs: night .* and day .*--run-id/],
+    'another definition': [(run) => (run.definitions.tps = 'Sent.'), /tps is defined differently/],
+    'another setting': [(run) => (run.config.inFlight = 2), /in-flight is 1 and 2/],
+    'an overlapping slice': [(run) => (run.instance.offset = 2), /slices overlap/],
+    'an index twice': [(run) => (run.instance.index = 0), /instance 0 is there twice/],
+    'no whole run file': [(run) => delete run.counts, /is no whole run file: \/counts is missing/],
+    'a histogram that lies': [
+      (run) => (run.latency.total.hdr = run.latency.timedOut.hdr),
+      /has figures that cannot be read: .*histogram/,
+    ],
+  };
+  for (const [name, [change, words]] of Object.entries(foreign))
+    test(`${name} is refused`, async (t) => {
+      const { code, stdout, stderr } = await runStress(['merge', ...folderWith(t, 3, change), '--partial']);
+      assert.deepEqual([code, stdout], [65, ''], stderr);
+      assert.match(stderr, words);
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+    });
+});
+
+/** @param {any} merged */
+function assertSums(merged) {
+  /** @param {(run: any) => number} of */
+  const sum = (of) => runs.reduce((total, run) => total + of(run), 0);
+  for (const name of Object.keys(merged.counts)) {
+    assert.equal(
+      merged.counts[name],
+      sum(({ counts }) => counts[name]),
+      name,
+    );
+    const ofRows = merged.intervals.reduce(
+      (/** @type {number} */ total, /** @type {any} */ row) => total + row.counts[name],
+      0,
+    );
+    assert.equal(ofRows, merged.counts[name], `${name} of the rows`);
+  }
+  assert.equal(
+    merged.lag.count,
+    sum(({ lag }) => lag.count),
+  );
+  for (const name of ['cpuUs', 'readBackRetries'])
+    assert.equal(
+      merged.generator[name],
+      sum(({ generator }) => generator[name]),
+    );
+  assert.equal(merged.audit.effectsOnChain, String(sum(({ audit }) => Number(audit.effectsOnChain))));
+  assert.equal(merged.audit.wallets, INSTANCES * THREADS);
+}
+
+/** The figures once more, from every sample of every instance. @param {any} merged @param {any[][]} all */
+function assertSamples(merged, all) {
+  const due = all.flatMap((rows, i) => {
+    const { fromUs, toUs } = windowOf(runs[i]);
+    return rows.filter(
+      (row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs && row.outcome === 'verified',
+    );
+  });
+  assertDistribution(merged.latency.total, due.map(totalUs), 'total');
+  const stages = due.map(stagesUs);
+  for (const name of /** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']))
+    assertDistribution(
+      merged.latency.stages[name],
+      stages.map((stage) => stage[name]),
+      name,
+    );
+  // By the wall clock: what was verified while all were in their windows.
+  const { startedAt, durationMs, apportioned } = merged.merged.common;
+  const from = Date.parse(startedAt);
+  const inside = all.map((rows, i) => {
+    const zeroMs = Date.parse(runs[i].window.startedAt) - windowOf(runs[i]).fromUs / 1000;
+    const at = (/** @type {any} */ row) => zeroMs + row.ended_at_us / 1000;
+    return rows.filter((row) => row.outcome === 'verified' && at(row) >= from && at(row) <= from + durationMs).length;
+  });
+  const exact = inside.reduce((a, b) => a + b, 0);
+  const { verified } = merged.window.counts;
+  assert.ok(
+    Math.abs(verified - exact) <= apportioned + INSTANCES,
+    `${verified} of ${exact}, ${apportioned} apportioned`,
+  );
+  assert.ok(apportioned < verified || verified === 0, 'not all of it is estimated');
+  assertNear(merged.rates.verifiedPerSecond, (1000 * verified) / durationMs, 1e-9, 'TPS');
+}
