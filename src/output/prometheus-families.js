@@ -19,6 +19,10 @@ import { BUCKETS } from './prometheus-state.js';
 /** @type {readonly Family[]} */
 export const FAMILIES = Object.freeze([
   gauge('stress_info', 'What the run is', ({ info }) => one(1, info)),
+  gauge('stress_instances', 'How many instances the run has (--instances)', ({ instances }) => one(instances)),
+  gauge('stress_load_begun', '0 before the load, while the run is set up and waits for its start, then 1', (state) =>
+    one(state.startedAtMs === null ? 0 : 1),
+  ),
   gauge('stress_load_start_time_seconds', 'Time of day at which the load began', ({ startedAtMs }) =>
     one(startedAtMs === null ? null : startedAtMs / 1000),
   ),

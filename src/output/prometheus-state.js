@@ -51,9 +51,10 @@ export class PrometheusState {
   /** @type {number | null} */
   startedAtMs = null;
 
-  /** @param {Record<string, string>} info what the run is */
-  constructor(info) {
+  /** @param {Record<string, string>} info what the run is @param {number | null} [instances] that it has, where somebody said so */
+  constructor(info, instances = null) {
     this.info = info;
+    this.instances = instances;
   }
 
   /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('./index.js').Totals} totals */

@@ -8,11 +8,11 @@ import { PrometheusState } from './prometheus-state.js';
  * @param {import('./index.js').OutputOptions} options
  * @returns {import('./index.js').Output}
  */
-export function createPrometheusOutput({ prometheus, info }) {
+export function createPrometheusOutput({ prometheus, info, instance = null }) {
   const { host, port } = /** @type {import('./index.js').Address} */ (prometheus);
-  const state = new PrometheusState(info);
+  const state = new PrometheusState(info, instance?.instances);
   /** Its library is loaded only where somebody wants the page. */
-  const registry = registryOf(state);
+  const registry = registryOf(state, labelsOf(instance));
   const server = createServer((request, response) => {
     void registry.then((ready) => answer(ready, request, response));
   });
@@ -37,12 +37,24 @@ export function createPrometheusOutput({ prometheus, info }) {
 }
 
 /**
+ * What every series of an instance of a larger run carries. `instance` and `job` are names that Prometheus gives itself.
+ * @param {import('./index.js').OutputOptions['instance']} [instance]
+ * @returns {Record<string, string>}
+ */
+function labelsOf(instance) {
+  const { runId = null, index = null } = instance ?? {};
+  return { ...(runId !== null && { run_id: runId }), ...(index !== null && { index: `${index}` }) };
+}
+
+/**
  * prom-client's own metrics take one observation at a time; ours are read off the state as a whole.
  * @param {PrometheusState} state
+ * @param {Record<string, string>} labels of every series
  */
-async function registryOf(state) {
+async function registryOf(state, labels) {
   const { Registry } = await import('prom-client');
   const registry = new Registry();
+  registry.setDefaultLabels(labels);
   for (const { name, type, help, values } of FAMILIES) {
     const metric = { name, type, help, get: () => ({ name, type, help, values: values(state) }) };
     registry.registerMetric(/** @type {import('prom-client').Metric} */ (/** @type {unknown} */ (metric)));

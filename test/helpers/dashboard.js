@@ -8,9 +8,18 @@ export function dashboardQueries() {
   );
 }
 
-/** As Grafana does, for one job. @param {string} expr @param {string} range */
-export function fillIn(expr, range) {
-  return expr.replaceAll('$__rate_interval', range).replaceAll('$job', '.*').replaceAll('$instance', '.*');
+/**
+ * As Grafana does, with All chosen for each variable but those that are given.
+ * @param {string} expr
+ * @param {string} range
+ * @param {{runId?: string}} [chosen]
+ */
+export function fillIn(expr, range, { runId = '.*' } = {}) {
+  return expr
+    .replaceAll('$__rate_interval', range)
+    .replaceAll('$__range', range)
+    .replaceAll('$run_id', runId)
+    .replaceAll(/\$(?:job|index|instance)\b/g, '.*');
 }
 
 /** @param {string} expr @returns {string[]} the metrics in it */

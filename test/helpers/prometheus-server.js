@@ -1,4 +1,4 @@
-/** A real Prometheus, as Debian packages it, that scrapes one page every second into a folder of its own. */
+/** A real Prometheus, as Debian packages it, that scrapes pages every second into a folder of its own. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,17 +21,18 @@ export function noPrometheus() {
 }
 
 /**
- * @param {number} targetPort of the page
+ * @param {...number} targetPorts of the pages
  * @returns {Promise<{query: (expr: string) => Promise<Array<{metric: Record<string, string>, value: [number, string]}>>}>}
  */
-export async function startPrometheus(targetPort) {
+export async function startPrometheus(...targetPorts) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-prometheus-'));
   const port = await freePort();
   const config = join(folder, 'prometheus.yml');
+  const targets = JSON.stringify(targetPorts.map((target) => `127.0.0.1:${target}`));
   writeFileSync(
     config,
     `global: { scrape_interval: 1s, scrape_timeout: 1s }
-scrape_configs: [{ job_name: stress, static_configs: [{ targets: ["127.0.0.1:${targetPort}"] }] }]
+scrape_configs: [{ job_name: stress, static_configs: [{ targets: ${targets} }] }]
 `,
   );
   const child = spawn(

@@ -49,12 +49,11 @@ const ALL_READINGS = readingsOf({
   },
 });
 
-/** @param {import('node:test').TestContext} t */
-async function opened(t) {
+/** @param {import('node:test').TestContext} t @param {OutputOptions['instance']} [instance] */
+async function opened(t, instance) {
   const port = await freePort();
-  const output = createPrometheusOutput(
-    /** @type {OutputOptions} */ (/** @type {unknown} */ ({ prometheus: { host: '127.0.0.1', port }, info: INFO })),
-  );
+  const options = { prometheus: { host: '127.0.0.1', port }, info: INFO, instance };
+  const output = createPrometheusOutput(/** @type {OutputOptions} */ (/** @type {unknown} */ (options)));
   await output.open?.();
   t.after(() => output.close?.());
   const url = `http://127.0.0.1:${port}/metrics`;
@@ -70,6 +69,31 @@ describe('output prometheus', () => {
     assert.equal(valueOf(values, 'stress_info', INFO), 1);
     for (const name of ['stress_in_flight', 'stress_tps', 'stress_gc_seconds_total', 'stress_load_start_time_seconds'])
       assert.equal(valueOf(values, name), null, name);
+  });
+
+  it('an instance of a larger run: every series has its labels, from before the load on', async (t) => {
+    const { output, page } = await opened(t, { runId: 'night-1', index: 0, instances: 4 });
+    const labels = { run_id: 'night-1', index: '0' };
+    const waiting = await page();
+    assert.equal(valueOf(waiting, 'stress_info', { ...INFO, ...labels }), 1);
+    assert.equal(valueOf(waiting, 'stress_instances', labels), 4);
+    assert.equal(valueOf(waiting, 'stress_load_begun', labels), 0);
+    output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
+    output.interval(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5]));
+    const running = await page();
+    assert.equal(valueOf(running, 'stress_load_begun', labels), 1);
+    assert.equal(valueOf(running, 'stress_latency_seconds_bucket', { ...labels, le: '+Inf' }), 0);
+    const without = running.filter(({ labels: { run_id: id, index } }) => id !== 'night-1' || index !== '0');
+    assert.deepEqual(without, []);
+  });
+
+  it('a run id alone is a label; nothing given, no label', async (t) => {
+    const named = await opened(t, { runId: 'a', index: null, instances: null });
+    const alone = await opened(t, { runId: null, index: null, instances: null });
+    assert.equal(valueOf(await named.page(), 'stress_in_flight', { run_id: 'a' }), null);
+    assert.equal(valueOf(await named.page(), 'stress_load_begun', { run_id: 'a' }), 0);
+    assert.equal(valueOf(await alone.page(), 'stress_load_begun'), 0);
+    assert.equal(valueOf(await alone.page(), 'stress_instances'), null);
   });
 
   it('counters are sums of all intervals, gauges those of the last', async (t) => {
