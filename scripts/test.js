@@ -14,7 +14,18 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
-const OTHER_SUITES = ['fuzz', 'faults', 'geth', 'avalanche', 'rotating', 'ports', 'prometheus', 'browser'];
+const OTHER_SUITES = [
+  'fuzz',
+  'faults',
+  'geth',
+  'avalanche',
+  'rotating',
+  'ports',
+  'prometheus',
+  'browser',
+  'slurm',
+  'k8s',
+];
 /** End-to-end tests start a chain and a load generator each: more at once would measure each other. */
 const CONCURRENCY = 2;
 
