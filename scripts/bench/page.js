@@ -1,11 +1,11 @@
-/** The results page, docs/benchmarks.md: each benchmark has a section of it between two comments. */
+/** The results page, docs/benchmarks.md or another: each benchmark has a section of it between two comments. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const PAGE = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
+const DOCS = new URL('../../docs/', import.meta.url);
 
 /**
  * Prints the section of a benchmark and, with --write, puts it into the results page.
@@ -13,15 +13,17 @@ const PAGE = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url))
  * @param {string} title
  * @param {string} markdown what was measured
  * @param {string[]} [others] versions of what took part beside us
+ * @param {string} [name] of the page
  */
-export async function publish(section, title, markdown, others = []) {
+export async function publish(section, title, markdown, others = [], name = 'benchmarks.md') {
   const body = `## ${title}\n\n${markdown}\n\n${provenance(others)}`;
   console.log(body);
   if (!process.argv.includes('--write')) return;
-  const page = replaceSection(readFileSync(PAGE, 'utf8'), section, body);
+  const file = fileURLToPath(new URL(name, DOCS));
+  const page = replaceSection(readFileSync(file, 'utf8'), section, body);
   // Loaded here only: it is a development dependency, and slow to load while something is measured.
   const { format, resolveConfig } = await import('prettier');
-  writeFileSync(PAGE, await format(page, { ...(await resolveConfig(PAGE)), parser: 'markdown' }));
+  writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
 }
 
 /**

@@ -1,0 +1,250 @@
+/** The constants that scale-out.js counts with, each measured on its own. */
+import { execFile } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { computeAddress } from 'ethers';
+import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/wallets.js';
+import { createClock } from '../../src/clock.js';
+import { Barrier } from '../../src/run/barrier.js';
+import { CommonStart } from '../../src/run/common-start.js';
+import { Stop } from '../../src/run/stop.js';
+import { call } from '../nodes/build.js';
+import { runStress } from './lib.js';
+
+const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+
+/** Longer than any set-up takes here. */
+const TIMEOUT_MS = 300_000;
+
+/** Between the starts of two processes. */
+const STAGGER_MS = 500;
+
+/** The first of the wallets that measureGas() funds. */
+export const FUNDED_FROM = 1_000_000;
+
+/** @typedef {import('../../src/metrics/summary.js').RunFile} RunFile */
+
+/** @param {number} count of wallets @returns {number} seconds that their keys take */
+export function deriveSeconds(count) {
+  const source = mnemonicSource(DEV_MNEMONIC);
+  const startMs = performance.now();
+  for (let index = 0; index < count; index += 1) source.wallet(index);
+  return (performance.now() - startMs) / 1000;
+}
+
+/**
+ * One instance that has as many wallets as each will have, on a chain that is not the limit.
+ * @param {import('./lib.js').Node} node
+ * @param {number} wallets
+ * @param {number} seconds
+ */
+export async function measureInstance(node, wallets, seconds) {
+  const { run, startMs } = await runStress(['--rpc', node.url, '-t', `${wallets}`, '--interval', '1s'], seconds);
+  const { generator, rates } = /** @type {any} */ (run);
+  if (rates.verifiedPerSecond === 0) throw new Error('this machine is too busy to measure anything');
+  return {
+    startS: startMs / 1000,
+    rssMb: generator.peakRssBytes / 2 ** 20,
+    cpuUs: generator.cpuUsPerVerified,
+    tps: rates.verifiedPerSecond,
+    connections: generator.transport.connectionsOpened,
+    setUpCalls: generator.rpcCalls.setup / wallets,
+    ...sizeOf(run),
+  };
+}
+
+/** What a run file and the line of it take: without its intervals, and for each of them. @param {RunFile} run */
+function sizeOf(run) {
+  const bare = { ...run, intervals: [] };
+  const [all, none] = [run, bare].map((file) => JSON.stringify(file));
+  const [allZip, noneZip] = [all, none].map((text) => gzipSync(text).toString('base64'));
+  const rows = run.intervals.length;
+  return {
+    fileBytes: none.length,
+    rowBytes: (all.length - none.length) / rows,
+    lineBytes: noneZip.length,
+    rowLineBytes: (allZip.length - noneZip.length) / rows,
+  };
+}
+
+/**
+ * What it costs to pay a wallet, to deploy its contract, and to use it.
+ * @param {import('./lib.js').Node} node
+ * @param {number} wallets
+ */
+export async function measureGas(node, wallets) {
+  const slice = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`];
+  const before = Number(await call(node.url, 'eth_blockNumber'));
+  const startMs = performance.now();
+  await stress(['fund', ...slice, '--fund-amount', '0.1'], { STRESS_FUNDER_KEY: node.funderKey });
+  const fundS = (performance.now() - startMs) / 1000;
+  const used = { fund: 0, deploy: 0, deployed: 0, call: Infinity, blockBytes: 0, blockTransactions: 0 };
+  const { startMs: startupMs } = await runStress(slice, 6);
+  const funder = computeAddress(node.funderKey).toLowerCase();
+  const last = Number(await call(node.url, 'eth_blockNumber'));
+  for (let number = before + 1; number <= last; number += 1) {
+    const tag = `0x${number.toString(16)}`;
+    const receipts = /** @type {any[]} */ (await call(node.url, 'eth_getBlockReceipts', [tag]));
+    for (const { from, contractAddress, gasUsed } of receipts) {
+      if (from.toLowerCase() === funder) used.fund += Number(gasUsed);
+      else if (contractAddress !== null) {
+        used.deploy += Number(gasUsed);
+        used.deployed += 1;
+      } else used.call = Math.min(used.call, Number(gasUsed)); // the first of a counter costs more
+    }
+    if (receipts.length <= used.blockTransactions) continue;
+    used.blockTransactions = receipts.length;
+    used.blockBytes = JSON.stringify(await call(node.url, 'eth_getBlockByNumber', [tag, false])).length;
+  }
+  return {
+    ...{ fundS, startS: startupMs / 1000, fundGas: used.fund / wallets, deployGas: used.deploy / used.deployed },
+    ...{ callGas: used.call, hashBytes: used.blockBytes / used.blockTransactions },
+  };
+}
+
+/**
+ * Instances that meet at a barrier and load together: how far apart they begin, and what the node has to answer.
+ * @param {string} url
+ * @param {{processes: number, threads: number, seconds: number, chainId: number, offset?: number}} options
+ */
+export async function measureTogether(url, { processes, threads, seconds, chainId, offset = 0 }) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-scale-out-'));
+  const over = new AbortController();
+  setMaxListeners(0, over.signal);
+  try {
+    const common = [
+      ...['--rpc', url, '--chain-id', `${chainId}`, '-t', `${threads}`, '-o', `${offset}`],
+      ...['-d', `${seconds}s`, '--quiet'],
+      ...['--instances', `${processes}`, '--run-id', 'bench', '--results', join(folder, 'results')],
+      ...['--barrier', join(folder, 'barrier')],
+    ];
+    const port = await freePort();
+    const starting = Array.from({ length: processes }, async (_, i) => {
+      await sleep(i * STAGGER_MS); // at once they would wait for each other's start-up
+      const page = i === 0 ? ['--prometheus', `${port}`] : [];
+      return stress([...common, '--index', `${i}`, ...page], {}, over.signal);
+    });
+    const all = Promise.all(starting);
+    const page = await pageOf(port, all);
+    await all;
+    const results = join(folder, 'results');
+    const runs = readdirSync(results).map((name) => JSON.parse(readFileSync(join(results, name), 'utf8')));
+    return { ...together(runs), series: page.split('\n').filter((line) => line !== '' && line[0] !== '#').length };
+  } finally {
+    over.abort(); // one that failed must not leave the others waiting for it
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {any[]} runs */
+function together(runs) {
+  const startsMs = runs.map(({ window }) => Date.parse(window.startedAt));
+  /** @type {Record<string, number>} */
+  const callsPerS = {};
+  for (const { generator, window, endedAt } of runs)
+    for (const [purpose, calls] of Object.entries(generator.rpcCalls)) {
+      const seconds = LISTENING_S + (Date.parse(endedAt) - Date.parse(window.startedAt)) / 1000;
+      callsPerS[purpose] = (callsPerS[purpose] ?? 0) + calls / seconds / runs.length;
+    }
+  return {
+    skewMs: Math.max(...startsMs) - Math.min(...startsMs),
+    lateMs: Math.max(...runs.map(({ instance }) => instance.start.lateMs)),
+    inclusionPerS: callsPerS.inclusion,
+    cores:
+      runs.reduce((sum, { generator, window }) => sum + generator.cpuUs / window.durationMs / 1000, 0) / runs.length,
+    rssMb: runs.reduce((sum, { generator }) => sum + generator.peakRssBytes / 2 ** 20, 0) / runs.length,
+  };
+}
+
+/** An instance watches the chain from so long before the common start on. */
+const LISTENING_S = 5;
+
+/**
+ * The barrier itself, with the arrivals of as many instances as there will be. Some of them wait in this process; all of
+ * them would measure how they share one core.
+ * @param {number} instances
+ * @param {number} waiting of them, in this process
+ */
+export async function measureBarrier(instances, waiting) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-barrier-'));
+  const [clock, stop] = [createClock(), new Stop()];
+  const chain = { chainId: 1337, genesisHash: null };
+  const common = { instances, attempt: 0, threads: 10_000, firstOffset: 0 };
+  const waitingOnes = Array.from({ length: waiting }, async (_, index) => {
+    const config = {
+      ...{ ...common, index, runId: 'bench', startAtMs: null, barrier: folder, startTimeoutMs: TIMEOUT_MS },
+    };
+    const start = new CommonStart({ id: `${index}`, config, clock, stop, notice: () => {} });
+    await start.open();
+    await start.meet(chain);
+    const begun = await start.begin();
+    return { wallMs: begun?.wallMs ?? NaN, atMs: Date.parse(start.facts().at ?? '') };
+  });
+  try {
+    const others = new Barrier(folder, 'bench');
+    const facts = { ...chain, host: 'bench', arrivedAt: new Date(clock.wallMs()).toISOString() };
+    for (let index = waiting; index < instances; index += 1)
+      await others.arrive({ ...common, ...facts, id: `${index}`, index });
+    const lastMs = clock.wallMs();
+    const begun = await Promise.all(waitingOnes);
+    const walls = begun.map(({ wallMs }) => wallMs);
+    const agreedS = (begun[0].atMs - LISTENING_S * 1000 - lastMs) / 1000;
+    return { skewMs: Math.max(...walls) - Math.min(...walls), agreedS };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * How many calls the node answers in a second, of those that watching it is made of.
+ * @param {string} url
+ */
+export async function measureNode(url) {
+  const args = ['--workload', 'rpc', '--rpc', url, '-t', '64', '--method', 'eth_blockNumber'];
+  const { run } = await runStress(args, 4);
+  return /** @type {any} */ (run).rates.verifiedPerSecond;
+}
+
+/** @param {string[]} args @param {Record<string, string>} [env] @param {AbortSignal} [signal] */
+async function stress(args, env = {}, signal = undefined) {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_'));
+  const options = {
+    env: { ...Object.fromEntries(inherited), ...env },
+    timeout: TIMEOUT_MS,
+    maxBuffer: 2 ** 26,
+    signal,
+  };
+  return promisify(execFile)(process.execPath, [STRESS, ...args], options);
+}
+
+/** The page of an instance, shortly before it goes: the last that was had. @param {number} port @param {Promise<unknown>} ended */
+async function pageOf(port, ended) {
+  let [page, isOver] = ['', false];
+  const over = () => (isOver = true);
+  ended.then(over, over);
+  while (!isOver) {
+    page = await fetch(`http://127.0.0.1:${port}/metrics`).then(
+      (response) => response.text(),
+      () => page,
+    );
+    await sleep(500);
+  }
+  return page;
+}
+
+/** @returns {Promise<number>} */
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      server.close(() => resolve(port));
+    });
+  });
+}

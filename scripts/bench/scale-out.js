@@ -1,0 +1,240 @@
+/**
+ * What a run of very many instances needs, counted from constants that are measured here, one by one:
+ *
+ *     npm run bench:scale-out -- [--instances 1000] [--wallets 10000] [--processes 24] [--write]
+ *
+ * The constants come from one instance with all its wallets and from --processes real instances behind a barrier, both
+ * on the null chain, from geth with a block a second, and from the barrier itself with the arrivals of all instances.
+ * --write puts the tables into docs/scale.md.
+ */
+import { GETH, startGeth } from '../nodes/geth.js';
+import { publish, readNumbers, table } from './lib.js';
+import { startNullChain } from './null-chain.js';
+import {
+  FUNDED_FROM,
+  deriveSeconds,
+  measureBarrier,
+  measureGas,
+  measureInstance,
+  measureNode,
+  measureTogether,
+} from './scale-out-measure.js';
+
+const { instances, wallets, processes } = readNumbers({ instances: 1000, wallets: 10_000, processes: 24 });
+
+/** Wallets that are paid and deployed for to know what each costs. */
+const PAID = 1000;
+
+const INTERVALS_AN_HOUR = 720;
+
+/** Of the instances at the simulated barrier, those that wait there in this process. */
+const WAITING = Math.min(50, instances);
+
+/** Two chains to count with. @type {Array<{name: string, gas: number, periodS: number}>} */
+const CHAINS = [
+  { name: '30M gas, 12 s', gas: 30e6, periodS: 12 },
+  { name: '300M gas, 1 s', gas: 300e6, periodS: 1 },
+];
+
+/** What geth keeps in its pool by default (--txpool.globalslots and --txpool.globalqueue). */
+const POOL = 5120 + 1024;
+
+const deriveS = deriveSeconds(wallets);
+say('one instance with all its wallets');
+const one = await on(startNullChain(), (node) => measureInstance(node, wallets, 10));
+say(`${processes} instances behind a barrier`);
+const many = await on(startNullChain({ blockMs: 1000 }), ({ url, chainId }) =>
+  measureTogether(url, { processes, threads: 2, seconds: 10, chainId }),
+);
+say('geth: gas, calls, heads that are pushed');
+const node = await on(startGeth({ period: 1 }), async (geth) => {
+  const gas = await measureGas(geth, PAID);
+  const pushed = await measureTogether(geth.url.replace('http', 'ws'), {
+    ...{ processes: 2, threads: 5, seconds: 8, chainId: 1337, offset: FUNDED_FROM },
+  });
+  return { ...gas, pushed, callsPerS: await measureNode(geth.url) };
+});
+say('the barrier itself');
+const barrier = await measureBarrier(instances, WAITING);
+
+const all = instances * wallets;
+await publish(
+  'scale-out',
+  'The figures',
+  [constants(), scaled(), breaking()].join('\n\n'),
+  [`geth ${GETH.version}`],
+  'scale.md',
+);
+
+function constants() {
+  const { fundGas, deployGas, callGas, hashBytes, fundS, startS, pushed, callsPerS } = node;
+  return table(
+    ['measured', 'figure', 'of what'],
+    [
+      ['keys', `${((deriveS / wallets) * 1e6).toFixed(0)} us a wallet`, `${whole(wallets)} derived in a row`],
+      ['payment', `${whole(fundGas)} gas a wallet`, `\`stress fund\`, ${PAID} wallets on geth, ${fundS.toFixed(1)} s`],
+      ['deployment', `${whole(deployGas)} gas`, `one Counter; ${PAID} were ready to load in ${startS.toFixed(1)} s`],
+      ['increment', `${whole(callGas)} gas`, 'of a counter that is not zero'],
+      [
+        'start-up',
+        `${one.startS.toFixed(1)} s, ${one.setUpCalls.toFixed(1)} calls a wallet`,
+        `${whole(wallets)} wallets, null chain`,
+      ],
+      [
+        'memory',
+        `${whole(one.rssMb)} MB`,
+        `${whole(wallets)} wallets at ${whole(one.tps)} TPS; ${whole(many.rssMb)} MB with 2 wallets`,
+      ],
+      ['CPU', `${whole(one.cpuUs)} us an increment`, 'the same run, the chain on the same two cores'],
+      [
+        'CPU without load',
+        `${many.cores.toFixed(3)} of a core`,
+        `each of ${processes} instances of 2 wallets, a block a second`,
+      ],
+      ['connections', whole(one.connections), 'of the one with all wallets (`--connections`)'],
+      [
+        'watching, polled',
+        `${many.inclusionPerS.toFixed(1)} calls a block`,
+        `${processes} instances, http, a block a second`,
+      ],
+      ['watching, pushed', `${pushed.inclusionPerS.toFixed(1)} calls a block`, '2 instances on geth, ws'],
+      ['a transaction in a block', `${whole(hashBytes)} bytes`, 'of `eth_getBlockByNumber` with hashes only'],
+      ['node', `${whole(callsPerS)} calls a second`, '`eth_blockNumber` on this geth, 64 connections'],
+      [
+        'start skew, real',
+        `${whole(many.skewMs)} ms`,
+        `${processes} processes on two cores, barrier on a local folder`,
+      ],
+      [
+        'start skew, simulated',
+        `${whole(barrier.skewMs)} ms`,
+        `${whole(instances)} arrivals, ${WAITING} of which wait in one process`,
+      ],
+      [
+        'agreeing on a start',
+        `${barrier.agreedS.toFixed(1)} s`,
+        'the same: from the last arrival until index 0 says when, 5 s ahead',
+      ],
+      ['run file', `${kB(one.fileBytes)} + ${kB(one.rowBytes)} an interval`, 'compact JSON'],
+      ['result line', `${kB(one.lineBytes)} + ${kB(one.rowLineBytes)} an interval`, 'gzip and base64'],
+      ['Prometheus', `${whole(many.series)} series`, 'the page of one instance'],
+    ],
+  );
+}
+
+function scaled() {
+  const { fundGas, deployGas, callGas, hashBytes, pushed } = node;
+  /** @param {string} what @param {(chain: (typeof CHAINS)[number]) => string} of */
+  const row = (what, of) => [what, ...CHAINS.map(of)];
+  /** @param {number} gas of each wallet */
+  const time = (gas) => (/** @type {(typeof CHAINS)[number]} */ chain) => hours(blocksFor(gas, chain) * chain.periodS);
+  const ether = (/** @type {number} */ gas) => () => `${whole((gas * all) / 1e9)} ether at 1 gwei`;
+  const perHour = (/** @type {number} */ fixed, /** @type {number} */ each) => () =>
+    `${((instances * (fixed + INTERVALS_AN_HOUR * each)) / 1e9).toFixed(2)} GB, ${kB(fixed + INTERVALS_AN_HOUR * each)} each`;
+  return table(
+    [`${whole(instances)} instances of ${whole(wallets)} wallets`, ...CHAINS.map(({ name }) => name)],
+    [
+      row('keys, each instance its own', () => `${deriveS.toFixed(1)} s`),
+      row('keys, all in one `stress fund`', () => hours(deriveS * instances)),
+      row('payments, blocks', (chain) => whole(blocksFor(fundGas, chain))),
+      row('payments, time at least', time(fundGas)),
+      row('payments, fees', ether(fundGas)),
+      row('deployments, time at least', time(deployGas)),
+      row('deployments, fees', ether(deployGas)),
+      row(
+        'calls of the set-up',
+        () =>
+          `${whole((one.setUpCalls * all) / 1e6)} million, ${hours((one.setUpCalls * all) / node.callsPerS)} of this geth`,
+      ),
+      row('increments a second at most', (chain) => whole(tpsOf(chain))),
+      row('one increment of each wallet', time(callGas)),
+      row('watching, polled', ({ periodS }) => `${whole((instances * many.inclusionPerS) / periodS)} calls/s`),
+      row('watching, pushed', ({ periodS }) => `${whole((instances * pushed.inclusionPerS) / periodS)} calls/s`),
+      row('watching, full blocks', (chain) => `${whole((instances * hashBytes * tpsOf(chain)) / 1e6)} MB/s`),
+      row('connections at the node', () => whole(instances * one.connections)),
+      row('memory of all instances', () => `${whole((instances * one.rssMb) / 1024)} GB`),
+      row(
+        'CPU of all instances',
+        (chain) => `${((instances * many.cores) / chain.periodS + (tpsOf(chain) * one.cpuUs) / 1e6).toFixed(0)} cores`,
+      ),
+      row('run files of an hour', perHour(one.fileBytes, one.rowBytes)),
+      row('result lines of an hour', perHour(one.lineBytes, one.rowLineBytes)),
+      row('series', () => whole(instances * many.series)),
+    ],
+  );
+}
+
+/** By how much what is needed is more than what is there, the worst first. */
+function breaking() {
+  const { fundGas, deployGas, hashBytes, callsPerS } = node;
+  /** @type {Array<[string, (chain: (typeof CHAINS)[number]) => number]>} */
+  const limits = [
+    [`transactions in flight, against a pool of ${whole(POOL)}`, () => all / POOL],
+    ['one round of all wallets, against `--tx-timeout` 60 s', (chain) => all / tpsOf(chain) / 60],
+    ['deployments, against an hour', (chain) => (blocksFor(deployGas, chain) * chain.periodS) / 3600],
+    ['payments, against an hour', (chain) => (blocksFor(fundGas, chain) * chain.periodS) / 3600],
+    ['calls of the set-up, against an hour of this geth', () => (one.setUpCalls * all) / callsPerS / 3600],
+    ['keys of one `stress fund`, against an hour', () => (deriveS * instances) / 3600],
+    [
+      'heads that are polled, against this geth',
+      ({ periodS }) => (instances * many.inclusionPerS) / periodS / callsPerS,
+    ],
+    ['blocks that are fetched, against 1 Gbit/s', (chain) => (instances * hashBytes * tpsOf(chain) * 8) / 1e9],
+    ['connections, against 32,768 descriptors', () => (instances * one.connections) / 32_768],
+  ];
+  const rows = limits.sort(([, a], [, b]) => b(CHAINS[0]) - a(CHAINS[0]));
+  return table(
+    ['what breaks first: needed / there', ...CHAINS.map(({ name }) => name)],
+    rows.map(([what, of]) => [what, ...CHAINS.map((chain) => ratio(of(chain)))]),
+  );
+}
+
+/** @param {number} gas of each wallet @param {{gas: number}} chain */
+function blocksFor(gas, chain) {
+  return Math.ceil((gas * all) / chain.gas);
+}
+
+/** @param {{gas: number, periodS: number}} chain */
+function tpsOf({ gas, periodS }) {
+  return gas / node.callGas / periodS;
+}
+
+/**
+ * @template {{stop: () => Promise<void>}} N, R
+ * @param {Promise<N>} starting
+ * @param {(node: N) => Promise<R>} measure
+ */
+async function on(starting, measure) {
+  const started = await starting;
+  try {
+    return await measure(started);
+  } finally {
+    await started.stop();
+  }
+}
+
+/** @param {string} what */
+function say(what) {
+  console.error(`${new Date().toISOString().slice(11, 19)} ${what}`);
+}
+
+/** @param {number} value */
+function whole(value) {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+/** @param {number} value */
+function ratio(value) {
+  return value >= 10 ? whole(value) : value.toPrecision(2);
+}
+
+/** @param {number} bytes */
+function kB(bytes) {
+  return `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB`;
+}
+
+/** @param {number} seconds */
+function hours(seconds) {
+  if (seconds < 120) return `${seconds.toFixed(0)} s`;
+  return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${whole(seconds / 3600)} h`;
+}
