@@ -1,0 +1,250 @@
+/**
+ * Scale-out over a real Kubernetes: etcd, API server, controller manager, scheduler and two kubelets on containerd, all
+ * on this machine, and Jobs made from scripts/k8s. One file, because there can be one such cluster at a time.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startGeth } from '../../scripts/nodes/geth.js';
+import { STRESS, cleanEnvironment, readJson, runStress } from '../helpers/cli.js';
+import { BASE, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
+import { readRows } from '../helpers/rows.js';
+import { schemaErrors } from '../helpers/run-file.js';
+import { assertScaledOut, countersOf } from '../helpers/scale-out.js';
+
+const MNEMONIC = 'test test test test test test test test test test test junk';
+const PORT = 18_400;
+const INSTANCES = 4;
+const THREADS = 5;
+const JOB_TIMEOUT_MS = 180_000;
+/** Clocks of pods on one machine are one clock, but its cores are few. */
+const SKEW_MS = 1500;
+/** How long two senders for one index are looked for after their node is given up, and how often. */
+const WATCH_MS = 45_000;
+const WATCH_EVERY_MS = 250;
+
+/** @type {import('../helpers/k8s.js').Cluster} */
+let cluster;
+/** @type {Awaited<ReturnType<typeof startGeth>>} */
+let geth;
+before(async () => {
+  cluster = await startCluster(2);
+  geth = await startGeth({ period: 1, port: PORT, signal: cluster.interrupted });
+  await cluster.secret('stress-wallets', { STRESS_MNEMONIC: MNEMONIC });
+  await cluster.secret('stress-funder', { STRESS_FUNDER_KEY: geth.funderKey });
+});
+after(async () => {
+  await geth?.stop();
+  cluster?.down();
+});
+
+/**
+ * Settings of one test, with wallets that no other test has.
+ * @param {number} offset
+ * @param {Record<string, string | number>} more
+ */
+function settings(offset, more) {
+  return {
+    ...{ STRESS_RPC: geth.url, STRESS_CHAIN_ID: geth.chainId, STRESS_OFFSET: offset, STRESS_THREADS: THREADS },
+    ...{ STRESS_INSTANCES: INSTANCES, STRESS_START_TIMEOUT: '2m', STRESS_INTERVAL: '1s', ...more },
+  };
+}
+
+/** Pays the wallets of a test from here, where the Job has been shown to. @param {number} offset */
+async function fund(offset) {
+  const args = ['fund', '-t', `${THREADS * INSTANCES}`, '-o', `${offset}`, '--rpc', geth.url, '--fund-amount', '1'];
+  const { code, stderr } = await runStress(args, { env: { STRESS_FUNDER_KEY: geth.funderKey } });
+  assert.equal(code, 0, stderr);
+}
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {string} folder of the kustomization
+ * @returns {Promise<string>} the run's id, which is the uid of the Job
+ */
+async function startLoad(t, folder) {
+  t.after(() => cluster.remove('load'));
+  await cluster.apply(folder, 'load');
+  return (await cluster.get('job', 'load')).metadata.uid;
+}
+
+/** Merges run files, and gives the result. @param {string[]} args */
+async function merge(...args) {
+  const { code, stdout, stderr } = await runStress(['merge', ...args, '--out', '-', '--quiet']);
+  return { code, stderr, merged: stdout === '' ? null : JSON.parse(stdout) };
+}
+
+/** The same from the logs of the pods, as docs/kubernetes.md says. @param {...string} args */
+async function mergeLogs(...args) {
+  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=-1', '--prefix']);
+  const child = spawn(process.execPath, [STRESS, 'merge', '-', '--out', '-', '--quiet', ...args], {
+    env: cleanEnvironment(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text));
+  child.stdin.end(logs);
+  const [code] = await once(child, 'close');
+  return { code, merged: stdout === '' ? null : JSON.parse(stdout) };
+}
+
+/** Which exit codes the pods of the load ended with. */
+async function exitCodes() {
+  const pods = await cluster.podsOf('load');
+  return pods.map(({ status }) => status.containerStatuses?.[0].state.terminated?.exitCode);
+}
+
+/** Waits until all instances have written that they verified something: the load is on. @param {string} results @param {string} runId */
+async function loading(results, runId) {
+  for (const deadline = Date.now() + JOB_TIMEOUT_MS; ; await sleep(WATCH_EVERY_MS)) {
+    const files = readdirSync(results).filter((name) => name.startsWith(runId) && name.endsWith('.json'));
+    const runs = files.map((name) => readJson(join(results, name)));
+    if (runs.length === INSTANCES && runs.every(({ counts }) => counts.verified > 0)) return;
+    const { failed = 0, succeeded = 0 } = (await cluster.get('job', 'load')).status;
+    if (failed + succeeded > 0 || Date.now() > deadline) assert.fail(await said());
+  }
+}
+
+/** What the instances have said, for whoever has to find out what went wrong. */
+async function said() {
+  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=20', '--prefix']);
+  return logs.replace(/STRESS_RESULT .*/g, 'STRESS_RESULT ...');
+}
+
+test('the API server takes the manifests, each part of them, and they keep its strictest rules for pods', async (t) => {
+  const labels = { 'pod-security.kubernetes.io/warn': 'restricted' };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'restricted', labels } };
+  await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(namespace));
+  const dryRun = ['apply', '--dry-run=server', '--validate=strict', '-n', 'restricted', '-f', '-'];
+  const whole = kustomization(t, { on: BASE, components: ['volume', 'prometheus'] });
+  for (const folder of [BASE, whole, onVolume(t, settings(0, {})).folder]) {
+    const yaml = await cluster.kubectl(['kustomize', folder]);
+    const { stdout, stderr } = await cluster.run(dryRun, yaml);
+    assert.match(stdout, /^job.batch\/load created/m);
+    // Pods of this test are on their machine's network, which the rules forbid: that is what a warning looks like.
+    const isOurs = yaml.includes('hostNetwork');
+    assert.equal(/Warning: would violate PodSecurity/.test(stderr), isOurs, stderr);
+    const misspelt = yaml.replace('podReplacementPolicy', 'podReplacePolicy');
+    await assert.rejects(cluster.run(dryRun, misspelt), /unknown field "spec.podReplacePolicy"/);
+  }
+});
+
+test('four pods load one geth: merged from the volume, in a pod and from the logs, all as the chain says', async (t) => {
+  const { folder, results } = onVolume(t, settings(0, { STRESS_DURATION: '10s', STRESS_FUND_AMOUNT: '1' }));
+  t.after(() => cluster.remove('fund', 'merge'));
+  await cluster.apply(folder, 'fund');
+  const funded = await cluster.ended('fund', JOB_TIMEOUT_MS);
+  if (funded.succeeded !== 1) assert.fail(await cluster.kubectl(['logs', 'job/fund']));
+  const runId = await startLoad(t, folder);
+  const status = await cluster.ended('load', JOB_TIMEOUT_MS);
+  if (status.succeeded !== INSTANCES) assert.fail(await said());
+  const nodes = (await cluster.podsOf('load')).map(({ spec }) => spec.nodeName);
+  assert.deepEqual(new Set(nodes), new Set(['n1', 'n2']), 'spread over the nodes');
+
+  const { code, stderr, merged } = await merge(results, '--expect', `${INSTANCES}`, '--run-id', runId);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(schemaErrors(merged), []);
+  const instances = Array.from({ length: INSTANCES }, (_, index) => ({
+    run: readJson(join(results, `${runId}-${String(index).padStart(5, '0')}-0.json`)),
+    rows: readRows(join(results, `samples-${index}.ndjson`)),
+  }));
+  const wallets = await countersOf({ url: geth.url, threads: THREADS * INSTANCES, mnemonic: MNEMONIC });
+  assertScaledOut({ merged, instances, wallets, skewMs: SKEW_MS });
+  t.diagnostic(`${merged.counts.verified} verified, start skew ${merged.merged.startSkewMs} ms`);
+
+  const fromLogs = await mergeLogs('--expect', `${INSTANCES}`);
+  assert.equal(fromLogs.code, 0);
+  await cluster.kubectl(['create', 'configmap', 'merge', `--from-literal=STRESS_RUN_ID=${runId}`]);
+  await cluster.apply(folder, 'merge');
+  await cluster.ended('merge', JOB_TIMEOUT_MS);
+  const inPod = JSON.parse(await cluster.kubectl(['logs', 'job/merge']));
+  for (const other of [fromLogs.merged, inPod]) assert.deepEqual(figuresOf(other), figuresOf(merged));
+});
+
+test('a pod that is killed is missed by its index, and the audit says what is left open', async (t) => {
+  await fund(1000);
+  const { folder, results } = onVolume(t, settings(1000, { STRESS_DURATION: '20s' }));
+  const runId = await startLoad(t, folder);
+  await loading(results, runId);
+  const [victim] = processesOf(runId).filter(({ index }) => index === 2);
+  process.kill(victim.pid, 'SIGKILL');
+  const status = await cluster.ended('load', JOB_TIMEOUT_MS);
+  assert.deepEqual([status.failedIndexes, status.completedIndexes, status.failed], ['2', '0,1,3', 1]);
+  assert.deepEqual((await exitCodes()).sort(), [0, 0, 0, 137], 'nothing was started in its place');
+
+  const expected = ['--expect', `${INSTANCES}`, '--run-id', runId];
+  const refused = await merge(results, ...expected);
+  assert.equal(refused.code, 75, refused.stderr);
+  assert.match(refused.stderr, /3 of 4 instances are whole; ended before their runs did: .*\b2\b/);
+  assert.equal((await mergeLogs(...expected)).code, 75, 'its log has no result');
+  const { code, stderr, merged } = await merge(results, ...expected, '--partial');
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(schemaErrors(merged), []);
+  assert.equal(merged.audit.exact, false);
+  const [open, ...others] = merged.merged.unresolved;
+  assert.deepEqual([open.index, open.offset, open.threads, others], [2, 1000 + 2 * THREADS, THREADS, []]);
+  assert.ok(open.inFlight > 0 && open.inFlight <= THREADS, `${open.inFlight} operations are open`);
+});
+
+test('a kubelet dies and its pods live on: never two processes for one index', async (t) => {
+  await fund(2000);
+  const { folder, results } = onVolume(t, settings(2000, { STRESS_DURATION: '120s' }));
+  const runId = await startLoad(t, folder);
+  await loading(results, runId);
+  const reconnect = cluster.cutOff('n2');
+  t.after(reconnect);
+  const most = new Map();
+  let evicted = /** @type {string[]} */ ([]);
+  // A kubelet is given up after 20 s; what a Job makes of that, it does 10 s later or more.
+  let until = Date.now() + JOB_TIMEOUT_MS;
+  for (let isGivenUp = false; Date.now() < until; await sleep(WATCH_EVERY_MS)) {
+    const alive = processesOf(runId).map(({ index }) => index);
+    for (const index of alive) most.set(index, Math.max(most.get(index) ?? 0, alive.filter((i) => i === index).length));
+    if (isGivenUp) continue;
+    const pods = await cluster.podsOf('load');
+    evicted = pods.filter(({ metadata }) => metadata.deletionTimestamp).map(({ spec }) => spec.nodeName);
+    isGivenUp = evicted.length > 1;
+    if (isGivenUp) until = Date.now() + WATCH_MS;
+  }
+  assert.deepEqual(evicted, ['n2', 'n2'], 'the cluster has given up the pods of the node, and they live');
+  assert.deepEqual(
+    [...most].sort(),
+    [0, 1, 2, 3].map((index) => [index, 1]),
+  );
+  assert.equal(processesOf(runId).length, INSTANCES);
+  reconnect();
+  const status = await cluster.ended('load', JOB_TIMEOUT_MS);
+  assert.equal(status.failed, 2, 'what was evicted has failed, and was not started again');
+  assert.equal(status.succeeded, 2);
+});
+
+test('a barrier with one instance missing ends by its timeout, with 75 in every pod', async (t) => {
+  await fund(3000);
+  const three = { op: 'replace', path: '/spec/completions', value: 3 };
+  const patch = JSON.stringify([three, { ...three, path: '/spec/parallelism' }]);
+  const given = settings(3000, { STRESS_DURATION: '5s', STRESS_START_TIMEOUT: '15s' });
+  const { folder } = onVolume(t, given, [{ target: { kind: 'Job', name: 'load' }, patch }]);
+  await startLoad(t, folder);
+  const status = await cluster.ended('load', JOB_TIMEOUT_MS);
+  assert.equal(status.failedIndexes, '0-2');
+  assert.deepEqual(await exitCodes(), [75, 75, 75]);
+  assert.match(await cluster.kubectl(['logs', '-l', 'phase=load']), /\b3\b/, 'it is said which index is missing');
+});
+
+test('what no instance can use ends the Job at once', async (t) => {
+  const { folder } = onVolume(t, settings(4000, { STRESS_DURATION: '5m', STRESS_CHAIN_ID: 1 }));
+  await startLoad(t, folder);
+  const { last } = await cluster.ended('load', JOB_TIMEOUT_MS);
+  assert.equal(last.reason, 'PodFailurePolicy', JSON.stringify(last));
+  assert.match(last.message, /exit code (64|77) matching FailJob/);
+});
+
+/** What must be the same wherever the run files came from. @param {any} merged */
+function figuresOf({ counts, latency, lag, rates, window, audit, merged }) {
+  const { startSkewMs } = merged;
+  return { counts, latency, lag, rates, window, startSkewMs, exact: audit.exact, effects: audit.effectsOnChain };
+}
