@@ -116,13 +116,31 @@ export class Grid {
       rows.push(rowOf(at(number), { phase: number < firstLoad ? 'warmup' : 'load', startMs, endMs }));
     }
     const drain = numbers.filter((one) => one > lastBefore).map(at);
-    if (drain.length === 0) return rows;
+    if (drain.length === 0) return oursWithTheirBlocks(rows);
     const [first, ...rest] = drain;
     for (const slot of rest) addSlot(first, slot);
     const startMs = rows.at(-1)?.endMs ?? 0;
     rows.push(rowOf(first, { phase: 'drain', startMs, endMs: Math.max(startMs, first.drainEndMs) }));
-    return rows;
+    return oursWithTheirBlocks(rows);
   }
+}
+
+/**
+ * A block at the border of two rows may be seen in one by the instance whose blocks are counted, and in the other by one
+ * that has transactions in it: these belong with the block, in the neighbour that has room for them.
+ * @param {IntervalRow[]} rows
+ */
+function oursWithTheirBlocks(rows) {
+  const ours = rows.map(({ blocks }) => blocks.ours);
+  const moveExcess = (/** @type {number} */ from, /** @type {number} */ to) => {
+    const excess = ours[from] - rows[from].blocks.transactions;
+    if (excess <= 0 || ours[to] === undefined) return;
+    ours[from] -= excess;
+    ours[to] += excess;
+  };
+  for (let i = 0; i < rows.length; i += 1) moveExcess(i, i + 1);
+  for (let i = rows.length - 1; i >= 0; i -= 1) moveExcess(i, i - 1);
+  return rows.map((row, i) => ({ ...row, blocks: { ...row.blocks, ours: ours[i] } }));
 }
 
 /** The last row ends with the last load that is in it. @param {Slot} slot @param {number} number @param {number} stepMs */

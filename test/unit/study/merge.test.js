@@ -332,6 +332,35 @@ describe('intervals on one grid', () => {
     assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
   });
 
+  test('have transactions where their blocks are, also where instances saw a block in different rows', () => {
+    const skew = { skewMinMs: 5, skewMaxMs: 5, skewSumMs: 5 };
+    const none = { skewMinMs: null, skewMaxMs: null, skewSumMs: 0 };
+    const nothing = { count: 0, firstNumber: null, lastNumber: null, transactions: 0, gasUsed: 0, gasLimit: null };
+    const one = (/** @type {number} */ number, /** @type {number} */ ours) => {
+      const totals = { count: 1, firstNumber: number, lastNumber: number, transactions: 40, gasUsed: 9, gasLimit: 99 };
+      return { ...totals, ...skew, ours };
+    };
+    const empty = { ...nothing, ...none, ours: 0 };
+    const grid = gridOf();
+    grid.add(
+      [empty, one(4, 20), one(5, 20), empty].map((blocks, i) => row(i * 1000, 1, { blocks })),
+      place(0),
+    );
+    grid.add(
+      [one(4, 20), empty, empty, one(5, 20)].map((blocks, i) => row(i * 1000, 1, { blocks })),
+      place(0, 1),
+    );
+    assert.deepEqual(
+      grid.rows().map(({ blocks }) => [blocks.transactions, blocks.ours]),
+      [
+        [0, 0],
+        [40, 40],
+        [40, 40],
+        [0, 0],
+      ],
+    );
+  });
+
   test('stay few, however long the runs were', () => {
     const endMs = START_MS + 100_000_000;
     const grid = new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs, stepMs: 1000 });
