@@ -43,16 +43,27 @@ function realRun(out) {
 /** @param {any} real @param {number} index */
 function asInstance(real, index) {
   const load = real.intervals.filter((/** @type {any} */ { phase }) => phase === 'load');
-  // A little off the whole second, as reports are.
+  const latencies = load.map((/** @type {any} */ { latency }) => varied(latency, index));
   const rows = Array.from({ length: intervals }, (_, i) => {
-    const row = load[i % load.length];
-    return { ...row, startMs: i * 1000, endMs: (i + 1) * 1000, latency: varied(row.latency, index) };
+    const latency = latencies[i % load.length];
+    return { ...load[i % load.length], startMs: i * 1000, endMs: (i + 1) * 1000, latency };
   });
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const row of rows)
+    for (const [name, count] of Object.entries(row.counts)) counts[name] = (counts[name] ?? 0) + Number(count);
+  // What was in flight at the end of the real one ended in its drain, of which there is none here.
+  counts.abandoned += counts.started - counts.verified - counts.failed - counts.timedOut - counts.abandoned;
+  rows[rows.length - 1] = { ...rows[rows.length - 1], counts: lastOf(rows, counts) };
+  const of = Object.fromEntries(Object.keys(real.window.counts).map((name) => [name, counts[name] ?? 0]));
+  // A little off the whole second, as starts are.
   const startedAt = new Date(Date.parse(real.window.startedAt) + (index % 7)).toISOString();
+  const endedAt = new Date(Date.parse(startedAt) + intervals * 1000).toISOString();
+  const lag = { ...real.lag, count: counts.scheduled };
   return {
     ...real,
-    id: randomUUID(),
-    window: { ...real.window, startedAt, durationMs: intervals * 1000 },
+    ...{ id: randomUUID(), endedAt, counts, inFlight: 0, lag, audit: { ...real.audit, verified: counts.verified } },
+    window: { startedAt, durationMs: intervals * 1000, counts: of },
     config: { ...real.config, offset: 0, durationMs: intervals * 1000 },
     latency: { ...real.latency, total: varied(real.latency.total, index) },
     intervals: rows,
@@ -61,6 +72,13 @@ function asInstance(real, index) {
       ...{ host: 'bench', start: { by: null, at: null, waitedMs: null, lateMs: null } },
     },
   };
+}
+
+/** The last row, with what was abandoned. @param {any[]} rows @param {Record<string, number>} counts */
+function lastOf(rows, counts) {
+  const last = rows[rows.length - 1].counts;
+  const before = rows.reduce((sum, row) => sum + row.counts.abandoned, 0);
+  return { ...last, abandoned: last.abandoned + counts.abandoned - before };
 }
 
 /** As many latencies, spread as latencies are: most near the mean, some far above. @param {any} json @param {number} seed */

@@ -19,6 +19,7 @@ import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
 
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+const MERGE = fileURLToPath(new URL('merge.js', import.meta.url));
 
 /** Longer than any set-up takes here. */
 const TIMEOUT_MS = 300_000;
@@ -83,9 +84,9 @@ export async function measureGas(node, wallets) {
   const slice = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`];
   const before = Number(await call(node.url, 'eth_blockNumber'));
   const startMs = performance.now();
-  await stress(['fund', ...slice, '--fund-amount', '0.1'], { STRESS_FUNDER_KEY: node.funderKey });
+  await fund(node, wallets);
   const fundS = (performance.now() - startMs) / 1000;
-  const used = { fund: 0, deploy: 0, deployed: 0, call: Infinity, blockBytes: 0, blockTransactions: 0 };
+  const used = { fund: 0, deploy: 0, deployed: 0, call: Infinity, blockBytes: 0, blockTransactions: 0, hash: '' };
   const { startMs: startupMs } = await runStress(slice, 6);
   const funder = computeAddress(node.funderKey).toLowerCase();
   const last = Number(await call(node.url, 'eth_blockNumber'));
@@ -100,13 +101,20 @@ export async function measureGas(node, wallets) {
       } else used.call = Math.min(used.call, Number(gasUsed)); // the first of a counter costs more
     }
     if (receipts.length <= used.blockTransactions) continue;
+    used.hash = receipts[0].transactionHash;
     used.blockTransactions = receipts.length;
     used.blockBytes = JSON.stringify(await call(node.url, 'eth_getBlockByNumber', [tag, false])).length;
   }
   return {
     ...{ fundS, startS: startupMs / 1000, fundGas: used.fund / wallets, deployGas: used.deploy / used.deployed },
-    ...{ callGas: used.call, hashBytes: used.blockBytes / used.blockTransactions },
+    ...{ callGas: used.call, hashBytes: used.blockBytes / used.blockTransactions, hash: used.hash },
   };
+}
+
+/** Pays the first of FUNDED_FROM. @param {import('./lib.js').Node} node @param {number} wallets */
+export async function fund(node, wallets) {
+  const args = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`, '--fund-amount', '1'];
+  await stress(['fund', ...args], { STRESS_FUNDER_KEY: node.funderKey });
 }
 
 /**
@@ -167,49 +175,42 @@ function together(runs) {
 const LISTENING_S = 5;
 
 /**
- * The barrier itself, with the arrivals of as many instances as there will be. Some of them wait in this process; all of
- * them would measure how they share one core.
+ * The barrier itself, with the arrivals of as many instances as there will be, of which index 0 waits in this process:
+ * from the last arrival until it says when the load begins.
  * @param {number} instances
- * @param {number} waiting of them, in this process
  */
-export async function measureBarrier(instances, waiting) {
+export async function measureBarrier(instances) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-barrier-'));
   const [clock, stop] = [createClock(), new Stop()];
   const chain = { chainId: 1337, genesisHash: null };
   const common = { instances, attempt: 0, threads: 10_000, firstOffset: 0 };
-  const waitingOnes = Array.from({ length: waiting }, async (_, index) => {
-    const config = {
-      ...{ ...common, index, runId: 'bench', startAtMs: null, barrier: folder, startTimeoutMs: TIMEOUT_MS },
-    };
-    const start = new CommonStart({ id: `${index}`, config, clock, stop, notice: () => {} });
-    await start.open();
-    await start.meet(chain);
-    const begun = await start.begin();
-    return { wallMs: begun?.wallMs ?? NaN, atMs: Date.parse(start.facts().at ?? '') };
-  });
+  const config = { ...common, index: 0, runId: 'bench', startAtMs: null, barrier: folder, startTimeoutMs: TIMEOUT_MS };
+  const start = new CommonStart({ id: '0', config, clock, stop, notice: () => {} });
   try {
+    await start.open();
+    const met = start.meet(chain);
     const others = new Barrier(folder, 'bench');
     const facts = { ...chain, host: 'bench', arrivedAt: new Date(clock.wallMs()).toISOString() };
-    for (let index = waiting; index < instances; index += 1)
+    for (let index = 1; index < instances; index += 1)
       await others.arrive({ ...common, ...facts, id: `${index}`, index });
     const lastMs = clock.wallMs();
-    const begun = await Promise.all(waitingOnes);
-    const walls = begun.map(({ wallMs }) => wallMs);
-    const agreedS = (begun[0].atMs - LISTENING_S * 1000 - lastMs) / 1000;
-    return { skewMs: Math.max(...walls) - Math.min(...walls), agreedS };
+    await met;
+    await start.begin();
+    return (Date.parse(start.facts().at ?? '') - LISTENING_S * 1000 - lastMs) / 1000;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /**
- * How many calls the node answers in a second, of those that watching it is made of.
- * @param {string} url
+ * A merge of so many run files, by its own benchmark.
+ * @param {number} instances
+ * @param {number} intervals
  */
-export async function measureNode(url) {
-  const args = ['--workload', 'rpc', '--rpc', url, '-t', '64', '--method', 'eth_blockNumber'];
-  const { run } = await runStress(args, 4);
-  return /** @type {any} */ (run).rates.verifiedPerSecond;
+export async function measureMerge(instances, intervals) {
+  const { stdout } = await promisify(execFile)(process.execPath, [MERGE, `${instances}`, `${intervals}`]);
+  const [, s, cpuS, mb] = /([\d.]+) s \(CPU ([\d.]+) s\), peak memory (\d+) MB/.exec(stdout) ?? [];
+  return { instances, intervals, s: Number(s), cpuS: Number(cpuS), mb: Number(mb) };
 }
 
 /** @param {string[]} args @param {Record<string, string>} [env] @param {AbortSignal} [signal] */

@@ -107,15 +107,20 @@ export function shortfalls(wallets, states, needWei) {
     .filter(({ missingWei }) => missingWei > 0n);
 }
 
-/** @param {Array<{wallet: Wallet, missingWei: bigint}>} missing @param {bigint} needWei @returns {UnavailableError} */
-export function fundsMissing(missing, needWei) {
+/**
+ * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
+ * @param {bigint} needWei
+ * @param {string} [cure]
+ * @returns {UnavailableError}
+ */
+export function fundsMissing(missing, needWei, cure = "fund them with --fund-from or 'stress fund'") {
   const total = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   const first = missing
     .slice(0, 3)
     .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
   return new UnavailableError(
     `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${ether(needWei)} this run may need, ${ether(total)} in all: ` +
-      `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; fund them with --fund-from or 'stress fund', or set the need with --fund-amount`,
+      `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; ${cure}, or set the need with --fund-amount`,
   );
 }
 

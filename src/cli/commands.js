@@ -31,6 +31,7 @@ import { writeDataSet } from '../workload/dataset.js';
 import { createWorkload } from '../workload/index.js';
 import { isWorkloadFile, loadWorkloadFile } from '../workload/load-file.js';
 import { checkCallNames } from './checks.js';
+import { claimInstanceFiles } from './instance-files.js';
 import { asArgument, writeTemplate } from './new-workload.js';
 import { OPTIONS } from './options.js';
 
@@ -44,6 +45,9 @@ import { OPTIONS } from './options.js';
 /** The port that tools look for a development chain on. */
 const USUAL_PORT = 8545;
 
+/** What is paid beforehand, for each wei that a load is estimated to need. */
+const FUND_MARGIN = 2n;
+
 /** @type {Record<import('./options.js').Command, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
@@ -56,7 +60,15 @@ export const commands = {
     // A workload of the user's own gives names as it goes.
     if (isWorkloadFile(config.workload)) await abandonable(surroundings.stop, () => loadWorkloadFile(config.workload));
     else checkCallNames(config, plan?.kinds.map(({ name }) => name) ?? []);
-    return run(config, { ...surroundings, outputs: await wantedOutputs(config, surroundings.version) });
+    const giveBack = claimInstanceFiles(config);
+    /** @type {number} */
+    let exitCode = EXIT.cannotWrite;
+    try {
+      exitCode = await run(config, { ...surroundings, outputs: await wantedOutputs(config, surroundings.version) });
+    } finally {
+      if (exitCode === EXIT.cannotWrite) giveBack();
+    }
+    return exitCode;
   },
 
   'new-workload': async (config) => {
@@ -102,15 +114,18 @@ export const commands = {
       );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
-      const needWei = walletNeedWei(config, workload.gas, sender.fees, chain);
+      const estimateWei = walletNeedWei(config, workload.gas, sender.fees, chain);
+      // The fee may rise before the load, which asks again what it needs.
+      const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
+      const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';
       const funder = present(tools.funder);
       await accounted(config, tools, 'topped up', async (account) => {
         await fundAll({ ...tools, funder, needWei }, account, (needs) => {
-          const words = foreseePayments({ config, chain, fees: sender.fees, needs });
-          if (words !== null) say(config, words);
+          const foreseen = foreseePayments({ config, chain, fees: sender.fees, needs });
+          if (foreseen !== null) say(config, foreseen);
         });
         const { wallets, wei, transactions } = account;
-        return `${wallets} of ${all.threads} wallets topped up to ${ether(needWei)}: ${ether(wei)} in ${transactions} transactions`;
+        return `${wallets} of ${all.threads} wallets topped up to ${ether(needWei)}${words}: ${ether(wei)} in ${transactions} transactions`;
       });
     }),
 

@@ -8,6 +8,7 @@ import { checkPace, checkTogether } from './checks.js';
 import { splitCommandLine, helpText } from './command-line.js';
 import { find, isSeveral, parseValue, textOf, textsOf } from './given.js';
 import { pathName } from './file-names.js';
+import { instanceFiles } from './instance-files.js';
 import { instanceOf } from './instance.js';
 import { StudyBuilder } from './study-config.js';
 import { quote } from './values.js';
@@ -80,8 +81,9 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   checkPace(given);
   // Stages say themselves how long the window is.
   const durationMs = given.durationMs ?? stagesMs(given);
+  const place = placeOf(command, given, env);
   const complete = {
-    ...{ ...given, ...placeOf(command, given, env), durationMs, files },
+    ...{ ...given, ...place, ...instanceFiles(given, place.index), durationMs, files },
     ...{ study: study.build(), redacted: Object.freeze(redacted) },
   };
   checkTogether(command, complete, env, nowMs);
@@ -96,7 +98,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
  */
 function placeOf(command, given, env) {
   const { offset: firstOffset, threads } = given;
-  if (command !== 'run') return { firstOffset, scheduler: null };
+  if (command !== 'run') return { firstOffset, scheduler: null, index: null };
   const instance = instanceOf(given, env);
   return { ...instance, firstOffset, offset: firstOffset + (instance.index ?? 0) * threads };
 }

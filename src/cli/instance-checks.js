@@ -38,16 +38,17 @@ export function checkInstance(config, nowMs) {
 }
 
 /** One of several, which know nothing of each other. @param {Config} config */
-function checkDistributed({ index, rpc, chainId, fundFrom }) {
-  const what = `this is instance ${index} of several`;
+function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
+  const what = instances === 1 ? 'this is one of the instances of a run' : `this is instance ${index} of several`;
   if (rpc.length === 0)
     throw new UsageError(`${what}, which share a chain, and an embedded one belongs to one: --rpc URL`);
   if (chainId === null)
     throw new UsageError(
       `${what}, and none may end up on another chain: --chain-id N, checked before anything is sent`,
     );
-  if (fundFrom !== null)
+  // The only one has the funder for itself.
+  if (fundFrom !== null && instances !== 1)
     throw new UsageError(
-      `${what}, and all would pay with the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before: stress fund --instances N`,
+      `${what}, and all would pay with the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before: stress fund --instances N, with the same --duration`,
     );
 }

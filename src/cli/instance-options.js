@@ -12,7 +12,7 @@ const MOST_INSTANCES = 100_000;
 export const INSTANCE_OPTIONS = Object.freeze([
   { name: 'index', key: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
     defaultText: 'auto where --instances is given',
-    describe: 'which instance of a run this is, counted from 0: its wallets begin at -o + I x -t; auto: as Kubernetes or Slurm numbers it' },
+    describe: 'which instance of a run this is, counted from 0: its wallets begin at -o + I x -t, and {index} in the names of --out, --samples, --blocks, --hlog, --html and --junit is I; auto: as Kubernetes or Slurm numbers it' },
   { name: 'instances', key: 'instances', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: FUNDED_SLICES,
     defaultText: 'one, or as many as Slurm has started',
     describe: 'how many instances a run has, each with -t wallets of its own' },

@@ -6,7 +6,10 @@ const NOT_SERVED_MS = 50;
 /** Weight of the newest block in the running mean of the block interval. */
 const SMOOTHING = 0.3;
 
-/** How often a chain is asked for its head: about ten times a block, and ever more seldom while it does not answer. */
+/**
+ * How often a chain is asked for its head: about ten times a block, every 250 ms at least, and ever more seldom while it
+ * does not answer.
+ */
 export class Pace {
   /** The time to the next poll. */
   pollMs = SHORTEST_POLL_MS;

@@ -33,7 +33,7 @@ export class DistributionSum {
   add(json) {
     if (json.count === 0) return;
     // The lag of a closed loop is 0 each time: nothing has to be decoded to know that.
-    const found = json.maxUs === 0 ? this.#countAt(0, json.count) : this.#decode(json.hdr);
+    const found = json.maxUs === 0 && json.sumUs === 0 ? this.#countAt(0, json.count) : this.#decode(json.hdr);
     if (found !== json.count) throw new Error(`a histogram holds ${found} values, and its count is ${json.count}`);
     this.count += json.count;
     this.sumUs += json.sumUs;

@@ -47,6 +47,7 @@ import { createTextOutput } from './text.js';
  * @property {(row: import('../metrics/intervals.js').IntervalRow, totals: Totals) => void} interval
  * @property {(run: import('../metrics/summary.js').RunFile) => void} [checkpoint] now and then from the beginning of the load on,
  *   with what is known so far, in case that the run does not come to its end; a StressError if it cannot be kept
+ * @property {() => void} [discard] nothing was loaded: what a checkpoint wrote goes
  * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,
  *   waits no longer than 5 s for it, and says what was dropped
  * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} finish

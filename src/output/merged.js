@@ -24,16 +24,17 @@ export function mergedText(run) {
   return [
     instancesTable(instances),
     ...(instances.length > SHOWN ? [`  ... and ${count(instances.length - SHOWN)} more instances`] : []),
-    ...mergedLines(merged).map((line) => `  ${line}`),
+    ...mergedLines(run).map((line) => `  ${line}`),
   ];
 }
 
-/** @param {Merged} merged @returns {string[]} what is to be said of all of them */
-export function mergedLines(merged) {
+/** @param {RunFile} run @returns {string[]} what is to be said of all of them */
+export function mergedLines(run) {
+  const merged = mergedOf(run);
   const { superseded, damaged } = merged;
   return [
     startText(merged),
-    commonText(merged),
+    commonText(merged, run.window.counts.verified),
     ...superseded
       .slice(0, SHOWN)
       .map(
@@ -69,7 +70,8 @@ function instancesTable(instances) {
 }
 
 /** @param {Merged} merged */
-function startText({ startSkewMs, rawStartSkewMs, clockSkewMs }) {
+function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
+  const known = clocksKnownToMs === null ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
   const raw =
     Math.abs(rawStartSkewMs - startSkewMs) < 1
       ? ''
@@ -77,17 +79,17 @@ function startText({ startSkewMs, rawStartSkewMs, clockSkewMs }) {
   const clocks =
     clockSkewMs === null
       ? 'nothing tells whether their clocks agree'
-      : `their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell`;
+      : `their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
   return `start       all within ${count(startSkewMs)} ms${raw}; ${clocks}`;
 }
 
-/** @param {Merged} merged */
-function commonText({ common }) {
+/** @param {Merged} merged @param {number} verified in the common window */
+function commonText({ common }, verified) {
   if (common === null) return 'common      NONE: at no time were all of them in their windows';
   const parts =
     common.apportioned === 0
       ? ''
-      : `; ${count(common.apportioned)} verified operations in it are the share of intervals that cross its borders`;
+      : `; TPS is an estimate: ${count(common.apportioned)} of ${count(verified)} verified operations in it are the share of intervals that cross its borders`;
   return `common      ${seconds(common.durationMs)} from ${common.startedAt} on${parts}`;
 }
 

@@ -12,7 +12,7 @@ export function instances(run) {
   if (merged === null) return '';
   return html`<section aria-labelledby="instances">
     <h2 id="instances">Instances</h2>
-    ${mergedLines(merged).map((line) => html`<p class="note">${line}</p>`)}
+    ${mergedLines(run).map((line) => html`<p class="note">${line}</p>`)}
     <details>
       <summary>${count(merged.instances.length)} instances</summary>
       <table>

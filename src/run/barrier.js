@@ -19,10 +19,12 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
  * @property {string | null} genesisHash
  * @property {string} host
  * @property {string} arrivedAt time of day
+ * @property {number} [leadMs] how long before the load it wants to know when that begins
  *
  * @typedef {object} Start
  * @property {string} [at] time of day at which the load begins
- * @property {Array<{index: number, attempt: number}>} [arrivals] who takes part
+ * @property {number} [leadMs] how long before that it was said
+ * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} [arrivals] who takes part
  * @property {string} [refused] why nobody does
  *
  * @typedef {Map<number, number>} Attempts the highest attempt that has arrived, by index
@@ -49,8 +51,8 @@ const IN_COMMON = [
 export class Barrier {
   #folder;
   #runId;
-  /** Arrivals that were read and agree with the first one, by the names of their files. @type {Set<string>} */
-  #agreeing = new Set();
+  /** Arrivals that were read and agree with the first one, by the names of their files. @type {Map<string, Arrival>} */
+  #agreeing = new Map();
   /** @type {string | null} */
   #ownFile = null;
 
@@ -82,7 +84,8 @@ export class Barrier {
   }
 
   /**
-   * @returns {Promise<{start: Start | null, attempts: Attempts} | null>} null: the folder could not be read this time
+   * @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: the folder could not
+   *   be read this time; a start may be there, and not yet as a whole
    */
   async look() {
     /** @type {string[]} */
@@ -99,11 +102,12 @@ export class Barrier {
       const [index, attempt] = ARRIVAL_FILE.exec(name)?.slice(1).map(Number) ?? [];
       if (index !== undefined) attempts.set(index, Math.max(attempt, attempts.get(index) ?? 0));
     }
-    return { start: names.includes(START_FILE) ? await this.#read(START_FILE) : null, attempts };
+    const isStartThere = names.includes(START_FILE);
+    return { start: isStartThere ? await this.#read(START_FILE) : null, isStartThere, attempts };
   }
 
   /**
-   * Reads those that were not read before. Only index 0 does, so that each file is read once, however many there are.
+   * Reads those that were not read before. Only index 0 does, so that the server is not asked for each file by each.
    * @param {Arrival} own
    * @param {Attempts} attempts
    * @returns {Promise<{allRead: boolean, contradiction: string | null}>}
@@ -120,10 +124,24 @@ export class Barrier {
         const words = other === null ? null : contradictionOf(own, { ...other, ...some[k] });
         if (words !== null) return { allRead, contradiction: `run ${this.#runId}: ${words}` };
         if (other === null) allRead = false;
-        else this.#agreeing.add(fileOf(some[k]));
+        else this.#agreeing.set(fileOf(some[k]), { ...other, ...some[k] });
       }
     }
     return { allRead, contradiction: null };
+  }
+
+  /**
+   * Reads all of them once more, just before they begin: one that was there may have gone, and another process may have
+   * come under its name.
+   * @param {Arrival} own
+   * @param {Attempts} attempts
+   * @returns {Promise<{arrivals: Arrival[] | null, contradiction: string | null}>} null: not all are there any more
+   */
+  async compareAgain(own, attempts) {
+    this.#agreeing.clear();
+    const { allRead, contradiction } = await this.compare(own, attempts);
+    const arrivals = [own, ...this.#agreeing.values()].sort((a, b) => a.index - b.index);
+    return { arrivals: allRead ? arrivals : null, contradiction };
   }
 
   /** Of several that say it the first one is heard. @param {Start} start @returns {Promise<Start>} what holds */

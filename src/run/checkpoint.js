@@ -86,6 +86,12 @@ export class Checkpoints {
     this.#cancel();
   }
 
+  /** Nothing was loaded: nothing is to look as if it had been killed under load. */
+  discard() {
+    this.stop();
+    for (const output of this.#options.outputs) output.discard?.();
+  }
+
   /** @param {string} words */
   #warnOnce(words) {
     if (!this.#hasWarned) this.#options.warn(`${words}; the run goes on without a file of what is known so far`);

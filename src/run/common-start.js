@@ -13,6 +13,7 @@ import { Barrier } from './barrier.js';
  * @property {import('../clock.js').Clock} clock
  * @property {import('./stop.js').Stop} stop
  * @property {(line: string) => void} notice
+ * @property {number} [workers] threads that are yet to be started when all are there
  *
  * @typedef {object} StartFacts as the run file states them
  * @property {'start-at' | 'barrier' | null} by
@@ -23,8 +24,16 @@ import { Barrier } from './barrier.js';
  * @typedef {import('./barrier.js').Arrival} Arrival
  */
 
-/** What is left to do when all are there (start block, worker threads, first signatures) takes less than this. */
+/** What is left to do when all are there (start block, first signatures) takes less than this. */
 export const LEAD_MS = 5000;
+
+/** Where worker threads have to be started as well, on a machine that may be busy. */
+export const LONG_LEAD_MS = 10_000;
+
+/** Clocks that are further apart than this, beyond what is waited for, are not believed. */
+const CLOCKS_MS = 3_600_000;
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /** The folder is looked at so often; with thousands of instances less often, for the sake of the server that it is on. */
 const POLL_MS = 200;
@@ -51,6 +60,7 @@ export class CommonStart {
   #barrier = null;
   /** The instant, by the time of day. @type {number | null} */
   #atMs;
+  #leadMs;
   /** The load does not begin later than this on the run's clock. @type {number} */
   #latestUs = Infinity;
   #deadlineUs = Infinity;
@@ -65,6 +75,7 @@ export class CommonStart {
     const { config } = options;
     this.#options = options;
     this.#atMs = config.startAtMs;
+    this.#leadMs = (options.workers ?? 1) > 1 ? LONG_LEAD_MS : LEAD_MS;
     if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
   }
 
@@ -88,7 +99,7 @@ export class CommonStart {
     this.#checkNotMissed('when this instance was ready');
     const leftMs = Math.max(0, this.#leftMs(this.#atMs, this.#latestUs));
     notice(`the load begins at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
-    await this.#waitUntil(this.#atMs - LEAD_MS, this.#latestUs - LEAD_MS * 1000);
+    await this.#waitUntil(this.#atMs - this.#leadMs, this.#latestUs - this.#leadMs * 1000);
   }
 
   /**
@@ -127,23 +138,19 @@ export class CommonStart {
     const { instances, threads, firstOffset, attempt, startTimeoutMs } = config;
     const own = {
       ...{ id, index: config.index ?? 0, attempt, instances: instances ?? 1, threads, firstOffset, ...chain },
-      ...{ host: hostname(), arrivedAt: iso(clock.wallMs()) },
+      ...{ host: hostname(), arrivedAt: iso(clock.wallMs()), leadMs: this.#leadMs },
     };
     this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
     let isAgreed = false;
     try {
       await barrier.arrive(own);
       const start = await this.#awaitStart(barrier, own);
-      const atMs = Date.parse(start.at ?? '');
       if (start.refused !== undefined) throw new RefusedError(oneLine(start.refused));
-      const taking = start.arrivals?.find(({ index }) => index === own.index)?.attempt;
-      if (taking !== attempt || Number.isNaN(atMs))
-        throw new IncompleteError(
-          `the load of run ${config.runId} begins without this instance, attempt ${attempt} of index ${own.index}: ${taking === undefined ? 'nobody' : `attempt ${taking}`} takes part for it`,
-        );
+      const atMs = this.#instantOf(start);
+      assertTakesPart(start, own, config.runId);
       isAgreed = true;
-      // It was said LEAD_MS before the instant, so that a clock which is behind shows.
-      this.#latestUs = clock.nowUs() + (LEAD_MS + WORTH_SAYING_MS) * 1000;
+      // It was said so long before the instant, so that a clock which is behind shows.
+      this.#latestUs = clock.nowUs() + (leadMsOf(start) + WORTH_SAYING_MS) * 1000;
       this.#deadlineUs = Infinity;
       return atMs;
     } finally {
@@ -151,11 +158,24 @@ export class CommonStart {
     }
   }
 
+  /** Nobody is to wait for years because of a file. @param {import('./barrier.js').Start} start */
+  #instantOf({ at }) {
+    const { clock, config } = this.#options;
+    const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
+    const nowMs = clock.wallMs();
+    if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + CLOCKS_MS) return atMs;
+    throw new IncompleteError(
+      `start.json of run ${config.runId} (--barrier) has no instant near now for the common start, but ${oneLine(JSON.stringify(at) ?? 'none', 60)}: by the clock of this machine it is ${iso(nowMs)}`,
+    );
+  }
+
   /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<import('./barrier.js').Start>} */
   async #awaitStart(barrier, own) {
     const { clock, stop, notice } = this.#options;
     const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
-    let missing = indexRanges(indexesBelow(own.instances));
+    /** Whoever gives up takes back its word, and was not missing for that. @type {Set<number>} */
+    const everSeen = new Set();
+    let lacking = `missing: ${indexRanges(indexesBelow(own.instances))}`;
     let noticeUs = clock.nowUs();
     for (;;) {
       const seen = await barrier.look();
@@ -166,18 +186,17 @@ export class CommonStart {
           throw new IncompleteError(
             `index ${own.index} was started again (attempt ${attempts.get(own.index)}), and this is attempt ${own.attempt}`,
           );
-        const start = own.index === 0 ? await startOf(barrier, own, attempts, clock) : null;
+        const start = own.index === 0 ? await startOf(barrier, own, attempts, { clock, stop }) : null;
         if (start !== null) return start;
+        for (const index of attempts.keys()) everSeen.add(index);
         const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
-        missing = indexRanges(absent);
+        lacking = seen.isStartThere ? 'start.json is there, but cannot be read' : lackingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
-          notice(`waiting for ${absent.length} of ${own.instances} instances: ${missing}`);
+          notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
         }
       }
-      this.#checkInTime(
-        missing === '' ? 'all are there, but index 0 has not said when to begin' : `missing: ${missing}`,
-      );
+      this.#checkInTime(lacking);
       await clock.sleep(pollMs, stop.drain);
       this.#checkNotInterrupted();
     }
@@ -234,14 +253,46 @@ export class CommonStart {
  * @param {Barrier} barrier
  * @param {Arrival} own
  * @param {import('./barrier.js').Attempts} attempts
- * @param {import('../clock.js').Clock} clock
+ * @param {Pick<CommonStartOptions, 'clock' | 'stop'>} options
  */
-async function startOf(barrier, own, attempts, clock) {
-  const { allRead, contradiction } = await barrier.compare(own, attempts);
+async function startOf(barrier, own, attempts, { clock, stop }) {
+  const first = await barrier.compare(own, attempts);
+  if (first.contradiction !== null) return barrier.begin({ refused: first.contradiction });
+  if (!first.allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
+  const { arrivals, contradiction } = await barrier.compareAgain(own, attempts);
   if (contradiction !== null) return barrier.begin({ refused: contradiction });
-  if (!allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
-  const arrivals = [...attempts].map(([index, attempt]) => ({ index, attempt })).sort((a, b) => a.index - b.index);
-  return barrier.begin({ at: iso(clock.wallMs() + LEAD_MS), arrivals });
+  if (arrivals === null || stop.drain.aborted) return null;
+  const leadMs = Math.max(LEAD_MS, ...new Set(arrivals.map(leadMsOf)));
+  const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
+  return barrier.begin({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
+}
+
+/** @param {{leadMs?: unknown}} said by an instance */
+function leadMsOf({ leadMs }) {
+  return leadMs === LONG_LEAD_MS ? LONG_LEAD_MS : LEAD_MS;
+}
+
+/**
+ * Not under its name alone: an earlier process may have had that.
+ * @param {import('./barrier.js').Start} start
+ * @param {Arrival} own
+ * @param {string | null} runId
+ */
+function assertTakesPart({ arrivals }, own, runId) {
+  const taking = Array.isArray(arrivals) ? arrivals.find((arrival) => arrival?.index === own.index) : undefined;
+  if (taking?.id === own.id && taking.attempt === own.attempt) return;
+  const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${oneLine(taking?.attempt, 20)}`;
+  throw new IncompleteError(
+    `the load of run ${runId} begins without this instance, attempt ${own.attempt} of index ${own.index}: ${taking === undefined ? 'nobody' : other} takes part for it`,
+  );
+}
+
+/** @param {number[]} absent @param {Set<number>} everSeen */
+function lackingInWords(absent, everSeen) {
+  if (absent.length === 0) return 'all are there, but index 0 has not said when to begin';
+  const missing = indexRanges(absent.filter((index) => !everSeen.has(index)));
+  const gone = indexRanges(absent.filter((index) => everSeen.has(index)));
+  return [missing && `missing: ${missing}`, gone && `had come and gone: ${gone}`].filter(Boolean).join('; ');
 }
 
 /** @param {number} lateMs @returns {string | null} */

@@ -1,4 +1,4 @@
-import { WorkloadError } from '../errors.js';
+import { InterruptedError, WorkloadError } from '../errors.js';
 import { SharedBlocks } from '../metrics/blocks.js';
 import { mergeIntervals, zeroCounts } from '../metrics/interval.js';
 import { mergeReorgs, noReorgs } from '../metrics/reorgs.js';
@@ -62,9 +62,7 @@ export async function startFleet(options) {
   /** @param {'state' | 'latest'} which */
   const recorded = (which) => mergeStates(heard(parts, which), new Recorder(sliceIndexes(config), startUs), endUs);
   return {
-    prepare: async () => {
-      await Promise.all(parts.map((part) => part.prepare()));
-    },
+    prepare: () => prepareAll(parts),
     start: (plan) => {
       startUs = plan.startUs;
       loadStartUs = plan.loadStartUs;
@@ -105,13 +103,20 @@ export async function startFleet(options) {
   };
 }
 
-/** A workload that cannot be made in a worker thread ends the run before its load. @param {Part[]} parts */
+/** A workload that cannot be made in a worker thread ends the run before its load, and so does a hurry. @param {Part[]} parts */
 async function allReady(parts) {
   await Promise.all(parts.map((part) => part.ready));
-  const failed = parts.find(({ error }) => error instanceof WorkloadError);
+  const failed = parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
   if (failed === undefined) return;
   await Promise.all(parts.map((part) => part.close()));
   throw failed.error;
+}
+
+/** @param {Part[]} parts */
+async function prepareAll(parts) {
+  await Promise.all(parts.map((part) => part.prepare()));
+  const interrupted = parts.find(({ error }) => error instanceof InterruptedError);
+  if (interrupted !== undefined) throw interrupted.error;
 }
 
 /**

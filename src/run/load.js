@@ -41,8 +41,12 @@ export async function load(options) {
   await watch.prepare();
   await crew.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
-  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, clock.nowUs()));
-  const plan = planFrom(await begin(), config);
+  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, Infinity));
+  const beginUs = await begin().catch((error) => {
+    checkpoints.discard();
+    throw error;
+  });
+  const plan = planFrom(beginUs, config);
   const reporter = new Reporter(plan, outputs, watch);
   const parts = { config, clock, stop, crew, watch, reporter, names: options.names };
 

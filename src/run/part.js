@@ -1,5 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import { InternalError, UnavailableError, WorkloadError, displayName } from '../errors.js';
+import {
+  EXIT,
+  InternalError,
+  InterruptedError,
+  UnavailableError,
+  WorkloadError,
+  displayName,
+  worstExit,
+} from '../errors.js';
 import { isWorkloadFile } from '../workload/load-file.js';
 import { requestStop } from './crew.js';
 
@@ -33,6 +41,7 @@ export class Part {
   /** All iterations of its wallets are made; the others may not be there yet. */
   hasDoneAll = false;
   #isClosing = false;
+  #hasStarted = false;
   #reports = 0;
   #worker;
   #options;
@@ -58,6 +67,7 @@ export class Part {
 
   /** @param {import('./worker.js').Order} order */
   order(order) {
+    if (order.type === 'start') this.#hasStarted = true;
     if (!this.isDead) this.#worker.postMessage(order);
   }
 
@@ -114,7 +124,8 @@ export class Part {
   }
 
   #end() {
-    this.#died('it did not answer');
+    if (this.#options.stop.now.aborted && !this.#hasStarted) this.#interrupted();
+    else this.#died('it did not answer');
     this.#worker.terminate().catch(() => {});
   }
 
@@ -154,6 +165,15 @@ export class Part {
 
   #wakeAll() {
     for (const type of [...this.#waiting.keys()]) this.#wake(type);
+  }
+
+  /** One that is not waited for any more, and has done nothing yet. */
+  #interrupted() {
+    const { exitCodes } = this.#options.stop;
+    const exitCode = worstExit([...exitCodes, EXIT.nothingVerified]);
+    this.error ??= new InterruptedError('interrupted before the load', exitCode);
+    this.isDead = true;
+    this.#wakeAll();
   }
 
   /** @param {string} words @param {Error & {code?: unknown}} [cause] as it came through from the other thread */

@@ -17,7 +17,7 @@ import { addUpThreads, hire, workersOf } from './hire.js';
 import { describeInstance } from './instance.js';
 import { checkDescriptors } from './limits.js';
 import { load } from './load.js';
-import { startBlockOf } from './start-block.js';
+import { confirmSetUp, startBlockOf } from './start-block.js';
 import { onlyFirstBlock } from './one-chain.js';
 import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
@@ -51,8 +51,9 @@ export async function run(config, surroundings) {
   const given = readGiven(config);
   const times = startOf(clock);
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
-  const common = new CommonStart({ id: times.id, config, clock, stop, notice });
-  checkDescriptors(config.connections * Math.max(1, config.rpc.length), workersOf(config));
+  const workers = workersOf(config);
+  const common = new CommonStart({ id: times.id, config, clock, stop, notice, workers });
+  checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
   /** @type {import('../chain/devchain.js').DevChain | null} */
   let devChain = null;
   /** @type {ReturnType<typeof openWay> | null} */
@@ -144,10 +145,12 @@ async function carryOut(context) {
     return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
+  const patience = { clock, confirmations: config.confirmations, signal: stop.drain };
+  const setUpBlock = await confirmSetUp(rpc, ready, patience);
   // What follows watches the chain and keeps signatures ready: minutes before the load that would be too early.
   await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(rpc, ready, { clock, confirmations: config.confirmations, signal: stop.drain });
+  const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
   await monitor?.level(stop.drain);
   const untold = (await oneChain?.compare(stop.drain)) ?? [];
   oneChain?.begin(start);

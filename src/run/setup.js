@@ -103,7 +103,7 @@ export async function setUp(
       );
     }
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
-    const missing = await missingFunds(sender, wallets, needWei, given.funder);
+    const missing = await missingFunds(sender, wallets, needWei, given.funder, config);
     await foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
@@ -160,12 +160,29 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
  * @param {Wallet[]} wallets
  * @param {bigint} needWei of each
  * @param {Wallet | null} funder who could pay
+ * @param {Config} config
  * @returns {Promise<Array<{wallet: Wallet, missingWei: bigint}>>}
  */
-async function missingFunds(sender, wallets, needWei, funder) {
+async function missingFunds(sender, wallets, needWei, funder, config) {
   const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei);
+  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei, fundingCure(config));
   return missing;
+}
+
+/**
+ * One of several instances has no funder: all are paid before, for as long as the load will be.
+ * @param {Pick<Config, 'index' | 'instances' | 'warmupMs' | 'durationMs' | 'inFlight'>} config
+ * @returns {string | undefined}
+ */
+export function fundingCure({ index, instances, warmupMs, durationMs, inFlight }) {
+  if (index === null || instances === 1) return undefined;
+  const given = [
+    ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
+    ...(warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
+    ...(inFlight > 1 ? [`--in-flight ${inFlight}`] : []),
+  ];
+  const command = ['stress fund', `--instances ${instances}`, ...given].join(' ');
+  return `fund the wallets of all instances before, with '${command}' and the run's own -t, -o and workload`;
 }
 
 /**

@@ -15,38 +15,82 @@ const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 
 /**
- * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away.
+ * @typedef {object} Patience
+ * @property {import('../clock.js').Clock} clock
+ * @property {number} confirmations
+ * @property {AbortSignal} signal
+ *
+ * @typedef {Pick<import('./setup.js').Ready, 'sender' | 'wallets'>} Sent
+ */
+
+/**
+ * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away. That takes a while, and
+ * is done before instances wait for each other.
  * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('./setup.js').Ready} ready
- * @param {{clock: import('../clock.js').Clock, confirmations: number, signal: AbortSignal}} options
+ * @param {Sent} sent
+ * @param {Patience} patience
+ * @returns {Promise<number>} a block that has what the set-up did
+ * @throws {UnavailableError} it is no longer on the chain
+ */
+export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmations, signal }) {
+  if (sender === null || confirmations === 0) return 0;
+  const setUpBlock = toNumber((await latestBlock(rpc)).number);
+  const endUs = clock.nowUs() + WAIT_MS * 1000;
+  while (toNumber((await latestBlock(rpc)).number) < setUpBlock + confirmations) {
+    if (clock.nowUs() > endUs || signal.aborted) break;
+    await clock.sleep(PAUSE_MS, signal);
+  }
+  await settle(rpc, wallets, { clock, signal, endUs });
+  return setUpBlock;
+}
+
+/**
+ * With confirmations a block that has as many, so that it is still there when the load is over.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Sent & {chain: {genesisHash?: string | null}}} ready
+ * @param {Patience & {setUpBlock: number}} patience
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} what the set-up did is no longer on the chain
  */
-export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal }) {
+export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal, setUpBlock }) {
   if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
-  const block = await latestBlock(rpc);
-  const startBlock = toNumber(block.number);
+  const latest = await latestBlock(rpc);
+  const head = toNumber(latest.number);
   // The set-up may be long ago, where instances wait for each other.
-  sender.fees.observe((block.baseFeePerGas ?? null) === null ? null : toBigInt(block.baseFeePerGas));
-  const endUs = clock.nowUs() + WAIT_MS * 1000;
-  const isOver = () => clock.nowUs() > endUs || signal.aborted;
-  while (confirmations > 0 && toNumber((await latestBlock(rpc)).number) < startBlock + confirmations && !isOver())
-    await clock.sleep(PAUSE_MS, signal);
+  sender.fees.observe((latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+  const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
+  const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
+  await settle(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });
+  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc */
+const latestBlock = (rpc) => blockAt(rpc, 'latest');
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} which */
+async function blockAt(rpc, which) {
+  const block = await rpc.call('eth_getBlockByNumber', [which, false], 'setup');
+  if (block === null)
+    throw new UnavailableError(
+      `${rpc.display} has no ${which === 'latest' ? 'latest block' : `block ${toNumber(which)}`}: is the node still starting?`,
+    );
+  return block;
+}
+
+/**
+ * What left the chain may come back.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Sent['wallets']} wallets
+ * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} patience
+ */
+async function settle(rpc, wallets, { clock, signal, endUs }) {
   while (!(await isSettled(rpc, wallets))) {
-    if (isOver()) {
+    if (clock.nowUs() > endUs || signal.aborted) {
       const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were replaced. Start the run again`;
       throw new UnavailableError(words);
     }
     await clock.sleep(PAUSE_MS, signal);
   }
-  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
-}
-
-/** @param {import('../chain/rpc.js').Rpc} rpc */
-async function latestBlock(rpc) {
-  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
-  if (block === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  return block;
 }
 
 /** Whether the chain has all that was sent from the wallets. @param {import('../chain/rpc.js').Rpc} rpc @param {import('../chain/wallets.js').Wallet[]} wallets */

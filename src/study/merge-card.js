@@ -1,3 +1,4 @@
+import { safeWords } from './merge-words.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 
 /**
@@ -26,6 +27,8 @@ import { MAY_DIFFER, settingsOf } from './settings.js';
  * @property {number} loadStartMs
  * @property {number} windowStartMs
  * @property {number} windowEndMs
+ * @property {boolean} hasLoad it was measured: it has a window, and a row of it
+ * @property {number} resolutionMs how much later than it could it may see a block
  * @property {number} intervalMs how long its intervals are
  * @property {boolean} partial
  * @property {string} end
@@ -49,21 +52,29 @@ export function cardOf(run, source) {
   const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
   const windowStartMs = Date.parse(window.startedAt);
-  const firstLoad = intervals.find(({ phase }) => phase === 'load');
   const report = /** @type {{exact: boolean, blockNumber: number} | null} */ (audit);
   const name = index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`;
   return {
-    ...{ source, name, id: run.id, runId, index, instances, attempt, host },
+    ...{ source, name, id: run.id, runId, index, instances, attempt },
     ...{ offset: instance.offset ?? Number(config.offset), threads: Number(config.threads) },
-    firstOffset: Number(config.offset),
+    ...{ host: host === null ? null : safeWords(host), firstOffset: Number(config.offset) },
     ...{ settings: settingsThatBind(run), definitions: JSON.stringify(run.definitions), environment: run.environment },
     ...{ startedAtMs: Date.parse(run.startedAt), endedAtMs: Date.parse(run.endedAt) },
-    loadStartMs: windowStartMs - (firstLoad?.startMs ?? Number(config.warmupMs ?? 0)),
+    loadStartMs: loadStartOf(run),
+    hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
+    resolutionMs: run.generator.inclusionResolutionMs ?? 0,
     ...{ windowStartMs, windowEndMs: windowStartMs + window.durationMs, intervalMs: lengthOf(run) },
     ...{ partial: run.partial, end: run.end, exitCode: run.exitCode, counts: run.counts, inFlight: run.inFlight },
     ...{ verifiedPerSecond: run.rates.verifiedPerSecond, blocks: blocksOf(run) },
     ...{ auditExact: report?.exact ?? null, auditBlock: report?.blockNumber ?? null },
   };
+}
+
+/** Time of day; one that ended in its warm-up has a window without length, which begins there. @param {RunFile} run */
+export function loadStartOf({ window, intervals }) {
+  const firstLoad = intervals.find(({ phase }) => phase === 'load');
+  const lastWarmup = intervals.filter(({ phase }) => phase === 'warmup').at(-1);
+  return Date.parse(window.startedAt) - (firstLoad?.startMs ?? lastWarmup?.endMs ?? 0);
 }
 
 /** @param {RunFile} run */

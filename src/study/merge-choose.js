@@ -34,7 +34,7 @@ export function choose(found, broken, wanted) {
     ({ id, runId }) =>
       !each.some((card) => card.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
   );
-  if (each.length === 0) throw new InputError(nothingFound(damaged));
+  if (each.length === 0) throw nothingFound(damaged, wanted.expect);
   checkSame(each);
   const { cards, superseded } = lastAttempts(each);
   checkSlices(cards);
@@ -44,11 +44,17 @@ export function choose(found, broken, wanted) {
   return { cards, superseded, expected, missing, damaged, notes };
 }
 
-/** @param {Damaged[]} damaged */
-function nothingFound(damaged) {
-  if (damaged.length === 0) return 'there is no run file to merge: give the folder of --results, run files, or logs';
-  const [{ name, why }] = damaged;
-  return `there is no whole run file: ${name} is damaged: ${why}`;
+/** @param {Damaged[]} damaged @param {number | null} expect */
+function nothingFound(damaged, expect) {
+  if (damaged.length > 0) {
+    const [{ name, why }] = damaged;
+    const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
+    return new IncompleteError(`there is no whole run file: ${name} is damaged: ${why}${more}`);
+  }
+  const none = 'there is no run file to merge: give the folder of --results, run files, or logs';
+  return expect === null
+    ? new InputError(none)
+    : new IncompleteError(`0 of ${some(expect, 'instance')} are whole; ${none}`);
 }
 
 /** @param {Card[]} found @param {string | null} runId */
@@ -198,7 +204,7 @@ function checkWhole({ cards, expected, missing, damaged }, { allowPartial }) {
   if (damaged.length > 0) {
     const [{ name, why }] = damaged;
     const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
-    throw new InputError(`${name} is damaged: ${why}${more} (${advice})`);
+    throw new IncompleteError(`${name} is damaged: ${why}${more} (${advice})`);
   }
   const partial = cards.filter((card) => card.partial);
   const wants = (expected ?? cards.length) - cards.length;

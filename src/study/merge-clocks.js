@@ -7,11 +7,14 @@
  * @typedef {object} Clocks
  * @property {Array<number | null>} offsetsMs of each card: how much its clock is ahead of the middle one; null: no blocks say
  * @property {number[]} correctionsMs to be added to each card's instants; 0 where clocks agree
+ * @property {number} knownToMs clocks closer than this agree, as far as blocks tell
  * @property {number | null} skewMs between the clock furthest ahead and that furthest behind
  */
 
-/** Closer than this they agree: what remains is how long it took to see a block. */
-export const CLOCKS_AGREE_MS = 1000;
+/** No two see a block at the same time, even where they ask without a pause: what a busy machine adds. */
+const LEAST_KNOWN_MS = 100;
+/** Each sees a block up to one resolution late; its answer takes time, too. */
+const RESOLUTIONS = 2;
 
 /** @param {Card[]} cards @returns {Clocks} */
 export function compareClocks(cards) {
@@ -19,14 +22,15 @@ export function compareClocks(cards) {
   const ahead = cards.map((card) => differenceMs(card, reference));
   const known = ahead.flatMap((ms) => ms ?? []).sort((a, b) => a - b);
   // One clock is no proof of another's, and the reference need not be the one that is right.
-  if (known.length < 2) return { offsetsMs: ahead.map(() => null), correctionsMs: ahead.map(() => 0), skewMs: null };
+  const knownToMs = cards.reduce((ms, card) => Math.max(ms, RESOLUTIONS * card.resolutionMs), LEAST_KNOWN_MS);
+  const none = ahead.map(() => 0);
+  if (known.length < 2) return { offsetsMs: ahead.map(() => null), correctionsMs: none, skewMs: null, knownToMs };
   const middle = known[Math.floor((known.length - 1) / 2)];
   const offsetsMs = ahead.map((ms) => (ms === null ? null : ms - middle));
-  return {
-    offsetsMs,
-    correctionsMs: offsetsMs.map((ms) => (Math.abs(ms ?? 0) > CLOCKS_AGREE_MS ? -(ms ?? 0) : 0)),
-    skewMs: known[known.length - 1] - known[0],
-  };
+  const skewMs = known[known.length - 1] - known[0];
+  // Where any two do not agree all are corrected: those that are left would be as far from each other as before.
+  const correctionsMs = skewMs > knownToMs ? offsetsMs.map((ms) => 0 - (ms ?? 0)) : none;
+  return { offsetsMs, correctionsMs, skewMs, knownToMs };
 }
 
 /**

@@ -54,6 +54,8 @@ export class Grid {
   constructor({ loadStartMs, windowStartMs, endMs, stepMs }) {
     this.stepMs = stepMs;
     while ((endMs - loadStartMs) / this.stepMs > MOST_ROWS) this.stepMs *= 2;
+    /** What is rounded to the last border may lie a little beyond it. */
+    this.lastNumber = Math.ceil((endMs - loadStartMs) / this.stepMs) + 2;
     this.originMs = windowStartMs - Math.ceil((windowStartMs - loadStartMs) / this.stepMs) * this.stepMs;
   }
 
@@ -70,7 +72,7 @@ export class Grid {
     const inFlight = new Map();
     for (const row of rows) {
       const middleMs = shiftMs + (row.startMs + row.endMs) / 2;
-      const number = Math.max(0, Math.floor(middleMs / this.stepMs));
+      const number = Math.min(this.lastNumber, Math.max(0, Math.floor(middleMs / this.stepMs)));
       const slot = this.#slots.get(number) ?? newSlot();
       this.#slots.set(number, slot);
       addRow(slot, row, { endMs: shiftMs + row.endMs, endpointOf });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { CLOCKS_AGREE_MS } from './merge-clocks.js';
 import { SAME_WINDOW, maxOf, minOf } from './merge-window.js';
 import { ranges, some } from './merge-words.js';
 import { RUN_SCHEMA } from '../metrics/summary.js';
@@ -141,13 +140,15 @@ function instanceOf(card, clockOffsetMs) {
 }
 
 /** @param {Card[]} cards @param {Clocks} clocks */
-function skewsOf(cards, { correctionsMs, skewMs }) {
-  const raw = cards.map(({ windowStartMs }) => windowStartMs);
-  const corrected = raw.map((ms, i) => ms + correctionsMs[i]);
+function skewsOf(cards, { correctionsMs, skewMs, knownToMs }) {
+  const isMeasured = (/** @type {unknown} */ _, /** @type {number} */ i) => cards[i].hasLoad;
+  const starts = cards.map(({ windowStartMs }) => windowStartMs);
+  const raw = starts.filter(isMeasured);
+  const corrected = starts.map((ms, i) => ms + correctionsMs[i]).filter(isMeasured);
+  const skewOf = (/** @type {number[]} */ instants) => (instants.length === 0 ? 0 : maxOf(instants) - minOf(instants));
   return {
-    startSkewMs: maxOf(corrected) - minOf(corrected),
-    rawStartSkewMs: maxOf(raw) - minOf(raw),
-    clockSkewMs: skewMs,
+    ...{ startSkewMs: skewOf(corrected), rawStartSkewMs: skewOf(raw) },
+    ...{ clockSkewMs: skewMs, clocksKnownToMs: knownToMs },
   };
 }
 
@@ -173,7 +174,7 @@ function warningsOf({ chosen, clocks, common, total }) {
   );
   const wrong = cards.flatMap(({ name, index }, i) => {
     const offsetMs = clocks.offsetsMs[i] ?? 0;
-    if (Math.abs(offsetMs) <= CLOCKS_AGREE_MS) return [];
+    if (clocks.correctionsMs[i] === 0 || Math.abs(offsetMs) <= clocks.knownToMs / 2) return [];
     const who = index === null ? name : `instance ${index}`;
     return [`the clock of ${who} is ${Math.round(Math.abs(offsetMs))} ms ${offsetMs > 0 ? 'ahead' : 'behind'}`];
   });

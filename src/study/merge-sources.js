@@ -55,7 +55,10 @@ async function sourcesOf(name, spool) {
   if (!stats.isFile()) throw new InputError(`${displayName(name)} is neither a file nor a folder`);
   // A log may have lines of JSON, and even begin with one.
   const file = fileSource(name, true);
-  const mayBeJson = name.endsWith('.json') || beginsLikeJson(name);
+  const start = startOf(name);
+  if (isGzip(start))
+    throw new InputError(`${displayName(name)} is compressed: zcat ${displayName(name)} | stress merge -`);
+  const mayBeJson = name.endsWith('.json') || start.toString('latin1').trimStart().startsWith('{');
   if (mayBeJson && (name.endsWith('.json') || file.read().json !== undefined)) return [file];
   const lines = await logSources(createReadStream(name), displayName(name), spool);
   if (lines.length > 0) return lines;
@@ -105,19 +108,26 @@ function readFile(file) {
   try {
     return { json: JSON.parse(text) };
   } catch {
+    // The name that an instance claimed which was killed before its load.
+    if (text.trim() === '') return { foreign: 'empty: its instance ended before its load' };
     // A disk that was full, or a copy that was interrupted.
-    const isOurs = text.trim() === '' || text.slice(0, 200).includes('"evm-stress/run@');
+    const isOurs = text.slice(0, 200).includes('"evm-stress/run@');
     return isOurs ? { damage: 'it is not valid JSON: cut, or still being copied' } : { foreign: 'not valid JSON' };
   }
 }
 
 /** @param {string} file */
-function beginsLikeJson(file) {
+function startOf(file) {
   const start = Buffer.alloc(64);
   const fd = openSync(file, 'r');
   const length = readSync(fd, start);
   closeSync(fd);
-  return start.toString('latin1', 0, length).trimStart().startsWith('{');
+  return start.subarray(0, length);
+}
+
+/** @param {Buffer} start */
+function isGzip(start) {
+  return start[0] === 0x1f && start[1] === 0x8b;
 }
 
 /** @param {AsyncIterable<Buffer>} stream @param {string} name @param {Spool} spool @returns {Promise<Source[]>} */
@@ -164,6 +174,7 @@ async function standardInput(stdin, spool) {
   const lines = await logSources(remembered(), 'standard input', spool);
   if (lines.length > 0) return lines;
   const text = Buffer.concat(kept);
+  if (isGzip(text)) throw new InputError('standard input is compressed: zcat FILE | stress merge -');
   if (!text.subarray(0, 64).toString('latin1').trimStart().startsWith('{'))
     throw new InputError('standard input has no STRESS_RESULT line in it, and is no run file');
   const read = () => {

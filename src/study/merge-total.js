@@ -4,6 +4,7 @@ import { Grid } from './merge-rows.js';
 import { Spending } from './merge-spending.js';
 import { Sums } from './merge-sums.js';
 import { Verdicts } from './merge-verdict.js';
+import { safe } from './merge-words.js';
 import { WindowCounts, maxOf, minOf } from './merge-window.js';
 
 /**
@@ -44,7 +45,9 @@ export class Total {
     this.common = common;
     this.window = new WindowCounts(common);
     this.loadStartsMs = cards.map(({ loadStartMs }, i) => loadStartMs + correctionsMs[i]);
-    const windowStartMs = minOf(cards.map((card, i) => card.windowStartMs + correctionsMs[i]));
+    const starts = cards.map((card, i) => card.windowStartMs + correctionsMs[i]);
+    const measured = starts.filter((_, i) => cards[i].hasLoad);
+    const windowStartMs = minOf(measured.length > 0 ? measured : starts);
     this.grid = new Grid({
       ...{ loadStartMs: minOf(this.loadStartsMs), windowStartMs },
       endMs: maxOf(cards.map(({ endedAtMs }, i) => endedAtMs + correctionsMs[i])),
@@ -53,8 +56,9 @@ export class Total {
     this.ranks = ranksOf(cards);
   }
 
-  /** @param {RunFile} run @param {number} i its place among the instances */
-  add(run, i) {
+  /** @param {RunFile} given @param {number} i its place among the instances */
+  add(given, i) {
+    const run = withSafeWords(given);
     const { intervals, ...rest } = run;
     if (this.first === null) {
       this.first = { ...rest, intervals: [] };
@@ -81,6 +85,12 @@ export class Total {
       if (this.warnings.has(words) || this.warnings.size < WARNINGS)
         this.warnings.set(words, (this.warnings.get(words) ?? 0) + 1);
   }
+}
+
+/** What is passed on of what somebody wrote. @param {RunFile} run @returns {RunFile} */
+function withSafeWords(run) {
+  const { warnings, failureWords, environment, audit, verdict, unmeasured, generator } = run;
+  return { ...run, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
 }
 
 /** Whose blocks are taken first: of a whole run rather than of a partial one, of a longer window rather than of a shorter. @param {Card[]} cards */

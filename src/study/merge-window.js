@@ -1,4 +1,4 @@
-import { InputError } from '../errors.js';
+import { IncompleteError, InputError } from '../errors.js';
 import { whichOf } from './merge-words.js';
 
 /**
@@ -11,35 +11,45 @@ import { whichOf } from './merge-words.js';
  * @typedef {object} Common
  * @property {number} startMs time of day
  * @property {number} endMs not after its start: there is none
+ * @property {number} snapMs so close to its border a row's is the same
  * @property {number[]} shares of each instance's own window that the common one is, from 0 to 1
  */
 
 /** Windows that are as good as one: what is only known of a whole window is taken by its share in the common one. */
 export const SAME_WINDOW = 0.99;
 
+/** A row counts whole although so much of the common window is missing of it, at each end: TPS is that exact still. */
+const SNAP_SHARE = 0.0025;
+
 /**
  * @param {Card[]} cards
- * @param {number[]} correctionsMs
+ * @param {Pick<import('./merge-clocks.js').Clocks, 'correctionsMs' | 'knownToMs'>} clocks
+ * @param {boolean} allowPartial
  * @returns {Common}
- * @throws {InputError} where nothing says that these are instances of one run
+ * @throws {InputError | IncompleteError} the former where nothing says that these are instances of one run
  */
-export function commonWindow(cards, correctionsMs) {
+export function commonWindow(cards, { correctionsMs, knownToMs }, allowPartial) {
   const windows = cards.map(({ windowStartMs, windowEndMs }, i) => {
     return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
   });
   // Who ended in its set-up or in its warm-up has no window, and does not take that of the others away.
-  const measured = windows.filter(({ startMs, endMs }) => endMs > startMs);
+  const measured = windows.filter((_, i) => cards[i].hasLoad);
   const startMs = maxOf((measured.length > 0 ? measured : windows).map((one) => one.startMs));
-  const endMs = minOf((measured.length > 0 ? measured : windows).map((one) => one.endMs));
-  if (endMs <= startMs && measured.length > 1 && cards[0].runId === null) {
-    const apart = cards.filter((_, i) => windows[i].startMs >= endMs);
-    throw new InputError(
-      `these are not instances of one run: ${whichOf(apart)} began when others had ended, and no run id says otherwise`,
-    );
+  const endMs = measured.length > 0 ? minOf(measured.map((one) => one.endMs)) : startMs;
+  if (endMs <= startMs && measured.length > 1) {
+    const apart = whichOf(cards.filter(({ hasLoad }, i) => hasLoad && windows[i].startMs >= endMs));
+    if (cards[0].runId === null)
+      throw new InputError(
+        `these are not instances of one run: ${apart} began when others had ended, and no run id says otherwise`,
+      );
+    if (!allowPartial)
+      throw new IncompleteError(
+        `there is no common window: ${apart} began when others had ended (--partial merges without rates)`,
+      );
   }
   const commonMs = Math.max(0, endMs - startMs);
-  const shares = windows.map((one) => (one.endMs > one.startMs ? commonMs / (one.endMs - one.startMs) : 0));
-  return { startMs, endMs: startMs + commonMs, shares };
+  const shares = windows.map((one, i) => (cards[i].hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
+  return { startMs, endMs: startMs + commonMs, snapMs: Math.min(knownToMs, SNAP_SHARE * commonMs), shares };
 }
 
 /** @param {readonly number[]} values */
@@ -70,18 +80,23 @@ export class WindowCounts {
   /** @param {IntervalRow} row @param {number} loadStartMs time of day that its times count from */
   addRow(row, loadStartMs) {
     if (row.phase !== 'load') return;
-    const [fromMs, toMs] = [loadStartMs + row.startMs, loadStartMs + row.endMs];
+    const [fromMs, toMs] = [this.#snapped(loadStartMs + row.startMs), this.#snapped(loadStartMs + row.endMs)];
     const insideMs = Math.min(toMs, this.common.endMs) - Math.max(fromMs, this.common.startMs);
-    // Rounding of instants to the microsecond is no border that was crossed.
-    const share = Math.min(1, Math.max(0, toMs > fromMs ? insideMs / (toMs - fromMs) : 0));
-    const part = share > 1 - 1e-6 ? 1 : share;
+    const part = Math.min(1, Math.max(0, toMs > fromMs ? insideMs / (toMs - fromMs) : 0));
     for (const name of COUNTED) this.#sums[name] += part * row.counts[name];
     if (part > 0 && part < 1) this.#apportioned += part * row.counts.verified;
   }
 
+  /** Closer to a border than clocks are known is no border that was crossed. @param {number} ms */
+  #snapped(ms) {
+    const { startMs, endMs, snapMs } = this.common;
+    return [startMs, endMs].find((border) => Math.abs(ms - border) <= snapMs) ?? ms;
+  }
+
   /** @param {import('../metrics/summary.js').RunFile} run @param {number} share of its window that is common */
   addWindow(run, share) {
-    if (run.window.durationMs === 0) return;
+    // It was not measured, or nothing is common.
+    if (share === 0) return;
     const { accepted, included } = run.window.counts;
     const { total, timedOut } = run.latency;
     if (share < SAME_WINDOW) this.#isSame = false;

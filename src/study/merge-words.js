@@ -37,6 +37,28 @@ export function walletsOf({ offset, threads }) {
   return `wallets ${offset}..${offset + threads - 1}`;
 }
 
+/** A private key, as it may stand in a text, and a mnemonic; words of ours have fewer short ones in a row. */
+const KEY = /(?:0x)?[0-9a-f]{64,}/gi;
+const MNEMONIC = /\b(?:[a-z]{3,8}\s+){11,}[a-z]{3,8}\b/gi;
+const LONGEST_WORDS = 1000;
+
+/** Words of a file that go into another: on one line, and without what may be a key. @param {string} text */
+export function safeWords(text) {
+  return oneLine(text.replace(KEY, '***').replace(MNEMONIC, '***'), LONGEST_WORDS);
+}
+
+/** All words in it; numbers, hashes and addresses stay what they are. @template T @param {T} value @returns {T} */
+export function safe(value) {
+  /** @param {any} one @returns {any} */
+  const cleaned = (one) => {
+    if (typeof one === 'string') return /^(?:0x[0-9a-f]{0,64}|-?\d{1,100})$/i.test(one) ? one : safeWords(one);
+    if (Array.isArray(one)) return one.map(cleaned);
+    if (typeof one !== 'object' || one === null) return one;
+    return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, cleaned(member)]));
+  };
+  return cleaned(value);
+}
+
 /** Of what is in a file everything is somebody else's. @param {unknown} value */
 export function shown(value) {
   if (value === null || value === undefined) return 'not given';

@@ -1,6 +1,7 @@
-import { EXIT, InputError, oneLine, worstExit } from '../errors.js';
+import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
 import { checkThresholds, thresholdExit } from '../metrics/thresholds.js';
-import { cardOf } from './merge-card.js';
+import { cardOf, loadStartOf } from './merge-card.js';
+import { checkSums } from './merge-check.js';
 import { choose } from './merge-choose.js';
 import { compareClocks } from './merge-clocks.js';
 import { mergedRun } from './merge-run.js';
@@ -35,9 +36,9 @@ export async function merge(names, wanted, stdin) {
   const { sources, close } = await findSources(names, stdin);
   try {
     const { cards: found, damaged, foreign } = readAll(sources, check, wanted);
-    const chosen = choose(found, damaged, wanted);
+    const chosen = chosenOf(found, { damaged, foreign }, wanted);
     const clocks = compareClocks(chosen.cards);
-    const common = commonWindow(chosen.cards, clocks.correctionsMs);
+    const common = commonWindow(chosen.cards, clocks, wanted.allowPartial);
     const total = new Total(chosen.cards, clocks.correctionsMs, common);
     for (const [i, card] of chosen.cards.entries()) addTo(total, i, card);
     const run = judged(mergedRun({ chosen, clocks, common, total }), wanted, chosen.cards);
@@ -62,11 +63,27 @@ function readAll(sources, check, { runId }) {
     const { json, damage, foreign: words } = source.read();
     const other = words ?? (damage === undefined ? strangerOf(json) : undefined);
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (other === undefined) cards.push(cardOf(check(json, name), source));
+    else if (other === undefined) cards.push(checkedCard(check(json, name), source));
     else if (isGiven) throw new InputError(`${name} is ${other}`);
     else foreign.push(`${name} is ${other}`);
   }
   return { cards, damaged, foreign };
+}
+
+/** @param {RunFile} run @param {import('./merge-sources.js').Source} source */
+function checkedCard(run, source) {
+  checkSums(run, source.name, loadStartOf(run));
+  return cardOf(run, source);
+}
+
+/** What was left out may be what is missing. @param {Card[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
+function chosenOf(found, { damaged, foreign }, wanted) {
+  try {
+    return choose(found, damaged, wanted);
+  } catch (error) {
+    if (!(error instanceof IncompleteError) || foreign.length === 0) throw error;
+    throw new IncompleteError([error.message, ...foreignWords(foreign)].join('; '));
+  }
 }
 
 /** @param {any} json @returns {string | undefined} what it is; nothing where it says that it is a run file of any version */

@@ -27,11 +27,21 @@ export async function* resultLines(stream) {
   for await (const { line, isCut } of linesOf(stream)) {
     if (!line.includes(MARKER)) continue;
     // What one process wrote of a line may be in front of what another wrote: each marker begins anew.
-    for (const text of line.toString('latin1').split(MARKER).slice(1)) {
+    const [before, ...texts] = line.toString('latin1').split(MARKER);
+    for (const text of texts) {
       const [json] = /^\{\S+/.exec(text) ?? [];
-      if (json !== undefined) yield isCut ? damaged(json, 'it is too long') : parsed(json);
+      const foreign = isCut ? 'it is too long' : formOf(before, text);
+      if (json !== undefined) yield foreign === null ? parsed(json) : damaged(json, foreign);
     }
   }
+}
+
+/** Files that container runtimes keep for themselves have long lines in pieces. @param {string} before the marker @param {string} text behind it */
+function formOf(before, text) {
+  if (text.startsWith('{\\"')) return "it is in Docker's own log file: merge what docker logs prints";
+  return /^\S+ std(?:out|err) P /.test(before)
+    ? "it is in pieces, in a container runtime's own log file: merge what kubectl logs prints"
+    : null;
 }
 
 /** Of a line no more is kept than the longest there may be. @param {AsyncIterable<Buffer>} stream */
@@ -79,9 +89,10 @@ function isCount(value) {
 
 /** @param {string} text @param {string} damage @returns {ResultLine} as far as it can be read */
 function damaged(text, damage) {
-  const [, index] = /"index":(\d{1,6})\b/.exec(text) ?? [];
-  const [, runId] = /"runId":"([\w.-]{1,63})"/.exec(text) ?? [];
-  const [, id] = /"id":"([0-9a-f-]{36})"/.exec(text) ?? [];
+  const words = text.replaceAll('\\"', '"');
+  const [, index] = /"index":(\d{1,6})\b/.exec(words) ?? [];
+  const [, runId] = /"runId":"([\w.-]{1,63})"/.exec(words) ?? [];
+  const [, id] = /"id":"([0-9a-f-]{36})"/.exec(words) ?? [];
   return {
     ...{ id: id ?? null, runId: runId ?? null, index: index === undefined ? null : Number(index) },
     ...{ gzip: null, bytes: 0, sha256: '', damage },

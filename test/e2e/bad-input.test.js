@@ -196,7 +196,7 @@ const TABLE = {
     {
       args: '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1 --chain-id 1337',
       ...{ given: 'and a funder', env: { STRESS_FUNDER_KEY: KEYS[0] } },
-      says: /^this is instance 0 of several, and all would pay with the same nonces of the funder: .*: stress fund --instances N$/,
+      says: /^this is instance 0 of several, and all would pay with the same nonces of the funder: .*: stress fund --instances N, with the same --duration$/,
     },
     { args: '-t 5 --attempt 1', says: /^--attempt 1 says how often an index was started before: give --index, too$/ },
     { args: "-t 5 --run-id 'a b'", says: /^--run-id must be a name of up to 63 letters, .*, not "a b"$/ },
@@ -461,12 +461,12 @@ const TABLE = {
       says: /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,
     },
     {
-      args: 'fund -t 1 --rpc http://127.0.0.1:1 --duration 5s',
-      says: /^--duration is an option of stress, stress sweep, stress compare, not of stress fund$/,
+      args: 'fund -t 1 --rpc http://127.0.0.1:1 --iterations 5',
+      says: /^--iterations is an option of stress, stress sweep, stress compare, not of stress fund$/,
     },
     {
-      args: 'fund -t 1 --rpc http://127.0.0.1:1 -d 5s',
-      says: /^-d is an option of stress, stress sweep, stress compare, not of stress fund$/,
+      args: 'fund -t 1 --rpc http://127.0.0.1:1 -v',
+      says: /^-v is an option of stress, not of stress fund$/,
     },
     {
       args: '-t 1 --inclusion magic',

@@ -1,12 +1,13 @@
 /** Instances that begin together, or do not, and the run files that they leave where those of all are put together. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { HDNodeWallet, Mnemonic } from 'ethers';
-import { freePort, rpcCall } from '../helpers/anvil.js';
+import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -91,7 +92,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const second = spawnStress(args(0));
     const [one, zero] = await Promise.all([first.done, second.done]);
     assert.deepEqual([zero.code, one.code], [0, 0], zero.stderr + one.stderr);
-    assert.match(zero.stdout, /^the load begins at \S+Z, in \d\.\d s$/m);
+    assert.match(zero.stdout, /^the load begins at \S+Z, in \d+\.\d s$/m);
 
     assert.deepEqual(readdirSync(results).sort(), ['demo-00000-0.json', 'demo-00001-0.json']);
     const runs = readdirSync(results).map((name) => readJson(join(results, name)));
@@ -106,7 +107,7 @@ describe('a common start', { concurrency: 2 }, () => {
       const { runId, instances, attempt, scheduler, offset, threads, start } = run.instance;
       assert.deepEqual([run.instance.index, runId, instances, attempt, scheduler], [index, 'demo', 2, 0, null]);
       assert.deepEqual([offset, threads, start.by, start.at], [5 * index, 5, 'barrier', at]);
-      assert.deepEqual(arrivals[index], { index, attempt: 0 });
+      assert.deepEqual(arrivals[index], { index, attempt: 0, id: run.id });
       assert.equal(run.config.offset, 0, 'as -o gives it');
       assert.deepEqual([run.end, run.audit.exact, run.audit.wallets], ['duration', true, 5]);
       assert.ok(run.startedAt <= run.window.startedAt && run.window.startedAt <= run.endedAt);
@@ -135,11 +136,11 @@ describe('a common start', { concurrency: 2 }, () => {
   });
 
   test('one index twice: the second one is refused before it sends anything, the first one is let be', async (t) => {
-    const { args, own } = site(t, 30);
+    const { args, own, folder } = site(t, 30);
     const waiting = spawnStress(args(1));
     await waiting.waitFor(/^waiting for 1 of 2 instances: 0$/m);
     const sent = await sentFrom(35);
-    const twin = await runStress(args(1));
+    const twin = await runStress(args(1, { '--results': join(folder, 'elsewhere') }));
     assert.equal(twin.code, 77);
     assert.match(twin.stderr, /^stress: index 1 of run demo is there already on \S+ since \S+Z: .* --attempt 1\n$/);
     assert.equal(await sentFrom(35), sent);
@@ -194,6 +195,23 @@ describe('a common start', { concurrency: 2 }, () => {
     assertRunFile(run);
     assertBeganTogether(run);
     assert.deepEqual([run.instance.index, run.instance.start.at], [null, new Date(atMs).toISOString()]);
+  });
+
+  test('--start-at: the wait for confirmations of the set-up is over by then', async (t) => {
+    const anvil = await startAnvil({ args: ['--accounts', '3', '-b', '1'] });
+    t.after(() => anvil.stop());
+    const out = join(temporaryFolder(t), 'run.json');
+    const common = ['--rpc', anvil.url, '-t', '3', '-d', '700ms', '--confirmations', '10', '--out', out];
+    /** A machine may be too busy to be ready in time. @param {number} seconds */
+    const inSeconds = (seconds) => runStress([...common, '--start-at', (Date.now() / 1000 + seconds).toFixed(3)]);
+    const soon = await inSeconds(30);
+    const { code, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
+    assert.equal(code, 0, stderr);
+    const run = readJson(out);
+    assertBeganTogether(run);
+    // Ten blocks are ten seconds, which the last five before the instant have no room for.
+    assert.ok(run.instance.start.lateMs < 1000, JSON.stringify(run.instance.start));
+    assert.equal(run.audit.exact, true);
   });
 
   test('--start-at that was missed: 75, and nothing was sent', async () => {
@@ -258,6 +276,46 @@ describe('results', { concurrency: 2 }, () => {
       assert.equal(run.exitCode, ends);
       if (ends === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
     });
+
+  test('interrupted when all is ready, shortly before the load: no run file that looks like one killed under load', async (t) => {
+    const { folder, results } = site(t, 84);
+    const own = join(results, 'run-00000-0.json');
+    const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', '84', '--instances', '1', '--index', '0'];
+    // With workers there is more time in which to be interrupted.
+    const more = ['--workers', '2', '--results', results, '--out', join(folder, 'run.json')];
+    const startAt = (Date.now() / 1000 + 40).toFixed(3);
+    const running = spawnStress([...common, ...more, '--start-at', startAt], { timeoutMs: 120_000 });
+    await running.waitFor(/^the load begins at /m);
+    while ((statSync(own, { throwIfNoEntry: false })?.size ?? 0) === 0 && running.child.exitCode === null)
+      await setTimeout(20);
+    running.child.kill('SIGINT');
+    const { code, stdout, stderr } = await running.done;
+    assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
+    assert.doesNotMatch(stdout, /STRESS_RESULT|Summary/);
+    assert.deepEqual([readdirSync(results), existsSync(join(folder, 'run.json'))], [[], false]);
+  });
+
+  test('interrupted twice while its worker threads start: that is no bug of ours', async (t) => {
+    const { args, folder } = site(t, 87);
+    const workload = join(folder, 'slow.mjs');
+    writeFileSync(
+      workload,
+      `import { isMainThread } from 'node:worker_threads';
+export const contract = 'evm-stress/workload@1';
+if (!isMainThread) await new Promise((resolve) => setTimeout(resolve, 60_000));
+export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repeat(20), value: 1n }) });
+`,
+    );
+    const one = { '--instances': 1, '--workers': 2, '-t': 2, '--workload': workload };
+    const running = spawnStress(args(0, one));
+    await running.waitFor(/^the load begins at /m);
+    await setTimeout(500);
+    running.child.kill('SIGINT');
+    await setTimeout(500);
+    running.child.kill('SIGINT');
+    const { code, stderr } = await running.done;
+    assert.deepEqual([code, stderr], [130, 'stress: interrupted before the load\n']);
+  });
 
   test('a failure before the load has no line', async () => {
     const common = ['--rpc', url, '--chain-id', '5', '-t', '2', '-o', '98', '--instances', '1', '--index', '0'];

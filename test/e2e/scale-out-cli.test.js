@@ -3,6 +3,7 @@
  * the funds of all slices.
  */
 import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,6 +99,68 @@ describe('instances of one run', () => {
   });
 });
 
+describe('files of instances with one command line', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '10'] });
+  });
+  after(() => chain.stop());
+
+  /** @param {number} index @param {string[]} args */
+  const instance = (index, args) =>
+    runStress([
+      ...['-t', '2', '-d', '30s', '--iterations', '1', '--rpc', chain.url, '--chain-id', '31337', '-q'],
+      ...['--index', String(index), '--instances', '2', ...args],
+    ]);
+
+  test('an index that runs twice is refused before anything is sent, unless it says so', async (t) => {
+    const results = temporaryFolder(t);
+    const args = ['--results', results, '--run-id', 'r'];
+    const both = await Promise.all([instance(0, args), instance(0, args)]);
+    assert.deepEqual(both.map(({ code }) => code).sort(), [0, 73]);
+    const head = await chain.rpc('eth_blockNumber');
+    const { code, stdout, stderr } = await instance(0, args);
+    assert.equal(code, 73);
+    assert.match(stderr, /^stress: run r, index 0, attempt 0 has a run file already in .*, or --attempt 1\n$/);
+    assert.equal(stdout, '');
+    assert.equal(await chain.rpc('eth_blockNumber'), head);
+    assert.equal((await instance(0, [...args, '--attempt', '1'])).code, 0);
+    assert.deepEqual(readdirSync(results).sort(), ['r-00000-0.json', 'r-00000-1.json']);
+  });
+
+  test('no other file is overwritten either, and {index} gives each its own', async (t) => {
+    const folder = temporaryFolder(t);
+    /** @param {string} name */
+    const args = (name) => [
+      ...['--out', join(folder, `${name}.json`), '--samples', join(folder, `${name}.csv`), '--hlog', '/dev/null'],
+    ];
+    assert.equal((await instance(0, args('a'))).code, 0);
+    const first = readFileSync(join(folder, 'a.json'), 'utf8');
+    const head = await chain.rpc('eth_blockNumber');
+    const { code, stderr } = await instance(1, args('a'));
+    assert.equal(code, 73);
+    assert.match(stderr, /^stress: \S+a\.json is there already: instances do not .* put \{index\} into its name\n$/);
+    assert.equal(await chain.rpc('eth_blockNumber'), head);
+    assert.equal(readFileSync(join(folder, 'a.json'), 'utf8'), first);
+    for (const index of [0, 1]) assert.equal((await instance(index, args('b{index}'))).code, 0);
+    assert.match(
+      (await instance(1, args('b{index}'))).stderr,
+      /another instance has this index, or it was run before$/m,
+    );
+    const expected = ['a.csv', 'a.json', 'b0.csv', 'b0.json', 'b1.csv', 'b1.json'];
+    assert.deepEqual(readdirSync(folder).sort(), expected);
+  });
+
+  test('an instance that does not come to its load leaves no empty file', async (t) => {
+    const folder = temporaryFolder(t);
+    const own = ['--results', folder, '--out', join(folder, 'out'), '--samples', join(folder, 's.csv')];
+    const { code } = await instance(0, [...own, '--fund-amount', '1000000']);
+    assert.equal(code, 69);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
 describe('the funds of all slices', () => {
   /** @type {Anvil} */
   let chain;
@@ -138,6 +201,54 @@ describe('the funds of all slices', () => {
       await balances(chain, range(1, 12)),
       range(1, 12).map(() => 0n),
     );
+  });
+});
+
+describe('what is paid beforehand', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil({ args: ['--accounts', '1'] });
+  });
+  after(() => chain.stop());
+
+  const SLICE = Object.freeze(['-t', '2', '-o', '1', '-d', '2m', '--instances', '2']);
+  /** @param {number} index @param {string[]} [more] */
+  const instance = (index, more = []) =>
+    runStress([
+      ...[...SLICE, '--iterations', '1', '--index', String(index), '--chain-id', '31337', '--rpc', chain.url],
+      ...more,
+    ]);
+
+  test('is enough for a load as long as stress fund was told, and what is refused says the command', async () => {
+    const short = await runStress(['fund', '-t', '2', '-o', '1', '--instances', '2', '--rpc', chain.url], {
+      env: WITH_FUNDER,
+    });
+    assert.equal(short.code, 0, short.stderr);
+    const refused = await instance(1);
+    assert.equal(refused.code, 69);
+    assert.match(
+      refused.stderr,
+      /; fund the wallets of all instances before, with 'stress fund --instances 2 -d 120s' and the run's own -t, -o and workload, or set the need with --fund-amount\n$/,
+    );
+    const paid = await runStress(['fund', ...SLICE, '--rpc', chain.url], { env: WITH_FUNDER });
+    assert.equal(paid.code, 0, paid.stderr);
+    assert.match(paid.stdout, /^4 of 4 wallets topped up to [\d.]+ ether \(twice the estimated need\): /);
+    for (const index of [0, 1]) {
+      const { code, stderr } = await instance(index);
+      assert.equal(code, 0, stderr);
+    }
+  });
+
+  test('the only instance may pay for itself', async () => {
+    const { code, stderr } = await runStress(
+      [
+        ...['-t', '2', '-o', '10', '-d', '30s', '--iterations', '1', '--index', '0', '--instances', '1'],
+        ...['--chain-id', '31337', '--rpc', chain.url],
+      ],
+      { env: WITH_FUNDER },
+    );
+    assert.equal(code, 0, stderr);
   });
 });
 

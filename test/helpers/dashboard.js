@@ -12,14 +12,15 @@ export function dashboardQueries() {
  * As Grafana does, with All chosen for each variable but those that are given.
  * @param {string} expr
  * @param {string} range
- * @param {{runId?: string}} [chosen]
+ * @param {{runId?: string, index?: string}} [chosen]
  */
-export function fillIn(expr, range, { runId = '.*' } = {}) {
+export function fillIn(expr, range, { runId = '.*', index = '.*' } = {}) {
   return expr
     .replaceAll('$__rate_interval', range)
     .replaceAll('$__range', range)
     .replaceAll('$run_id', runId)
-    .replaceAll(/\$(?:job|index|instance)\b/g, '.*');
+    .replaceAll('$index', index)
+    .replaceAll(/\$(?:job|instance)\b/g, '.*');
 }
 
 /** @param {string} expr @returns {string[]} the metrics in it */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ROOT } from './cli.js';
 
-const LAB = resolve(ROOT, process.env.STRESS_LAB ?? '../shared/lab', 'k8s');
+const LAB = resolve(ROOT, process.env.STRESS_LAB || '../shared/lab', 'k8s');
 export const OVERLAY = join(ROOT, 'test', 'k8s', 'overlay');
 export const BASE = join(ROOT, 'scripts', 'k8s');
 const IMAGE = 'evm-stress:test';
@@ -173,6 +173,22 @@ export function kustomization(t, { on, settings = {}, components = [], patches =
     patches,
   };
   writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(whole)); // JSON is YAML
+  return folder;
+}
+
+/**
+ * The kustomization of a user's own that docs/kubernetes.md shows.
+ * @param {import('node:test').TestContext} t
+ * @returns {string} its folder
+ */
+export function documented(t) {
+  const document = readFileSync(join(ROOT, 'docs', 'kubernetes.md'), 'utf8');
+  const shown = /### Settings of your own\n[\s\S]*?\n((?: {4}.*\n)+)/.exec(document)?.[1];
+  if (shown === undefined) throw new Error('docs/kubernetes.md shows no kustomization');
+  const folder = mkdtempSync(join(tmpdir(), 'stress-k8s-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const there = shown.replace(/^ {4}/gm, '').replaceAll('../../scripts/k8s', relative(folder, BASE));
+  writeFileSync(join(folder, 'kustomization.yaml'), there);
   return folder;
 }
 

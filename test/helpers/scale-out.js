@@ -4,6 +4,8 @@
  * counters, with nothing of the program's own code.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { Contract, HDNodeWallet, JsonRpcProvider, Mnemonic, getCreateAddress } from 'ethers';
 import { assertAgrees, assertDistribution, stagesUs, totalUs, windowOf } from './recompute.js';
 
@@ -148,6 +150,31 @@ export function assertScaledOut({ merged, instances, wallets, skewMs }) {
   assert.ok(skew <= skewMs, `the instances began within ${skew} ms`);
   assert.equal(typeof merged.merged.startSkewMs, 'number', 'start skew is reported');
   assert.ok(Math.abs(merged.merged.startSkewMs - skew) <= skewMs, `${merged.merged.startSkewMs} ms of start skew`);
+}
+
+/**
+ * Secrets are in none of these files and command lines.
+ * @param {string[]} secrets
+ * @param {object} where
+ * @param {string[]} where.folders with all that is in them
+ * @param {string[]} [where.except] names of files that have to have them
+ * @param {number[]} [where.pids] processes that are alive
+ */
+export function assertUnseen(secrets, { folders, except = [], pids = [] }) {
+  for (const pid of pids) {
+    const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    assert.notEqual(line, '');
+    for (const secret of secrets) assert.ok(!line.includes(secret), `the command line of process ${pid} has a secret`);
+  }
+  assert.deepEqual(filesWith(secrets, folders, except), []);
+}
+
+/** @param {string[]} secrets @param {string[]} folders @param {string[]} [except] names @returns {string[]} files that have one */
+export function filesWith(secrets, folders, except = []) {
+  const options = [...secrets.flatMap((secret) => ['-e', secret]), ...except.map((name) => `--exclude=${name}`)];
+  const { stdout, error } = spawnSync('grep', ['-rlsiF', ...options, '--', ...folders], { encoding: 'utf8' });
+  if (error) throw error;
+  return stdout.split('\n').filter(Boolean);
 }
 
 /** @param {number[]} values */

@@ -4,19 +4,22 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
 import { STRESS, cleanEnvironment, readJson, runStress } from '../helpers/cli.js';
-import { BASE, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
+import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
-import { assertScaledOut, countersOf } from '../helpers/scale-out.js';
+import { assertScaledOut, assertUnseen, countersOf } from '../helpers/scale-out.js';
 
-const MNEMONIC = 'test test test test test test test test test test test junk';
+/** A secret of its own, which must come through and must not be seen on the way. */
+const MNEMONIC = Mnemonic.fromEntropy(randomBytes(16)).phrase;
 const PORT = 18_400;
 const INSTANCES = 4;
 const THREADS = 5;
@@ -57,7 +60,9 @@ function settings(offset, more) {
 /** Pays the wallets of a test from here, where the Job has been shown to. @param {number} offset */
 async function fund(offset) {
   const args = ['fund', '-t', `${THREADS * INSTANCES}`, '-o', `${offset}`, '--rpc', geth.url, '--fund-amount', '1'];
-  const { code, stderr } = await runStress(args, { env: { STRESS_FUNDER_KEY: geth.funderKey } });
+  const { code, stderr } = await runStress(args, {
+    env: { STRESS_FUNDER_KEY: geth.funderKey, STRESS_MNEMONIC: MNEMONIC },
+  });
   assert.equal(code, 0, stderr);
 }
 
@@ -80,7 +85,7 @@ async function merge(...args) {
 
 /** The same from the logs of the pods, as docs/kubernetes.md says. @param {...string} args */
 async function mergeLogs(...args) {
-  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=-1', '--prefix']);
+  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=-1', '--ignore-errors', '--prefix']);
   const child = spawn(process.execPath, [STRESS, 'merge', '-', '--out', '-', '--quiet', ...args], {
     env: cleanEnvironment(),
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -98,20 +103,38 @@ async function exitCodes() {
   return pods.map(({ status }) => status.containerStatuses?.[0].state.terminated?.exitCode);
 }
 
+/** What nobody but the pods may see. */
+const secrets = () => [MNEMONIC, geth.funderKey.replace(/^0x/, '')];
+
 /** Waits until all instances have written that they verified something: the load is on. @param {string} results @param {string} runId */
 async function loading(results, runId) {
   for (const deadline = Date.now() + JOB_TIMEOUT_MS; ; await sleep(WATCH_EVERY_MS)) {
-    const files = readdirSync(results).filter((name) => name.startsWith(runId) && name.endsWith('.json'));
-    const runs = files.map((name) => readJson(join(results, name)));
+    const names = readdirSync(results).filter((name) => name.startsWith(runId) && name.endsWith('.json'));
+    // An instance takes its name before there is anything to write.
+    const files = names.map((name) => join(results, name)).filter((file) => statSync(file).size > 0);
+    const runs = files.map(readJson);
     if (runs.length === INSTANCES && runs.every(({ counts }) => counts.verified > 0)) return;
     const { failed = 0, succeeded = 0 } = (await cluster.get('job', 'load')).status;
     if (failed + succeeded > 0 || Date.now() > deadline) assert.fail(await said());
   }
 }
 
+/** Waits until so many pods of the load have ended with an exit code. @param {number} count */
+async function failed(count) {
+  for (const deadline = Date.now() + JOB_TIMEOUT_MS; ; await sleep(WATCH_EVERY_MS)) {
+    if ((await cluster.get('job', 'load')).status.failed === count) return;
+    if (Date.now() > deadline) assert.fail(await said());
+  }
+}
+
+/** @param {any} pod @returns {number} */
+function indexOf({ metadata }) {
+  return Number(metadata.labels['batch.kubernetes.io/job-completion-index']);
+}
+
 /** What the instances have said, for whoever has to find out what went wrong. */
 async function said() {
-  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=20', '--prefix']);
+  const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=20', '--ignore-errors', '--prefix']);
   return logs.replace(/STRESS_RESULT .*/g, 'STRESS_RESULT ...');
 }
 
@@ -121,8 +144,11 @@ test('the API server takes the manifests, each part of them, and they keep its s
   await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(namespace));
   const dryRun = ['apply', '--dry-run=server', '--validate=strict', '-n', 'restricted', '-f', '-'];
   const whole = kustomization(t, { on: BASE, components: ['volume', 'prometheus'] });
-  for (const folder of [BASE, whole, onVolume(t, settings(0, {})).folder]) {
+  for (const folder of [BASE, whole, documented(t), onVolume(t, settings(0, {})).folder]) {
     const yaml = await cluster.kubectl(['kustomize', folder]);
+    const images = [...new Set(yaml.match(/(?<= image: )\S+/g))];
+    assert.equal(images.length, 1, `all Jobs have one image, and not ${images}`);
+    assert.match(images[0], /:[^/]+$/, 'with a tag');
     const { stdout, stderr } = await cluster.run(dryRun, yaml);
     assert.match(stdout, /^job.batch\/load created/m);
     // Pods of this test are on their machine's network, which the rules forbid: that is what a warning looks like.
@@ -163,6 +189,11 @@ test('four pods load one geth: merged from the volume, in a pod and from the log
   await cluster.ended('merge', JOB_TIMEOUT_MS);
   const inPod = JSON.parse(await cluster.kubectl(['logs', 'job/merge']));
   for (const other of [fromLogs.merged, inPod]) assert.deepEqual(figuresOf(other), figuresOf(merged));
+
+  const logs = await cluster.kubectl(['logs', '-l', 'phase in (fund, load, merge)', '--tail=-1']);
+  assert.match(logs, /STRESS_RESULT /);
+  writeFileSync(join(results, 'logs'), logs);
+  assertUnseen(secrets(), { folders: [results] });
 });
 
 test('a pod that is killed is missed by its index, and the audit says what is left open', async (t) => {
@@ -170,7 +201,10 @@ test('a pod that is killed is missed by its index, and the audit says what is le
   const { folder, results } = onVolume(t, settings(1000, { STRESS_DURATION: '20s' }));
   const runId = await startLoad(t, folder);
   await loading(results, runId);
-  const [victim] = processesOf(runId).filter(({ index }) => index === 2);
+  const alive = processesOf(runId);
+  assert.equal(alive.length, INSTANCES);
+  assertUnseen(secrets(), { folders: [results], pids: alive.map(({ pid }) => pid) });
+  const [victim] = alive.filter(({ index }) => index === 2);
   process.kill(victim.pid, 'SIGKILL');
   const status = await cluster.ended('load', JOB_TIMEOUT_MS);
   assert.deepEqual([status.failedIndexes, status.completedIndexes, status.failed], ['2', '0,1,3', 1]);
@@ -192,9 +226,11 @@ test('a pod that is killed is missed by its index, and the audit says what is le
 
 test('a kubelet dies and its pods live on: never two processes for one index', async (t) => {
   await fund(2000);
-  const { folder, results } = onVolume(t, settings(2000, { STRESS_DURATION: '120s' }));
+  const { folder, results } = onVolume(t, settings(2000, { STRESS_DURATION: '5m' }));
   const runId = await startLoad(t, folder);
   await loading(results, runId);
+  const cut = (await cluster.podsOf('load')).filter(({ spec }) => spec.nodeName === 'n2');
+  assert.ok(cut.length > 0 && cut.length < INSTANCES, `${cut.length} pods are on n2`);
   const reconnect = cluster.cutOff('n2');
   t.after(reconnect);
   const most = new Map();
@@ -206,20 +242,31 @@ test('a kubelet dies and its pods live on: never two processes for one index', a
     for (const index of alive) most.set(index, Math.max(most.get(index) ?? 0, alive.filter((i) => i === index).length));
     if (isGivenUp) continue;
     const pods = await cluster.podsOf('load');
-    evicted = pods.filter(({ metadata }) => metadata.deletionTimestamp).map(({ spec }) => spec.nodeName);
-    isGivenUp = evicted.length > 1;
+    evicted = pods.filter(({ metadata }) => metadata.deletionTimestamp).map(({ metadata }) => metadata.name);
+    isGivenUp = evicted.length >= cut.length;
     if (isGivenUp) until = Date.now() + WATCH_MS;
   }
-  assert.deepEqual(evicted, ['n2', 'n2'], 'the cluster has given up the pods of the node, and they live');
+  assert.deepEqual(
+    evicted.sort(),
+    cut.map(({ metadata }) => metadata.name).sort(),
+    'the cluster has given up the pods of the node, and they live',
+  );
   assert.deepEqual(
     [...most].sort(),
     [0, 1, 2, 3].map((index) => [index, 1]),
   );
   assert.equal(processesOf(runId).length, INSTANCES);
+
+  // The logs of a node that is lost cannot be had, and those of the others can.
+  const lost = cut.map(indexOf).sort();
+  for (const { pid, index } of processesOf(runId)) if (!lost.includes(index)) process.kill(pid, 'SIGTERM');
+  await failed(INSTANCES - cut.length);
+  const { code, merged } = await mergeLogs('--expect', `${INSTANCES}`, '--partial');
+  assert.equal(code, 0);
+  assert.deepEqual(merged.merged.missing, lost);
   reconnect();
   const status = await cluster.ended('load', JOB_TIMEOUT_MS);
-  assert.equal(status.failed, 2, 'what was evicted has failed, and was not started again');
-  assert.equal(status.succeeded, 2);
+  assert.equal(status.failed, INSTANCES, 'what was evicted has failed, too, and was not started again');
 });
 
 test('a barrier with one instance missing ends by its timeout, with 75 in every pod', async (t) => {
@@ -236,11 +283,19 @@ test('a barrier with one instance missing ends by its timeout, with 75 in every 
 });
 
 test('what no instance can use ends the Job at once', async (t) => {
-  const { folder } = onVolume(t, settings(4000, { STRESS_DURATION: '5m', STRESS_CHAIN_ID: 1 }));
+  const { folder } = onVolume(t, settings(4000, { STRESS_DURATION: '5m', STRESS_THREADS: 'abc' }));
   await startLoad(t, folder);
   const { last } = await cluster.ended('load', JOB_TIMEOUT_MS);
   assert.equal(last.reason, 'PodFailurePolicy', JSON.stringify(last));
-  assert.match(last.message, /exit code (64|77) matching FailJob/);
+  assert.match(last.message, /exit code 64 matching FailJob/);
+});
+
+test('what an instance refuses for safety ends that index, and not the others', async (t) => {
+  const { folder } = onVolume(t, settings(4000, { STRESS_DURATION: '5m', STRESS_CHAIN_ID: 1 }));
+  await startLoad(t, folder);
+  const { last, failedIndexes } = await cluster.ended('load', JOB_TIMEOUT_MS);
+  assert.deepEqual([last.reason, failedIndexes], ['FailedIndexes', '0-3'], JSON.stringify(last));
+  assert.deepEqual(await exitCodes(), [77, 77, 77, 77]);
 });
 
 /** What must be the same wherever the run files came from. @param {any} merged */

@@ -1,11 +1,11 @@
 /** Four instances on one chain, started by a real Slurm: an array, and a gang. Their merge is exact. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readJson, runStress } from '../helpers/cli.js';
-import { assertScaledOut } from '../helpers/scale-out.js';
-import { Site, openLab } from './site.js';
+import { assertScaledOut, assertUnseen, filesWith } from '../helpers/scale-out.js';
+import { eventually, instancesOf } from '../helpers/slurm.js';
+import { PATIENCE_MS, Site, openLab } from './site.js';
 
 /** What may lie between the starts of instances that wait for each other, on a machine that is busy with all of them. */
 const SKEW_MS = 1000;
@@ -26,8 +26,21 @@ async function loadAndMerge(site, script, options, exitCodes) {
   const load = await site.submit(script, { options: site.after(fund, ...options), args: LOAD });
   const merge = await site.merge(load);
   await site.expect(fund, '0:0');
+  const pids = await eventually(PATIENCE_MS, () => {
+    const instances = instancesOf(load);
+    assert.equal(instances.length, 4, site.logs());
+    return instances.map(({ pid }) => pid);
+  });
+  const folders = [site.folder, lab.slurm.folder];
+  const except = ['chain.json', 'funder.key'];
+  assertUnseen(site.secrets, { folders, except, pids });
   await site.expect(load, ...exitCodes);
   await site.expect(merge, '0:0');
+  assertUnseen(site.secrets, { folders, except });
+  assert.deepEqual(
+    filesWith(site.secrets, folders).sort(),
+    except.map((name) => join(site.folder, name)),
+  );
   const instances = INDEXES.map((index) => site.instance(load, index));
   instances.forEach(({ run }, index) => {
     const { runId, instances: count, attempt } = run.instance;
@@ -63,21 +76,17 @@ test('a gang of 4, and its merge from the logs', async (t) => {
     assert.deepEqual(fromLogs[name], merged[name], name);
 });
 
-test('secrets are in no command line, no log, no result, and not in the state of Slurm', async (t) => {
+test('what the submitting shell has in its environment does not get into the state of Slurm', async (t) => {
   const site = new Site(t, lab);
   const env = { STRESS_MNEMONIC: site.phrase };
-  /** @param {string} folder */
-  const seen = (folder) => {
-    const found = execFileSync('sh', ['-c', 'grep -rlF -- "$1" "$2" || true', 'sh', site.phrase, folder]);
-    return String(found).split('\n').filter(Boolean);
-  };
+  const seen = () => filesWith(site.secrets, [lab.slurm.folder]);
   for (const script of ['fund.sbatch', 'array.sbatch', 'gang.sbatch', 'merge.sbatch']) {
     // A job that waits is in Slurm's state with all it was given.
     const id = await site.submit(script, { options: ['--hold'], env });
-    assert.deepEqual(seen(lab.slurm.folder), [], script);
+    assert.deepEqual(seen(), [], script);
     await lab.slurm.run('scancel', [id]);
   }
   const careless = await site.submit('array.sbatch', { options: ['--hold', '--export=ALL'], env });
-  assert.notDeepEqual(seen(lab.slurm.folder), [], 'where everything is exported it would be found');
+  assert.notDeepEqual(seen(), [], 'where everything is exported it would be found');
   await lab.slurm.run('scancel', [careless]);
 });

@@ -110,6 +110,11 @@ export class Site {
     return jobs;
   }
 
+  /** What nobody but the instances, and the job that pays, may see. */
+  get secrets() {
+    return [this.phrase, this.#geth.funderKey.replace(/^0x/, '')];
+  }
+
   /** What all jobs have said, without the long lines that are for programs. */
   logs() {
     const files = readdirSync(this.folder).filter((name) => name.endsWith('.log'));

@@ -91,6 +91,7 @@ describe('fundsMissing()', () => {
     assert.match(message, /lacks 1\.0 ether, 2 \(0xaddress2\) lacks 1\.0 ether, \.\.\.; fund them/);
     assert.ok(!message.includes('0xaddress3'));
     assert.ok(!fundsMissing(missing.slice(0, 3), ETHER).message.includes('...'));
+    assert.match(fundsMissing(missing, ETHER, 'do so').message, /; do so, or set the need with --fund-amount$/);
   });
 });
 

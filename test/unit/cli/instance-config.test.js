@@ -70,6 +70,24 @@ describe('readInvocation(): one of several instances', () => {
     assert.equal((await read('-t 50')).redacted.index, null);
   });
 
+  it('{index} in the names of its files is its index, and the run file states what was given', async () => {
+    const names =
+      '--out {index}.json --junit j{index} --samples {index}-{index}.csv --blocks b{index}.csv --hlog {index}';
+    const config = await read(`${ONE} ${names} --html h{index} --log-file l{index}`);
+    const { out, junit, samples, blocks, hlog, html, logFile, redacted } = config;
+    assert.deepEqual([out, junit, samples, blocks, hlog, html], ['2.json', 'j2', '2-2.csv', 'b2.csv', '2', 'h2']);
+    assert.equal(logFile, 'l{index}', 'no other name has it');
+    assert.equal(redacted.out, '{index}.json');
+    assert.equal((await read(`${ONE} --out -`)).out, '-');
+    assert.equal((await read('-t 50 --out {index}.json')).out, '{index}.json', 'without an index it is a name');
+  });
+
+  it('stress fund is told how long the load will be, also by the environment', async () => {
+    const env = { STRESS_FUNDER_KEY: '1a'.repeat(32), STRESS_DURATION: '5m' };
+    const { durationMs, warmupMs, inFlight } = await read(`fund -t 5 ${URL_AND_CHAIN} --warmup 10s --in-flight 3`, env);
+    assert.deepEqual([durationMs, warmupMs, inFlight], [300_000, 10_000, 3]);
+  });
+
   it('other commands ask no scheduler, and studies are not distributed', async () => {
     const env = { ...POD, ...GANG, STRESS_INSTANCES: '4', STRESS_INDEX: 'auto' };
     const fund = await read(`fund -t 50 -o 100 ${URL_AND_CHAIN}`, { ...env, STRESS_FUNDER_KEY: '1a'.repeat(32) });
@@ -94,9 +112,10 @@ describe('readInvocation(): what instances have to say together', () => {
     ],
     [
       ONE,
-      /nonces of the funder: leave out --fund-from .*: stress fund --instances N$/,
+      /nonces of the funder: leave out --fund-from .*: stress fund --instances N, with the same --duration$/,
       { STRESS_FUNDER_KEY: '1a'.repeat(32) },
     ],
+    ['-t 5 --index 0 --instances 1', /^this is one of the instances of a run, which share a chain, .*: --rpc URL$/],
     ['-t 5 --attempt 1', /^--attempt 1 says .*: give --index, too$/],
     [
       '-t 5 --results x',
@@ -138,6 +157,7 @@ describe('readInvocation(): what instances have to say together', () => {
     [`-t 5 --start-at ${later(600)}`],
     [`-t 5 --start-at ${later(-5)}`],
     ['-t 5 --start-timeout 1s'],
+    [`-t 5 ${URL_AND_CHAIN} --index 0 --instances 1`, { STRESS_FUNDER_KEY: '1a'.repeat(32) }],
     ['-t 5 --run-id a'],
     [`${ONE} --barrier x --run-id a --results y --attempt 3`],
     [`-t 5 ${URL_AND_CHAIN} --index auto --barrier x`, GANG],

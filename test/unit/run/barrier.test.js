@@ -137,10 +137,26 @@ describe('comparing', () => {
     writeFileSync(join(own, '1-0.json'), JSON.stringify(arrivalOf({ index: 1 })));
     assert.deepEqual(await barrier.compare(arrivalOf(), attempts), { allRead: true, contradiction: null });
   });
+
+  it('just before the load all are read once more: one may have gone, or another one come under its name', async (t) => {
+    const { own, make } = barriers(t);
+    const barrier = make();
+    const one = arrivalOf({ index: 1 });
+    await barrier.arrive(arrivalOf());
+    await make().arrive(one);
+    const attempts = (await barrier.look())?.attempts ?? new Map();
+    assert.equal((await barrier.compare(arrivalOf(), attempts)).allRead, true);
+    assert.deepEqual((await barrier.compareAgain(arrivalOf(), attempts)).arrivals, [arrivalOf(), one]);
+
+    rmSync(join(own, '1-0.json'));
+    assert.deepEqual(await barrier.compareAgain(arrivalOf(), attempts), { arrivals: null, contradiction: null });
+    await make().arrive(arrivalOf({ index: 1, id: 'another process', threads: 10 }));
+    assert.match((await barrier.compareAgain(arrivalOf(), attempts)).contradiction ?? '', /has -t 10: /);
+  });
 });
 
 describe('beginning', () => {
-  const start = { at: '2026-01-01T00:00:05.000Z', arrivals: [{ index: 0, attempt: 0 }] };
+  const start = { at: '2026-01-01T00:00:05.000Z', arrivals: [{ index: 0, attempt: 0, id: 'run file 0' }] };
 
   it('holds as it was said first', async (t) => {
     const { make } = barriers(t);
