@@ -121,6 +121,8 @@ describe('fuzz: answers of an endpoint', () => {
     ...{
       threads: 2,
       offset: 0,
+      index: null,
+      instances: null,
       chainId: null,
       allowChain: null,
       hdPath: "m/44'/60'/0'/0",

@@ -68,7 +68,7 @@ export async function outcomeOf(action) {
 export function assertOneLine(message) {
   assert.doesNotMatch(message, /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/, `control characters in ${escape(message)}`);
   assert.ok(message.length > 0 && message.length <= LONGEST_MESSAGE, `${message.length} characters`);
-  assert.doesNotMatch(message, /\bat .*:\d+:\d+|(?<!got )undefined|\[object |bug of stress/, message);
+  assert.doesNotMatch(message, /\bat .*[/(]\S*:\d+:\d+|(?<!got )undefined|\[object |bug of stress/, message);
 }
 
 /** @param {string} said @param {readonly string[]} secrets */
