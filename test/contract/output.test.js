@@ -18,8 +18,13 @@ import { temporaryFolder } from '../helpers/temporary.js';
 /** Outputs that write a file, and what its name ends in; the others have a stream or a port. @type {Record<string, string>} */
 const FILES = { json: '.json', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' };
 
+/** The name that one gives to its file itself, in the folder that it is given. */
+const OWN_NAME = 'r-00002-0.json';
+
 /** Those of them that need the beginning of a run to have something to write. */
 const STREAMED = Object.freeze(['samples', 'blocks', 'hlog']);
+/** One that others may write beside takes its name before. */
+const EARLY = Object.freeze([...STREAMED, 'results']);
 
 /** @param {number | null} runTps @returns {import('../../src/output/index.js').Totals} */
 function totalsOf(runTps) {
@@ -48,11 +53,12 @@ async function outputTo(t, name, chatty = false) {
   const folder = temporaryFolder(t);
   let text = '';
   const stream = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
-  const out = join(folder, `out${FILES[name] ?? ''}`);
+  const out = join(folder, name === 'results' ? OWN_NAME : `out${FILES[name] ?? ''}`);
   const prometheus = { host: '127.0.0.1', port: await freePort() };
   const files = Object.fromEntries([...Object.keys(FILES), 'out', 'junit'].map((key) => [key, out]));
   const info = { version: '0.0.0', workload: 'counter' };
-  const options = { stream, verbose: chatty, explain: chatty, prometheus, info, ...files };
+  const instance = { runId: 'r', index: 2, instances: 3, attempt: 0 };
+  const options = { stream, verbose: chatty, explain: chatty, prometheus, info, ...files, results: folder, instance };
   const output = outputs[name](/** @type {any} */ (options));
   t.after(() => output.close?.());
   return { output, folder, out, prometheus, text: () => text };
@@ -129,7 +135,7 @@ for (const name of Object.keys(outputs)) {
       if (name === 'prometheus') return t.skip('its page is only there while it runs');
       const { output, folder, out, text } = await outputTo(t, name, true);
       await drive(output);
-      if (!STREAMED.includes(name)) assert.deepEqual(readdirSync(folder), []);
+      if (!EARLY.includes(name)) assert.deepEqual(readdirSync(folder), []);
       await output.settle?.();
       await output.finish(runFileOf());
       await output.close?.();
