@@ -57,7 +57,7 @@ describe('results', () => {
     const results = join(temporaryFolder(t), 'of', 'all');
     const output = outputs.results(optionsOf({ results }));
     await output.open?.();
-    assert.deepEqual(readdirSync(results), [], 'made, and nothing is left in it');
+    assert.deepEqual(readdirSync(results), ['demo-00003-1.json'], 'made, and the name is taken');
     const run = runFileOf({ instance: INSTANCE });
     output.checkpoint?.({ ...run, partial: true });
     assert.deepEqual(readdirSync(results), ['demo-00003-1.json']);
