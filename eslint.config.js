@@ -1,7 +1,7 @@
 /**
  * Lint rules. Beyond the usual ones they hold the architecture: which folder of src/ may import which, no
- * mutable module state, no process.exit() outside bin/, no I/O in metrics/ and pacer/, and small files and
- * functions. test/unit/lint-rules.test.js proves that each of these is reported.
+ * mutable module state, no process.exit() outside bin/, no I/O in metrics/ and pacer/, and bounds for the
+ * length of files and functions. test/unit/lint-rules.test.js proves that each of these is reported.
  */
 import js from '@eslint/js';
 import globals from 'globals';
@@ -133,7 +133,7 @@ export default [
     rules: {
       'no-console': 'error',
       'no-restricted-syntax': ['error', ...MODULE_STATE],
-      'max-lines': ['error', { max: 250, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 600, skipBlankLines: true, skipComments: true }],
       'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
     },
   },
