@@ -41,6 +41,12 @@ const WAVE = 500;
 /** For how long one is sent again that gets no answer, in milliseconds. */
 const INSIST_MS = 30_000;
 
+/**
+ * The pool of geth takes over the state of a new block after it has announced the block: for a moment a wallet that was
+ * funded in that block has insufficient funds. Funds are checked before anything is sent, so this is tried again.
+ */
+const POOL_BEHIND_MS = 5000;
+
 /** What is in no block after this time may have been dropped, in milliseconds. */
 const LOST_AFTER_MS = 3000;
 
@@ -90,7 +96,8 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
     signer,
   );
   const { clock, signal } = sender;
-  const endUs = clock.nowUs() + Math.min(sender.timeoutMs, INSIST_MS) * 1000;
+  const startUs = clock.nowUs();
+  const endUs = startUs + Math.min(sender.timeoutMs, INSIST_MS) * 1000;
   let isUnsure = false;
   for (let tries = 0; ; tries += 1) {
     try {
@@ -102,10 +109,11 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
       // Where an answer was lost it may be ours that has the nonce: the receipt will tell.
       if (failure === 'already_known' || (isNonceUsed && isUnsure)) return { raw, hash };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
-      const mayPass = isPassing(error) || error instanceof ProtocolError || failure === 'pool_full';
+      const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_BEHIND_MS * 1000;
+      const mayPass = isPassing(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
       const pauseMs = Math.max(backOffMs(tries, Math.random), restMs(error));
       if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) throw error;
-      isUnsure = true;
+      isUnsure ||= !isPoolBehind;
       await clock.sleep(pauseMs, signal);
     }
   }

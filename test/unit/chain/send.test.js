@@ -268,10 +268,24 @@ describe('sendAll()', () => {
     assert.ok(sent[sent.length - 1][0] <= 30_000);
   });
 
-  it('what the node has against a transaction it will have against it again', async () => {
-    const { sender, orders, sent } = answering([new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds')]);
-    assert.match((await caught(() => sendAll(sender, orders))).message, /insufficient funds/);
+  const refused = (/** @type {string} */ words) => new RpcError('eth_sendRawTransaction', -32000, words);
+
+  it('a transaction that the node refuses is not sent again', async () => {
+    const { sender, orders, sent } = answering([refused('intrinsic gas too low')]);
+    assert.match((await caught(() => sendAll(sender, orders))).message, /intrinsic gas too low/);
     assert.equal(sent.length, 1);
+  });
+
+  it('insufficient funds are tried again for five seconds: the pool may not have the state of the last block yet', async () => {
+    const soon = answering([refused('insufficient funds'), refused('insufficient funds')]);
+    const done = sendAll(soon.sender, soon.orders);
+    await soon.clock.advance(1000);
+    assert.equal((await done).length, 1);
+    const never = answering(Array.from({ length: 99 }, () => refused('insufficient funds')));
+    const failed = caught(() => sendAll(never.sender, never.orders));
+    for (let seconds = 0; seconds < 10; seconds += 1) await never.clock.advance(1000);
+    assert.match((await failed).message, /insufficient funds/);
+    assert.ok(never.sent[never.sent.length - 1][0] <= 7000, String(never.sent[never.sent.length - 1][0]));
   });
 
   it('a nonce that is used after an answer was lost is ours', async () => {
