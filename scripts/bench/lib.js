@@ -1,6 +1,6 @@
 /** What the benchmarks share: their options, runs of ours, rounds, figures. The results page is page.js. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { EXIT } from '../../src/errors.js';
 
 export { publish } from './page.js';
 
-const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Longer than any set-up and drain take: a run that hangs must not hang the benchmark. */
 const OVERHEAD_MS = 300_000;
@@ -70,17 +70,22 @@ export function readOptions(defaults, words) {
  * @param {string[]} args without --out and --duration
  * @param {number} seconds
  * @param {Record<string, string>} [env]
+ * @param {string} [root] folder of the stress that runs
  * @returns {Promise<{run: RunFile, startMs: number}>}
  */
-export async function runStress(args, seconds, env = {}) {
+export async function runStress(args, seconds, env = {}, root = ROOT) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
   try {
     const out = join(folder, 'run.json');
     const spawnedAtMs = Date.now();
-    await promisify(execFile)(process.execPath, [STRESS, ...args, '-d', `${seconds}s`, '--out', out], {
-      env: { ...cleanEnvironment(), ...env },
-      timeout: seconds * 1000 + OVERHEAD_MS,
-    });
+    await promisify(execFile)(
+      process.execPath,
+      [join(root, 'bin', 'stress.js'), ...args, '-d', `${seconds}s`, '--out', out],
+      {
+        env: { ...cleanEnvironment(), ...env },
+        timeout: seconds * 1000 + OVERHEAD_MS,
+      },
+    );
     const run = JSON.parse(readFileSync(out, 'utf8'));
     return { run, startMs: Date.parse(run.window.startedAt) - spawnedAtMs };
   } catch (error) {
@@ -101,13 +106,14 @@ function cleanEnvironment() {
  * @param {Node | null} node null for an embedded chain
  * @param {string[]} args
  * @param {number} seconds
+ * @param {string} [root] folder of the stress that runs
  * @returns {Promise<OurFigures>}
  */
-export async function runOurs(node, args, seconds) {
+export async function runOurs(node, args, seconds, root) {
   const endpoint = node === null ? [] : ['--rpc', node.url];
   /** @type {Record<string, string>} */
   const env = node === null ? {} : { STRESS_FUNDER_KEY: node.funderKey };
-  const { run, startMs } = await runStress([...endpoint, '-o', '0', ...args], seconds, env);
+  const { run, startMs } = await runStress([...endpoint, '-o', '0', ...args], seconds, env, root);
   const { rates, generator, latency, counts, audit } = /** @type {any} */ (run);
   if (!audit?.exact) throw new Error('the audit is not exact');
   return {
@@ -117,6 +123,25 @@ export async function runOurs(node, args, seconds) {
     meanMs: latency.total.meanUs / 1000,
     failed: counts.failed + counts.timedOut + counts.abandoned,
   };
+}
+
+/**
+ * Another commit in a folder of its own, with the packages of its own lock file where they differ from ours.
+ * @param {string} name of the commit
+ * @param {string} folder
+ */
+export async function checkOut(name, folder) {
+  const git = (/** @type {string[]} */ ...args) =>
+    execFileSync('git', args, { cwd: ROOT, maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit'] });
+  const commit = String(git('rev-parse', '--short', '--verify', `${name}^{commit}`)).trim();
+  const root = join(folder, commit);
+  mkdirSync(root);
+  const parts = ['bin', 'src', 'contracts', 'package.json', 'package-lock.json', '.npmrc'];
+  execFileSync('tar', ['-x', '-C', root], { input: git('archive', commit, ...parts) });
+  const lock = (/** @type {string} */ of) => readFileSync(join(of, 'package-lock.json'), 'utf8');
+  if (lock(root) === lock(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
+  else await promisify(execFile)('npm', ['ci', '--ignore-scripts', '--omit=dev'], { cwd: root });
+  return { commit, root };
 }
 
 /**

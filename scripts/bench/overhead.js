@@ -7,18 +7,16 @@
  *
  * --base none leaves the earlier commit out, which a clone without its history has to do.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { interleave, publish, ratios, readOptions, spread, table } from './lib.js';
+import { ROOT, checkOut, interleave, publish, ratios, readOptions, spread, table } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The last commit without probes. */
 const BASE = '747da3b';
 const SCRAPE_EVERY_MS = 1000;
@@ -33,7 +31,7 @@ const { rounds, threads, seconds } = numbers;
 const folder = mkdtempSync(join(tmpdir(), 'stress-overhead-'));
 const chain = await startNullChain();
 try {
-  const base = words.base === 'none' ? null : checkOut(words.base);
+  const base = words.base === 'none' ? null : await checkOut(words.base, folder);
   /** @type {{name: string, cell: Cell}[]} */
   const cells = [
     ...(base === null ? [] : [{ name: `plain, ${base.commit}`, cell: { root: base.root, isWatched: false } }]),
@@ -66,21 +64,6 @@ function setting() {
     'rounds; median and range. All outputs: --samples and --blocks (CSV, compressed), --hlog, --prometheus with a scrape every ' +
     'second. The probes are on in every run, but for that of an earlier commit, which had none.'
   );
-}
-
-/**
- * A commit beside the checkout, which stays as it is.
- * @param {string} name
- */
-function checkOut(name) {
-  const git = (/** @type {string[]} */ ...args) =>
-    execFileSync('git', args, { cwd: ROOT, maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit'] });
-  const commit = String(git('rev-parse', '--short', '--verify', `${name}^{commit}`)).trim();
-  const root = join(folder, commit);
-  mkdirSync(root);
-  execFileSync('tar', ['-x', '-C', root], { input: git('archive', commit, 'bin', 'src', 'contracts', 'package.json') });
-  symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
-  return { commit, root };
 }
 
 /** @param {Cell} cell @returns {Promise<Result>} */

@@ -1,0 +1,110 @@
+/**
+ * This checkout against another commit, in pairs of runs whose order a seeded coin draws:
+ *
+ *     npm run bench:against -- --commit HEAD~1 [--pairs 12] [--seconds 5] [--seed 1] [--only NAME]
+ *
+ * Prints, for each scenario, the ratio of this checkout to the commit (geometric mean of the pairs) with its 95 %
+ * interval: Student's t on the log ratios. The number of pairs is fixed beforehand and every pair is reported.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { randomNumbers } from '../../src/study/random.js';
+import { mean, standardDeviation } from '../../src/study/statistics.js';
+import { studentQuantile } from '../../src/study/student.js';
+import { startGeth } from '../nodes/geth.js';
+import { ROOT, checkOut, median, readOptions, runOurs, table } from './lib.js';
+import { startNullChain } from './null-chain.js';
+
+/**
+ * @typedef {Record<string, number>} Figures
+ * @typedef {object} Scenario
+ * @property {() => Promise<import('./lib.js').Node & {stop: () => Promise<void>} | null>} start the chain; null: none is needed
+ * @property {(root: string, node: any) => Promise<Figures>} run one run of the stress in a folder
+ */
+
+const { numbers, words } = readOptions({ pairs: 12, seconds: 5, seed: 1 }, { commit: '', only: '' });
+const { pairs, seconds, seed } = numbers;
+if (words.commit === '') throw new Error('--commit: give the commit to compare with, such as --commit HEAD~1');
+
+/** @param {number} threads @param {string} transport @returns {Scenario['run']} */
+const load = (threads, transport) => async (root, node) => {
+  const { tps, cpuUs, run } = await runOurs(node, ['-t', `${threads}`, '--transport', transport], seconds, root);
+  return { 'CPU per operation': cpuUs, TPS: tps, 'peak RSS': run.generator.peakRssBytes };
+};
+
+/** @param {string} option @returns {Scenario} */
+const startUp = (option) => ({
+  start: async () => null,
+  run: async (root) => {
+    const startMs = performance.now();
+    await promisify(execFile)(process.execPath, [join(root, 'bin', 'stress.js'), option]);
+    return { 'wall time': performance.now() - startMs };
+  },
+});
+
+const geth = () => startGeth({ period: 0 });
+const nullChain = () => startNullChain({ blockMs: 100 });
+
+/** @type {Record<string, Scenario>} */
+const SCENARIOS = {
+  'increment, undici, geth': { start: geth, run: load(200, 'undici') },
+  'increment, tcp, geth': { start: geth, run: load(200, 'tcp') },
+  'ceiling, undici, null chain': { start: nullChain, run: load(2000, 'undici') },
+  'ceiling, tcp, null chain': { start: nullChain, run: load(2000, 'tcp') },
+  'stress --version': startUp('--version'),
+  'stress --help': startUp('--help'),
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'stress-against-'));
+try {
+  const other = await checkOut(words.commit, folder);
+  const random = randomNumbers(seed);
+  const rows = [];
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
+    if (!name.includes(words.only)) continue;
+    rows.push(...(await compare(name, scenario, other.root, random)));
+  }
+  console.log(`This checkout against ${other.commit}: ${pairs} pairs a scenario, ${seconds} s a run, seed ${seed}.\n`);
+  console.log(table(['', 'figure', 'ratio', '95 % interval', 'median of the pairs'], rows));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** @param {string} name @param {Scenario} scenario @param {string} otherRoot @param {() => number} random */
+async function compare(name, { start, run }, otherRoot, random) {
+  const node = await start();
+  /** @type {Figures[]} */
+  const logRatios = [];
+  try {
+    await run(ROOT, node); // warms the disk's cache and the chain
+    for (let pair = 0; pair < pairs; pair += 1) {
+      const isFirst = random() < 0.5;
+      const first = await run(isFirst ? ROOT : otherRoot, node);
+      const second = await run(isFirst ? otherRoot : ROOT, node);
+      const [ours, theirs] = isFirst ? [first, second] : [second, first];
+      logRatios.push(Object.fromEntries(Object.keys(ours).map((key) => [key, Math.log(ours[key] / theirs[key])])));
+      console.error(`${name}, pair ${pair + 1}/${pairs}: ${pairWords(ours, theirs)}`);
+    }
+  } finally {
+    await node?.stop();
+  }
+  return Object.keys(logRatios[0]).map((key) => row(name, key, logRatios.map((logs) => logs[key]))); // prettier-ignore
+}
+
+/** @param {Figures} ours @param {Figures} theirs */
+function pairWords(ours, theirs) {
+  const words = Object.entries(ours).map(([key, value]) => `${key} ${value.toFixed(0)} / ${theirs[key].toFixed(0)}`);
+  return words.join(', ');
+}
+
+/** @param {string} name @param {string} figure @param {number[]} logs */
+function row(name, figure, logs) {
+  const half = (studentQuantile(0.975, logs.length - 1) * standardDeviation(logs)) / Math.sqrt(logs.length);
+  const [ratio, low, high, middle] = [mean(logs), mean(logs) - half, mean(logs) + half, median(logs)].map((log) =>
+    Math.exp(log).toFixed(3),
+  );
+  return [name, figure, ratio, `${low} to ${high}`, middle];
+}
