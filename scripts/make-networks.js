@@ -3,8 +3,8 @@
  * viem maintains. Run it after an update of viem (npm run networks) and commit the result: stress itself never loads viem.
  */
 import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import * as viemChains from 'viem/chains';
 import { DEV_CHAIN_IDS, isLoopback } from '../src/chain/networks.js';
 
 const FILE = new URL('../src/chain/mainnets.json', import.meta.url);
@@ -15,7 +15,9 @@ const FILE = new URL('../src/chain/mainnets.json', import.meta.url);
  * @returns {string} the text of the file
  */
 export function mainnetsText() {
-  const mainnets = Object.values(viemChains).filter(
+  /** @type {Array<{id: number, name: string, testnet?: boolean, rpcUrls: {default: {http: string[]}}}>} */
+  const chains = Object.values(createRequire(import.meta.url)('viem/chains'));
+  const mainnets = chains.filter(
     ({ id, testnet, rpcUrls }) =>
       testnet !== true && !DEV_CHAIN_IDS.has(id) && !rpcUrls.default.http.every((url) => isLoopback(new URL(url))),
   );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { mainnetsText } from '../../../scripts/make-networks.js';
 import {
   DEV_CHAIN_IDS,
   PUBLIC_MAINNETS,
@@ -115,11 +116,10 @@ describe('checkChain()', () => {
 });
 
 describe('src/chain/mainnets.json', () => {
-  it('is what the script makes of the chains that viem knows', async (t) => {
-    const script = await import('../../../scripts/make-networks.js').catch((error) => error);
-    if (script.code === 'ERR_MODULE_NOT_FOUND') return t.skip('viem is not installed');
+  const isThere = existsSync(new URL('../../../node_modules/viem', import.meta.url));
+  it('is what the script makes of the chains that viem knows', { skip: !isThere && 'viem is not installed' }, () => {
     const committed = readFileSync(new URL('../../../src/chain/mainnets.json', import.meta.url), 'utf8');
-    assert.ok(committed === script.mainnetsText(), 'src/chain/mainnets.json is not up to date: npm run networks');
+    assert.ok(committed === mainnetsText(), 'src/chain/mainnets.json is not up to date: npm run networks');
   });
 
   it('has no testnet and no local chain', () => {
