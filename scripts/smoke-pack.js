@@ -1,12 +1,16 @@
 /**
- * Checks what a user gets: packs the package, installs the tarball in an empty folder and makes one short
- * run there, on the chain that the tool brings along.
+ * Checks what a user gets: packs the package, installs the tarball in an empty folder, install scripts included, and
+ * makes one short run there, on the embedded chain. Then the same on a platform for which no package has a binary and
+ * no compiler is found: the embedded chain is refused in one line, and a run with --rpc signs with WebAssembly.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createCurve } from '../src/chain/curve.js';
+import { startDevChain } from '../src/chain/devchain.js';
+import { createClock } from '../src/clock.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MINUTE_MS = 60_000;
@@ -14,17 +18,27 @@ const RUN_LIMIT_MS = 90_000;
 /** How long a run may take to clean up after itself before its whole process group is killed. */
 const GRACE_MS = 10_000;
 
+/** Node on another platform, as far as programs can tell, and without a compiler for what has no binary there. */
+const OTHER_PLATFORM = {
+  NODE_OPTIONS: `--import=data:text/javascript,Object.defineProperty(process,'platform',{value:'freebsd'})`,
+  CC: 'false',
+  CXX: 'false',
+};
+const STRESS = join('node_modules', '.bin', 'stress');
+
 /**
- * Runs a command to its end and throws, with all of its output, unless it ends well and in time.
+ * Runs a command to its end and throws, with all of its output, unless it ends as expected and in time.
  * @param {string} cwd
  * @param {number} limitMs
  * @param {string} command
  * @param {string[]} args
+ * @param {{env?: NodeJS.ProcessEnv, expected?: number}} [options] env is added to ours; expected: the exit code
  * @returns {Promise<string>} its output
  */
-function run(cwd, limitMs, command, args) {
+function run(cwd, limitMs, command, args, { env = {}, expected = 0 } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const environment = { ...process.env, ...env };
+    const child = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: environment });
     const line = [command, ...args].join(' ');
     let output = '';
     let late = false;
@@ -56,7 +70,7 @@ function run(cwd, limitMs, command, args) {
       for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, stop);
       setTimeout(() => {
         killGroup();
-        if (code === 0 && !late) return resolve(output);
+        if (code === expected && !late) return resolve(output);
         const how = late ? `did not end within ${limitMs / 1000} s` : `ended with ${signal ?? `exit code ${code}`}`;
         reject(new Error(`${line}\n${how}. Its output:\n${output.trim() || '(none)'}`));
       }, 100);
@@ -64,33 +78,52 @@ function run(cwd, limitMs, command, args) {
   });
 }
 
+/** @param {string} tarball @param {string} app where to, an empty folder @param {NodeJS.ProcessEnv} [env] */
+async function install(tarball, app, env) {
+  mkdirSync(app);
+  const options = ['--prefix', app, '--ignore-scripts=false', '--no-audit', '--no-fund'];
+  await run(app, 5 * MINUTE_MS, 'npm', ['install', ...options, tarball], { env });
+}
+
 /**
- * @param {string} path of a run's result
- * @returns {any} its count of verified transactions, or what is wrong with the file
+ * @param {string} app
+ * @param {string[]} args
+ * @param {string} signer
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<number>} how many transactions were verified
  */
-function verifiedIn(path) {
+async function shortRun(app, args, signer, env) {
+  const said = await run(app, RUN_LIMIT_MS, STRESS, [...args, '-d', '2s', '--out', 'run.json'], { env });
+  const { counts, environment } = JSON.parse(readFileSync(join(app, 'run.json'), 'utf8'));
+  if (!(counts.verified > 0)) throw new Error(`nothing was verified. Output:\n${said}`);
+  if (environment.signer !== signer) throw new Error(`${environment.signer} signed instead of ${signer}`);
+  return counts.verified;
+}
+
+/** @param {string} app where it is installed without any binary */
+async function withoutBinaries(app) {
+  const refusal = await run(app, RUN_LIMIT_MS, STRESS, ['-t', '1'], { env: OTHER_PLATFORM, expected: 69 });
+  if (!/^stress: .+ --rpc\n$/.test(refusal)) throw new Error(`expected one line that names --rpc, not:\n${refusal}`);
+  const chain = await startDevChain(createClock());
   try {
-    return JSON.parse(readFileSync(path, 'utf8')).counts?.verified;
-  } catch (error) {
-    return `unreadable (${/** @type {Error} */ (error).message})`;
+    return await shortRun(app, ['--rpc', chain.url.href, '-t', '1'], 'tiny-secp256k1', OTHER_PLATFORM);
+  } finally {
+    await chain.stop();
   }
 }
 
 /** @param {string} folder an empty one */
 async function smoke(folder) {
-  const app = join(folder, 'app');
-  mkdirSync(app);
   await run(ROOT, 2 * MINUTE_MS, 'npm', ['pack', '--pack-destination', folder]);
-  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
-  if (!tarball) throw new Error('npm pack wrote no tarball');
-  const install = ['install', '--prefix', app, '--ignore-scripts', '--no-audit', '--no-fund'];
-  await run(app, 5 * MINUTE_MS, 'npm', [...install, join(folder, tarball)]);
-  const command = join('node_modules', '.bin', 'stress');
-  const said = await run(app, RUN_LIMIT_MS, command, ['-t', '5', '-o', '0', '-d', '2s', '--out', 'run.json']);
-  const verified = verifiedIn(join(app, 'run.json'));
-  if (!(verified > 0))
-    throw new Error(`counts.verified in run.json should be > 0, but is ${verified}. Output:\n${said}`);
-  return `${tarball} installed and ran: ${verified} transactions verified`;
+  const name = readdirSync(folder).find((entry) => entry.endsWith('.tgz'));
+  if (!name) throw new Error('npm pack wrote no tarball');
+  const here = join(folder, 'here');
+  await install(join(folder, name), here);
+  const verified = await shortRun(here, ['-t', '5', '-o', '0'], createCurve().name);
+  const elsewhere = join(folder, 'elsewhere');
+  await install(join(folder, name), elsewhere, OTHER_PLATFORM);
+  const signed = await withoutBinaries(elsewhere);
+  return `${name} installed and ran: ${verified} transactions verified; ${signed} on a platform without binaries`;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'evm-stress-smoke-'));

@@ -40,17 +40,15 @@ export const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 3;
 
-/** @returns {string} the path of the anvil binary for this platform */
-function anvilBinary() {
-  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
-  const name = `@foundry-rs/anvil-${process.platform}-${arch}`;
+/** @returns {string} the path of the anvil binary for this platform @throws {UnavailableError} */
+export function anvilBinary() {
+  const name = `@foundry-rs/anvil-${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
   try {
-    const wrapper = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json');
-    const folder = dirname(createRequire(wrapper).resolve(`${name}/package.json`));
+    const folder = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
     return join(folder, 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil');
   } catch {
     throw new UnavailableError(
-      `there is no embedded chain for ${process.platform}-${process.arch} (${name} is not installed): give an endpoint with --rpc`,
+      `cannot start the embedded chain: there is no anvil for ${process.platform}-${process.arch} (${name} is not installed); give an endpoint with --rpc`,
     );
   }
 }

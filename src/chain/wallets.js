@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { HDNodeWallet, Mnemonic, computeAddress } from 'ethers';
+import { HDNodeWallet, Mnemonic } from 'ethers';
 import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { createCurve } from './curve.js';
 import { encodeCall, signTransaction } from './transaction.js';
@@ -30,8 +30,8 @@ export class Wallet {
    */
   constructor(index, privateKey, address) {
     this.index = index;
-    this.address = address ?? computeAddress(privateKey);
     this.#privateKey = Buffer.from(privateKey.slice(2), 'hex');
+    this.address = address ?? createCurve().addressOf(this.#privateKey);
     /** The nonce of the next transaction. */
     this.nonce = 0;
   }

@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { anvilBinary } from '../../src/chain/devchain.js';
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -24,14 +24,6 @@ const running = new Set();
 const killAll = () => running.forEach((kill) => kill());
 after(killAll);
 process.once('exit', killAll);
-
-/** @returns {string} the platform's binary, beside the wrapper that leaves its child behind when it is killed */
-function anvilBinary() {
-  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
-  const wrapper = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json');
-  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${process.platform}-${arch}/package.json`);
-  return join(dirname(manifest), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil');
-}
 
 /** @returns {Promise<number>} */
 export async function freePort() {

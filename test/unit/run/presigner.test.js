@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Transaction } from 'ethers';
 import { createFees } from '../../../src/chain/fees.js';
-import { createEthersSigner } from '../../../src/chain/signer.js';
+import { createSigner } from '../../../src/chain/signer.js';
 import { Wallet } from '../../../src/chain/wallets.js';
 import { WorkloadError } from '../../../src/errors.js';
 import { Account } from '../../../src/run/account.js';
@@ -17,17 +17,17 @@ const GWEI = 10n ** 9n;
 const PER_TURN = 4;
 const SIGNATURE_US = 250;
 
-const ethersSigner = await createEthersSigner();
+const realSigner = await createSigner();
 
 /** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, purse?: any}} [options] */
 function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } = {}) {
   let signatures = 0;
   /** @type {import('../../../src/chain/signer.js').Signer} */
   const signer = {
-    ...ethersSigner,
+    ...realSigner,
     sign: (digest, privateKey) => {
       signatures += 1;
-      return ethersSigner.sign(digest, privateKey);
+      return realSigner.sign(digest, privateKey);
     },
   };
   // Nothing but signing takes time.
