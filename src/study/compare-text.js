@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path';
 import { displayName } from '../errors.js';
 import { borderless, textOf } from '../output/table.js';
 import { percentText, pText } from './compare-words.js';
@@ -43,15 +44,29 @@ function sizeText({ pairs, runs }) {
 function sidesTable(sides) {
   const table = borderless();
   for (const [name, { label, files, clientVersion }] of sides) {
-    const named = label === name.trim() ? files.map(displayName).slice(0, SHOWN).join(' ') : label;
-    const more = label === name.trim() && files.length > SHOWN ? ` and ${files.length - SHOWN} more` : '';
-    table.push([name, `${named}${more}`, clientVersion ?? '']);
+    const lines = label === name.trim() ? filesLines(files) : [label];
+    lines.forEach((line, i) => table.push(i === 0 ? [name, line, clientVersion ?? ''] : ['', line, '']));
   }
   return textOf(table);
 }
 
+/** All files of a side, so that one too many is seen. @param {readonly string[]} files @returns {string[]} */
+function filesLines(files) {
+  const folder = dirname(files[0]);
+  const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
+  const names = files.slice(0, SHOWN).map((file) => (isOne ? basename(file) : displayName(file)));
+  const more = files.length > SHOWN ? [`and ${files.length - SHOWN} more`] : [];
+  const lines = [`${files.length} run${files.length === 1 ? '' : 's'}${isOne ? ` in ${folder}` : ''}:`];
+  for (const word of [...names, ...more]) {
+    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`);
+  }
+  return lines;
+}
+
 /** How many files are named. */
-const SHOWN = 3;
+const SHOWN = 50;
+const LINE_LENGTH = 80;
 
 /** @param {Comparison} comparison */
 function metricsTable({ metrics }) {

@@ -45,7 +45,12 @@ export function turnsOf(pairs) {
     const sides = /** @type {Side[]} */ (i % 2 === 0 ? ['a', 'b'] : ['b', 'a']);
     return sides.map((side) => ({ side, file: `${side}-${i + 1}.json`, isMeasured: true }));
   });
-  const first = /** @type {Side[]} */ (['a', 'b']).map((side) => ({ side, file: `${side}-0.json`, isMeasured: false }));
+  // No pattern such as a*.json takes these in with the measured ones.
+  const first = /** @type {Side[]} */ (['a', 'b']).map((side) => ({
+    side,
+    file: `first-${side}.json`,
+    isMeasured: false,
+  }));
   return [...first, ...measured.flat()];
 }
 

@@ -351,7 +351,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   const text = compareText(comparisonOf(EIGHT, changed(-0.15), { failIf: [parseFailIf('tps<-10%')] }));
   assert.match(
     text,
-    /^\nComparison: 8 pairs of runs\n {2}BASE +0\.json 3\.json 4\.json and 5 more +node\/v1\n {2}CANDIDATE/,
+    /^\nComparison: 8 pairs of runs\n {2}BASE +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json +node\/v1\n {2}CANDIDATE/,
   );
   assert.match(text, /\n {2}TPS \* +100 +85[.\d]* +-1[45]\.\d % +-\d+\.\d % \.\. -\d+\.\d % +0\.008 +slower\n/);
   assert.match(text, /\n {2}latency avg +\d+\.?\d* ms +\d+\.?\d* ms +\+1[78]\.\d % .* slower\n/);
@@ -362,4 +362,14 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   assert.match(text, /\n {2}fail if +FAILED +tps<-10% +-1[45]\.\d %: beyond the limit\n/);
   assert.match(text.split('\n').at(-1) ?? '', /^ {2}verdict +CANDIDATE is slower than BASE: TPS/);
   assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));
+});
+
+test('each file of a side is named, in lines of their own where they are many', () => {
+  const { base, candidate, options } = sidesOf('ABBA'.repeat(4), changed(0));
+  const files = base.map((_, i) => `results/of-monday/a-${i + 1}.json`);
+  const text = compareText(compare(base, candidate, { ...options, baseFiles: files }));
+  const lines = text.split('\n').filter((line) => line.includes('a-'));
+  assert.equal(lines.length, 2);
+  assert.match(text, /\n {2}BASE +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
+  for (let i = 1; i <= 8; i += 1) assert.ok(lines.join(' ').includes(` a-${i}.json`), text);
 });

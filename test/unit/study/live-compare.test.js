@@ -53,7 +53,7 @@ describe('turnsOf()', () => {
     );
     assert.deepEqual(
       turnsOf(2).map(({ file, isMeasured }) => (isMeasured ? file : `(${file})`)),
-      ['(a-0.json)', '(b-0.json)', 'a-1.json', 'b-1.json', 'b-2.json', 'a-2.json'],
+      ['(first-a.json)', '(first-b.json)', 'a-1.json', 'b-1.json', 'b-2.json', 'a-2.json'],
     );
   });
 });
