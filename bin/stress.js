@@ -6,13 +6,9 @@ import { main } from '../src/cli/main.js';
 // is live data before it collects; this bounds it, for a few per cent of CPU time.
 setFlagsFromString('--heap-growing-percent=60');
 
-// A reader that has gone away is no reason for a stack trace; whether it ends a run is for src/cli/signals.js to say.
-process.stdout.on('error', () => {});
-process.stderr.on('error', () => {});
 // A signal in the last moment, when there is nothing left to end, must not take the exit code.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 
-// Timers and sockets of a workload of the user's own would keep the process alive for nothing.
-const onGuest = () => void setTimeout(() => process.exit(), 500).unref();
+const leave = () => void setTimeout(() => process.exit(), 500).unref();
 
-process.exitCode = await main(process.argv.slice(2), process.env, onGuest);
+process.exitCode = await main(process.argv.slice(2), process.env, leave);

@@ -8,6 +8,7 @@ import { createSigner } from '../chain/signer.js';
 import { DEFAULT_HD_PATH } from '../chain/wallets.js';
 import { EXIT, InternalError, displayName, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { outputs } from '../output/index.js';
+import { stderr, stdout } from '../output/streams.js';
 import {
   abandonable,
   chooseFees,
@@ -184,7 +185,7 @@ function study(name) {
 /** @param {Config} config @param {string} version @returns {Promise<import('../output/index.js').Output[]>} */
 async function wantedOutputs(config, version) {
   const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload } = config;
-  const stream = out === '-' ? process.stderr : process.stdout;
+  const stream = out === '-' ? stderr : stdout;
   const info = { version, workload, transport: transportsOf(config) };
   const { runId, index, instances, attempt, results } = config;
   const instance = { runId, index, instances, attempt };
@@ -210,7 +211,7 @@ async function reportTo(file) {
 async function dashboardOf(config, address) {
   const { createDashboardOutput, dashboardUrl } = await import('../report/dashboard.js');
   const dashboard = createDashboardOutput({ address, options: OPTIONS });
-  const stream = config.out === '-' ? process.stderr : process.stdout;
+  const stream = config.out === '-' ? stderr : stdout;
   return {
     ...dashboard,
     open: async () => {
@@ -239,7 +240,7 @@ function present(value) {
 
 /** @param {Config} config @param {string} line */
 function say(config, line) {
-  if (!config.quiet) process.stdout.write(`${line}\n`);
+  if (!config.quiet) stdout.write(`${line}\n`);
 }
 
 /** @param {Config} config @param {import('../clock.js').Clock} clock */

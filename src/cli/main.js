@@ -1,10 +1,12 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
-import { EXIT, StressError, WorkloadError, displayName, oneLine, worstExit } from '../errors.js';
+import { EXIT, OutputError, StressError, WorkloadError, displayName, oneLine, worstExit } from '../errors.js';
 import { printable } from '../output/format.js';
 import { createLog } from '../output/log.js';
 import { createProgress } from '../output/progress.js';
+import { stderr, stdout } from '../output/streams.js';
 import { Stop } from '../run/stop.js';
 import { isWorkloadFile, strayErrorOf } from '../workload/load-file.js';
 import { commands } from './commands.js';
@@ -18,17 +20,20 @@ const MOST_DETAILS = 10_000;
  * The whole program, but for setting the exit code.
  * @param {string[]} argv without node and script
  * @param {NodeJS.ProcessEnv} env
- * @param {() => void} [onGuest] called at the end, where a workload of the user's own may have left timers and sockets
+ * @param {() => void} [leave] called at the end if something may keep the process alive: timers and sockets of a user's
+ *   workload, or output that is not read
  * @returns {Promise<number>} the exit code
  */
-export async function main(argv, env, onGuest = () => {}) {
+export async function main(argv, env, leave = () => {}) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   /** @type {string | null} */
   let logFile = null;
+  let isGuest = false;
+  let isWritten = true;
   try {
     const invocation = await readInvocation(argv, env, version);
     if (invocation.kind === 'text') {
-      process.stdout.write(`${invocation.text}\n`);
+      stdout.write(`${invocation.text}\n`);
       return EXIT.ok;
     }
     const { command, config, warnings } = invocation;
@@ -38,14 +43,14 @@ export async function main(argv, env, onGuest = () => {}) {
     const stop = new Stop();
     const clock = createClock();
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
-    const heedNoExit = isWorkloadFile(config.workload) ? heedExit(config.workload) : () => {};
+    isGuest = isWorkloadFile(config.workload);
+    const heedNoExit = isGuest ? heedExit(config.workload) : () => {};
     const progress = createProgress(process.stderr, config.quiet);
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
-      // What was said last may turn out to be lost only now.
-      await setImmediate();
-      // A run has a log for it.
-      if (command !== 'run') for (const error of stop.errors) complain(error, env);
+      isWritten = await allWritten();
+      // A run has logged its errors; only its last write may have failed since.
+      for (const error of stop.errors) if (command !== 'run' || error instanceof OutputError) complain(error, env);
       return worstExit([exitCode, ...stop.exitCodes.filter((code) => code === EXIT.cannotWrite)]);
     } catch (error) {
       // Whatever still waits, and would ask again, keeps the process alive for nothing.
@@ -53,7 +58,6 @@ export async function main(argv, env, onGuest = () => {}) {
       stop.hurry();
       throw error;
     } finally {
-      if (isWorkloadFile(config.workload)) onGuest();
       progress.stop();
       disconnect();
       heedNoExit();
@@ -62,7 +66,22 @@ export async function main(argv, env, onGuest = () => {}) {
     const line = complain(error, env);
     if (logFile !== null) createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
     return error instanceof StressError ? error.exitCode : EXIT.internal;
+  } finally {
+    isWritten &&= await allWritten();
+    if (isGuest || !isWritten) leave();
   }
+}
+
+/**
+ * What waits for a stopped terminal or an unread pipe is written when it is read again: the summary too. A signal ends
+ * the wait.
+ * @returns {Promise<boolean>} whether all was written
+ */
+async function allWritten() {
+  const wait = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => once(process, name, wait).then(() => false));
+  const written = Promise.all([stdout.written(), stderr.written()]).then(() => setImmediate(true));
+  return Promise.race([written, ...signals]).finally(() => wait.abort());
 }
 
 /**
@@ -86,9 +105,9 @@ function complain(error, env) {
   const { message, stack } = /** @type {Error} */ (error);
   const isOurs = error instanceof StressError;
   const line = oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500);
-  process.stderr.write(`stress: ${line}\n`);
+  stderr.write(`stress: ${line}\n`);
   if (error instanceof WorkloadError && error.details !== null)
-    process.stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
-  if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') process.stderr.write(`${stack}\n`);
+    stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
+  if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') stderr.write(`${stack}\n`);
   return line;
 }

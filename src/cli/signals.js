@@ -1,5 +1,6 @@
 import { EXIT, InternalError } from '../errors.js';
 import { cannotWrite } from '../files.js';
+import { stdout } from '../output/streams.js';
 
 /**
  * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
@@ -48,10 +49,9 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   on(process, 'uncaughtException', bug);
   on(process, 'unhandledRejection', bug);
   // A reader that has gone away (stress | head), or a closed terminal, ends the run in good order.
-  on(process.stdout, 'error', (/** @type {NodeJS.ErrnoException} */ error) => {
+  on(stdout.stream, 'error', (/** @type {NodeJS.ErrnoException} */ error) => {
     if (!NO_ROOM.includes(error.code ?? '')) stop.request('output_closed');
     else stop.request('output_closed', EXIT.cannotWrite, cannotWrite('standard output', error));
   });
-  on(process.stderr, 'error', () => {});
   return () => handlers.forEach(([emitter, event, handler]) => emitter.off(event, handler));
 }

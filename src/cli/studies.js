@@ -3,6 +3,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../output/format.js';
+import { stderr, stdout } from '../output/streams.js';
 import { summaryText } from '../output/summary.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
@@ -86,7 +87,7 @@ export const studyCommands = {
     checkOut(config);
     checkHtml(config);
     const { run, notes } = await merge(files, { expect, runId, allowPartial, thresholds }, process.stdin);
-    for (const note of notes) if (!config.quiet) process.stderr.write(`${printable(note)}\n`);
+    for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
     writeResult(config, run, summaryText(run, explain));
     if (config.html !== null) writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
     return run.exitCode;
@@ -145,7 +146,7 @@ function checkOut({ out }) {
 /** @param {Config} config @param {object} result @param {string} text of it, for people */
 function writeResult(config, result, text) {
   const json = `${JSON.stringify(result, null, 2)}\n`;
-  if (config.out === '-') process.stdout.write(json);
+  if (config.out === '-') stdout.write(json);
   else if (config.out !== null) writeFileAtomically(config.out, json);
   say(config, printable(text));
 }
@@ -157,6 +158,6 @@ function checkHtml({ html }) {
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
 function say(config, line) {
-  const stream = config.out === '-' ? process.stderr : process.stdout;
+  const stream = config.out === '-' ? stderr : stdout;
   if (!config.quiet) stream.write(`${line}\n`);
 }

@@ -56,7 +56,7 @@ import { createTextOutput } from './text.js';
  * @typedef {{host: string, port: number}} Address
  *
  * @typedef {object} OutputOptions
- * @property {NodeJS.WritableStream} stream for text
+ * @property {import('./streams.js').OutputStream} stream for text
  * @property {boolean} verbose each verified operation on a line
  * @property {boolean} explain the definition of each figure after the summary
  * @property {string | null} out where the run file goes; '-' for standard output

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { displayName } from '../errors.js';
 import { isDevice, proveWritable, writeFileAtomically } from '../files.js';
 import { claimFile } from './claim.js';
+import { stdout } from './streams.js';
 
 /**
  * The run file: as far as the run has come now and then, whole at the end, each time by rename.
@@ -11,7 +12,7 @@ import { claimFile } from './claim.js';
  */
 export function createJsonOutput({ out }) {
   if (out !== null && out !== '-') return outputTo(out, !isDevice(out));
-  return { ...outputTo('', false), finish: (run) => void process.stdout.write(textOf(run)) };
+  return { ...outputTo('', false), finish: (run) => stdout.write(textOf(run)) };
 }
 
 /**

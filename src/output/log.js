@@ -1,8 +1,10 @@
+import { openSync } from 'node:fs';
 import { pino } from 'pino';
-import pretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import { displayUrl } from '../chain/rpc.js';
 import { OutputError, displayName, oneLine } from '../errors.js';
-import { FILE_MODE } from '../files.js';
+import { FILE_MODE, cannotWrite } from '../files.js';
+import { OutputStream, fileStream, stderr } from './streams.js';
 
 /** Wherever these names appear in something that is logged, the value is not shown. */
 const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password'];
@@ -16,13 +18,8 @@ const DEEPEST = 12;
  * @returns {import('pino').Logger}
  */
 export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
-  const screen = pretty({
-    destination: 2,
-    sync: true,
-    colorize: process.stderr.isTTY,
-    ignore: 'pid,hostname,time',
-    singleLine: true,
-  });
+  const pretty = prettyFactory({ colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
+  const screen = { write: (/** @type {string} */ line) => stderr.write(pretty(line)) };
   /** @type {import('pino').StreamEntry[]} */
   const streams = [];
   const screenLevel = quiet && logLevel !== 'silent' ? 'error' : logLevel;
@@ -33,7 +30,7 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
     try {
       streams.push({
         level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel),
-        stream: pino.destination({ dest: logFile, sync: true, append: true, mode: FILE_MODE }),
+        stream: openLogFile(logFile),
       });
     } catch (error) {
       throw new OutputError(
@@ -50,6 +47,13 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
     },
     pino.multistream(streams),
   );
+}
+
+/** @param {string} name */
+function openLogFile(name) {
+  const file = new OutputStream(fileStream(openSync(name, 'a', FILE_MODE)));
+  file.stream.once('error', (error) => stderr.write(`stress: ${cannotWrite(name, error).message}\n`));
+  return file;
 }
 
 /** A file tells more than the screen unless told otherwise: it does not get in the way. @type {Record<string, string>} */

@@ -30,7 +30,8 @@ export function createProgress(stream, quiet) {
         });
         bar.start(all, done, { label });
       }
-      bar?.update(done);
+      // While a terminal is stopped (Ctrl-S) what is drawn would pile up.
+      if (!stream.writableNeedDrain) bar?.update(done);
       if (done >= all) stop();
     },
     stop,

@@ -9,7 +9,7 @@ import { summaryText } from './summary.js';
 export function createTextOutput({ stream, verbose, explain }) {
   let rows = 0;
   /** @param {string} text */
-  const line = (text) => void stream.write(`${text}\n`);
+  const line = (text) => stream.offer(text);
   return {
     notice: line,
     wantsSamples: verbose,
@@ -40,7 +40,7 @@ export function createTextOutput({ stream, verbose, explain }) {
       ];
       line(`${cells(figures)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}`);
     },
-    finish: (run) => line(summaryText(run, explain)),
+    finish: (run) => stream.write(`${summaryText(run, explain)}\n`),
   };
 }
 

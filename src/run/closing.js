@@ -59,7 +59,7 @@ export function unexpected(error) {
  * @param {string[]} said warnings that were given while it went on
  */
 export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
-  for (const message of new Set(stop.errors.map((error) => error.message))) log.error(message);
+  for (const message of new Set(stop.errors.splice(0).map((error) => error.message))) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
   for (const warning of run.warnings) if (!said.includes(warning)) log.error(warning);

@@ -8,6 +8,7 @@ import { StressError } from '../../src/errors.js';
 import { Distribution } from '../../src/metrics/distribution.js';
 import { Recorder } from '../../src/metrics/recorder.js';
 import { outputs } from '../../src/output/index.js';
+import { OutputStream, stdout } from '../../src/output/streams.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
@@ -52,7 +53,7 @@ const RUNS = [
 async function outputTo(t, name, chatty = false) {
   const folder = temporaryFolder(t);
   let text = '';
-  const stream = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
+  const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const out = join(folder, name === 'results' ? OWN_NAME : `out${FILES[name] ?? ''}`);
   const prometheus = { host: '127.0.0.1', port: await freePort() };
   const files = Object.fromEntries([...Object.keys(FILES), 'out', 'junit'].map((key) => [key, out]));
@@ -222,7 +223,7 @@ describe('output json', () => {
   it('- is standard output', async (t) => {
     /** @type {unknown[]} */
     const written = [];
-    t.mock.method(process.stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk) > 0);
+    t.mock.method(stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk));
     const options = /** @type {import('../../src/output/index.js').OutputOptions} */ ({ out: '-' });
     await outputs.json(options).finish(runFileOf());
     t.mock.restoreAll();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { connectSignals } from '../../../src/cli/signals.js';
 import { InternalError } from '../../../src/errors.js';
+import { stdout } from '../../../src/output/streams.js';
 import { Stop } from '../../../src/run/stop.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -86,13 +87,13 @@ describe('connectSignals()', () => {
 
   it('a reader that goes away ends the run in good order', (t) => {
     const { stop } = connected(t);
-    process.stdout.emit('error', new Error('write EPIPE'));
+    stdout.stream.emit('error', new Error('write EPIPE'));
     assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [], false]);
   });
 
   it('a disk that is full ends it, too, and is a fault', (t) => {
     const { stop } = connected(t);
-    process.stdout.emit('error', Object.assign(new Error('write'), { code: 'ENOSPC' }));
+    stdout.stream.emit('error', Object.assign(new Error('write'), { code: 'ENOSPC' }));
     assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [73], false]);
     assert.equal(stop.errors[0].message, 'cannot write standard output: the disk is full');
   });

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OutputError } from '../../../src/errors.js';
 import { createLog } from '../../../src/output/log.js';
 import { caught } from '../../helpers/caught.js';
@@ -11,16 +12,30 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 const SECRET = '1a'.repeat(32);
 const LOG = new URL('../../../src/output/log.js', import.meta.url).href;
 
+/** The last line that a test logs: the file is written beside the load. */
+const LAST = 'the last line';
+
+/** @param {string} file @param {string} [last] @returns {Promise<string>} its text when the last line is in it */
+async function whenWritten(file, last = LAST) {
+  let text = '';
+  while (!text.includes(last)) {
+    await sleep(1);
+    text = readFileSync(file, 'utf8');
+  }
+  return text;
+}
+
 /**
  * @param {import('node:test').TestContext} t
  * @param {(log: import('pino').Logger) => void} write
  * @param {string} [logLevel] of the file it is the same or, for warn, info
  */
-function logged(t, write, logLevel = 'warn') {
+async function logged(t, write, logLevel = 'warn') {
   const logFile = join(temporaryFolder(t), 'log');
-  // On the screen only errors; these tests write none.
-  write(createLog({ logLevel, logFile, quiet: true }));
-  const text = readFileSync(logFile, 'utf8');
+  const log = createLog({ logLevel, logFile, quiet: true, hasScreen: false });
+  write(log);
+  log.fatal(LAST);
+  const text = (await whenWritten(logFile)).replace(/.*\n$/, '');
   const lines = text
     .split('\n')
     .filter((line) => line !== '')
@@ -29,8 +44,8 @@ function logged(t, write, logLevel = 'warn') {
 }
 
 describe('createLog(): the file', () => {
-  it('holds one JSON object a line', (t) => {
-    const { lines } = logged(t, (log) => {
+  it('holds one JSON object a line', async (t) => {
+    const { lines } = await logged(t, (log) => {
       log.info({ wallets: 5 }, 'funded');
       log.warn('careful');
     });
@@ -45,23 +60,25 @@ describe('createLog(): the file', () => {
     for (const { time } of lines) assert.ok(Math.abs(time - Date.now()) < 60_000);
   });
 
-  it('tells more than the screen by default, and exactly what is asked for otherwise', (t) => {
+  it('tells more than the screen by default, and exactly what is asked for otherwise', async (t) => {
     const write = (/** @type {import('pino').Logger} */ log) => {
       log.debug('debug');
       log.info('info');
       log.warn('warn');
     };
-    const said = (/** @type {string} */ level) => logged(t, write, level).lines.map(({ msg }) => msg);
-    assert.deepEqual(said('warn'), ['info', 'warn']);
-    assert.deepEqual(said('info'), ['info', 'warn']);
-    assert.deepEqual(said('debug'), ['debug', 'info', 'warn']);
-    assert.deepEqual(said('error'), []);
-    assert.deepEqual(said('silent'), []);
+    const said = async (/** @type {string} */ level) => (await logged(t, write, level)).lines.map(({ msg }) => msg);
+    assert.deepEqual(await said('warn'), ['info', 'warn']);
+    assert.deepEqual(await said('info'), ['info', 'warn']);
+    assert.deepEqual(await said('debug'), ['debug', 'info', 'warn']);
+    assert.deepEqual(await said('error'), []);
   });
 
-  it('is appended to', (t) => {
+  it('is appended to', async (t) => {
     const logFile = join(temporaryFolder(t), 'log');
-    for (const name of ['first', 'second']) createLog({ logLevel: 'warn', logFile, quiet: true }).info(name);
+    for (const name of ['first', 'second']) {
+      createLog({ logLevel: 'warn', logFile, quiet: true }).info(name);
+      await whenWritten(logFile, name);
+    }
     assert.equal(readFileSync(logFile, 'utf8').trim().split('\n').length, 2);
   });
 
@@ -75,8 +92,8 @@ describe('createLog(): the file', () => {
 
 describe('createLog(): secrets', () => {
   for (const name of ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password']) {
-    it(`${name} is not shown`, (t) => {
-      const { text, lines } = logged(t, (log) => {
+    it(`${name} is not shown`, async (t) => {
+      const { text, lines } = await logged(t, (log) => {
         log.info({ [name]: SECRET }, 'at the top');
         log.info({ config: { [name]: SECRET, threads: 5 } }, 'one level down');
         log.child({ [name]: SECRET }).info('of a child');
@@ -88,8 +105,8 @@ describe('createLog(): secrets', () => {
     });
   }
 
-  it('further down, and in arrays', (t) => {
-    const { text } = logged(t, (log) => {
+  it('further down, and in arrays', async (t) => {
+    const { text } = await logged(t, (log) => {
       log.info({ run: { config: { mnemonic: SECRET } } }, 'two levels down');
       log.info({ wallets: [{ privateKey: SECRET }] }, 'in an array');
     });
@@ -109,7 +126,7 @@ describe('createLog(): secrets however deep', () => {
     'Authorization',
   ];
 
-  it('in objects, arrays and errors, thirty levels down', (t) => {
+  it('in objects, arrays and errors, thirty levels down', async (t) => {
     for (const name of NAMES) {
       for (let depth = 0; depth <= 30; depth += 1) {
         /** @type {any} */
@@ -118,17 +135,17 @@ describe('createLog(): secrets however deep', () => {
           const wraps = [{ inner: value }, [value], Object.assign(new Error('broken', { cause: value }), { value })];
           value = wraps[level % wraps.length];
         }
-        const { text, lines } = logged(t, (log) => log.info({ value }, 'deep'));
+        const { text, lines } = await logged(t, (log) => log.info({ value }, 'deep'));
         assert.ok(!text.includes(SECRET), `${name}, ${depth} levels down: ${text}`);
         assert.equal(lines[0].msg, 'deep');
       }
     }
   });
 
-  it('what is no secret is shown: errors with their causes, URLs without credentials, large numbers, instants', (t) => {
+  it('what is no secret is shown: errors with their causes, URLs without credentials, large numbers, instants', async (t) => {
     const error = new Error('broken', { cause: new RangeError('too far') });
     const url = new URL('https://user:hunter2hunter2@h.org/v3/0123456789abcdef0123456789abcdef?apikey=abc');
-    const { text, lines } = logged(t, (log) => {
+    const { text, lines } = await logged(t, (log) => {
       log.info({ url, paidWei: 5n, at: new Date(0), bytes: Buffer.from(SECRET), none: null }, 'all');
       log.error(error);
     });
@@ -142,11 +159,11 @@ describe('createLog(): secrets however deep', () => {
     assert.match(failure.err.message, /^broken.*too far$/);
   });
 
-  it('what leads back to itself ends', (t) => {
+  it('what leads back to itself ends', async (t) => {
     /** @type {any} */
     const circle = { name: 'circle' };
     circle.self = circle;
-    const { lines } = logged(t, (log) => log.info({ circle }, 'round'));
+    const { lines } = await logged(t, (log) => log.info({ circle }, 'round'));
     assert.equal(lines[0].circle.self.name, 'circle');
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { Distribution } from '../../../src/metrics/distribution.js';
+import { OutputStream } from '../../../src/output/streams.js';
 import { createTextOutput } from '../../../src/output/text.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
@@ -12,7 +13,7 @@ const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, v
 /** @param {Partial<import('../../../src/output/index.js').OutputOptions>} [given] */
 function textOutput(given = {}) {
   let text = '';
-  const stream = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
+  const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const output = createTextOutput({
     ...{ stream, verbose: false, explain: false, out: null, junit: null, samples: null, blocks: null, hlog: null },
     ...{ prometheus: null, info: {} },

@@ -1,0 +1,106 @@
+/** Output that is not read: a terminal that was stopped with Ctrl-S, a pipe whose reader is busy. The load goes on. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startNullChain } from '../../scripts/bench/null-chain.js';
+import { STRESS, cleanEnvironment, readJson } from '../helpers/cli.js';
+import { spawnOnTerminal } from '../helpers/pty.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const CTRL_S = '\x13';
+const CTRL_Q = '\x11';
+const STOPPED_MS = 3500;
+
+/** @type {import('../../scripts/bench/null-chain.js').NullChain} */
+let chain;
+before(async () => (chain = await startNullChain()));
+after(() => chain.stop());
+
+/** @param {string} out @param {number} offset of wallets that no other test uses @param {string} [interval] */
+const argsOf = (out, offset, interval = '250ms') => [
+  ...['--rpc', chain.url, '-t', '100', '-o', String(offset), '-d', '6s', '--interval', interval, '-v', '--out', out],
+];
+
+test('a terminal that is stopped for 3.5 s: operations are verified in every interval of that time', async (t) => {
+  const out = join(temporaryFolder(t), 'run.json');
+  const stress = spawnOnTerminal(argsOf(out, 0));
+  const [, elapsed] = await stress.waitFor(/^ +(1\.\d) s /m);
+  stress.type(CTRL_S);
+  await sleep(STOPPED_MS);
+  stress.type(CTRL_Q);
+  const { code, output } = await stress.done;
+  assert.equal(code, 0, output);
+  assert.match(output, /^Summary: /m);
+  // What was typed takes a moment to arrive.
+  const fromMs = Number(elapsed) * 1000 + 500;
+  const run = readJson(out);
+  const during = run.intervals.filter((/** @type {any} */ row) => row.startMs > fromMs && row.endMs < fromMs + 2500);
+  assert.ok(during.length >= 5, `${during.length} intervals in 2.5 s`);
+  for (const { startMs, counts } of during) assert.ok(counts.verified > 0, `nothing was verified after ${startMs} ms`);
+});
+
+/** @param {string[]} args @param {import('node:test').TestContext} t */
+function unreadRun(args, t) {
+  const child = spawn(process.execPath, [STRESS, ...args], {
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const text = { stdout: '', stderr: '' };
+  const read = () => {
+    for (const name of /** @type {const} */ (['stdout', 'stderr']))
+      child[name].setEncoding('utf8').on('data', (chunk) => (text[name] += chunk));
+  };
+  return { child, text, read, closed: once(child, 'close') };
+}
+
+/** @param {string} file @returns {Promise<any>} the run file when the run is over */
+async function whenOver(file) {
+  for (;;) {
+    if (existsSync(file) && readJson(file).end !== 'running') return readJson(file);
+    await sleep(50);
+  }
+}
+
+test('a pipe that is not read: the run goes to its end, and the summary arrives when it is read', async (t) => {
+  const out = join(temporaryFolder(t), 'run.json');
+  const { child, text, read, closed } = unreadRun(argsOf(out, 100), t);
+  const run = await whenOver(out);
+  assert.equal(run.end, 'duration');
+  await sleep(500);
+  assert.equal(child.exitCode, null, 'it waits for its reader');
+  read();
+  assert.deepEqual(await closed, [0, null], text.stderr);
+  assert.match(text.stdout, /^Summary: [^]*\n {2}audit +exact: .*\n$/m);
+  const verified = text.stdout.match(/^\d+ 0x\w{40} \d+$/gm)?.length ?? 0;
+  const dropped = Number(/(\S+) lines left out/.exec(text.stdout)?.[1].replaceAll(',', '') ?? 0);
+  assert.ok(verified > 0 && verified <= run.counts.verified);
+  assert.ok(verified + dropped >= run.counts.verified, `${verified} + ${dropped} of ${run.counts.verified}`);
+});
+
+test('a pipe that is never read: a signal ends the wait, and the exit code is that of the run', async (t) => {
+  const out = join(temporaryFolder(t), 'run.json');
+  const { child, closed } = unreadRun(argsOf(out, 200), t);
+  await whenOver(out);
+  await sleep(500);
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0);
+  child.stdout.resume();
+  child.stderr.resume();
+  await closed;
+});
+
+test('--out -: a run file larger than a pipe arrives whole at a reader who begins late', async (t) => {
+  const { text, read, closed } = unreadRun(argsOf('-', 300, '100ms'), t);
+  await sleep(9000);
+  read();
+  assert.deepEqual(await closed, [0, null], text.stderr);
+  assert.ok(text.stdout.length > 2 * 65_536, `${text.stdout.length} characters`);
+  assert.equal(JSON.parse(text.stdout).end, 'duration');
+  assert.match(text.stderr, /^Summary: /m);
+});
