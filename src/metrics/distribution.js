@@ -19,6 +19,12 @@ import * as hdr from 'hdr-histogram-js';
  * @property {number | null} p99Us
  * @property {number | null} p999Us
  * @property {string} hdr the histogram, compressed and in base64 (HdrHistogram V2 encoding), in microseconds
+ *
+ * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
+ * @property {number | null} us with censored values as the time waited; null when nothing was recorded
+ * @property {number} atMostUs with censored values as infinity; the same as us where that makes no difference
+ *
+ * @typedef {'avg' | 'min' | 'max' | 'stddev'} Statistic
  */
 
 /** Above this, in microseconds, a square no longer fits into an integer that a double holds exactly. */
@@ -74,6 +80,32 @@ export class Distribution {
     if (this.count === 0) return null;
     const value = this.#histogram.getValueAtPercentile(percentile);
     return Math.min(Math.max(value, this.minUs), this.maxUs);
+  }
+
+  /**
+   * The percentile with censored values as infinity.
+   * @param {number} percentile from 0 to 100
+   * @param {Distribution | number} censored values: those in this distribution, or how many there are beside it
+   * @returns {number} in microseconds; Infinity where it is a censored one
+   */
+  percentileAtMostUs(percentile, censored) {
+    const isBeside = typeof censored === 'number';
+    const known = this.count - (isBeside ? 0 : censored.count);
+    const exactRank = (percentile / 100) * (isBeside ? this.count + censored : this.count);
+    // A product that is whole may come out a little larger; the histogram allows for that, too.
+    const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
+    if (rank > known) return Infinity;
+    const histogram = /** @type {hdr.JsHistogram} */ (this.#histogram);
+    const others = isBeside ? null : /** @type {hdr.JsHistogram} */ (censored.#histogram);
+    for (let i = 0, seen = 0, all = 0; all < this.count; i += 1) {
+      const count = histogram.getCountAtIndex(i);
+      all += count;
+      seen += count - (others?.getCountAtIndex(i) || 0);
+      if (seen < rank) continue;
+      const valueUs = histogram.highestEquivalentValue(histogram.valueFromIndex(i));
+      return Math.min(Math.max(valueUs, this.minUs), this.maxUs);
+    }
+    return Infinity;
   }
 
   /** @returns {DistributionJson} */
@@ -146,6 +178,29 @@ export class Distribution {
     const sum = BigInt(this.sumUs);
     return Math.sqrt(Number(count * this.sumOfSquaresUs2 - sum * sum)) / this.count;
   }
+}
+
+/** @type {Readonly<Record<Statistic, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>>} */
+export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' });
+
+/**
+ * A figure of a distribution, and how large it may really be.
+ * @param {DistributionJson} json
+ * @param {DistributionJson | number | undefined} censored values: those in it, or how many there are beside it
+ * @param {Statistic | number} statistic a number is a percentile
+ * @returns {Bounds}
+ */
+export function boundsOf(json, censored = 0, statistic) {
+  const count = typeof censored === 'number' ? censored : censored.count;
+  const isPercentile = typeof statistic === 'number';
+  const all = isPercentile || count > 0 ? Distribution.fromJSON(json) : null;
+  const us = isPercentile ? /** @type {Distribution} */ (all).percentileUs(statistic) : json[STATISTICS[statistic]];
+  if (us === null || all === null || count === 0) return { us, atMostUs: us ?? Infinity };
+  const part = typeof censored === 'number' ? censored : Distribution.fromJSON(censored);
+  if (isPercentile) return { us, atMostUs: Math.max(us, all.percentileAtMostUs(statistic, part)) };
+  if (statistic !== 'min') return { us, atMostUs: Infinity };
+  const isKnown = typeof part === 'number' || part.minUs > us;
+  return { us, atMostUs: isKnown ? us : all.percentileAtMostUs(0, part) };
 }
 
 /** @param {DistributionJson} a @param {DistributionJson} b @returns {DistributionJson} */

@@ -1,4 +1,4 @@
-import { Distribution } from './distribution.js';
+import { boundsOf, Distribution, STATISTICS } from './distribution.js';
 import { nameFigure } from './name-figures.js';
 
 /**
@@ -12,9 +12,12 @@ import { nameFigure } from './name-figures.js';
  * @property {Unit} unit
  * @property {string} words what it is
  * @property {(run: MeasuredRun) => number | null} read
+ * @property {(run: MeasuredRun) => CensoredBounds} [bounds] where censored operations may make it larger
  * @property {string} [whole] the count that it is a share of, where the limit is in percent
  * @property {string} [ofCall] the name of the calls that it is about
  * @property {(run: MeasuredRun) => string | undefined} [why] there is none
+ *
+ * @typedef {import('./distribution.js').Bounds & {censored: number}} CensoredBounds with how many operations are censored
  */
 
 /** What came to its end between the beginning of the window and the end of the drain. A warm-up is not judged. */
@@ -61,23 +64,44 @@ export const FIGURES = Object.freeze([
   ...['avg', 'min', 'max'].map(skew),
 ]);
 
-/** Each has the figures below. @type {Record<string, {words: string, of: (run: MeasuredRun) => import('./distribution.js').DistributionJson}>} */
+/**
+ * Each has the figures below.
+ * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number}>}
+ */
 export const DURATIONS = Object.freeze({
-  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total },
-  start: { words: 'latency seen from when it was begun', of: ({ latency }) => latency.fromStart },
+  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
+  start: {
+    words: 'latency seen from when it was begun',
+    of: ({ latency }) => latency.fromStart,
+    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
+  },
   lag: { words: 'from due to begun', of: ({ lag }) => lag },
-  queued: { words: 'from due to written to the socket', of: ({ latency }) => latency.stages.queued },
-  submit: { words: 'from there to the hash read', of: ({ latency }) => latency.stages.submit },
-  inclusion: { words: 'from there to the block seen', of: ({ latency }) => latency.stages.inclusion },
+  queued: { words: 'from due to written to the socket', of: ({ latency }) => latency.stages.queued, ...ofVerified() },
+  submit: { words: 'from there to the hash read', of: ({ latency }) => latency.stages.submit, ...ofVerified() },
+  inclusion: { words: 'from there to the block seen', of: ({ latency }) => latency.stages.inclusion, ...ofVerified() },
   visibility: {
     words: 'from there to the block seen at the endpoint that is read',
     of: ({ latency }) => latency.stages.visibility ?? new Distribution().toJSON(),
+    ...ofVerified(),
   },
-  readback: { words: 'from there to the effect read back', of: ({ latency }) => latency.stages.readBack },
+  readback: {
+    words: 'from there to the effect read back',
+    of: ({ latency }) => latency.stages.readBack,
+    ...ofVerified(),
+  },
 });
 
-/** @type {Record<string, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>} */
-const STATISTICS = { avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' };
+/** @typedef {import('./distribution.js').DistributionJson} DistributionJson */
+
+/** The operations whose latency is known to be longer than it says. Older run files only know which timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+export function censoredOf({ latency }) {
+  return latency.censored ?? latency.timedOut;
+}
+
+/** Censored operations have no stages that are known, and would be the last ones of each. */
+function ofVerified() {
+  return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count };
+}
 
 /** Any other percentile can be named, too. */
 const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
@@ -135,14 +159,18 @@ function durationFigure(word) {
   const [, prefix, statistic, digits] = match;
   const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
   if (!Object.hasOwn(DURATIONS, duration)) return null;
-  const { words, of } = DURATIONS[duration];
+  const { words, of, censored = () => 0 } = DURATIONS[duration];
   const percentile = Number(digits);
   const isPercentile = percentile > 0 && percentile < 100;
   if (!isPercentile && !Object.hasOwn(STATISTICS, statistic ?? '')) return null;
+  const which = isPercentile ? percentile : /** @type {import('./distribution.js').Statistic} */ (statistic);
   return {
     ...{ name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`, unit: 'us', words },
-    read: (run) =>
-      isPercentile ? Distribution.fromJSON(of(run)).percentileUs(percentile) : of(run)[STATISTICS[statistic]],
+    read: (run) => boundsOf(of(run), 0, which).us,
+    bounds: (run) => {
+      const others = censored(run);
+      return { ...boundsOf(of(run), others, which), censored: typeof others === 'number' ? others : others.count };
+    },
     why: () => 'there was no such operation in the window',
   };
 }
@@ -174,8 +202,8 @@ function failure(code) {
 }
 
 /** @param {MeasuredRun} run */
-function verifiedOf({ latency }) {
-  return latency.total.count - latency.timedOut.count;
+function verifiedOf(run) {
+  return run.latency.total.count - censoredOf(run).count;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Distribution } from './distribution.js';
-import { totalUs } from './sample.js';
+import { isCensored, totalUs } from './sample.js';
 
 /**
  * Operations told apart by one word of theirs: the kind of call, or the endpoint that they were sent to.
@@ -11,6 +11,8 @@ import { totalUs } from './sample.js';
  * @property {number} windowVerified verified inside the window
  * @property {Record<string, number>} failures of the whole run, by code
  * @property {import('./distribution.js').DistributionJson} latency of those due inside the window, as that of all
+ * @property {import('./distribution.js').DistributionJson} [censored] those of them that are known to take longer than
+ *   that; older run files do not have it
  *
  * @typedef {ReturnType<typeof newGroup>} Group
  */
@@ -29,6 +31,7 @@ function newGroup() {
     /** @type {Record<string, number>} */
     failures: {},
     latency: new Distribution(),
+    censored: new Distribution(),
   };
 }
 
@@ -47,7 +50,10 @@ export class Groups {
     group.counts[ENDED[outcome]] += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     if (outcome === 'verified' && isEndInside) group.windowVerified += 1;
-    if ((outcome === 'verified' || outcome === 'timed_out') && isDueInside) group.latency.record(totalUs(sample));
+    const isOpenEnded = isCensored(sample);
+    if (!isDueInside || !(outcome === 'verified' || isOpenEnded)) return;
+    group.latency.record(totalUs(sample));
+    if (isOpenEnded) group.censored.record(totalUs(sample));
   }
 
   /** @param {string} key @returns {Group} */
@@ -63,21 +69,25 @@ export class Groups {
   /** @returns {Record<string, GroupJson>} by name */
   toJSON() {
     return Object.fromEntries(
-      [...this.#groups].map(([key, { counts, failures, windowVerified, latency }]) => [
+      [...this.#groups].map(([key, { counts, failures, windowVerified, latency, censored }]) => [
         key,
-        { counts: { ...counts }, windowVerified, failures: { ...failures }, latency: latency.toJSON() },
+        {
+          ...{ counts: { ...counts }, windowVerified, failures: { ...failures } },
+          ...{ latency: latency.toJSON(), censored: censored.toJSON() },
+        },
       ]),
     );
   }
 
   /** Takes over what another thread has; exact, as all here adds up. @param {Record<string, GroupJson>} json */
   adopt(json) {
-    for (const [key, { counts, failures, windowVerified, latency }] of Object.entries(json)) {
+    for (const [key, { counts, failures, windowVerified, latency, censored }] of Object.entries(json)) {
       const group = this.#of(key);
       for (const [name, count] of Object.entries(counts)) group.counts[/** @type {Ended} */ (name)] += count;
       for (const [code, count] of Object.entries(failures)) group.failures[code] = (group.failures[code] ?? 0) + count;
       group.windowVerified += windowVerified;
       group.latency.merge(Distribution.fromJSON(latency));
+      if (censored !== undefined) group.censored.merge(Distribution.fromJSON(censored));
     }
   }
 }

@@ -1,4 +1,4 @@
-import { Distribution } from './distribution.js';
+import { boundsOf } from './distribution.js';
 
 /**
  * Figures of one kind of calls, or of whatever a workload gives names to: calls.NAME.p99.
@@ -6,9 +6,6 @@ import { Distribution } from './distribution.js';
  * @typedef {import('./figures.js').Figure} Figure
  * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  */
-
-/** @type {Record<string, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>} */
-const STATISTICS = { avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' };
 
 /**
  * @param {string} text
@@ -20,13 +17,18 @@ export function nameFigure(text) {
   const [, name, statistic, digits] = match;
   const percentile = Number(digits);
   if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
+  /** Also names that every object has, such as constructor. @param {Pick<MeasuredRun, 'byName'>} run */
+  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
   /** @param {import('./figures.js').Unit} unit @param {string} words @param {(group: import('./groups.js').GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
   const figure = (unit, words, read) => ({
     ...{ name: text, ofCall: name, unit, words: `${words} ${name}` },
-    read: (run) => (run.byName[name] === undefined ? null : read(run.byName[name], run)),
-    why: ({ byName }) =>
-      byName[name] === undefined
-        ? `there is no ${name} among ${Object.keys(byName).join(', ') || 'no names'}`
+    read: (run) => {
+      const group = groupOf(run);
+      return group === undefined ? null : read(group, run);
+    },
+    why: (run) =>
+      groupOf(run) === undefined
+        ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
         : undefined,
   });
   if (statistic === 'tps')
@@ -34,7 +36,13 @@ export function nameFigure(text) {
       window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs,
     );
   if (statistic === 'failed') return figure('count', 'those that failed of', ({ counts }) => counts.failed);
-  return figure('us', 'latency of', ({ latency }) =>
-    statistic === undefined ? Distribution.fromJSON(latency).percentileUs(percentile) : latency[STATISTICS[statistic]],
-  );
+  const which = /** @type {import('./distribution.js').Statistic | undefined} */ (statistic) ?? percentile;
+  return {
+    ...figure('us', 'latency of', ({ latency }) => boundsOf(latency, 0, which).us),
+    bounds: (run) => {
+      const group = groupOf(run);
+      if (group === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
+      return { ...boundsOf(group.latency, group.censored, which), censored: group.censored?.count ?? 0 };
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { InternalError } from '../errors.js';
 import { Distribution } from './distribution.js';
 import { Groups } from './groups.js';
 import { Intervals, zeroCounts } from './interval.js';
-import { stagesUs, totalUs } from './sample.js';
+import { isCensored, stagesUs, totalUs } from './sample.js';
 
 /**
  * Counts and distributions of a run: whole run, window, intervals. It takes samples and nothing else.
@@ -30,6 +30,7 @@ import { stagesUs, totalUs } from './sample.js';
  * @property {Record<string, number>} failures
  * @property {WindowCounts} windowCounts
  * @property {Halves} halves
+ * @property {number} endedDueInside
  * @property {Record<string, import('./distribution.js').DistributionJson>} latency all of the run's, by name
  * @property {Record<string, import('./groups.js').GroupJson>} byName
  * @property {Record<string, import('./groups.js').GroupJson>} byEndpoint
@@ -57,7 +58,7 @@ export class Recorder {
     failed: 0,
     timedOut: 0,
   };
-  /** From due to verified. */
+  /** From due to verified; of censored operations the time that they were waited for. */
   total = new Distribution();
   /** @type {Halves} */
   halves = [
@@ -68,6 +69,11 @@ export class Recorder {
   /** From begun to verified: what a measurement that leaves out its own lateness would see. */
   fromStart = new Distribution();
   timedOut = new Distribution();
+  /** Those in total, and those in fromStart, that are known to take longer than that. */
+  censored = new Distribution();
+  fromStartCensored = new Distribution();
+  /** Operations due in the window that have ended, however. */
+  endedDueInside = 0;
   /** From due to begun, or dropped. */
   lag = new Distribution();
   stages = {
@@ -183,28 +189,41 @@ export class Recorder {
     if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned')
       windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
     if (!this.#inside(sample.intendedAtUs)) return;
-    if (sample.outcome === 'timed_out' || sample.outcome === 'verified') {
-      const half = this.halves[sample.intendedAtUs < this.#middleUs ? 0 : 1];
-      half.count += 1;
-      half.sumUs += totalUs(sample);
+    this.endedDueInside += 1;
+    if (sample.outcome === 'verified') this.#addVerified(sample);
+    else if (isCensored(sample)) this.#addCensored(sample);
+  }
+
+  /** @param {Sample} sample due inside the window */
+  #addVerified(sample) {
+    const total = totalUs(sample);
+    const parts = stagesUs(sample);
+    const all = Object.values(parts).map((us) => us ?? 0);
+    if (all.some((us) => us < 0) || all.reduce((sum, us) => sum + us, 0) !== total) {
+      throw new InternalError(
+        `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(parts)}, ${total} us in all`,
+      );
     }
-    if (sample.outcome === 'timed_out') {
-      this.total.record(totalUs(sample));
-      this.timedOut.record(totalUs(sample));
-      this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-    } else if (sample.outcome === 'verified') {
-      const total = totalUs(sample);
-      const parts = stagesUs(sample);
-      const all = Object.values(parts).map((us) => us ?? 0);
-      if (all.some((us) => us < 0) || all.reduce((sum, us) => sum + us, 0) !== total) {
-        throw new InternalError(
-          `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(parts)}, ${total} us in all`,
-        );
-      }
-      this.total.record(total);
-      this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-      recordStages(this.stages, parts);
-    }
+    this.#addLatency(sample);
+    recordStages(this.stages, parts);
+  }
+
+  /** @param {Sample} sample due inside the window */
+  #addCensored(sample) {
+    this.#addLatency(sample);
+    this.censored.record(totalUs(sample));
+    this.fromStartCensored.record(sample.endedAtUs - sample.startedAtUs);
+    if (sample.outcome === 'timed_out') this.timedOut.record(totalUs(sample));
+  }
+
+  /** @param {Sample} sample */
+  #addLatency(sample) {
+    const total = totalUs(sample);
+    const half = this.halves[sample.intendedAtUs < this.#middleUs ? 0 : 1];
+    half.count += 1;
+    half.sumUs += total;
+    this.total.record(total);
+    this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
   }
 
   /** @param {number} atUs */
@@ -220,18 +239,21 @@ export class Recorder {
 
   /** Those of the run, by name; the interval's is apart. @returns {Record<string, Distribution>} */
   #distributions() {
-    const { total, fromStart, timedOut, lag, stages } = this;
-    return { total, fromStart, timedOut, lag, ...stages };
+    const { total, fromStart, timedOut, censored, fromStartCensored, lag, stages } = this;
+    return { total, fromStart, timedOut, censored, fromStartCensored, lag, ...stages };
   }
 
   /** @returns {RecorderState} */
   state() {
-    const { endUs, counts, failures, windowCounts, halves, startedBy, endedBy, verifiedBy } = this;
+    const { endUs, counts, failures, windowCounts, halves, endedDueInside, startedBy, endedBy, verifiedBy } = this;
     const latency = Object.fromEntries(
       Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
     );
     const groups = { byName: this.byName.toJSON(), byEndpoint: this.byEndpoint.toJSON() };
-    return { endUs, counts, failures, windowCounts, halves, latency, ...groups, startedBy, endedBy, verifiedBy };
+    return {
+      ...{ endUs, counts, failures, windowCounts, halves, endedDueInside, latency, ...groups },
+      ...{ startedBy, endedBy, verifiedBy },
+    };
   }
 
   /**
@@ -244,6 +266,7 @@ export class Recorder {
     addTo(this.failures, state.failures);
     addTo(this.windowCounts, state.windowCounts);
     this.halves.forEach((half, i) => addTo(half, state.halves[i]));
+    this.endedDueInside += state.endedDueInside;
     for (const [name, distribution] of Object.entries(this.#distributions())) {
       distribution.merge(Distribution.fromJSON(state.latency[name]));
     }
@@ -254,8 +277,11 @@ export class Recorder {
     this.verifiedBy.set(state.verifiedBy, first);
   }
 
-  /** What was still open when its thread died is abandoned: nobody waits for it any more. */
+  /** What was still open when its thread died is abandoned; for how long it was waited for died with the thread. */
   abandonOpen() {
+    for (; this.endedDueInside < this.windowCounts.started; this.endedDueInside += 1)
+      for (const distribution of [this.total, this.fromStart, this.censored, this.fromStartCensored])
+        distribution.record(0);
     this.startedBy.forEach((started, i) => {
       this.counts.abandoned += started - this.endedBy[i];
       this.endedBy[i] = started;

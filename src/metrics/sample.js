@@ -46,6 +46,20 @@ export function isPlain({ environment }) {
   return environment.inclusion === null;
 }
 
+/**
+ * Whether time ran out before there was a good answer: how long it takes is not known, only that it is at least as long
+ * as it was waited for.
+ * @param {Pick<Sample, 'outcome' | 'code'>} sample
+ */
+export function isCensored({ outcome, code }) {
+  return outcome === 'timed_out' || outcome === 'abandoned' || code === 'transport_timeout' || code === 'lost';
+}
+
+/** How many of the operations that ended in an interval are censored. @param {{counts: {timedOut: number, abandoned: number}, failures: Record<string, number>}} interval */
+export function censoredIn({ counts, failures }) {
+  return counts.timedOut + counts.abandoned + (failures.transport_timeout ?? 0) + (failures.lost ?? 0);
+}
+
 /** Seen from when it was due, so that what a stall delays is measured. @param {Sample} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;

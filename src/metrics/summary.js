@@ -107,7 +107,7 @@ function warningsOf(run) {
 function measuredRun(parts, { durationUs, partial }) {
   const { recorder, generator } = parts;
   const seconds = durationUs / 1e6;
-  const { windowCounts, total, timedOut } = recorder;
+  const { windowCounts, total, timedOut, censored, fromStartCensored } = recorder;
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
@@ -138,7 +138,7 @@ function measuredRun(parts, { durationUs, partial }) {
     reorgs: parts.reorgs,
     rates: {
       askedPerSecond: parts.isOpenLoop ? rate(windowCounts.scheduled) : null,
-      achievedPerSecond: rate(total.count - timedOut.count),
+      achievedPerSecond: rate(total.count - censored.count),
       attemptedPerSecond: rate(windowCounts.started),
       acceptedPerSecond: rate(windowCounts.accepted),
       includedPerSecond: rate(windowCounts.included),
@@ -148,6 +148,8 @@ function measuredRun(parts, { durationUs, partial }) {
       total: total.toJSON(),
       fromStart: recorder.fromStart.toJSON(),
       timedOut: timedOut.toJSON(),
+      censored: censored.toJSON(),
+      fromStartCensored: fromStartCensored.toJSON(),
       halves: recorder.halves,
       stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
     },

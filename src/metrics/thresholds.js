@@ -17,6 +17,9 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
  *
  * @typedef {object} Checked
  * @property {number | null} value null: not measured, which is no pass
+ * @property {number | null} [atMost] only where the value is a lower bound, because of censored operations: it may be as
+ *   large as this; null: infinite
+ * @property {number} [censored] with it: how many operations are censored
  * @property {boolean} passed
  * @property {string} [why] there is no value
  *
@@ -41,14 +44,14 @@ const FITTING = {
   count: 'a count: give the limit as a plain number, such as 0',
 };
 
-/** @type {Record<Operator, (value: number, limit: number) => boolean>} */
+/** For a value that is known to be so much at least, and so much at most. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */
 const HOLDS = {
-  '<': (value, limit) => value < limit,
-  '<=': (value, limit) => value <= limit,
-  '>': (value, limit) => value > limit,
-  '>=': (value, limit) => value >= limit,
-  '=': (value, limit) => value === limit,
-  '!=': (value, limit) => value !== limit,
+  '<': (_, atMost, limit) => atMost < limit,
+  '<=': (_, atMost, limit) => atMost <= limit,
+  '>': (value, _, limit) => value > limit,
+  '>=': (value, _, limit) => value >= limit,
+  '=': (value, atMost, limit) => value === limit && atMost === limit,
+  '!=': (value, atMost, limit) => value > limit || atMost < limit,
 };
 
 /**
@@ -66,7 +69,8 @@ export function parseThreshold(text) {
   if (figure === null) throw new Error(`names ${quote(name)}, which is no figure${nearFigures(name)}`);
   const isShare = unit === '%' && figure.whole !== undefined;
   const base = isShare ? 'percent' : figure.unit;
-  const factor = FACTORS[base][unit.toLowerCase()];
+  const word = unit.toLowerCase();
+  const factor = Object.hasOwn(FACTORS[base], word) ? FACTORS[base][word] : undefined;
   if (factor === undefined) {
     const orShare = figure.whole === undefined ? '' : `, or as a share of ${figure.whole}, such as 0.1%`;
     throw new Error(`does not fit in ${quote(expression)}: ${figure.name} is ${FITTING[base]}${orShare}`);
@@ -85,9 +89,11 @@ export function parseThreshold(text) {
  */
 export function checkThresholds(thresholds, run) {
   return thresholds.map((threshold) => {
-    const { value, why } = measure(threshold, run);
-    if (value === null) return { ...threshold, value, passed: false, why: why ?? 'not measured' };
-    return { ...threshold, value, passed: HOLDS[threshold.operator](value, threshold.limit) };
+    const { value, why, atMost = value, censored } = measure(threshold, run);
+    if (value === null || atMost === null) return { ...threshold, value, passed: false, why: why ?? 'not measured' };
+    const passed = HOLDS[threshold.operator](value, atMost, threshold.limit);
+    if (atMost <= value) return { ...threshold, value, passed };
+    return { ...threshold, value, atMost: Number.isFinite(atMost) ? atMost : null, censored, passed };
   });
 }
 
@@ -96,9 +102,13 @@ export function thresholdExit(results) {
   return results.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {Threshold} threshold @param {import('./summary.js').MeasuredRun} run @returns {{value: number | null, why?: string}} */
+/** @param {Threshold} threshold @param {import('./summary.js').MeasuredRun} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
 function measure({ figure: name, unit }, run) {
   const figure = known(name);
+  if (figure.bounds !== undefined) {
+    const { us, atMostUs, censored } = figure.bounds(run);
+    return us === null ? { value: us, why: figure.why?.(run) } : { value: us, atMost: atMostUs, censored };
+  }
   const value = figure.read(run);
   if (value === null) return { value, why: figure.why?.(run) };
   if (unit !== 'percent' || figure.whole === undefined) return { value };

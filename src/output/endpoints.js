@@ -1,5 +1,5 @@
 import { endpointsOf } from '../metrics/endpoints.js';
-import { count, figure, ms, seconds } from './format.js';
+import { boundedMs, count, figure, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
 
 /**
@@ -15,10 +15,10 @@ export function endpointsTable(run) {
     colAligns: ['left', ...Array(9).fill('right')],
   });
   for (const { display, group, tps, left, awayMs } of endpoints) {
-    const { counts, latency } = group;
+    const { counts, latency, censored } = group;
     table.push([
       ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
-      ...[ms(latency.meanUs), ms(latency.p50Us), ms(latency.p99Us)],
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
       ...[count(left), left === 0 ? '' : seconds(awayMs)],
     ]);
   }

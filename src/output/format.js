@@ -1,4 +1,5 @@
 import { UNSEEN_CHARACTERS } from '../errors.js';
+import { boundsOf } from '../metrics/distribution.js';
 
 /** Figures as people read them. A figure that could not be measured is a dash, never a zero. */
 
@@ -24,6 +25,30 @@ export function figure(value) {
 /** @param {number | null} us microseconds @returns {string} milliseconds, without the unit */
 export function ms(us) {
   return us === null ? '-' : figure(us / 1000);
+}
+
+/** The usual figures of a table of latencies, in the order in which they are printed. */
+export const LATENCY_FIGURES = Object.freeze(
+  /** @type {const} */ ({ avg: 'avg', min: 'min', p50: 50, p90: 90, p95: 95, p99: 99, 'p99.9': 99.9, max: 'max' }),
+);
+
+/**
+ * Figures of a distribution in milliseconds, with >= where they may be larger, because operations are censored.
+ * @param {import('../metrics/distribution.js').DistributionJson} json
+ * @param {Parameters<typeof boundsOf>[1]} censored
+ * @param {ReadonlyArray<keyof typeof LATENCY_FIGURES>} names
+ * @returns {string[]}
+ */
+export function boundedMs(json, censored, names) {
+  return names.map((name) => {
+    const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+    return atLeast(ms(us), us === null ? '-' : ms(atMostUs));
+  });
+}
+
+/** @param {string} text of a figure @param {string} atMost what it may really be, as text: no more digits than are printed count */
+export function atLeast(text, atMost) {
+  return text === atMost ? text : `>= ${text}`;
 }
 
 /** @param {number} durationMs */

@@ -1,4 +1,4 @@
-import { count, figure, ms } from './format.js';
+import { boundedMs, count, figure } from './format.js';
 import { borderless, textOf } from './table.js';
 
 /**
@@ -13,12 +13,11 @@ export function namesTable({ byName = {}, window }) {
     head: ['  by name', 'count', 'per second', 'failed', 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'],
     colAligns: ['left', ...Array(9).fill('right')],
   });
-  for (const [name, { counts, windowVerified, latency }] of groups) {
-    const { meanUs, p50Us, p90Us, p95Us, p99Us, maxUs } = latency;
+  for (const [name, { counts, windowVerified, latency, censored }] of groups) {
     const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
     table.push([
       ...[`    ${name}`, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
-      ...[meanUs, p50Us, p90Us, p95Us, p99Us, maxUs].map(ms),
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
     ]);
   }
   return [textOf(table)];

@@ -1,7 +1,7 @@
 import { backlog } from '../metrics/pace.js';
-import { nodeCpuPercent } from '../metrics/figures.js';
+import { censoredOf, nodeCpuPercent } from '../metrics/figures.js';
 import { isPlain, shownStages } from '../metrics/sample.js';
-import { count, byCode, figure, megabytes, ms, seconds } from './format.js';
+import { boundedMs, count, byCode, figure, megabytes, seconds } from './format.js';
 import { endpointsTable } from './endpoints.js';
 import { mergedOf, mergedText } from './merged.js';
 import { namesTable } from './names.js';
@@ -140,27 +140,29 @@ function droppedRow({ dropped, scheduled }) {
 /** @param {import('../metrics/summary.js').RunFile} run */
 function latencyTable(run) {
   const { latency, rates } = run;
-  const table = borderless({
-    head: ['', 'avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'],
-    colAligns: ['left', ...Array(7).fill('right')],
-  });
+  const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
+  const table = borderless({ head: ['', ...names], colAligns: ['left', ...Array(names.length).fill('right')] });
+  const censored = censoredOf(run);
   const rows = [
-    ['  latency ms', latency.total],
+    ['  latency ms', latency.total, censored],
     // The two differ where operations begin later than they were due, which a closed loop does not know.
-    ...(rates.askedPerSecond === null ? [] : [['  from start', latency.fromStart]]),
+    ...(rates.askedPerSecond === null
+      ? []
+      : [['  from start', latency.fromStart, latency.fromStartCensored ?? censored]]),
     ['    queued', latency.stages.queued],
     ['    submit', latency.stages.submit],
     ...(isPlain(run) ? [] : [['    inclusion', latency.stages.inclusion]]),
     ...(shownStages(latency.stages).includes('visibility') ? [['    visibility', latency.stages.visibility]] : []),
     ...(isPlain(run) ? [] : [['    read-back', latency.stages.readBack]]),
   ];
-  for (const [name, d] of /** @type {Array<[string, import('../metrics/distribution.js').DistributionJson]>} */ (
-    rows
-  )) {
-    table.push([name, ...[d.meanUs, d.minUs, d.p50Us, d.p90Us, d.p99Us, d.p999Us, d.maxUs].map(ms)]);
-  }
-  return textOf(table);
+  for (const [name, json, others] of /** @type {Array<[string, DistributionJson, DistributionJson?]>} */ (rows))
+    table.push([name, ...boundedMs(json, others, names)]);
+  if (censored.count === 0) return textOf(table);
+  const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
+  return `${textOf(table)}\n  censored    ${words}: figures with >= may be any larger; stages are of the others`;
 }
+
+/** @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson */
 
 /** What was seen beside the load, a line each. @param {import('../metrics/summary.js').RunFile} run */
 function surroundings(run) {

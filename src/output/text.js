@@ -1,4 +1,5 @@
-import { count, byCode, figure, ms, seconds } from './format.js';
+import { censoredIn } from '../metrics/sample.js';
+import { boundedMs, count, byCode, figure, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
 /**
@@ -21,7 +22,6 @@ export function createTextOutput({ stream, verbose, explain }) {
       if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
       if (rows % HEADER_EVERY === 0) line(cells(COLUMNS.map(([title]) => title)));
       rows += 1;
-      const { latency } = row;
       const { failed, timedOut } = row.counts;
       const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
       const figures = [
@@ -30,11 +30,7 @@ export function createTextOutput({ stream, verbose, explain }) {
         count(totals.verified),
         figure(row.tps),
         figure(totals.runTps),
-        ms(latency.meanUs),
-        ms(latency.minUs),
-        ms(latency.maxUs),
-        ms(latency.p50Us),
-        ms(latency.p99Us),
+        ...boundedMs(row.latency, censoredIn(row), ['avg', 'min', 'max', 'p50', 'p99']),
         count(row.inFlight),
         count(failed + timedOut),
       ];

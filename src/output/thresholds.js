@@ -25,8 +25,16 @@ export function thresholdsTable(results) {
 }
 
 /** @param {ThresholdResult} result */
-export function measuredText({ value, unit, why }) {
+export function measuredText({ value, unit, why, atMost, censored }) {
   if (value === null) return `not measured: ${why}`;
+  if (atMost === undefined) return valueText(value, unit);
+  const bounds =
+    atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
+  return `${bounds}; ${count(censored ?? null)} censored`;
+}
+
+/** @param {number} value @param {import('../metrics/figures.js').Unit} unit */
+function valueText(value, unit) {
   switch (unit) {
     case 'us':
       return Math.abs(value) < 1000 ? `${precise.format(value)} us` : `${precise.format(value / 1000)} ms`;

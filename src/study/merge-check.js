@@ -1,4 +1,5 @@
 import { InputError } from '../errors.js';
+import { censoredIn } from '../metrics/sample.js';
 import { some } from './merge-words.js';
 
 /**
@@ -96,15 +97,17 @@ function sumsOf(rows) {
 }
 
 /** No distribution has more values than there were operations. @param {RunFile} run @returns {string | null} */
-function distributionWords({ counts, window, latency, lag, byName, byEndpoint }) {
-  const { total, fromStart, timedOut, stages } = latency;
-  const ended = counts.verified + counts.timedOut;
+function distributionWords({ counts, failures, window, latency, lag, byName, byEndpoint }) {
+  const { total, fromStart, timedOut, censored = timedOut, stages } = latency;
+  const ended = counts.verified + censoredIn({ counts, failures });
   if (lag.count !== window.counts.scheduled)
     return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
   const groups = Object.values({ ...(byName ?? {}) }).concat(Object.values(byEndpoint ?? {}));
-  const all = [total, fromStart, timedOut, ...Object.values(stages), ...groups.map((group) => group.latency)];
-  const most = all.reduce((a, b) => (b.count > a.count ? b : a));
+  const ofGroups = groups.flatMap((group) => [group.latency, group.censored ?? []].flat());
+  const most = [total, fromStart, timedOut, censored, ...Object.values(stages), ...ofGroups].reduce((a, b) =>
+    b.count > a.count ? b : a,
+  );
   if (most.count > ended)
-    return `a distribution has ${some(most.count, 'value')}, and ${some(ended, 'operation')} were verified or timed out`;
+    return `a distribution has ${some(most.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
   return fromStart.count === total.count ? null : 'latency/fromStart/count is not latency/total/count';
 }

@@ -13,7 +13,9 @@ import { ProbeSums } from './merge-probes.js';
  * @typedef {import('../metrics/groups.js').GroupJson} GroupJson
  */
 
-const NAMES = Object.freeze(/** @type {const} */ (['total', 'fromStart', 'timedOut', 'lag', ...STAGES]));
+const NAMES = Object.freeze(
+  /** @type {const} */ (['total', 'fromStart', 'timedOut', 'censored', 'fromStartCensored', 'lag', ...STAGES]),
+);
 
 export class Sums {
   counts = zeroCounts();
@@ -56,6 +58,8 @@ export class Sums {
     const { stages, ...latency } = run.latency;
     /** @type {Record<string, any>} */
     const all = { ...latency, ...stages, lag: run.lag };
+    all.censored ??= latency.timedOut;
+    all.fromStartCensored ??= all.censored;
     for (const name of NAMES) {
       // Files that are older than a stage do not have it.
       const found = all[name];
@@ -89,30 +93,31 @@ export class Sums {
 
   distributions() {
     const json = Object.fromEntries(Object.entries(this.#distributions).map(([name, sum]) => [name, sum.toJSON()]));
-    const { total, fromStart, timedOut, lag } = json;
+    const { total, fromStart, timedOut, censored, fromStartCensored, lag } = json;
     const stages = Object.fromEntries(STAGES.map((stage) => [stage, json[stage]]));
-    return { latency: { total, fromStart, timedOut, halves: this.halves, stages }, lag };
+    return { latency: { total, fromStart, timedOut, censored, fromStartCensored, halves: this.halves, stages }, lag };
   }
 }
 
 /** Groups of operations, by name. */
 class GroupSums {
-  /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: DistributionSum}>} */
+  /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: DistributionSum, censored: DistributionSum}>} */
   #groups = new Map();
 
   /** @param {Record<string, GroupJson>} groups @param {number} share of the window that is common @param {(key: string) => string} [keyOf] */
   add(groups, share, keyOf = (key) => key) {
-    for (const [key, { counts, windowVerified, failures, latency }] of Object.entries(groups)) {
+    for (const [key, { counts, windowVerified, failures, latency, censored }] of Object.entries(groups)) {
       const known = this.#groups.get(keyOf(key)) ?? {
         ...{ counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 }, windowVerified: 0, failures: {} },
-        latency: new DistributionSum(),
+        ...{ latency: new DistributionSum(), censored: new DistributionSum() },
       };
       known.latency.add(latency);
+      if (censored !== undefined) known.censored.add(censored);
       this.#groups.set(keyOf(key), {
         counts: addUp(known.counts, counts),
         windowVerified: known.windowVerified + share * windowVerified,
         failures: addUp(known.failures, failures),
-        latency: known.latency,
+        ...{ latency: known.latency, censored: known.censored },
       });
     }
   }
@@ -122,7 +127,10 @@ class GroupSums {
     return Object.fromEntries(
       [...this.#groups].map(([key, group]) => [
         key,
-        { ...group, windowVerified: Math.round(group.windowVerified), latency: group.latency.toJSON() },
+        {
+          ...{ ...group, windowVerified: Math.round(group.windowVerified) },
+          ...{ latency: group.latency.toJSON(), censored: group.censored.toJSON() },
+        },
       ]),
     );
   }

@@ -1,4 +1,5 @@
 import { IncompleteError, InputError } from '../errors.js';
+import { censoredOf } from '../metrics/figures.js';
 import { whichOf } from './merge-words.js';
 
 /**
@@ -98,11 +99,10 @@ export class WindowCounts {
     // It was not measured, or nothing is common.
     if (share === 0) return;
     const { accepted, included } = run.window.counts;
-    const { total, timedOut } = run.latency;
     if (share < SAME_WINDOW) this.#isSame = false;
     this.#whole.accepted += share * accepted;
     this.#whole.included += share * included;
-    this.#whole.achieved += share * (total.count - timedOut.count);
+    this.#whole.achieved += share * (run.latency.total.count - censoredOf(run).count);
   }
 
   /** @param {boolean} isOpenLoop */

@@ -51,8 +51,13 @@ export function assertAgrees(run, rows) {
   const due = rows.filter((row) => inside(row.intended_at_us));
   const good = due.filter(({ outcome }) => outcome === 'verified');
   const late = due.filter(({ outcome }) => outcome === 'timed_out');
-  assertDistribution(latency.total, [...good, ...late].map(totalUs), 'total');
+  const censored = due.filter(isCensored);
+  const fromStart = (/** @type {Row} */ row) => row.ended_at_us - row.started_at_us;
+  assertDistribution(latency.total, [...good, ...censored].map(totalUs), 'total');
+  assertDistribution(latency.fromStart, [...good, ...censored].map(fromStart), 'from start');
   assertDistribution(latency.timedOut, late.map(totalUs), 'timed out');
+  assertDistribution(latency.censored, censored.map(totalUs), 'censored');
+  assertDistribution(latency.fromStartCensored, censored.map(fromStart), 'censored from start');
   // What was dropped has no row, but was as late as it was.
   const lags = due.map((row) => row.started_at_us - row.intended_at_us);
   assert.equal(run.lag.count, lags.length + window.counts.dropped, 'count of lag');
@@ -70,6 +75,11 @@ export function windowOf({ intervals, window }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const fromUs = Math.round((load[0]?.startMs ?? 0) * 1000);
   return { fromUs, toUs: fromUs + Math.round(window.durationMs * 1000) };
+}
+
+/** What got no good answer because time ran out. @param {Row} row */
+export function isCensored({ outcome, code }) {
+  return ['timed_out', 'abandoned'].includes(outcome) || ['lost', 'transport_timeout'].includes(code);
 }
 
 /** @param {Row} row */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as hdr from 'hdr-histogram-js';
+import { censoredIn } from '../../src/metrics/sample.js';
 
 /**
  * @typedef {import('../../src/metrics/summary.js').RunFile & {audit: import('../../src/run/audit.js').AuditReport | null}} RunFile
@@ -119,23 +120,21 @@ function assertCounts(run) {
 /** @param {RunFile} run */
 function assertLatency(run) {
   const { counts, latency, lag, window } = run;
-  const { total, fromStart, timedOut } = latency;
+  const { total, fromStart, timedOut, censored, fromStartCensored } = latency;
   const stages = Object.values(latency.stages);
-  for (const distribution of [total, fromStart, timedOut, lag, ...stages]) assertDistribution(distribution);
-  // Of operations that were due in the window; failed and abandoned ones do not count.
+  for (const distribution of [total, fromStart, timedOut, censored, fromStartCensored, lag, ...stages])
+    assertDistribution(distribution);
+  // Of operations that were due in the window; of the others only those count that time ran out for.
   const warmup = counts.started - window.counts.started;
-  const ended = counts.verified + counts.timedOut;
+  const ended = counts.verified + censoredIn(run);
   assert.ok(total.count <= ended && total.count >= ended - warmup, `${total.count} latencies of ${ended} operations`);
   const lost = window.counts.started - total.count;
-  assert.ok(
-    lost >= 0 && lost <= counts.failed + counts.abandoned + run.inFlight,
-    `${lost} operations of the window have no latency`,
-  );
-  if (warmup === 0) assert.equal(timedOut.count, counts.timedOut);
+  assert.ok(lost >= 0 && lost <= counts.failed + run.inFlight, `${lost} operations of the window have no latency`);
+  if (warmup === 0) assert.deepEqual([timedOut.count, censored.count], [counts.timedOut, censoredIn(run)]);
   for (const [name, { count }] of Object.entries(latency.stages))
-    if (name !== 'visibility' || count > 0) assert.equal(count, total.count - timedOut.count);
-  assert.equal(sumOf(stages.map(({ sumUs }) => sumUs)), total.sumUs - timedOut.sumUs, 'the stages add up to the total');
-  assert.equal(fromStart.count, total.count);
+    if (name !== 'visibility' || count > 0) assert.equal(count, total.count - censored.count);
+  assert.equal(sumOf(stages.map(({ sumUs }) => sumUs)), total.sumUs - censored.sumUs, 'the stages add up to the total');
+  assert.deepEqual([fromStart.count, fromStartCensored.count], [total.count, censored.count]);
   assert.equal(lag.count, window.counts.scheduled);
   const lateUs = total.sumUs - fromStart.sumUs;
   assert.ok(lateUs >= 0 && lateUs <= lag.sumUs, `${lateUs} us late, of ${lag.sumUs}`);
@@ -194,7 +193,7 @@ function assertRates({ window, rates, latency, config }) {
   const { scheduled, started, accepted, included, verified } = window.counts;
   const byRate = /** @type {Array<[number, number | null]>} */ ([
     ...(isOpen ? [[scheduled, rates.askedPerSecond]] : []),
-    [latency.total.count - latency.timedOut.count, rates.achievedPerSecond],
+    [latency.total.count - latency.censored.count, rates.achievedPerSecond],
     [started, rates.attemptedPerSecond],
     [accepted, rates.acceptedPerSecond],
     [included, rates.includedPerSecond],

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Contract, HDNodeWallet, JsonRpcProvider, Mnemonic, getCreateAddress } from 'ethers';
-import { assertAgrees, assertDistribution, stagesUs, totalUs, windowOf } from './recompute.js';
+import { assertAgrees, assertDistribution, isCensored, stagesUs, totalUs, windowOf } from './recompute.js';
 
 /**
  * @typedef {Record<string, any>} RunFile
@@ -116,8 +116,10 @@ export function assertMergedExactly(merged, instances) {
   });
   const good = due.filter(({ outcome }) => outcome === 'verified');
   const late = due.filter(({ outcome }) => outcome === 'timed_out');
-  assertDistribution(merged.latency.total, [...good, ...late].map(totalUs), 'total');
+  const censored = due.filter(isCensored);
+  assertDistribution(merged.latency.total, [...good, ...censored].map(totalUs), 'total');
   assertDistribution(merged.latency.timedOut, late.map(totalUs), 'timed out');
+  assertDistribution(merged.latency.censored, censored.map(totalUs), 'censored');
   const lags = due.map((row) => row.started_at_us - row.intended_at_us);
   assertDistribution(merged.lag, lags, 'lag');
   const stages = good.map(stagesUs);

@@ -147,10 +147,47 @@ describe('Recorder: the window', () => {
     assert.equal(recorder.windowCounts.included, 0);
   });
 
-  it('failed and abandoned ones count in no latency', () => {
+  it('so do those that were lost or abandoned, and calls without an answer: all of them take at least so long', () => {
+    const recorder = closedWindow();
+    /** @type {Array<Partial<import('../../../src/metrics/sample.js').Sample>>} */
+    const ended = [
+      { outcome: 'timed_out' },
+      { outcome: 'abandoned' },
+      { outcome: 'failed', code: 'lost' },
+      { outcome: 'failed', code: 'transport_timeout' },
+    ];
+    for (const [i, given] of ended.entries()) {
+      const startedAtUs = START + 10;
+      recorder.add(sampleOf({ startUs: START, startedAtUs, ...given, endedAtUs: START + 1000 * (i + 1) }));
+      recorder.add(sampleOf({ startUs: START - 1, ...given })); // due in the warm-up
+    }
+    for (const code of ['transport_refused', 'rpc_error', 'replaced'])
+      recorder.add(sampleOf({ startUs: START, outcome: 'failed', code }));
+    recorder.add(sampleOf({ startUs: START }));
+    const { total, fromStart, censored, fromStartCensored, timedOut, stages, halves } = recorder;
+    assert.deepEqual([total.count, fromStart.count, stages.queued.count], [5, 5, 1]);
+    assert.deepEqual([censored.count, censored.sumUs, censored.minUs, censored.maxUs], [4, 10_000, 1000, 4000]);
+    assert.equal(fromStartCensored.sumUs, 10_000 - 4 * 10);
+    assert.deepEqual([timedOut.count, timedOut.sumUs], [1, 1000]);
+    assert.equal(total.sumUs, 11_000);
+    assert.equal(halves[0].count + halves[1].count, 5);
+    assert.equal(recorder.endedDueInside, 8);
+  });
+
+  it('what a dead thread left open is censored, too: for how long it was waited is not known', () => {
+    const recorder = closedWindow();
+    for (const dueUs of [START - 1, START, START, START]) recorder.start(0, dueUs);
+    recorder.add(sampleOf({ startUs: START, endedAtUs: START + 2000 }));
+    recorder.abandonOpen();
+    const { counts, total, censored } = recorder;
+    assert.deepEqual([counts.abandoned, total.count, censored.count, censored.maxUs], [3, 3, 2, 0]);
+    recorder.assertConservation(new Map());
+  });
+
+  it('other failures count in no latency', () => {
     const recorder = closedWindow();
     recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
-    recorder.add(sampleOf({ startUs: START, outcome: 'abandoned', endedAtUs: END }));
+    recorder.add(sampleOf({ startUs: START - 1, outcome: 'abandoned', endedAtUs: END }));
     assert.equal(recorder.total.count, 0);
     assert.equal(recorder.intervals.at(START).latency.count, 0);
     assert.equal(recorder.windowCounts.failed, 1);
@@ -350,7 +387,7 @@ describe('Recorder.state() and adopt()', () => {
         assert.deepEqual(contentsOf(whole.state()), contentsOf(one.state()));
         assert.deepEqual([...whole.startedBy], [...one.startedBy]);
         assert.deepEqual([...whole.verifiedBy], [...one.verifiedBy]);
-        for (const name of /** @type {const} */ (['total', 'timedOut'])) {
+        for (const name of /** @type {const} */ (['total', 'timedOut', 'censored', 'fromStartCensored'])) {
           assert.equal(whole[name].sumUs, one[name].sumUs);
           assert.equal(whole[name].sumOfSquaresUs2, one[name].sumOfSquaresUs2);
           assert.deepEqual([whole[name].minUs, whole[name].maxUs], [one[name].minUs, one[name].maxUs]);

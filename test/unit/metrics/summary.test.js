@@ -29,10 +29,12 @@ describe('buildRunFile()', () => {
   });
 
   it('latency is of what was due in the window; the stages of the verified ones add up', () => {
-    const { total, timedOut, stages } = runFileOf().latency;
-    // 10, 20 ... 170 ms, and 500 ms for the one that timed out.
-    assert.deepEqual([total.count, total.sumUs, total.minUs, total.maxUs], [18, 1_530_000 + 500_000, 10_000, 500_000]);
+    const { total, timedOut, censored, stages } = runFileOf().latency;
+    // 10, 20 ... 170 ms, 500 ms for the one that timed out, 1,550 ms for the one that was abandoned.
+    const sums = [19, 1_530_000 + 500_000 + 1_550_000, 10_000, 1_550_000];
+    assert.deepEqual([total.count, total.sumUs, total.minUs, total.maxUs], sums);
     assert.deepEqual([timedOut.count, timedOut.sumUs], [1, 500_000]);
+    assert.deepEqual([censored.count, censored.sumUs], [2, 2_050_000]);
     assert.deepEqual(
       Object.values(stages).map(({ count }) => count),
       [17, 17, 17, 0, 17],
@@ -40,7 +42,7 @@ describe('buildRunFile()', () => {
     );
     assert.equal(
       Object.values(stages).reduce((sum, { sumUs }) => sum + sumUs, 0),
-      total.sumUs - timedOut.sumUs,
+      total.sumUs - censored.sumUs,
     );
     assert.deepEqual([stages.queued.sumUs, stages.submit.sumUs, stages.readBack.sumUs], [17_000, 34_000, 68_000]);
   });

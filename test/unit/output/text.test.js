@@ -54,7 +54,7 @@ describe('the text output: intervals', () => {
       text(),
       [
         '  elapsed   attempts   verified      TPS  run TPS   avg ms   min ms   max ms   p50 ms   p99 ms  in flight  failed',
-        '    5.0 s      1,250      1,234      247      247      390     10.0    1,500     20.0    1,500        200       3  reverted 1, rpc_error 1, timed_out 1',
+        '    5.0 s      1,250      1,234      247      247   >= 390     10.0 >= 1,500  >= 20.0 >= 1,500        200       3  reverted 1, rpc_error 1, timed_out 1',
         '   10.0 s      1,250      1,234      0.0      123        -        -        -        -        -        200       0',
         '',
       ].join('\n'),

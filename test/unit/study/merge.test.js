@@ -491,7 +491,7 @@ describe('the figures of a run file', () => {
     return /** @type {any} */ ({
       startedAt: new Date(START_MS).toISOString(),
       endedAt: new Date(START_MS + 2000).toISOString(),
-      ...{ end: 'duration', partial: false, counts, inFlight: 0, audit: { verified: 4 } },
+      ...{ end: 'duration', partial: false, counts, failures: {}, inFlight: 0, audit: { verified: 4 } },
       window: { durationMs: 2000, counts: { ...counts } },
       ...{ lag: all, latency: { total: all, fromStart: all, timedOut: valuesOf(0), stages: { submit: all } } },
       intervals: [rowOf({ startMs: 0, endMs: 1000, ...row() }), rowOf({ startMs: 1000, endMs: 2000, ...row() })],

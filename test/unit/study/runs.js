@@ -29,7 +29,7 @@ export function runOf(number, { tps = 100, latencyMs = 50, at = number, config =
     ...run,
     rates: { ...run.rates, verifiedPerSecond: tps },
     counts: { ...run.counts, failed: 0, timedOut: 0 },
-    latency: { ...run.latency, total: total.toJSON() },
+    latency: { ...run.latency, total: total.toJSON(), censored: new Distribution().toJSON() },
     ...over,
   });
 }
