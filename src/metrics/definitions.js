@@ -14,7 +14,7 @@ export const DEFINITIONS = Object.freeze({
   rates:
     'Per second of the window: asked (due by the schedule), attempted (started), accepted, included and verified (by when that happened), and achieved: operations due inside the window that were verified, those that ended in the drain included.',
   latency:
-    'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included; one that timed out counts with the time it was waited for; failed and abandoned ones do not count.',
+    'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included. Operations without a good answer in time (timed out, lost, abandoned, calls that timed out) are censored: they count with the time they were waited for, and a figure that they may make larger is printed with >=. Other failed ones do not count.',
   fromStart:
     'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
   lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',

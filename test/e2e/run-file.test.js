@@ -59,6 +59,7 @@ function assertSchemaIsStrict(run) {
     ),
     ...['/latency/stages/visibility', '/intervals/0/stages/visibility', '/generator/endpoints'],
     ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
+    ...['/latency/censored', '/latency/fromStartCensored'],
   ]);
   /** @param {any} object @param {string} path */
   const walk = (object, path) => {
