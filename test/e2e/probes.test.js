@@ -54,11 +54,17 @@ describe('probes', { concurrency: 3 }, () => {
     assert.equal(code, 0, stderr);
     const run = readRun();
     assertRunFile(run);
-    assert.deepEqual(run.warnings, []);
+    // This process serves the page, and may have to wait for a processor.
+    assert.deepEqual(
+      run.warnings.filter((words) => !/no page within \d+ ms$/.test(words)),
+      [],
+    );
+    assert.ok(run.intervals.some(({ probes }) => probes.metrics !== null));
     for (const { probes } of run.intervals) {
       assert.ok(probes.node !== null && probes.node.rssBytes > 1e6 && probes.node.threads >= 1);
       assert.ok(Number(probes.node?.descriptors) > 3);
-      assert.deepEqual(Object.keys(probes.metrics?.series ?? {}), ['blocks{kind="mined"}']);
+      if (probes.metrics === null) assert.match(probes.why.metrics, /no page within/);
+      else assert.deepEqual(Object.keys(probes.metrics.series), ['blocks{kind="mined"}']);
       assert.ok(probes.pool !== null && probes.pool.pending >= 0);
       // The few milliseconds of a drain may have been busy or idle throughout.
       assert.ok(probes.loop !== null && probes.loop.utilization >= 0 && probes.loop.utilization <= 1);

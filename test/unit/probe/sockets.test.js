@@ -138,25 +138,29 @@ describe('createSocketsProbe()', () => {
 
 describe('socketWarnings()', () => {
   const range = { from: 1, to: 1000, ports: 1000 };
-  /** @param {number} timeWait @param {number[]} inUse */
-  const reading = (timeWait, ...inUse) => ({
+  /** @param {Array<{timeWait?: number, portsInUse?: number}>} endpoints @param {number} [timeWait] of the machine */
+  const reading = (endpoints, timeWait = 0) => ({
     timeWait,
     range,
-    endpoints: inUse.map((portsInUse, i) => ({
-      ...{ endpoint: `h:${i}`, timeWait: 0, portsInUse, portsLeft: 1000 - portsInUse },
+    endpoints: endpoints.map(({ timeWait: own = 0, portsInUse = 0 }, i) => ({
+      ...{ endpoint: `h:${i}`, timeWait: own, portsInUse, portsLeft: 1000 - portsInUse },
     })),
   });
 
-  it('says nothing below its limits', () => assert.deepEqual(socketWarnings(reading(9999, 599, 0)), []));
+  it('says nothing below its limits', () =>
+    assert.deepEqual(socketWarnings(reading([{ timeWait: 9999, portsInUse: 599 }, {}])), []));
 
-  it('warns from 10,000 sockets in TIME_WAIT', () => {
-    const [warning, ...others] = socketWarnings(reading(10_000));
-    assert.match(warning, /^10000 sockets of this machine are in TIME_WAIT: [^\n]+$/);
+  it('says nothing of sockets towards anything else', () =>
+    assert.deepEqual(socketWarnings(reading([{}], 60_000)), []));
+
+  it('warns from 10,000 sockets in TIME_WAIT towards an endpoint', () => {
+    const [warning, ...others] = socketWarnings(reading([{}, { timeWait: 10_000 }]));
+    assert.match(warning, /^10000 sockets towards h:1 are in TIME_WAIT: [^\n]+$/);
     assert.deepEqual(others, []);
   });
 
   it('warns from 60 % of the range towards an endpoint, for each of them', () => {
-    const warnings = socketWarnings(reading(0, 600, 599, 1000));
+    const warnings = socketWarnings(reading([{ portsInUse: 600 }, { portsInUse: 599 }, { portsInUse: 1000 }]));
     assert.equal(warnings.length, 2);
     assert.match(warnings[0], /^600 of 1000 ephemeral ports towards h:0 are in use, 400 are left: [^\n]+$/);
     assert.match(warnings[1], /towards h:2 are in use, 0 are left/);
