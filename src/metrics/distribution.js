@@ -183,6 +183,16 @@ export class Distribution {
 /** @type {Readonly<Record<Statistic, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>>} */
 export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' });
 
+/** @type {ReadonlyMap<number, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} */
+const STORED_PERCENTILES = new Map([
+  [50, 'p50Us'],
+  [75, 'p75Us'],
+  [90, 'p90Us'],
+  [95, 'p95Us'],
+  [99, 'p99Us'],
+  [99.9, 'p999Us'],
+]);
+
 /**
  * A figure of a distribution, and how large it may really be.
  * @param {DistributionJson} json
@@ -193,9 +203,11 @@ export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'max
 export function boundsOf(json, censored = 0, statistic) {
   const count = typeof censored === 'number' ? censored : censored.count;
   const isPercentile = typeof statistic === 'number';
-  const all = isPercentile || count > 0 ? Distribution.fromJSON(json) : null;
-  const us = isPercentile ? /** @type {Distribution} */ (all).percentileUs(statistic) : json[STATISTICS[statistic]];
-  if (us === null || all === null || count === 0) return { us, atMostUs: us ?? Infinity };
+  const stored = isPercentile ? STORED_PERCENTILES.get(statistic) : STATISTICS[statistic];
+  if (stored !== undefined && count === 0) return { us: json[stored], atMostUs: json[stored] ?? Infinity };
+  const all = Distribution.fromJSON(json);
+  const us = stored === undefined ? all.percentileUs(Number(statistic)) : json[stored];
+  if (us === null || count === 0) return { us, atMostUs: us ?? Infinity };
   const part = typeof censored === 'number' ? censored : Distribution.fromJSON(censored);
   if (isPercentile) return { us, atMostUs: Math.max(us, all.percentileAtMostUs(statistic, part)) };
   if (statistic !== 'min') return { us, atMostUs: Infinity };

@@ -13,6 +13,7 @@ import { nameFigure } from './name-figures.js';
  * @property {string} words what it is
  * @property {(run: MeasuredRun) => number | null} read
  * @property {(run: MeasuredRun) => CensoredBounds} [bounds] where censored operations may make it larger
+ * @property {boolean} [isOfVerified] whether it leaves out censored operations, which only thresholds put last
  * @property {string} [whole] the count that it is a share of, where the limit is in percent
  * @property {string} [ofCall] the name of the calls that it is about
  * @property {(run: MeasuredRun) => string | undefined} [why] there is none
@@ -66,7 +67,7 @@ export const FIGURES = Object.freeze([
 
 /**
  * Each has the figures below.
- * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number}>}
+ * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
  */
 export const DURATIONS = Object.freeze({
   total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
@@ -100,7 +101,7 @@ export function censoredOf({ latency }) {
 
 /** Censored operations have no stages that are known, and would be the last ones of each. */
 function ofVerified() {
-  return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count };
+  return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count, isOfVerified: true };
 }
 
 /** Any other percentile can be named, too. */
@@ -159,13 +160,14 @@ function durationFigure(word) {
   const [, prefix, statistic, digits] = match;
   const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
   if (!Object.hasOwn(DURATIONS, duration)) return null;
-  const { words, of, censored = () => 0 } = DURATIONS[duration];
+  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
   const percentile = Number(digits);
   const isPercentile = percentile > 0 && percentile < 100;
   if (!isPercentile && !Object.hasOwn(STATISTICS, statistic ?? '')) return null;
   const which = isPercentile ? percentile : /** @type {import('./distribution.js').Statistic} */ (statistic);
   return {
     ...{ name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`, unit: 'us', words },
+    isOfVerified,
     read: (run) => boundsOf(of(run), 0, which).us,
     bounds: (run) => {
       const others = censored(run);

@@ -7,7 +7,7 @@ import { densityChart, percentileChart, percentileWords } from './distributions.
 import { failIf, metricsTable, method, notes, pText, sides, speedUps } from './compare-sections.js';
 import { forest, intervalWords, kindOf, percent } from './forest.js';
 import { html } from './html.js';
-import { measureOf } from './measure.js';
+import { measureOf, withBound } from './measure.js';
 import { renderPage } from './page.js';
 
 /**
@@ -85,14 +85,14 @@ function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
       name: `base.${name}`,
       label: `${label} of BASE`,
       value: base.mean,
-      text: text(base.mean),
+      text: withBound(text(base.mean), base.atLeast),
       note: 'mean of the runs',
     },
     {
       name: `candidate.${name}`,
       label: `${label} of CANDIDATE`,
       value: candidate.mean,
-      text: text(candidate.mean),
+      text: withBound(text(candidate.mean), candidate.atLeast),
       note: 'mean of the runs',
     },
     {
@@ -107,10 +107,10 @@ function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
 }
 
 /** @param {Comparison} comparison @returns {Array<{chart: Chart | null, figure: Html}>} */
-function latencyFigures({ distributions: { base, candidate } }) {
+function latencyFigures({ distributions: { base, candidate, censored } }) {
   const sides = [
-    { label: 'BASE', json: base },
-    { label: 'CANDIDATE', json: candidate },
+    { label: 'BASE', json: base, censored: censored?.base },
+    { label: 'CANDIDATE', json: candidate, censored: censored?.candidate },
   ];
   if (sides.some(({ json }) => json.count === 0))
     return [{ chart: null, figure: missingFigure('density', 'Latencies', 'one side has none in its windows') }];

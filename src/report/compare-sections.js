@@ -3,7 +3,7 @@ import { quantity } from './client/quantity.js';
 import { figureCell, keyFigure } from './figures.js';
 import { intervalWords, kindOf, percent, sign } from './forest.js';
 import { html } from './html.js';
-import { measureOf } from './measure.js';
+import { measureOf, withBound } from './measure.js';
 
 /**
  * What is said of a comparison beside its charts.
@@ -40,8 +40,8 @@ export function metricsTable({ metrics }) {
           const { text } = measureOf(name);
           return html`<tr>
             <th scope="row">${isPrimary ? html`<strong>${label}</strong> (decides)` : label}</th>
-            ${figureCell(`${name}.base`, base.mean, text(base.mean))}
-            ${figureCell(`${name}.candidate`, candidate.mean, text(candidate.mean))}
+            ${figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast))}
+            ${figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast))}
             ${figureCell(`${name}.change`, change.estimate, percent(change.estimate))}
             <td>${intervalWords(change).trim().slice(1, -1)}</td>
             ${figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))}

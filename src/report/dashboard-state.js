@@ -1,5 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { clockTime, digits, quantity } from './client/quantity.js';
+import { censoredIn } from '../metrics/sample.js';
+import { latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { renderPage } from './page.js';
 import { chartPlans } from './run-charts.js';
@@ -161,9 +163,10 @@ function sumOf(parts) {
  * @param {import('../metrics/intervals.js').IntervalRow} row
  * @param {import('../output/index.js').Totals} totals
  */
-function nowWords({ startMs, endMs, tps, latency, inFlight, counts }, { attempts, verified }) {
+function nowWords(row, { attempts, verified }) {
+  const { startMs, endMs, tps, latency, inFlight, counts } = row;
   const failed = counts.failed + counts.timedOut;
-  const p99 = quantity(latency.p99Us === null ? null : latency.p99Us / 1000, 'ms');
+  const p99 = latencyFigure(latency, censoredIn(row), 'p99').text;
   const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
   return `Now, ${last}. Since the start: ${digits(verified)} verified of ${digits(attempts)} begun.`;
 }

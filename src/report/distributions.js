@@ -1,7 +1,7 @@
 import { Distribution } from '../metrics/distribution.js';
 import { recordedValues } from '../output/recorded-values.js';
 import { quantity } from './client/quantity.js';
-import { rounded } from './figures.js';
+import { latencyFigure, rounded } from './figures.js';
 
 /**
  * The latencies of several sides over each other: how many operations took how long, and how long a share of them took at
@@ -9,7 +9,8 @@ import { rounded } from './figures.js';
  *
  * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
  * @typedef {import('./charts.js').Chart} Chart
- * @typedef {{label: string, json: DistributionJson, look?: number}} Side look: which of LOOKS, if not that of its place
+ * @typedef {{label: string, json: DistributionJson, censored?: DistributionJson, look?: number}} Side censored: operations in
+ *   it that may have taken longer; look: which of LOOKS, if not that of its place
  */
 
 /** Buckets to a factor of ten: as few as show a shape, unless all lies close together. */
@@ -115,7 +116,12 @@ export function percentileChart(sides, { each = false } = {}) {
 
 /** @param {Side[]} sides */
 export function percentileWords(sides) {
-  const words = (/** @type {'p50Us' | 'p99Us'} */ key) =>
-    sides.map(({ label, json }) => `${quantity((json[key] ?? NaN) / 1000, 'ms')} in ${label}`).join(', ');
-  return `Half took up to ${words('p50Us')}; 99 % up to ${words('p99Us')}.`;
+  const words = (/** @type {'p50' | 'p99'} */ name) =>
+    sides.map(({ label, json, censored }) => `${latencyFigure(json, censored, name).text} in ${label}`).join(', ');
+  const open = sides.filter(({ censored }) => (censored?.count ?? 0) > 0).map(({ label }) => label);
+  const note =
+    open.length === 0
+      ? ''
+      : ` Operations without a good answer are drawn with the time they were waited for: ${open.join(', ')}.`;
+  return `p50: ${words('p50')}; p99: ${words('p99')}.${note}`;
 }

@@ -1,3 +1,6 @@
+import { boundsOf } from '../metrics/distribution.js';
+import { atLeast, LATENCY_FIGURES } from '../output/format.js';
+import { quantity } from './client/quantity.js';
 import { html } from './html.js';
 
 /**
@@ -10,6 +13,8 @@ import { html } from './html.js';
  * @property {number | null} value as it is in the file
  * @property {string} text as people read it
  * @property {string} [note]
+ *
+ * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
  */
 
 /** Stands in `<dl class="figures">`. @param {KeyFigure} figure */
@@ -24,6 +29,31 @@ export function keyFigure({ name, label, value, text, note }) {
 /** @param {string} name @param {number | null} value @param {string} text */
 export function figureCell(name, value, text) {
   return html`<td ${marks(name, value)}>${text}</td>`;
+}
+
+/**
+ * A figure of a latency, with >= where it may be larger, because operations are censored.
+ * @param {import('../metrics/distribution.js').DistributionJson} json
+ * @param {Parameters<typeof boundsOf>[1]} censored
+ * @param {LatencyName} name
+ */
+export function latencyFigure(json, censored, name) {
+  const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+  const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
+  return { value: us, text };
+}
+
+/**
+ * @param {string} prefix of their names
+ * @param {Parameters<typeof latencyFigure>[0]} json
+ * @param {Parameters<typeof latencyFigure>[1]} censored
+ * @param {readonly LatencyName[]} names
+ */
+export function latencyCells(prefix, json, censored, names) {
+  return names.map((name) => {
+    const { value, text } = latencyFigure(json, censored, name);
+    return figureCell(`${prefix}.${name}`, value, text);
+  });
 }
 
 /** @param {string} name @param {number | null} value */

@@ -69,6 +69,11 @@ function labelOf(name) {
   return name.replace('readback', 'read back').replace('.', ' ');
 }
 
+/** @param {string} text of a figure @param {boolean} [isAtLeast] whether it may be larger, because operations are censored */
+export function withBound(text, isAtLeast = false) {
+  return isAtLeast ? `>= ${text}` : text;
+}
+
 /** At the beginning of a title. @param {string} label */
 export function capital(label) {
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;

@@ -48,6 +48,7 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
     },
     {
       ...{ id: 'latency', title: 'Latency', kind: 'lines', unit: 'ms', section: 'load', isWide: true },
+      note: 'Of the operations that were verified in each interval; those without a good answer are among the failures.',
       series: [
         { label: 'p50', color: 2, of: ({ latency }) => ms(latency.p50Us) },
         { label: 'p90', color: 0, dash: DASHED, of: ({ latency }) => ms(latency.p90Us) },

@@ -1,24 +1,18 @@
 import { endpointsOf } from '../metrics/endpoints.js';
 import { quantity } from './client/quantity.js';
-import { figureCell } from './figures.js';
+import { figureCell, latencyCells } from './figures.js';
 import { html } from './html.js';
 
 /**
  * Several endpoints, each with the operations that were sent to it, and when it was left.
  *
  * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
  */
 
-/** @type {Array<[string, (latency: DistributionJson) => number | null]>} */
-const STATISTICS = [
-  ['avg', ({ meanUs }) => meanUs],
-  ['p50', ({ p50Us }) => p50Us],
-  ['p99', ({ p99Us }) => p99Us],
-  ['max', ({ maxUs }) => maxUs],
-];
+/** @type {readonly import('./figures.js').LatencyName[]} */
+const NAMES = ['avg', 'p50', 'p99', 'max'];
 
-const COLUMNS = ['node', 'verified', 'failed', 'timed out', 'TPS', ...STATISTICS.map(([name]) => name), 'left', 'away'];
+const COLUMNS = ['node', 'verified', 'failed', 'timed out', 'TPS', ...NAMES, 'left', 'away'];
 
 /** @param {RunFile} run */
 export function endpoints(run) {
@@ -46,7 +40,7 @@ export function endpoints(run) {
 
 /** @param {import('../metrics/endpoints.js').EndpointFigures} endpoint @param {number} i */
 function row({ display, clientVersion, group, tps, left, awayMs }, i) {
-  const { counts, latency } = group;
+  const { counts, latency, censored } = group;
   return html`<tr>
     <th scope="row">${display}</th>
     <td>${clientVersion ?? 'does not say'}</td>
@@ -54,15 +48,10 @@ function row({ display, clientVersion, group, tps, left, awayMs }, i) {
     <td>${quantity(counts.failed, 'count')}</td>
     <td>${quantity(counts.timedOut, 'count')}</td>
     ${figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond'))}
-    ${STATISTICS.map(([name, read]) => figureCell(`endpoint.${i}.${name}`, read(latency), quantity(ms(read(latency)), 'ms')))}
+    ${latencyCells(`endpoint.${i}`, latency, censored, NAMES)}
     <td>${quantity(left, 'count')}</td>
     <td>${left > 0 && `${(awayMs / 1000).toFixed(1)} s`}</td>
   </tr>`;
-}
-
-/** @param {number | null} us */
-function ms(us) {
-  return us === null ? null : us / 1000;
 }
 
 /** @param {RunFile} run @param {import('../metrics/endpoints.js').EndpointFigures[]} all */

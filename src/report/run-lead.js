@@ -1,7 +1,8 @@
 import { isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
-import { badge, keyFigure } from './figures.js';
+import { censoredOf } from '../metrics/figures.js';
+import { badge, keyFigure, latencyFigure } from './figures.js';
 import { html } from './html.js';
 
 /**
@@ -37,12 +38,12 @@ export function lead(run) {
 export function verdict(run) {
   const { rates, latency } = run;
   const tps = rates.verifiedPerSecond;
-  const { p99Us } = latency.total;
+  const p99 = latencyFigure(latency.total, censoredOf(run), 'p99');
   const what = isPlain(run) ? 'calls' : 'operations verified';
   const speed =
     tps === null
       ? 'Nothing was measured'
-      : `${quantity(tps, 'plain')} ${what} per second${p99Us === null ? '' : `, 99 % of them within ${quantity(p99Us / 1000, 'ms')}`}`;
+      : `${quantity(tps, 'plain')} ${what} per second${p99.value === null ? '' : `, p99 ${p99.text}`}`;
   if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
   return html`${speed}; ${limit(run)}; ${auditWords(run)}.`;
 }
@@ -108,8 +109,8 @@ const ENDS = {
 function figures(run) {
   const { rates, latency, counts, generator, window } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
-  /** @param {string} name @param {string} label @param {number | null} us */
-  const time = (name, label, us) => ({ name, label, value: us, text: quantity(us === null ? null : us / 1000, 'ms') });
+  /** @param {import('./figures.js').LatencyName} name @param {string} label */
+  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censoredOf(run), name) });
   /** @param {string} name @param {string} label @param {number | null} value */
   const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
   /** @param {string} name @param {string} label @param {number} value */
@@ -126,9 +127,9 @@ function figures(run) {
           rate('achieved', 'Achieved per second', rates.achievedPerSecond),
         ]
       : []),
-    time('p50', 'Latency p50', latency.total.p50Us),
-    time('p99', 'Latency p99', latency.total.p99Us),
-    time('max', 'Slowest', latency.total.maxUs),
+    time('p50', 'Latency p50'),
+    time('p99', 'Latency p99'),
+    time('max', 'Slowest'),
     count('counts.verified', 'Verified', counts.verified),
     count('counts.failed', 'Failed', counts.failed),
     count('counts.timedOut', 'Timed out', counts.timedOut),

@@ -1,24 +1,15 @@
 import { quantity } from './client/quantity.js';
-import { figureCell } from './figures.js';
+import { latencyCells } from './figures.js';
 import { html } from './html.js';
 
 /**
  * The kinds of calls of a run, each with its latency.
  *
  * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
  */
 
-/** @type {Array<[string, (latency: DistributionJson) => number | null]>} */
-const STATISTICS = [
-  ['avg', ({ meanUs }) => meanUs],
-  ['min', ({ minUs }) => minUs],
-  ['p50', ({ p50Us }) => p50Us],
-  ['p90', ({ p90Us }) => p90Us],
-  ['p95', ({ p95Us }) => p95Us],
-  ['p99', ({ p99Us }) => p99Us],
-  ['max', ({ maxUs }) => maxUs],
-];
+/** @type {readonly import('./figures.js').LatencyName[]} */
+const NAMES = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
 
 /** @param {RunFile} run */
 export function names({ byName = {}, window, failures }) {
@@ -33,19 +24,19 @@ export function names({ byName = {}, window, failures }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            ${['verified', 'per second', 'failed', ...STATISTICS.map(([name]) => name)].map((name) => html`<th scope="col">${name}</th>`)}
+            ${['verified', 'per second', 'failed', ...NAMES].map((name) => html`<th scope="col">${name}</th>`)}
             ${hasFailures && html`<th scope="col">failed with</th>`}
           </tr>
         </thead>
         <tbody>
           ${groups.map(
-            ([name, { counts, windowVerified, latency, failures: codes }]) =>
+            ([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
               html`<tr>
                 <th scope="row">${name}</th>
                 <td>${quantity(counts.verified, 'count')}</td>
                 <td>${quantity(perSecond(windowVerified, window.durationMs), 'perSecond')}</td>
                 <td>${quantity(counts.failed, 'count')}</td>
-                ${STATISTICS.map(([statistic, read]) => figureCell(`calls.${name}.${statistic}`, read(latency), quantity(ms(read(latency)), 'ms')))}
+                ${latencyCells(`calls.${name}`, latency, censored, NAMES)}
                 ${hasFailures && html`<td>${codesInWords(codes)}</td>`}
               </tr>`,
           )}
@@ -58,11 +49,6 @@ export function names({ byName = {}, window, failures }) {
 /** @param {number} verified @param {number} durationMs */
 function perSecond(verified, durationMs) {
   return durationMs === 0 ? null : (1000 * verified) / durationMs;
-}
-
-/** @param {number | null} us */
-function ms(us) {
-  return us === null ? null : us / 1000;
 }
 
 /** @param {Record<string, number>} codes */

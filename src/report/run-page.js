@@ -1,5 +1,7 @@
+import { censoredOf } from '../metrics/figures.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
+import { latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { renderPage } from './page.js';
 import { chartsOf, runData } from './run-data.js';
@@ -155,10 +157,12 @@ export function summaryOf(run, chart) {
 }
 
 /** @param {RunFile} run */
-function heatSummary({ latency: { total }, intervals }) {
+function heatSummary(run) {
+  const { latency, intervals } = run;
   const all = intervals.reduce((sum, row) => sum + row.latency.count, 0);
   const words = `All ${quantity(all, 'count')} operations that were verified, by when and how long they took`;
-  if (total.p50Us === null || total.p99Us === null || total.maxUs === null) return `${words}.`;
-  const [half, most, slowest] = [total.p50Us, total.p99Us, total.maxUs].map((us) => quantity(us / 1000, 'ms'));
-  return `${words}. In the window half took up to ${half}, 99 % up to ${most}, the slowest ${slowest}.`;
+  if (latency.total.count === 0) return `${words}.`;
+  const names = /** @type {const} */ (['p50', 'p99', 'max']);
+  const figures = names.map((name) => `${name} ${latencyFigure(latency.total, censoredOf(run), name).text}`);
+  return `${words}. In the window: ${figures.join(', ')}.`;
 }

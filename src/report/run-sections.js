@@ -85,10 +85,13 @@ export function thresholds({ thresholds: all, end }) {
 }
 
 /** @param {Record<string, any>} result */
-function valueWords({ value, unit, why }) {
+function valueWords({ value, unit, why, atMost, censored }) {
   if (value === null || value === undefined)
     return why === undefined || why === null ? 'not measured' : sentence(String(why));
-  if (unit === 'us') return quantity(value / 1000, 'ms');
+  const us = (/** @type {number} */ limit) => quantity(limit / 1000, 'ms');
+  if (atMost === null) return `>= ${us(value)}; ${quantity(censored, 'count')} censored`;
+  if (atMost !== undefined) return `${us(value)} to ${us(atMost)}; ${quantity(censored, 'count')} censored`;
+  if (unit === 'us') return us(value);
   return unit === 'percent' ? quantity(value, 'percent') : quantity(value, 'plain');
 }
 

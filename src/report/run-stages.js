@@ -1,7 +1,8 @@
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
-import { figureCell } from './figures.js';
+import { latencyCells } from './figures.js';
 import { html } from './html.js';
+import { censoredOf } from '../metrics/figures.js';
 import { isPlain, shownStages } from '../metrics/sample.js';
 import { STAGE_WORDS } from './run-charts.js';
 
@@ -12,16 +13,8 @@ import { STAGE_WORDS } from './run-charts.js';
  * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
  */
 
-/** @type {Array<[string, (distribution: DistributionJson) => number | null]>} */
-const STATISTICS = [
-  ['avg', ({ meanUs }) => meanUs],
-  ['min', ({ minUs }) => minUs],
-  ['p50', ({ p50Us }) => p50Us],
-  ['p90', ({ p90Us }) => p90Us],
-  ['p99', ({ p99Us }) => p99Us],
-  ['p99.9', ({ p999Us }) => p999Us],
-  ['max', ({ maxUs }) => maxUs],
-];
+/** @type {readonly import('./figures.js').LatencyName[]} */
+const NAMES = ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'];
 
 /** @param {RunFile} run */
 export function stages(run) {
@@ -30,9 +23,7 @@ export function stages(run) {
   const parts = names.map((stage, color) => ({ stage, color, words: STAGE_WORDS[stage], of: latency.stages[stage] }));
   const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
-  /** @param {string} name @param {DistributionJson} of */
-  const cells = (name, of) =>
-    STATISTICS.map(([statistic, read]) => figureCell(`${name}.${statistic}`, read(of), quantity(ms(read(of)), 'ms')));
+  const censored = censoredOf(run);
   return html`<section aria-labelledby="where">
     <h2 id="where">Where the time goes</h2>
     ${
@@ -46,21 +37,21 @@ export function stages(run) {
         <thead>
           <tr>
             <th scope="col">Latency in the window</th>
-            ${STATISTICS.map(([name]) => html`<th scope="col">${name}</th>`)}
+            ${NAMES.map((name) => html`<th scope="col">${name}</th>`)}
             <th scope="col">share</th>
           </tr>
         </thead>
         <tbody>
           <tr>
             <th scope="row">from due to verified</th>
-            ${cells('total', latency.total)}
+            ${latencyCells('total', latency.total, censored, NAMES)}
             <td></td>
           </tr>
           ${
             rates.askedPerSecond !== null &&
             html`<tr>
               <th scope="row">from begun to verified</th>
-              ${cells('start', latency.fromStart)}
+              ${latencyCells('start', latency.fromStart, latency.fromStartCensored ?? censored, NAMES)}
               <td></td>
             </tr>`
           }
@@ -71,14 +62,21 @@ export function stages(run) {
                   <svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg
                   >${words}
                 </th>
-                ${cells(stage.toLowerCase(), of)}
+                ${latencyCells(stage.toLowerCase(), of, 0, NAMES)}
                 <td>${allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`}</td>
               </tr>`,
           )}
         </tbody>
       </table>
     </div>
+    ${censored.count > 0 && html`<p class="note">${censoredWords(run)}</p>`}
   </section>`;
+}
+
+/** @param {RunFile} run */
+function censoredWords(run) {
+  const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
+  return `${count} of ${all} operations got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
 }
 
 /** @param {number | null} us */

@@ -1,6 +1,7 @@
 import { oneLine } from '../errors.js';
 import { chartFigure, middle, missingFigure } from './charts.js';
 import { quantity } from './client/quantity.js';
+import { censoredOf } from '../metrics/figures.js';
 import { densityChart, percentileChart, percentileWords } from './distributions.js';
 import { badge } from './figures.js';
 import { html } from './html.js';
@@ -124,7 +125,12 @@ function tpsFigure(runs) {
 
 /** @param {NamedRun[]} runs @returns {Figure[]} */
 function latencyFigures(runs) {
-  const sides = runs.map(({ name, run }, look) => ({ label: name, json: run.latency.total, look }));
+  const sides = runs.map(({ name, run }, look) => ({
+    label: name,
+    json: run.latency.total,
+    censored: censoredOf(run),
+    look,
+  }));
   const known = sides.filter(({ json }) => json.count > 0);
   if (known.length === 0)
     return [{ chart: null, figure: missingFigure('density', 'Latencies', 'no run has one in its window') }];

@@ -1,6 +1,7 @@
 import { oneLine } from '../errors.js';
 import { quantity } from './client/quantity.js';
-import { figureCell } from './figures.js';
+import { censoredOf } from '../metrics/figures.js';
+import { figureCell, latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { measureOf } from './measure.js';
 import { commandLine, settingsOf } from './repeat.js';
@@ -10,7 +11,7 @@ import { commandLine, settingsOf } from './repeat.js';
  *
  * @typedef {import('./runs-page.js').NamedRun} NamedRun
  * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null) => string}} Column
+ * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
  */
 
 const count = (/** @type {number | null} */ value) => quantity(value, 'count');
@@ -18,14 +19,20 @@ const count = (/** @type {number | null} */ value) => quantity(value, 'count');
 /** @type {Column[]} */
 const COLUMNS = [
   { name: 'tps', label: 'TPS', of: ({ rates }) => rates.verifiedPerSecond },
-  { name: 'p50', label: 'p50', of: ({ latency }) => latency.total.p50Us },
-  { name: 'p99', label: 'p99', of: ({ latency }) => latency.total.p99Us },
-  { name: 'max', label: 'max', of: ({ latency }) => latency.total.maxUs },
+  latencyColumn('p50'),
+  latencyColumn('p99'),
+  latencyColumn('max'),
   { name: 'verified', label: 'verified', of: ({ counts }) => counts.verified, text: count },
   { name: 'failed', label: 'failed', of: ({ counts }) => counts.failed, text: count },
   { name: 'timedOut', label: 'timed out', of: ({ counts }) => counts.timedOut, text: count },
   { name: 'cpu', label: 'CPU per verified', of: ({ generator }) => generator.cpuUsPerVerified },
 ];
+
+/** @param {import('./figures.js').LatencyName} name @returns {Column} */
+function latencyColumn(name) {
+  const figure = (/** @type {RunFile} */ run) => latencyFigure(run.latency.total, censoredOf(run), name);
+  return { name, label: name, of: (run) => figure(run).value, text: (_, run) => figure(run).text };
+}
 
 const HEADS = ['run', ...COLUMNS.map(({ label }) => label), 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
 
@@ -44,7 +51,7 @@ export function overview(runs) {
           ({ name, file, run }, i) =>
             html`<tr>
               <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
-              ${COLUMNS.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run))))}
+              ${COLUMNS.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
               <td>${run.verdict?.name ?? '–'}</td>
               ${auditCell(run)} ${exitCell(run, i)}
               ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}

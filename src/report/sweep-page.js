@@ -4,7 +4,7 @@ import { badge, keyFigure } from './figures.js';
 import { answerWords, findChart, findSection } from './find-section.js';
 import { gridTable } from './grid.js';
 import { html } from './html.js';
-import { across, capital, measureOf } from './measure.js';
+import { across, capital, measureOf, withBound } from './measure.js';
 import { renderPage } from './page.js';
 import { bestOf, sweepCharts } from './sweep-charts.js';
 import { cellName, layoutOf } from './sweep-layout.js';
@@ -175,8 +175,10 @@ function figures({ find, cells }) {
   if (best === null) return answer;
   const latencies = ['avg', 'p99'].map((name) => {
     const { label, text } = measureOf(name);
-    const value = across(best.cell.metrics[name]).mean;
-    return { name: `best.${name}`, label: `${capital(label)} there`, value, text: text(value) };
+    const { metrics, atLeast = [] } = best.cell;
+    const value = across(metrics[name]).mean;
+    const shown = withBound(text(value), atLeast.includes(name));
+    return { name: `best.${name}`, label: `${capital(label)} there`, value, text: shown };
   });
   return [
     ...answer,

@@ -2,7 +2,7 @@ import { sentence } from './charts.js';
 import { clockTime } from './client/quantity.js';
 import { figureCell } from './figures.js';
 import { html } from './html.js';
-import { across, measureOf } from './measure.js';
+import { across, measureOf, withBound } from './measure.js';
 import { cellName } from './sweep-layout.js';
 
 /**
@@ -114,10 +114,10 @@ function axisCell({ settings, derived }, name, column) {
 }
 
 /** @param {SweepCell} cell @param {import('./measure.js').Measure} measure @param {number | null} i */
-function valueCell({ metrics }, { name, text }, i) {
+function valueCell({ metrics, atLeast = [] }, { name, text }, i) {
   const { mean, low, high } = across(metrics[name]);
   const ends = [text(low), text(high)];
-  const content = html`${text(mean)}${ends[0] !== ends[1] && html`<small>${ends[0]} to ${ends[1]}</small>`}`;
+  const content = html`${withBound(text(mean), atLeast.includes(name))}${ends[0] !== ends[1] && html`<small>${ends[0]} to ${ends[1]}</small>`}`;
   return i === null
     ? html`<td>${content}</td>`
     : html`<td data-figure="cells.${i}.${name}" data-value="${String(mean)}">${content}</td>`;

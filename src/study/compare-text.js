@@ -78,7 +78,7 @@ function metricsTable({ metrics }) {
     const { label, base, candidate, change, isPrimary, word } = metric;
     const { show } = metricOf(metric.name);
     table.push([
-      ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean), show(candidate.mean)],
+      ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
       ...[percentText(change.estimate), boundsText(change), pText(metric.pAdjusted), word],
     ]);
   }

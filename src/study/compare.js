@@ -1,5 +1,6 @@
 import { EXIT, InputError, displayName, oneLine } from '../errors.js';
 import { Distribution } from '../metrics/distribution.js';
+import { censoredOf } from '../metrics/figures.js';
 import { checkComparable, doubtsOf } from './comparable.js';
 import { ALPHA, decide, runsNeeded } from './decide.js';
 import { metricOf } from './metrics.js';
@@ -73,7 +74,7 @@ export function compare(baseRuns, candidateRuns, options) {
     candidate: side(candidate, options.candidateLabel ?? 'CANDIDATE'),
     metrics,
     speedUps: speedUps(base, candidate),
-    distributions: { base: distribution(base), candidate: distribution(candidate) },
+    distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
     warnings: [...warnings, ...compared.warnings, ...doubtsOf(base, candidate)],
@@ -110,25 +111,30 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
     const values = all.map(({ run, file }) => legible(file, () => metric.read(run)));
+    const bounds = all.map(({ run, file }) => legible(file, () => metric.isAtLeast(run)));
     const odd = values.findIndex((value) => !((value ?? 0) > 0));
     const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
-    return { name, metric, values, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
+    return { name, metric, values, bounds, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
   });
   if (readings[0].kind !== 'ratio')
     throw new InputError(`${readings[0].why}, so that no ratio can be made of it: choose another --metric`);
-  const compared = readings.flatMap(({ metric, values, kind }) => {
+  const compared = readings.flatMap(({ metric, values, bounds, kind }) => {
     if (kind !== 'ratio' && kind !== 'raw') return [];
     const numbers = values.map(Number);
     const sides = { base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) };
-    return [{ metric, ...sides, isRaw: kind === 'raw' }];
+    const isAtLeast = { base: bounds.slice(0, base.length), candidate: bounds.slice(base.length) };
+    return [{ metric, ...sides, isRaw: kind === 'raw', isAtLeast }];
   });
   const decisions = decide(
-    compared.map(({ metric: { better }, ...values }) => ({ better, ...values })),
+    compared.map(({ metric: { better }, base: before, candidate: after, isRaw }) => {
+      return { better, base: before, candidate: after, isRaw };
+    }),
     isPaired,
   );
-  const metrics = compared.map(({ metric: { name, label, unit, better }, ...values }, i) => ({
+  const metrics = compared.map(({ metric: { name, label, unit, better }, isAtLeast, ...values }, i) => ({
     ...{ name, label, unit, better, isPrimary: i === 0 },
-    ...{ base: summary(values.base), candidate: summary(values.candidate) },
+    base: summary(values.base, isAtLeast.base),
+    candidate: summary(values.candidate, isAtLeast.candidate),
     ...decisions[i],
   }));
   return {
@@ -161,9 +167,15 @@ function legible(file, read) {
   }
 }
 
-/** @param {number[]} values */
-function summary(values) {
-  return { values, mean: mean(values), median: median(values), min: Math.min(...values), max: Math.max(...values) };
+/**
+ * @param {number[]} values
+ * @param {boolean[]} isAtLeast of each, whether it may be larger, because operations are censored
+ * @returns {{values: number[], mean: number, median: number, min: number, max: number, atLeast?: boolean}}
+ */
+function summary(values, isAtLeast) {
+  const bound = isAtLeast.includes(true) ? { atLeast: true } : {};
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  return { values, mean: mean(values), median: median(values), min, max, ...bound };
 }
 
 /** @param {Entry[]} side @param {string} label */
@@ -178,10 +190,17 @@ function side(side, label) {
   };
 }
 
-/** Of all runs of a side. @param {Entry[]} side */
-function distribution(side) {
+/** @param {Entry[]} base @param {Entry[]} candidate */
+function distributions(base, candidate) {
+  const [total, others] = [(/** @type {RunFile} */ run) => run.latency.total, censoredOf];
+  const censored = { base: distribution(base, others), candidate: distribution(candidate, others) };
+  return { base: distribution(base, total), candidate: distribution(candidate, total), censored };
+}
+
+/** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => import('../metrics/distribution.js').DistributionJson} of */
+function distribution(side, of) {
   const all = new Distribution();
-  for (const { run, file } of side) legible(file, () => all.merge(Distribution.fromJSON(run.latency.total)));
+  for (const { run, file } of side) legible(file, () => all.merge(Distribution.fromJSON(of(run))));
   return all.toJSON();
 }
 

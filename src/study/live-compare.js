@@ -142,8 +142,8 @@ function urlOf({ rpcA, rpcB }, side) {
 /** @param {string} count @param {Side} side @param {boolean} isMeasured @param {RunFile} run */
 function lineOf(count, side, isMeasured, run) {
   const figures = ['tps', 'avg', 'p99'].map((name) => {
-    const { label, show, read } = metricOf(name);
-    return `${label} ${show(read(run))}`;
+    const { label, show, read, isAtLeast } = metricOf(name);
+    return `${label} ${show(read(run), isAtLeast(run))}`;
   });
   return [count, side.toUpperCase(), ...figures, ...(isMeasured ? [] : ['not measured'])].join('  ');
 }

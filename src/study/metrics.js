@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { figureOf } from '../metrics/figures.js';
+import { censoredOf, figureOf } from '../metrics/figures.js';
 import { parseThreshold } from '../metrics/thresholds.js';
 
 /**
@@ -13,7 +13,8 @@ import { parseThreshold } from '../metrics/thresholds.js';
  * @property {import('../metrics/figures.js').Unit} unit
  * @property {'higher' | 'lower'} better
  * @property {(run: RunFile) => number | null} read
- * @property {(value: number | null) => string} show with its unit
+ * @property {(run: RunFile) => boolean} isAtLeast whether it may be larger than it reads, because operations are censored
+ * @property {(value: number | null, isAtLeast?: boolean) => string} show with its unit
  */
 
 /** Those that every study reads. */
@@ -62,13 +63,26 @@ export function metricOf(name) {
     ...{ name: figure.name, unit: figure.unit, read: figure.read },
     label: LABELS[figure.name] ?? labelOf(figure),
     better: HIGHER_IS_BETTER.has(figure.name) ? 'higher' : 'lower',
-    show: (value) => (value === null ? '-' : shown(value, figure)),
+    isAtLeast: (run) => isAtLeast(figure, run),
+    show: (value, bound = false) => (value === null ? '-' : `${bound ? '>= ' : ''}${shown(value, figure)}`),
   });
 }
 
 /** @param {RunFile} run @returns {Record<string, number | null>} by the names of METRICS */
 export function readMetrics(run) {
   return Object.fromEntries(METRICS.map((name) => [name, metricOf(name).read(run)]));
+}
+
+/** Stages are of verified operations, and say what they say. @param {import('../metrics/figures.js').Figure} figure @param {RunFile} run */
+function isAtLeast(figure, run) {
+  if (figure.bounds === undefined || figure.isOfVerified || censoredOf(run).count === 0) return false;
+  const { us, atMostUs } = figure.bounds(run);
+  return us !== null && shown(us, figure) !== shown(atMostUs, figure);
+}
+
+/** Of these figures those that may be larger than they read. @param {RunFile} run @param {readonly string[]} [names] */
+export function lowerBounds(run, names = METRICS) {
+  return names.filter((name) => metricOf(name).isAtLeast(run));
 }
 
 /** A latency without a name before it is the total. @param {import('../metrics/figures.js').Figure} figure */

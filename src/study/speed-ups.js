@@ -18,16 +18,23 @@ const fiveDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 5 
 export function speedUps(base, candidate) {
   /** @param {'avg' | 'max' | 'min'} name */
   const of = (name) => {
-    const { read } = metricOf(name);
-    const [baseUs, candidateUs] = [base, candidate].map((side) => geometricMean(side.map(({ run }) => read(run))));
-    return { baseUs, candidateUs };
+    const { read, isAtLeast } = metricOf(name);
+    const sides = [base, candidate].map((side) => side.map(({ run }) => run));
+    const [baseUs, candidateUs] = sides.map((runs) => geometricMean(runs.map(read)));
+    const texts = [baseUs, candidateUs].map((us, i) => msText(us, sides[i].some(isAtLeast)));
+    return { means: { baseUs, candidateUs }, words: [`${texts[0]} in BASE`, `${texts[1]} in CANDIDATE`] };
   };
   const [average, slowest, fastest] = [of('avg'), of('max'), of('min')];
+  const speedUp = (/** @type {typeof average} */ { means: { baseUs, candidateUs } }) => lessOne(baseUs, candidateUs);
   return {
     words: SPEED_UPS,
-    onAverage: { ...average, speedUp: lessOne(average.baseUs, average.candidateUs), words: ratioWords(average) },
-    onSlowest: { ...slowest, speedUp: lessOne(slowest.baseUs, slowest.candidateUs), words: ratioWords(slowest) },
-    onFastest: { ...fastest, slowDown: lessOne(fastest.candidateUs, fastest.baseUs), words: ratioWords(fastest, true) },
+    onAverage: { ...average.means, speedUp: speedUp(average), words: ratioWords(average.words) },
+    onSlowest: { ...slowest.means, speedUp: speedUp(slowest), words: ratioWords(slowest.words) },
+    onFastest: {
+      ...fastest.means,
+      slowDown: lessOne(fastest.means.candidateUs, fastest.means.baseUs),
+      words: ratioWords(fastest.words.toReversed()),
+    },
   };
 }
 
@@ -42,16 +49,12 @@ function lessOne(a, b) {
   return a === null || b === null || b === 0 ? null : a / b - 1;
 }
 
-/**
- * So exact that the percentage beside it follows.
- * @param {{baseUs: number | null, candidateUs: number | null}} means
- * @param {boolean} [isSlowDown]
- */
-function ratioWords({ baseUs, candidateUs }, isSlowDown = false) {
-  const [base, candidate] = [baseUs, candidateUs].map((us) =>
-    us === null ? 'not measured' : `${fiveDigits.format(us / 1000)} ms`,
-  );
-  return isSlowDown
-    ? `${candidate} in CANDIDATE / ${base} in BASE, less 1`
-    : `${base} in BASE / ${candidate} in CANDIDATE, less 1`;
+/** @param {string[]} words */
+function ratioWords([above, below]) {
+  return `${above} / ${below}, less 1`;
+}
+
+/** So exact that the percentage beside it follows. @param {number | null} us @param {boolean} isAtLeast */
+function msText(us, isAtLeast) {
+  return us === null ? 'not measured' : `${isAtLeast ? '>= ' : ''}${fiveDigits.format(us / 1000)} ms`;
 }

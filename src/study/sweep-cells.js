@@ -1,5 +1,5 @@
 import { backlog } from '../metrics/pace.js';
-import { METRICS, metricOf, readMetrics } from './metrics.js';
+import { lowerBounds, METRICS, metricOf, readMetrics } from './metrics.js';
 import { findSaturation } from './saturation.js';
 import { mean } from './statistics.js';
 
@@ -12,6 +12,7 @@ import { mean } from './statistics.js';
  *
  * @typedef {object} Reading what is kept of a run file, which is much larger
  * @property {Record<string, number | null>} metrics
+ * @property {string[]} atLeast those of them that may be larger, because operations are censored
  * @property {number | null} asked per second
  * @property {boolean} isFallingBehind
  *
@@ -43,6 +44,7 @@ export function readRun(run) {
       'peak.node.cpu': peakCpu(run, ({ node }) => node?.cpuUs),
       'peak.generator.cpu': peakCpu(run, ({ self }) => self.cpuUs),
     },
+    atLeast: lowerBounds(run, [...METRICS, ...MORE]),
     asked: run.rates.askedPerSecond,
     isFallingBehind: backlog(run) !== null,
   };
@@ -83,6 +85,7 @@ export function summarizeCells(cells, results, { axes, isPerConnection }) {
       metrics: Object.fromEntries(
         KEPT.map((name) => [name, results[i].map(({ reading }) => reading?.metrics[name] ?? null)]),
       ),
+      atLeast: [...new Set(results[i].flatMap(({ reading }) => reading?.atLeast ?? []))],
       saturated: reasons.has(points[i]),
       why: reasons.get(points[i]) ?? null,
     })),

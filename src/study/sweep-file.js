@@ -19,6 +19,7 @@ import { SCHEMAS, readDocument } from './document.js';
  * @property {number | null} asked operations per second, of all connections together
  * @property {SweepRun[]} runs
  * @property {Record<string, Array<number | null>>} metrics one value for each of its runs
+ * @property {string[]} [atLeast] metrics that may be larger in some run, because operations are censored
  * @property {boolean} saturated
  * @property {string | null} why
  *

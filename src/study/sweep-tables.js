@@ -134,10 +134,11 @@ function unitOf(name, unit) {
 /** The mean of a cell's runs, with their standard deviation. @param {string} name */
 function figure(name) {
   const { factor } = PEAKS.includes(name) ? { factor: 1 } : unitOf(name, metricOf(name).unit);
-  return (/** @type {SweepCell} */ { metrics }) => {
+  return (/** @type {SweepCell} */ { metrics, atLeast = [] }) => {
     const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
     const mean = meanOf(values);
     if (mean === null) return '-';
-    return values.length < 2 ? digits(mean) : `${digits(mean)} ± ${digits(standardDeviation(values))}`;
+    const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean)}`;
+    return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
   };
 }

@@ -273,8 +273,8 @@ class Course {
 }
 
 /** @param {string} name @param {import('./sweep-cells.js').Reading} reading */
-function show(name, { metrics }) {
-  return metricOf(name).show(metrics[name]);
+function show(name, { metrics, atLeast }) {
+  return metricOf(name).show(metrics[name], atLeast.includes(name));
 }
 
 /** @param {Result} result */

@@ -54,7 +54,12 @@ function lineTable(over, { values, step, metrics }) {
     if (medians.every((value) => value === 0) && slope === 0) continue;
     const { show } = metricOf(name);
     table.push([
-      ...[`  ${label}`, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1)), intervalText(fit, { step })],
+      ...[
+        `  ${label}${fit.atLeast ? ' >=' : ''}`,
+        ...shown.map((i) => show(medians[i])),
+        show(slope * (step ?? 1)),
+        intervalText(fit, { step }),
+      ],
       ...[r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
     ]);
   }
@@ -69,6 +74,9 @@ function someOf(length) {
 
 /** @param {TrendLine} line */
 function footnote({ metrics }) {
+  const bounds = metrics.some(({ atLeast }) => atLeast)
+    ? '; >=: some runs have operations without a good answer, it may be larger'
+    : '';
   const runs = Math.max(0, ...metrics.map(({ residuals }) => residuals.length));
-  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p of each alone, corrected for the verdict (Holm)`;
+  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p of each alone, corrected for the verdict (Holm)${bounds}`;
 }

@@ -1,6 +1,6 @@
 import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
 import { growthOf } from './growth.js';
-import { METRICS, metricOf, readMetrics } from './metrics.js';
+import { lowerBounds, METRICS, metricOf, readMetrics } from './metrics.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 import { fitLine, median } from './statistics.js';
 import { trendWords } from './trend-words.js';
@@ -13,11 +13,13 @@ import { trendWords } from './trend-words.js';
  * @typedef {object} Point one run
  * @property {Record<string, unknown>} settings by the names of options
  * @property {Record<string, number | null>} metrics
+ * @property {readonly string[]} [atLeast] metrics that may be larger, because operations are censored
  *
  * @typedef {object} Fit of one metric
  * @property {string} name
  * @property {string} label
  * @property {import('../metrics/figures.js').Unit} unit
+ * @property {boolean} [atLeast] it may be larger in some run, because operations are censored
  * @property {number[]} medians at each value of the option: outliers spoil means
  * @property {number} intercept
  * @property {number} slope for one more of the option
@@ -43,12 +45,12 @@ export const ALPHA = 0.05;
 /** A line goes through any two points. */
 const FEWEST_VALUES = 3;
 
-/** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>}[]}} sweep @returns {Point[]} */
+/** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[]}} sweep @returns {Point[]} */
 export function pointsOfSweep({ cells }) {
-  return cells.flatMap(({ settings, metrics }) => {
+  return cells.flatMap(({ settings, metrics, atLeast = [] }) => {
     const runs = Math.max(0, ...Object.values(metrics).map((values) => values.length));
     return Array.from({ length: runs }, (_, i) => ({
-      settings,
+      ...{ settings, atLeast },
       metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[i] ?? null])),
     }));
   });
@@ -59,6 +61,7 @@ export function pointsOfRuns(runs) {
   return runs.map((run) => ({
     settings: Object.fromEntries(Object.entries(settingsOf(run)).filter(([name]) => !MAY_DIFFER.has(name))),
     metrics: readMetrics(run),
+    atLeast: lowerBounds(run),
   }));
 }
 
@@ -181,6 +184,7 @@ function fitOf(name, points, over, { values, step }) {
   return [
     {
       ...{ name, label, unit, medians, ...line },
+      ...(points.some(({ atLeast = [] }) => atLeast.includes(name)) ? { atLeast: true } : {}),
       perStep: step === null ? null : line.slope * step,
       residuals: residuals.map((residual, i) => ({ x: xs[i], residual })),
       growth: first > 0 ? last / first - 1 : null,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { Distribution } from '../../../src/metrics/distribution.js';
+import { boundsOf, Distribution } from '../../../src/metrics/distribution.js';
 
 const SEED = 11;
 /** Above this a square is no longer summed in a double: a bit more than 67 s. */
@@ -181,6 +181,40 @@ describe('Distribution', () => {
       assert.ok(Math.abs(value - expected) <= expected / 1000, `${value} for ${expected}`);
     }
     assert.equal(distribution.percentileUs(100), 1_000_000);
+  });
+
+  it('censored values may be infinite: a percentile is bounded by both ways to see them', () => {
+    const percentiles = fc.oneof(fc.constantFrom(1, 50, 75, 90, 95, 99, 99.9), fc.integer({ min: 1, max: 99 }));
+    fc.assert(
+      fc.property(lists, lists, percentiles, (known, waited, percentile) => {
+        const all = [...known, ...waited].sort((a, b) => a - b);
+        const json = distributionOf(all).toJSON();
+        const censored = distributionOf(waited).toJSON();
+        const { us, atMostUs } = boundsOf(json, censored, percentile);
+        if (all.length === 0) return assert.equal(us, null);
+        const rank = Math.ceil((percentile * all.length) / 100 - 1e-9);
+        const near = (/** @type {number | null} */ value, /** @type {number} */ exact) =>
+          assert.ok(Number(value) >= exact * 0.999 - 1 && Number(value) <= exact * 1.001 + 1, `${value}, not ${exact}`);
+        near(us, all[Math.max(0, rank - 1)]);
+        if (rank > known.length) return assert.equal(atMostUs, Infinity);
+        near(atMostUs, known.toSorted((a, b) => a - b)[Math.max(0, rank - 1)]);
+        // As many that are not in it.
+        const beside = boundsOf(distributionOf(known).toJSON(), waited.length, percentile);
+        near(Math.max(beside.atMostUs, Number(us)), atMostUs);
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+
+  it('so are the extremes and the mean', () => {
+    const [json, later, earlier] = [[10, 20, 30, 40], [40], [10]].map((values) => distributionOf(values).toJSON());
+    for (const statistic of /** @type {const} */ (['avg', 'max', 'stddev'])) {
+      assert.equal(boundsOf(json, later, statistic).atMostUs, Infinity, statistic);
+      assert.equal(boundsOf(json, undefined, statistic).atMostUs, boundsOf(json, 0, statistic).us, statistic);
+    }
+    assert.deepEqual(boundsOf(json, later, 'min'), { us: 10, atMostUs: 10 });
+    assert.deepEqual(boundsOf(json, earlier, 'min'), { us: 10, atMostUs: 20 });
+    assert.deepEqual(boundsOf(json, json, 'min'), { us: 10, atMostUs: Infinity });
   });
 
   it('refuses what is no duration', () => {

@@ -79,6 +79,21 @@ describe('the page of a run', () => {
     assert.equal(figure(page, 'failed.reverted'), run.failures.reverted);
   });
 
+  it('says which figures may be larger, because operations got no good answer', () => {
+    const page = pageOf(runFileOf());
+    const text = (/** @type {string} */ name) =>
+      new RegExp(`data-figure="${name}"\\s+data-value="[^"]*"\\s*>([^<]*)<`).exec(page)?.[1];
+    assert.deepEqual(['p50', 'p99', 'max', 'total\\.avg', 'submit\\.p99'].map(text), [
+      '100 ms',
+      '&gt;= 1,550 ms',
+      '&gt;= 1,550 ms',
+      '&gt;= 188 ms',
+      '2 ms',
+    ]);
+    assert.match(page, /2 of 19 operations got no good answer in time/);
+    assert.match(page, /operations verified per second, p99 &gt;= 1,550 ms;/);
+  });
+
   it('asks nobody for anything: no address outside of text, and a policy that allows its own script and style only', () => {
     const page = pageOf(hostileRun());
     const attributes = tagsOf(page).flatMap((tag) => tag.attributes);

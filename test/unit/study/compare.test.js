@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Distribution } from '../../../src/metrics/distribution.js';
 import { compare, compareExit } from '../../../src/study/compare.js';
 import { isCompare, readCompare } from '../../../src/study/compare-file.js';
 import { compareText } from '../../../src/study/compare-text.js';
@@ -372,4 +373,23 @@ test('each file of a side is named, in lines of their own where they are many', 
   assert.equal(lines.length, 2);
   assert.match(text, /\n {2}BASE +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
   for (let i = 1; i <= 8; i += 1) assert.ok(lines.join(' ').includes(` a-${i}.json`), text);
+});
+
+test('means of figures that may be larger, because operations got no good answer, are marked', () => {
+  const censored = new Distribution();
+  censored.record(200_000);
+  const latency = { ...runOf(1).latency, censored: censored.toJSON() };
+  const comparison = comparisonOf('ABBA', (side) => ({ over: side === 'B' ? { latency } : {} }));
+  const marks = comparison.metrics.map(({ name, base, candidate }) => [name, base.atLeast, candidate.atLeast]);
+  const open = ['avg', 'max', 'p99'];
+  assert.deepEqual(
+    marks,
+    comparison.metrics.map(({ name }) => [name, undefined, open.includes(name) ? true : undefined]),
+  );
+  assert.match(compareText(comparison), /latency p99 +200 ms +>= 200 ms/);
+  assert.match(
+    compareText(comparison),
+    /speed-up on the slowest +\S+ % {2}200 ms in BASE \/ >= 200 ms in CANDIDATE, less 1/,
+  );
+  assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
 });

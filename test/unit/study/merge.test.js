@@ -15,7 +15,9 @@ import { Verdicts } from '../../../src/study/merge-verdict.js';
 import { WindowCounts, commonWindow } from '../../../src/study/merge-window.js';
 import { checkSums } from '../../../src/study/merge-check.js';
 import { ranges, safe } from '../../../src/study/merge-words.js';
-import { rowOf } from '../../helpers/samples.js';
+import { Recorder } from '../../../src/metrics/recorder.js';
+import { Sums } from '../../../src/study/merge-sums.js';
+import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /** @typedef {import('../../../src/study/merge-card.js').Card} Card */
 
@@ -107,6 +109,21 @@ describe('distributions added up', () => {
       assert.throws(() => new DistributionSum().add(one), /histogram/);
       assert.ok(process.memoryUsage().arrayBuffers - before < 10e6, 'and took no memory');
     });
+});
+
+test('operations without a good answer add up, also those that older files only know as timed out', () => {
+  const sums = new Sums();
+  const place = { share: 1, rank: 0, shiftMs: 0, endpointOf: (/** @type {string} */ key) => key };
+  const old = /** @type {any} */ (runFileOf());
+  delete old.latency.censored;
+  delete old.latency.fromStartCensored;
+  const recorder = new Recorder([0], 0);
+  recorder.add(sampleOf({ name: 'a', outcome: 'failed', code: 'lost' }));
+  for (const run of [runFileOf(), old, runFileOf({ recorder })]) sums.add(run, place);
+  const { total, censored, fromStartCensored } = sums.distributions().latency;
+  assert.deepEqual([total.count, censored.count, fromStartCensored.count], [39, 4, 4]);
+  assert.equal(censored.sumUs, 2_050_000 + 500_000 + 1000);
+  assert.deepEqual([sums.byName.toJSON().a.latency.count, sums.byName.toJSON().a.censored?.count], [1, 1]);
 });
 
 describe('which files are the run', () => {

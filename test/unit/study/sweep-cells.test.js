@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planCells } from '../../../src/study/plan.js';
-import { KEPT, isWhole, meanOf, summarizeCells } from '../../../src/study/sweep-cells.js';
+import { runFileOf } from '../../helpers/samples.js';
+import { KEPT, isWhole, meanOf, readRun, summarizeCells } from '../../../src/study/sweep-cells.js';
 
 /**
  * @typedef {import('../../../src/study/sweep-cells.js').Result} Result
@@ -18,7 +19,7 @@ function result(repeat, metrics, asked = null) {
       startedAt: '2026-01-01T00:00:00.000Z',
     },
     complaint: metrics === null ? 'nobody answers' : null,
-    reading: metrics === null ? null : { metrics: { ...none, ...metrics }, asked, isFallingBehind: false },
+    reading: metrics === null ? null : { metrics: { ...none, ...metrics }, atLeast: [], asked, isFallingBehind: false },
   };
 }
 
@@ -65,6 +66,20 @@ describe('summarizeCells()', () => {
   it('says nothing of saturation of cells without a run', () => {
     const { cells, saturation } = summarizeCells(planCells(layout, null), [[], [result(1, null)]], layout);
     assert.deepEqual([saturation, cells[1].saturated, cells[0].runs], [[], false, []]);
+  });
+});
+
+describe('readRun()', () => {
+  it('knows which figures may be larger, because operations got no good answer; stages are of the others', () => {
+    const { metrics, atLeast } = readRun(runFileOf());
+    assert.equal(metrics.p99, 1_550_000);
+    assert.deepEqual(atLeast, ['avg', 'p90', 'p99', 'max']);
+    const [cell] = summarizeCells(
+      [{ settings: {}, derived: {}, args: [], asked: null }].map((one) => /** @type {any} */ (one)),
+      [[result(1, { tps: 1 }), { ...result(2, { tps: 2 }), reading: readRun(runFileOf()) }]],
+      { axes: [], isPerConnection: false },
+    ).cells;
+    assert.deepEqual(cell.atLeast, atLeast);
   });
 });
 

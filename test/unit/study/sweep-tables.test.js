@@ -38,6 +38,12 @@ describe('sweepTables()', () => {
       },
     ]));
 
+  it('marks figures that may be larger, because operations got no good answer', () => {
+    const [cell] = ONE_AXIS.cells;
+    const [{ rows }] = sweepTables({ ...ONE_AXIS, cells: [{ ...cell, atLeast: ['avg'] }] });
+    assert.deepEqual(rows[0].slice(0, 3), ['10', '105 ± 7.07', '>= 100 ± 14.1']);
+  });
+
   it('of two axes has a grid for each metric, with marks', () => {
     const [tps, avg, p99] = sweepTables(GRID);
     assert.deepEqual(tps, {

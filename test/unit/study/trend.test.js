@@ -175,3 +175,12 @@ test('a metric that is missing at one value has no line; missing in one repeat i
     ['tps', 'cpu'],
   );
 });
+
+test('figures that may be larger, because operations got no good answer, are marked', () => {
+  const cells = cellsOf(4).map((cell, i) => ({ ...cell, atLeast: i === 3 ? ['queued.p50'] : [] }));
+  const found = trend(pointsOfSweep({ cells }));
+  const marked = found.lines[0].metrics.filter(({ atLeast }) => atLeast).map(({ name }) => name);
+  assert.deepEqual(marked, ['queued.p50']);
+  assert.match(trendText(found), /^ {2}queued p50 >= /m);
+  assert.match(trendText(found), />=: some runs have operations without a good answer/);
+});
