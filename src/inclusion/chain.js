@@ -1,6 +1,6 @@
-import { ProtocolError } from '../errors.js';
+import { ProtocolError, RpcError } from '../errors.js';
 import { toNumber } from '../chain/rpc.js';
-import { describeBlock, fetchBlock, followHeads } from './heads.js';
+import { NotServedYet, describeBlock, fetchBlock, followHeads } from './heads.js';
 import { Lineage } from './lineage.js';
 
 /**
@@ -23,8 +23,11 @@ import { Lineage } from './lineage.js';
 /** Blocks fetched at once when the head has moved by many. */
 const FETCH_AT_ONCE = 8;
 
-/** A head that stays behind for so long is no lagging node behind a load balancer: the chain has lost blocks. */
-const ROLLED_BACK_MS = 5000;
+/** A head that stays below what was read for so long is worth a warning, in milliseconds. */
+const LAG_MS = 5000;
+
+/** A head that stays below the block at which the load began for so long ends the run: nothing of it can be found. */
+const BELOW_START_MS = 20_000;
 
 /**
  * @param {import('./index.js').InclusionOptions} options
@@ -55,7 +58,16 @@ export function followChain(options, createFinder) {
       return isEarly;
     },
     hasPassed: (number) => number + confirmations <= reader.done,
-    stats: () => ({ ...(last ?? heads.stats()), stillMs: (clock.nowUs() - reader.newestAtUs) / 1000 }),
+    stats: () => {
+      const stats = last ?? heads.stats();
+      const stillMs = (clock.nowUs() - reader.newestAtUs) / 1000;
+      return {
+        ...stats,
+        stillMs,
+        newestBlock: reader.done,
+        warning: lagInWords(rpc.display, reader.done, stats.behindMs),
+      };
+    },
     // What the last look does not see, the audit does.
     stop: () => {
       last ??= heads.stats();
@@ -153,7 +165,8 @@ class ChainReader {
   }
 
   /**
-   * The node is at an older block than we are: one of several that lags, or blocks are gone.
+   * The head of the node is below the last block that was read. A replica that lags looks the same as a chain that was
+   * rolled back, until another block has the place of one that was read: only that is a reorg.
    * @param {number} number of its latest block
    * @param {number} behindMs since when
    * @returns {Promise<number>} the last block that still counts
@@ -161,9 +174,12 @@ class ChainReader {
   async fallBehind(number, behindMs) {
     const known = this.#lineage.hashOf(number);
     if (known !== null && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
-    if (await this.#isOtherChain()) return this.#replaced(true);
-    if (behindMs < ROLLED_BACK_MS) return this.done;
-    return number < this.#lineage.startNumber ? this.#replaced(false) : this.#rewind(number);
+    const { startNumber } = this.#lineage;
+    const { display } = this.#options.rpc;
+    if (await this.#isOtherChain()) this.#options.onReplaced?.(otherChain(display));
+    else if (number < startNumber && behindMs >= BELOW_START_MS)
+      this.#options.onReplaced?.(belowStart(display, number, startNumber));
+    return this.done;
   }
 
   /** A block can be replaced by another one of the same number: without a next one nothing tells of it. */
@@ -175,7 +191,11 @@ class ChainReader {
   /** Goes back to the block where the chain left the one that we know. @param {number} number */
   async #goBack(number) {
     const fork = await this.#forkUpTo(number);
-    return fork === null ? this.#replaced(await this.#isOtherChain()) : this.#rewind(fork);
+    if (fork !== null) return this.#rewind(fork);
+    const { display } = this.#options.rpc;
+    const isOther = await this.#isOtherChain();
+    this.#options.onReplaced?.(isOther ? otherChain(display) : otherStart(display, this.#lineage.startNumber));
+    return this.done;
   }
 
   /**
@@ -189,9 +209,10 @@ class ChainReader {
       const known = this.#lineage.hashOf(at);
       if (known === null || (await this.#fetch(at)).hash === known) return at;
     }
-    const isRemembered = oldest === null || oldest <= startNumber;
-    if (isRemembered || !this.#lineage.isStart((await this.#fetch(startNumber)).hash)) return null;
-    return oldest - 1;
+    if (oldest === null || oldest <= startNumber) return null;
+    // A node that has pruned its start block says nothing against it.
+    const start = await this.#hashAt(startNumber);
+    return start === null || this.#lineage.isStart(start) ? oldest - 1 : null;
   }
 
   /** @param {number} fork the last block that still counts */
@@ -213,19 +234,40 @@ class ChainReader {
 
   async #isOtherChain() {
     const { genesisHash = null } = this.#options;
-    return genesisHash !== null && (await this.#fetch(0)).hash !== genesisHash;
+    const hash = genesisHash === null ? null : await this.#hashAt(0);
+    return hash !== null && hash !== genesisHash;
   }
 
-  /** @param {boolean} isOther its genesis block is another one */
-  #replaced(isOther) {
-    const { display } = this.#options.rpc;
-    this.#options.onReplaced?.(
-      isOther
-        ? `${display} serves another chain now: its genesis block is not the one that it was. A development chain that was started anew? Start the run again`
-        : `the chain at ${display} no longer has block ${this.#lineage.startNumber}, at which the load began: it was rolled back or started anew. Start the run again`,
-    );
-    return this.done;
+  /** @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
+  async #hashAt(number) {
+    try {
+      return (await this.#fetch(number)).hash;
+    } catch (error) {
+      if (error instanceof NotServedYet || error instanceof RpcError) return null;
+      throw error;
+    }
   }
+}
+
+/** @param {string} display of the endpoint */
+export function otherChain(display) {
+  return `${display} serves another chain now: its genesis block is not the one that it was. A development chain that was started anew? Start the run again`;
+}
+
+/** @param {string} display of the endpoint @param {number} number of the block at which the load began */
+export function otherStart(display, number) {
+  return `${display} has another block ${number} than the one at which the load began: the chain was rolled back or started anew. Start the run again`;
+}
+
+/** @param {string} display of the endpoint @param {number} head @param {number} number of the block at which the load began */
+export function belowStart(display, head, number) {
+  return `the latest block of ${display} is ${head}, and the load began at block ${number}: the chain was rolled back, or the endpoint is far behind. Start the run again when it has caught up`;
+}
+
+/** @param {string} display of the endpoint @param {number} newest block that was read @param {number} behindMs */
+function lagInWords(display, newest, behindMs) {
+  if (behindMs < LAG_MS) return null;
+  return `${display} is behind: its latest block has been below block ${newest}, which was read from it, for ${Math.round(behindMs / 1000)} s; newer transactions are seen when it has caught up`;
 }
 
 function nothing() {}

@@ -14,7 +14,7 @@ const HEDGE_MS = 1000;
 const LONGEST_REST_MS = 30_000;
 
 /** The node told of a block, and does not serve it yet. */
-class NotServedYet extends Error {}
+export class NotServedYet extends Error {}
 
 /**
  * Follows the head of the chain. Where the node can speak first, it is subscribed to. Where it cannot, and while there
@@ -28,7 +28,7 @@ class NotServedYet extends Error {}
  *   read. When it rejects, it is told again.
  * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node has had no later block than
  *   that for so long, though we have read one; gives the last one that still counts
- * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs'>}}
+ * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs' | 'newestBlock' | 'warning'>}}
  *   announce: something else that the node said tells that it has that block
  */
 export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
@@ -60,8 +60,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   async function look() {
     const number = await latest();
     pace.announced(number);
-    if (number >= head) behindSinceUs = null;
-    else behindSinceUs ??= clock.nowUs();
+    behindSinceUs = number >= head ? null : (behindSinceUs ?? clock.nowUs());
     const before = head;
     if (number > head) head = await onHeads(number);
     else if (behindSinceUs !== null) head = await onBehind(number, (clock.nowUs() - behindSinceUs) / 1000);
@@ -100,6 +99,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       failedPolls,
       lastError,
       blockMs: pace.blockMs,
+      behindMs: behindSinceUs === null ? 0 : (clock.nowUs() - behindSinceUs) / 1000,
       silentMs: Math.max(0, (clock.nowUs() - lastSuccessUs) / 1000 - waitMs()),
     }),
     stop: async () => {

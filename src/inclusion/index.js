@@ -33,10 +33,11 @@ import { createSyncInclusion } from './sync.js';
  * @property {Submit} [submit] sends a transaction, where that is how its block is learned of
  * @property {(hash: string) => void} unwatch forgets a hash, found or not
  * @property {(number: number) => boolean} hasPassed whether that block was read, and has its confirmations
- * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number, blockMs: number, warning?: string | null}} stats
+ * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number, behindMs: number, blockMs: number, newestBlock: number, warning: string | null}} stats
  *   source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
  *   heads are pushed; silentMs: how long nothing was heard, in answer or unasked; stillMs: how long there was no new
- *   block; blockMs: mean time between two of them, lately; warning: what it can do no longer, in words
+ *   block; behindMs: how long the node's head has been below blocks that were read; blockMs: mean time between two
+ *   blocks, lately; newestBlock: number of the last one that was read; warning: what the user should know, in words
  * @property {() => Promise<void>} stop looks once more whether the last block still counts
  *
  * @callback Submit used in place of eth_sendRawTransaction

@@ -103,7 +103,7 @@ export function createSyncInclusion(options) {
       ...stats(),
       warning:
         refusal === null
-          ? null
+          ? stats().warning
           : `${rpc.display} does not take ${METHOD} any more (${refusal}): transactions are sent by ${PLAIN} from now on`,
     }),
     submit: async (raw, hash, purpose, onSent) => {

@@ -196,12 +196,17 @@ function surroundings(run) {
 
 /** What had to be overcome, if anything had. @param {import('../metrics/summary.js').RunFile} run */
 function troubles({ generator, reorgs }) {
-  const { repeated, rebroadcast, replaced } = generator.resubmissions;
+  const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   const lines = [];
-  if (repeated + rebroadcast + replaced > 0)
-    lines.push(
-      `  sent again  ${count(repeated)} without an answer, ${count(rebroadcast)} lost by the node, ${count(replaced)} with a higher fee`,
-    );
+  /** @type {Array<[number, string]>} */
+  const sentAgain = [
+    [repeated, 'without an answer, or while the node was busy'],
+    [lost, 'lost by the node'],
+    [rebroadcast - lost, lost > 0 ? 'rebroadcast for other reasons' : 'rebroadcast'],
+    [replaced, 'with a higher fee'],
+  ];
+  const parts = sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : []));
+  if (parts.length > 0) lines.push(`  sent again  ${parts.join(', ')}`);
   if (reorgs.count > 0)
     lines.push(
       `  reorgs      ${count(reorgs.count)}, ${count(reorgs.deepest)} blocks deep at most; ${count(reorgs.operations)} operations were in these blocks`,

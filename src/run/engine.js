@@ -98,7 +98,7 @@ export class Engine {
   #patience = new Patience(Math.random);
   #loadStartUs = 0;
   /** @type {import('./submission.js').Resubmissions} */
-  #resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   #reorgs = noReorgs();
   /** Since the last report. @type {import('../metrics/reorgs.js').ReorgEvent[]} */
   #newReorgs = [];

@@ -213,7 +213,7 @@ function bothSpent(a, b) {
 function mergeStats(all) {
   const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
   const presigned = { used: 0, discarded: 0 };
-  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   for (const stats of all) {
     addTo(presigned, stats.presigned);
     addTo(resubmissions, stats.resubmissions);

@@ -20,7 +20,7 @@ import { Past, rememberedOf } from './past.js';
  * @property {import('./fate.js').Fate} fate
  *
  * @typedef {object} Open an operation whose fate is not known, or may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: {atUs: number, times: number}}} operation
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: import('./operation.js').Operation['pushed']}} operation
  * @property {import('./past.js').Identified} sample
  * @property {boolean} [isOrphan] it was executed, in a block that has left the chain
  * @property {boolean} [isSentAgain] the audit has sent it once more

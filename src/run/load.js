@@ -166,7 +166,7 @@ async function report(phase, { stop, reporter, crew, watch }, nowUs) {
     for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
     if (made.warning !== null) watch.warnOnce('inclusion', made.warning);
     const stillMs = made.silence?.stillMs ?? 0;
-    if (stillMs > STILL_MS) watch.warnOnce('still', `the chain has made no block for ${Math.round(stillMs / 1000)} s`);
+    if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
     const restMs = made.silence?.restMs ?? 0;
     const rest = `the endpoint asks to be left alone for ${Math.round(restMs / 1000)} s (Retry-After): nothing is submitted until then`;
     if (restMs > REST_MS) watch.warnOnce('rest', rest);

@@ -21,8 +21,12 @@ export class Operation {
   raw = null;
   /** What they offer. @type {import('../chain/transaction.js').Fee | null} */
   fee = null;
-  /** When it was sent again last without being asked for, and how often. */
-  pushed = { atUs: 0, times: 0 };
+  /**
+   * When it was sent again last without being asked for, and how often; the newest block then, or soon after it was
+   * accepted.
+   * @type {{atUs: number, times: number, block: number | null}}
+   */
+  pushed = { atUs: 0, times: 0, block: null };
   /** Of its kind, where there are several. @type {string | null} */
   name = null;
   /** The endpoint that it was sent to last, where there are several. @type {number | null} */

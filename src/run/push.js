@@ -4,8 +4,9 @@ import { fateOf } from './fate.js';
 import { foundByReceipt } from './submission.js';
 
 /**
- * Looks after transactions that the node has taken and that are in no block for too long: what it has lost is sent
- * again, what offers too little is replaced.
+ * Looks after transactions that the node has accepted and that are in no block for too long: what the node does not know
+ * any more is sent again, what offers too little is replaced, and what the node knows is left alone while the chain makes
+ * no blocks.
  *
  * @typedef {import('./operation.js').Operation} Operation
  * @typedef {import('./iteration.js').Tools} Tools
@@ -21,8 +22,15 @@ const OVERDUE_MS = Object.freeze([1000, 15_000]);
 /** One that the node knows is sent again after that time, then after twice that and so on. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** How long a node may know less of a wallet than we do before that is taken for lost. */
+/** Blocks without a transaction that the node knows, after which it is sent again: another node may not have it. */
+const PASSED_BY_BLOCKS = 3;
+
+/**
+ * How long a node may know less of a wallet than we do before that is taken for lost, in milliseconds; and where its
+ * head is below blocks that we have read, which is usually a replica that lags.
+ */
 const LOST_MS = 2000;
+const LOST_BEHIND_MS = 10_000;
 
 /** How many are looked after at a time. */
 const LOOK_AFTER_AT_ONCE = 100;
@@ -57,23 +65,24 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
     await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
     const overdueMs = overdueAfterMs(tools);
-    const all = [...live].filter(
-      (operation) =>
-        operation.inclusion === null && operation.acceptedAtUs !== null && isDue(operation, nowUs, overdueMs),
-    );
+    const { newestBlock, behindMs } = tools.inclusion.stats();
+    const waiting = [...live].filter(({ inclusion, acceptedAtUs }) => inclusion === null && acceptedAtUs !== null);
+    for (const { pushed } of waiting) pushed.block ??= newestBlock;
+    const all = waiting.filter((operation) => isDue(operation, nowUs, overdueMs));
     // Others each time, so that none is hidden for ever behind those that are just slow.
     const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
     const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
     // In the order of their nonces: a node takes them as they come.
     overdue.sort((a, b) => a.nonce - b.nonce);
-    const nonces = await lookAfter(tools, overdue).catch((error) => {
+    const nonces = await lookAfter(tools, overdue, newestBlock).catch((error) => {
       patience.heed(error, clock.nowUs());
       return new Map(); // the endpoint is away; there is a next round
     });
     // For a moment it may be a node that lags; for longer the chain has lost it.
+    const lostUs = (behindMs > 0 ? LOST_BEHIND_MS : LOST_MS) * 1000;
     for (const [account, next] of nonces) {
       if (next >= account.wallet.nonce) behind.delete(account);
-      else if (nowUs - (behind.get(account) ?? nowUs) >= LOST_MS * 1000) onLost(account, next);
+      else if (nowUs - (behind.get(account) ?? nowUs) >= lostUs) onLost(account, next);
       else if (!behind.has(account)) behind.set(account, nowUs);
     }
   }
@@ -83,9 +92,10 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
  * One batch tells what is known of all of them; only those that need it cost more.
  * @param {Tools} tools
  * @param {Operation[]} overdue
+ * @param {number} newestBlock that was read
  * @returns {Promise<Map<import('./account.js').Account, number>>} the next nonce of each wallet, as the chain has it
  */
-async function lookAfter(tools, overdue) {
+async function lookAfter(tools, overdue, newestBlock) {
   const { rpc, clock, startBlock, presigner } = tools;
   const [nonces, known] = await Promise.all([
     rpc.batch(
@@ -105,11 +115,16 @@ async function lookAfter(tools, overdue) {
       const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
       if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
-    } else if (known[i] === null || isNext) {
-      const isTooLow = isNext && known[i] !== null && operation.fee !== null && presigner.isTooLow(operation.fee);
-      await push(tools, operation, isTooLow);
+    } else if (known[i] === null) {
+      await push(tools, operation, { isUnknown: true });
       // What it had lost it may lose again.
-      if (known[i] === null) operation.pushed.times = 0;
+      operation.pushed.times = 0;
+    } else if (isNext) {
+      const { pushed, fee } = operation;
+      const isTooLow = fee !== null && presigner.isTooLow(fee);
+      const isPassedBy = newestBlock - (pushed.block ?? newestBlock) >= PASSED_BY_BLOCKS;
+      if (isTooLow || isPassedBy) await push(tools, operation, { isTooLow });
+      else pushed.atUs = clock.nowUs();
     }
   }
   return nextNonces;
@@ -128,25 +143,30 @@ function byHash(rpc, hash) {
  * of no consequence: the chain tells what became of it.
  * @param {Tools} tools
  * @param {import('./ledger.js').Open['operation'] | Operation} operation
- * @param {boolean} [isTooLow] its fee is known to be
+ * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: its fee is known to be; isUnknown: the node has
+ *   just said that it does not know the transaction
  */
-export async function push({ rpc, clock, presigner, patience, resubmissions }, operation, isTooLow = false) {
+export async function push(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
+  const { rpc, clock, presigner, patience, resubmissions } = tools;
   const { pushed } = operation;
   if (pushed !== undefined) {
     pushed.atUs = clock.nowUs();
     pushed.times += 1;
+    pushed.block = null;
   }
   const raise = () => 'offer' in operation && operation.hashes.length < MOST_HASHES && presigner.raise(operation);
   if (isTooLow && !raise()) return;
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
   const failure = await send(rpc, operation, (error) => patience.heed(error, clock.nowUs()));
+  // Another node behind the same address may have it: then the answer is an error.
+  if (isUnknown && failure === null) resubmissions.lost += 1;
   if (failure !== 'underpriced' || !raise()) return;
   resubmissions.replaced += 1;
   await send(rpc, operation, () => {});
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it */
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
 async function send(rpc, operation, onError) {
   try {
     await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
@@ -155,6 +175,6 @@ async function send(rpc, operation, onError) {
     return null;
   } catch (error) {
     onError(error);
-    return error instanceof RpcError ? submitFailure(error) : null;
+    return error instanceof RpcError ? submitFailure(error) : 'no_answer';
   }
 }

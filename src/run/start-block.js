@@ -1,5 +1,6 @@
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
-import { UnavailableError } from '../errors.js';
+import { RpcError, UnavailableError } from '../errors.js';
+import { belowStart, otherChain, otherStart } from '../inclusion/chain.js';
 
 /** Where in the chain the load begins: what tells the chain from one that was started anew. */
 
@@ -103,15 +104,30 @@ async function isSettled(rpc, wallets) {
 }
 
 /**
- * On a chain that was started anew nothing of the run can be found.
+ * On a chain that was started anew nothing of the run can be found. That a node no longer has the start block proves
+ * nothing: many keep only the latest blocks.
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {StartBlock} start
  * @throws {UnavailableError}
  */
-export async function assertSameChain(rpc, { startBlock, startHash }) {
-  const block = await rpc.call('eth_getBlockByNumber', [toHex(startBlock), false], 'audit');
-  if (startHash === null || block?.hash === startHash) return;
-  throw new UnavailableError(
-    `the chain at ${rpc.display} no longer has block ${startBlock}, at which the load began: it was rolled back or started anew. Start the run again`,
-  );
+export async function assertSameChain(rpc, { startBlock, startHash, genesisHash }) {
+  const hash = await hashAt(rpc, startBlock);
+  if (startHash === null || hash === startHash) return;
+  if (hash !== null) throw new UnavailableError(otherStart(rpc.display, startBlock));
+  const head = toNumber(await rpc.call('eth_blockNumber', [], 'audit'));
+  if (head < startBlock) throw new UnavailableError(belowStart(rpc.display, head, startBlock));
+  const first = await hashAt(rpc, 0);
+  if (first !== null && genesisHash !== null && first !== genesisHash)
+    throw new UnavailableError(otherChain(rpc.display));
+}
+
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
+async function hashAt(rpc, number) {
+  try {
+    const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit');
+    return block?.hash ?? null;
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
 }

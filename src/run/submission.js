@@ -12,7 +12,9 @@ import { Failed } from './operation.js';
  *
  * @typedef {object} Resubmissions how often transactions were sent again
  * @property {number} repeated the same bytes, because the node did not answer, or was busy
- * @property {number} rebroadcast the same bytes, because the node had lost them, or a block with them
+ * @property {number} rebroadcast the same bytes, of a transaction that was accepted and is in no block, or whose block has
+ *   left the chain
+ * @property {number} lost of these: the node did not know the transaction when it was asked, and took it anew
  * @property {number} replaced with a higher fee
  */
 

@@ -172,7 +172,7 @@ export function partsOf(given = {}) {
       },
       ...{
         workers: 1,
-        resubmissions: { repeated: 0, rebroadcast: 0, replaced: 0 },
+        resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
         presigned: { used: 0, discarded: 0 },
       },
       batches: { limit: 100, largest: 20, refused: 0, why: null },

@@ -149,6 +149,24 @@ Summary: ran for its duration, window 2.0 s
     assert.match(summaryText({ ...run, thresholds: [us] }, false), / 999\.5 us$/m);
   });
 
+  it('what was sent again, each with its reason', () => {
+    /** @param {Record<string, number>} given */
+    const lineOf = (given) => {
+      const run = runFileOf();
+      const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0, ...given };
+      const text = summaryText({ ...run, generator: { ...run.generator, resubmissions } }, false);
+      return /\n {2}sent again {2}(.*)/.exec(text)?.[1] ?? null;
+    };
+    assert.equal(lineOf({}), null);
+    assert.equal(lineOf({ rebroadcast: 50, lost: 0 }), '50 rebroadcast');
+    assert.equal(lineOf({ rebroadcast: 50 }), '50 rebroadcast', 'an older file does not know why');
+    assert.equal(lineOf({ rebroadcast: 5, lost: 5, replaced: 1 }), '5 lost by the node, 1 with a higher fee');
+    assert.equal(
+      lineOf({ repeated: 3, rebroadcast: 5, lost: 2 }),
+      '3 without an answer, or while the node was busy, 2 lost by the node, 3 rebroadcast for other reasons',
+    );
+  });
+
   it('the verdict, broken into lines that fit, without losing a word', () => {
     const evidence = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
     const verdict = { name: /** @type {const} */ ('rate-bound'), evidence };

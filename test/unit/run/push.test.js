@@ -22,6 +22,7 @@ const FEE = Object.freeze({ maxFeePerGasWei: 10n });
 /** A node, with what it knows in maps that the test fills. @param {{blockMs?: number}} [options] */
 function setUp({ blockMs = BLOCK_MS } = {}) {
   const clock = createFakeClock();
+  const startUs = clock.nowUs();
   /** Next nonce by address, receipts' blocks and what is in the pool by hash. */
   const node = {
     nonces: /** @type {Map<string, number>} */ (new Map()),
@@ -29,6 +30,10 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
     pool: /** @type {Set<string>} */ (new Set()),
     foreign: /** @type {{hash: string, from: string, nonce: string}[]} */ ([]),
     isAway: false,
+    /** Its head is below what was read, for so long. */
+    behindMs: 0,
+    /** It makes no more blocks after so many. */
+    lastBlock: Infinity,
     /** What it has against what is sent. @type {(raw: string) => Error | null} */
     refuse: () => null,
     /** While it is asked for what it knows. */
@@ -60,7 +65,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
       return '0x';
     },
   });
-  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   const presigner = {
     mostRaises: Infinity,
     isTooLow: () => false,
@@ -76,7 +81,13 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
   const tools = /** @type {import('../../../src/run/iteration.js').Tools} */ (
     /** @type {unknown} */ ({
       ...{ rpc, clock, resubmissions, presigner, patience: new Patience(() => 0), startBlock: START_BLOCK },
-      inclusion: { stats: () => ({ blockMs }), hasPassed: (/** @type {number} */ number) => number <= HEAD },
+      inclusion: {
+        stats: () => ({
+          ...{ blockMs, behindMs: node.behindMs },
+          newestBlock: Math.min(HEAD + Math.floor((clock.nowUs() - startUs) / 1000 / blockMs), node.lastBlock),
+        }),
+        hasPassed: (/** @type {number} */ number) => number <= HEAD,
+      },
     })
   );
   /** @type {Map<number, Account>} */
@@ -170,10 +181,10 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     void watch();
     await clock.advance(2000);
     assert.deepEqual(sent, ['0-0']);
-    assert.deepEqual(operation.pushed, { atUs: clock.nowUs(), times: 0 });
+    assert.deepEqual(operation.pushed, { atUs: clock.nowUs(), times: 0, block: null });
     await clock.advance(8000);
     assert.equal(sent.length, 5, 'every two seconds');
-    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 5, replaced: 0 });
+    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 5, lost: 5, replaced: 0 });
     assert.ok(rpc.calls.every(({ method, purpose }) => method !== 'eth_sendRawTransaction' || purpose === 'resubmit'));
   });
 
@@ -199,6 +210,32 @@ describe('lookAfterOverdue(): one that is in no block', () => {
       if (sent.length > before) times.push(s);
     }
     assert.deepEqual(times, [2, 6, 14, 30, 62, 122]);
+  });
+
+  it('the node knows it, and the chain makes no blocks, or seldom: nothing is sent', async () => {
+    for (const blockMs of [400, 12_000]) {
+      const { clock, begin, node, rpc, sent, resubmissions, watch } = setUp({ blockMs });
+      node.lastBlock = HEAD + 2;
+      begin();
+      void watch();
+      await clock.advance(120_000);
+      assert.ok(rpc.count('eth_getTransactionByHash') >= 5, 'it is asked for');
+      assert.deepEqual(sent, []);
+      assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 });
+    }
+  });
+
+  it('one node of several does not know it, and the next one does: it was not lost', async () => {
+    const { clock, begin, node, sent, resubmissions, watch } = setUp();
+    begin();
+    node.pool.clear();
+    node.refuse = () => new RpcError('eth_sendRawTransaction', -32000, 'already known');
+    void watch();
+    await clock.advance(2000);
+    node.refuse = () => new TransportError('no answer', 'timeout');
+    await clock.advance(2000);
+    assert.equal(sent.length, 2);
+    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 2, lost: 0, replaced: 0 });
   });
 
   it('the node knows it, and it waits for one before it: nothing is sent', async () => {
@@ -246,7 +283,7 @@ describe('lookAfterOverdue(): a fee that has become too low', () => {
     await clock.advance(2000);
     assert.deepEqual(sent, ['0-0+']);
     assert.deepEqual(operation.hashes, ['hash of 0-0', 'hash of 0-0+']);
-    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, replaced: 1 });
+    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, lost: 0, replaced: 1 });
   });
 
   it('where more may not be offered, nothing is sent', async () => {
@@ -338,6 +375,17 @@ describe('lookAfterOverdue(): a chain that knows less of a wallet than we do', (
     assert.equal(setting.lost[0][1], 1);
   });
 
+  it('for ten seconds where its head is below blocks that were read: it lags', async () => {
+    const setting = setUp();
+    setting.node.behindMs = 1;
+    fallBehind(setting);
+    void setting.watch();
+    await setting.clock.advance(11_000);
+    assert.deepEqual(setting.lost, []);
+    await setting.clock.advance(3000);
+    assert.equal(setting.lost[0][1], 1);
+  });
+
   it('once may be a node that lags', async () => {
     const setting = setUp();
     const operation = fallBehind(setting);
@@ -406,7 +454,7 @@ describe('push()', () => {
     node.refuse = underpriced;
     await push(tools, operation);
     assert.deepEqual(sent, ['0-0', '0-0+']);
-    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 1, replaced: 1 });
+    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 1, lost: 0, replaced: 1 });
     assert.equal(operation.pushed.times, 1);
   });
 
@@ -417,7 +465,7 @@ describe('push()', () => {
     for (let i = 0; i < 30; i += 1) await push(tools, operation);
     assert.equal(operation.hashes.length, 20);
     sent.length = 0;
-    await push(tools, operation, true);
+    await push(tools, operation, { isTooLow: true });
     assert.deepEqual(sent, []);
   });
 

@@ -162,7 +162,7 @@ export function simulate({
   /** @type {import('../../../src/metrics/sample.js').Sample[]} */
   const samples = [];
   const deadlines = new Deadlines(clock, txTimeoutMs);
-  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   const tools = {
     ...{ rpc, clock, workload, txTimeoutMs, startBlock: START_BLOCK, deadlines, visibility: null },
     ...{ patience: new Patience(() => 0), random: () => 0, resubmissions },
@@ -170,7 +170,7 @@ export function simulate({
       /** @type {unknown} */ ({
         watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
         unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
-        stats: () => ({ blockMs: 600 }),
+        stats: () => ({ blockMs: 600, behindMs: 0, newestBlock: lastSeen }),
         hasPassed: (/** @type {number} */ number) => number <= lastSeen,
       })
     ),

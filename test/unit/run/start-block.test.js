@@ -1,8 +1,8 @@
 /** Where in the chain the load begins, and what is waited for before. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { UnavailableError } from '../../../src/errors.js';
-import { confirmSetUp, startBlockOf } from '../../../src/run/start-block.js';
+import { RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { assertSameChain, confirmSetUp, startBlockOf } from '../../../src/run/start-block.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -77,5 +77,44 @@ describe('the start block', () => {
       assert.ok(reason instanceof UnavailableError);
       assert.match(reason.message, /^what the set-up sent is no longer on the chain of http:\/\/fake: /);
     }
+  });
+});
+
+describe('assertSameChain()', () => {
+  const start = { startBlock: 5, startHash: 'hash 5', genesisHash: 'hash 0' };
+  /** @param {Record<number, string | Error | null>} hashes that are not as they were @param {number} [head] */
+  const check = (hashes, head = 400) =>
+    assertSameChain(
+      fakeRpc({
+        eth_blockNumber: () => `0x${head.toString(16)}`,
+        eth_getBlockByNumber: (/** @type {string} */ which) => {
+          const number = Number(which);
+          const hash = number in hashes ? hashes[number] : `hash ${number}`;
+          if (hash instanceof Error) throw hash;
+          return hash === null || number > head ? null : { number: which, hash };
+        },
+      }),
+      start,
+    );
+
+  it('the same start block: it is', async () => {
+    await check({});
+  });
+
+  it('a node that has pruned its start block, or its first one as well, proves nothing', async () => {
+    await check({ 5: null });
+    await check({ 5: null, 0: null });
+    const pruned = new RpcError('eth_getBlockByNumber', 4444, 'pruned history unavailable');
+    await check({ 5: pruned, 0: pruned });
+  });
+
+  it('another start block, another genesis block or a head below the start block is said', async () => {
+    await assert.rejects(check({ 5: 'other' }), /^UnavailableError: http:\/\/fake has another block 5 than the one at/);
+    await assert.rejects(check({ 5: null, 0: 'other' }), /^UnavailableError: http:\/\/fake serves another chain now/);
+    await assert.rejects(check({}, 4), /^UnavailableError: the latest block of http:\/\/fake is 4, and the load began/);
+  });
+
+  it('an endpoint that does not answer is not a chain that is gone', async () => {
+    await assert.rejects(check({ 5: new TransportError('connection refused', 'refused') }), /connection refused/);
   });
 });

@@ -63,7 +63,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0 }
   let raises = 0;
   const offer = () => operation.offer({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
   offer();
-  const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0 };
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   const tools = /** @type {import('../../../src/run/iteration.js').Tools} */ (
     /** @type {unknown} */ ({
       ...{ rpc, clock, resubmissions, patience: new Patience(() => 0), random: () => random },
@@ -145,7 +145,7 @@ describe('submit(): what is sent again, and what is not', () => {
         rpc.calls.map(({ purpose }) => purpose),
         ['submit', 'resubmit'],
       );
-      assert.deepEqual(resubmissions, { repeated: 1, rebroadcast: 0, replaced: 0 });
+      assert.deepEqual(resubmissions, { repeated: 1, rebroadcast: 0, lost: 0, replaced: 0 });
     });
   }
 
