@@ -65,7 +65,7 @@ const ENDS = {
   no_wallets: 'ended because no wallet was left to work with',
   workload_failed: 'ended because its workload failed',
   endpoint_lost: 'ended because the endpoint was lost',
-  chain_replaced: 'ended because the endpoint serves another chain now',
+  chain_replaced: 'ended because the endpoint does not serve the chain as it was at the start',
   worker_died: 'ended because a worker thread died',
   chain_ended: 'ended because the embedded chain ended',
   internal: 'ended by a bug of stress',

@@ -80,7 +80,7 @@ export class Care {
    */
   reorganise(blockNumber, untold = []) {
     const { course, live } = this.#options;
-    const { orphans, isComplete } = course.reopen(blockNumber);
+    const { orphans, isComplete, waiting } = course.reopen(blockNumber);
     const lost = new Set(untold);
     const touched = [...live].filter(({ inclusion, hashes }) =>
       inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
@@ -91,7 +91,7 @@ export class Care {
     for (const account of new Set(touched.map((operation) => operation.account))) {
       if (!revived.has(account)) void this.#inTurn(() => this.#hasten(account));
     }
-    const all = [...orphans.map(({ operation }) => operation), ...touched];
+    const all = [...[...orphans, ...waiting].map(({ operation }) => operation), ...touched];
     const named = all.slice(0, TOUCHED).map(({ account, nonce, hashes }) => {
       return { walletIndex: account.wallet.index, nonce, hash: hashes.at(-1) ?? null };
     });

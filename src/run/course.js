@@ -22,8 +22,8 @@ import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
  * @property {(operation: Operation, sample: import('../metrics/sample.js').Sample, signal: AbortSignal) => Promise<string | null>} mend
  *   after one that did not verify; gives why its wallet cannot be used any more, or null
  * @property {(operation: Operation) => void} remember one that was verified
- * @property {(blockNumber: number) => {orphans: Remembered[], isComplete: boolean}} reopen blocks from that one on have
- *   left the chain: gives those that had ended, and whether none is forgotten
+ * @property {(blockNumber: number) => ReturnType<import('./ledger.js').Ledger['reopen']>} reopen blocks from that one on have
+ *   left the chain: gives those that had ended
  * @property {(operations: Operation[]) => Promise<void>} hasten those of a wallet that the node may have lost
  * @property {(orphans: Remembered[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
  * @property {(account: Account, nonce: number) => Remembered[]} reopenOf the same for what one wallet did from a nonce on
@@ -89,7 +89,7 @@ export function callCourse({ clock, ...tools }) {
       return null;
     },
     remember: ({ account }) => void pauses.delete(account),
-    reopen: () => ({ orphans: [], isComplete: true }),
+    reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
     reopenOf: () => [],
     hasten: async () => {},
     revive: async () => null,

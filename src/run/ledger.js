@@ -23,6 +23,7 @@ import { Past, rememberedOf } from './past.js';
  * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: import('./operation.js').Operation['pushed']}} operation
  * @property {import('./past.js').Identified} sample
  * @property {boolean} [isOrphan] it was executed, in a block that has left the chain
+ * @property {number} [lostBlock] that block
  * @property {boolean} [isSentAgain] the audit has sent it once more
  *
  * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
@@ -115,12 +116,13 @@ export class Ledger {
   /**
    * Blocks have left the chain, and with them the effect of what was in them.
    * @param {number} blockNumber of the first of them
-   * @returns {{orphans: import('./past.js').Remembered[], isComplete: boolean}} what has to get into a block again;
-   *   isComplete: nothing that was in those blocks is forgotten
+   * @returns {{orphans: import('./past.js').Remembered[], isComplete: boolean, waiting: Open[]}} what has to get into a
+   *   block again; isComplete: nothing that was in those blocks is forgotten; waiting: what was reopened before
    */
   reopen(blockNumber) {
+    const waiting = [...this.unresolved.values()].filter((open) => (open.lostBlock ?? -1) >= blockNumber);
     const { entries, isComplete } = this.past.takeFrom(blockNumber);
-    return { orphans: this.#reopen(entries), isComplete };
+    return { orphans: this.#reopen(entries), isComplete, waiting };
   }
 
   /**
@@ -149,7 +151,9 @@ export class Ledger {
       account.reopen(own);
     }
     const orphans = entries.map(rememberedOf);
-    for (const { operation, sample, isExecuted } of orphans) this.expect({ operation, sample, isOrphan: isExecuted });
+    orphans.forEach(({ operation, sample, isExecuted }, i) =>
+      this.expect({ operation, sample, isOrphan: isExecuted, lostBlock: entries[i].blockNumber }),
+    );
     return orphans;
   }
 

@@ -26,11 +26,10 @@ const LONGEST_WAIT_MS = 60_000;
 const PASSED_BY_BLOCKS = 3;
 
 /**
- * How long a node may know less of a wallet than we do before that is taken for lost, in milliseconds; and where its
- * head is below blocks that we have read, which is usually a replica that lags.
+ * How long a node may know less of a wallet than we do before its transactions are sent again, in milliseconds. A node that
+ * lags refuses them; a chain that has lost blocks, and makes new ones only for transactions, needs them to go on.
  */
 const LOST_MS = 2000;
-const LOST_BEHIND_MS = 10_000;
 
 /** How many are looked after at a time. */
 const LOOK_AFTER_AT_ONCE = 100;
@@ -65,7 +64,7 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
     await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
     const overdueMs = overdueAfterMs(tools);
-    const { newestBlock, behindMs } = tools.inclusion.stats();
+    const { newestBlock } = tools.inclusion.stats();
     const waiting = [...live].filter(({ inclusion, acceptedAtUs }) => inclusion === null && acceptedAtUs !== null);
     for (const { pushed } of waiting) pushed.block ??= newestBlock;
     const all = waiting.filter((operation) => isDue(operation, nowUs, overdueMs));
@@ -78,11 +77,10 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
       patience.heed(error, clock.nowUs());
       return new Map(); // the endpoint is away; there is a next round
     });
-    // For a moment it may be a node that lags; for longer the chain has lost it.
-    const lostUs = (behindMs > 0 ? LOST_BEHIND_MS : LOST_MS) * 1000;
+    // For a moment it may be a node that lags; for longer the chain may have lost it.
     for (const [account, next] of nonces) {
       if (next >= account.wallet.nonce) behind.delete(account);
-      else if (nowUs - (behind.get(account) ?? nowUs) >= lostUs) onLost(account, next);
+      else if (nowUs - (behind.get(account) ?? nowUs) >= LOST_MS * 1000) onLost(account, next);
       else if (!behind.has(account)) behind.set(account, nowUs);
     }
   }

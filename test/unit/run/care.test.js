@@ -28,7 +28,11 @@ function setUp({ wallets = 2, purse = null } = {}) {
         fail: (error) => (reject(error), turn()),
       });
     });
-  const past = { orphans: /** @type {Remembered[]} */ ([]), isComplete: true };
+  const past = {
+    orphans: /** @type {Remembered[]} */ ([]),
+    isComplete: true,
+    waiting: /** @type {Remembered[]} */ ([]),
+  };
   /** @param {{account: Account, nonce: number}} operation */
   const nameOf = ({ account, nonce }) => `${account.position}:${nonce}`;
   const course = {
@@ -172,6 +176,14 @@ describe('Care.reorganise()', () => {
     for (let i = 0; i < 10; i += 1) begin(1, 8);
     const { operations, touched } = care.reorganise(7);
     assert.deepEqual([operations, touched.length], [25, 20]);
+  });
+
+  it('those that were sent again before the reorg was proven count, and are not revived twice', () => {
+    const { care, past, orphanOf, done } = setUp();
+    past.waiting = [orphanOf(0, 3)];
+    const { operations, touched } = care.reorganise(7);
+    assert.deepEqual([operations, touched.map(({ nonce }) => nonce)], [1, [3]]);
+    assert.deepEqual(done(), ['reopen 7']);
   });
 });
 

@@ -79,7 +79,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
           });
         }),
       remember: () => {},
-      reopen: () => ({ orphans: [], isComplete: true }),
+      reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
       reopenOf: () => [],
       hasten: async () => {},
       revive: async () => null,

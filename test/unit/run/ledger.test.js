@@ -500,6 +500,10 @@ describe('Ledger.reopenOf()', () => {
       ledger.accounts.map(({ executed }) => executed),
       [3, 1],
     );
+    const reopened = () => ledger.reopen(10);
+    const { orphans: others, waiting } = reopened();
+    assert.deepEqual([others.length, waiting.length], [4, 2], 'those of before are not reopened twice');
+    assert.deepEqual([reopened().orphans.length, ledger.reopen(11).waiting.length], [0, 0]);
   });
 });
 

@@ -170,7 +170,7 @@ export function simulate({
       /** @type {unknown} */ ({
         watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
         unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
-        stats: () => ({ blockMs: 600, behindMs: 0, newestBlock: lastSeen }),
+        stats: () => ({ blockMs: 600, newestBlock: lastSeen }),
         hasPassed: (/** @type {number} */ number) => number <= lastSeen,
       })
     ),
