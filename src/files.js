@@ -1,15 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { access, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OutputError, displayName, oneLine } from './errors.js';
 
@@ -17,26 +8,35 @@ import { OutputError, displayName, oneLine } from './errors.js';
 export const FILE_MODE = 0o644;
 
 /**
- * Writes a file so that a reader sees the old one or the whole new one, never a part. A link stays a link, and a
- * device such as /dev/null stays a device. What others might not read before they may not read afterwards.
+ * Writes a file so that a reader sees the old one or the whole new one, never a part, also after a power failure: it is
+ * on the disk before it takes the name. The thread goes on meanwhile. A link stays a link, and a device such as /dev/null
+ * stays a device. What others might not read before they may not read afterwards.
  * @param {string} file
  * @param {string} text
  * @throws {OutputError}
  */
-export function writeFileAtomically(file, text) {
-  checkWritable(file);
-  const existing = statSync(file, { throwIfNoEntry: false });
-  const target = existing === undefined ? file : realpathSync(file);
+export async function writeFileAtomically(file, text) {
+  await checkWritable(file);
+  const existing = await statIfAny(file);
+  const target = existing === undefined ? file : await realpath(file);
   // A name that nobody can foresee, and never a file that is there already: it may be a link to another.
   const temporary = `${target}.${randomBytes(8).toString('hex')}.tmp`;
   try {
-    if (existing?.isCharacterDevice()) return writeFileSync(target, text);
-    writeFileSync(temporary, text, { flag: 'wx', mode: (existing?.mode ?? FILE_MODE) & FILE_MODE });
-    renameSync(temporary, target);
+    if (existing?.isCharacterDevice()) return await writeFile(target, text);
+    await writeFile(temporary, text, { flag: 'wx', mode: (existing?.mode ?? FILE_MODE) & FILE_MODE, flush: true });
+    await rename(temporary, target);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true });
     throw cannotWrite(file, error);
   }
+  await flushFolder(dirname(target));
+}
+
+/** Until then a power failure may undo the rename. Windows and some network disks cannot do it. @param {string} folder */
+async function flushFolder(folder) {
+  const handle = await open(folder).catch(() => null);
+  await handle?.sync().catch(() => {});
+  await handle?.close();
 }
 
 /**
@@ -101,23 +101,31 @@ export function isDevice(file) {
  * @param {string} file
  * @throws {OutputError}
  */
-export function checkWritable(file) {
+export async function checkWritable(file) {
   try {
-    const existing = statSync(file, { throwIfNoEntry: false });
+    const existing = await statIfAny(file);
     if (existing?.isDirectory()) throw new OutputError(`cannot write ${displayName(file)}: it is a folder`);
     if (existing !== undefined && !existing.isFile() && !existing.isCharacterDevice()) {
       throw new OutputError(`cannot write ${displayName(file)}: it is neither a file nor a device`);
     }
-    if (existing !== undefined) accessSync(file, constants.W_OK);
+    if (existing !== undefined) await access(file, constants.W_OK);
     if (existing === undefined || existing.isFile()) {
-      accessSync(dirname(existing === undefined ? file : realpathSync(file)), constants.W_OK);
+      await access(dirname(existing === undefined ? file : await realpath(file)), constants.W_OK);
       // A file under a file: access() of the folder alone does not see that it is none.
-      if (!statSync(dirname(file)).isDirectory())
+      if (!(await stat(dirname(file))).isDirectory())
         throw new OutputError(`cannot write ${displayName(file)}: its folder is a file`);
     }
   } catch (error) {
     throw error instanceof OutputError ? error : cannotWrite(file, error);
   }
+}
+
+/** @param {string} file */
+async function statIfAny(file) {
+  return stat(file).catch((error) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
 }
 
 /** @param {string} file @param {unknown} error */

@@ -55,7 +55,7 @@ export const commands = {
     checkFilesDiffer(config);
     const { calls, out, contracts, junit, samples, blocks, hlog, html } = config;
     for (const file of [out, contracts, junit, samples, blocks, hlog, html])
-      if (file !== null && file !== '-') checkWritable(file);
+      if (file !== null && file !== '-') await checkWritable(file);
     if (contracts !== null) checkContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
@@ -74,7 +74,7 @@ export const commands = {
 
   'new-workload': async (config) => {
     const [file] = config.files;
-    writeTemplate(file);
+    await writeTemplate(file);
     say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
     say(config, `next: stress -t 5 -d 3s --workload ${asArgument(file)}`);
     return EXIT.ok;
@@ -142,7 +142,7 @@ export const commands = {
   prepare: async (config, surroundings) => {
     const { logCount, logBytes, fundAmountWei, maxSpendWei } = config;
     const out = present(config.out);
-    checkWritable(out);
+    await checkWritable(out);
     const wanted = {
       ...{ count: present(logCount), bytes: logBytes, pageSize: config.pageSize },
       ...{ fundAmountWei, maxSpendWei },
@@ -154,7 +154,7 @@ export const commands = {
         ...{ ...tools, wallets, wanted },
         say: (line) => say(config, line),
       });
-      writeDataSet(out, dataSet);
+      await writeDataSet(out, dataSet);
       say(
         config,
         `${some(logCount ?? 0, 'log')} of ${some(logBytes, 'byte')} in ${some(dataSet.pages.length, 'page')} on chain ${dataSet.chainId}, made by ${some(transactions, 'transaction')}; ${some(pagesRead, 'page')} read back; where they are is in ${displayName(out)}`,

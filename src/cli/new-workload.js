@@ -8,8 +8,8 @@ import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 const TEMPLATE = new URL('../workload/template.js', import.meta.url);
 
 /** @param {string} file @throws {OutputError} there is one already */
-export function writeTemplate(file) {
-  checkWritable(file);
+export async function writeTemplate(file) {
+  await checkWritable(file);
   try {
     copyFileSync(fileURLToPath(TEMPLATE), file, constants.COPYFILE_EXCL);
     chmodSync(file, FILE_MODE);

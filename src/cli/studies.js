@@ -32,31 +32,32 @@ import { pageOf, readReports, resultFile, sweepPage } from './reports.js';
 /** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
-    checkHtml(config);
+    await checkHtml(config);
     const reports = await readReports(config);
     const page = config.html === null ? null : pageOf(reports, config.html);
     reports.forEach(({ file, text }, i) => {
       if (reports.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
       say(config, printable(text));
     });
-    if (config.html !== null && page !== null) writeFileAtomically(config.html, page);
+    if (config.html !== null && page !== null) await writeFileAtomically(config.html, page);
     return EXIT.ok;
   },
 
   sweep: async (config, surroundings) => {
-    checkHtml(config);
+    await checkHtml(config);
     const parts = partsOf(config, surroundings);
     const exitCode = await (config.find === null ? sweep(config, parts) : search(config, parts));
     const file = join(config.dir ?? 'sweep', 'sweep.json');
-    if (config.html !== null) writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
+    if (config.html !== null)
+      await writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
     return exitCode;
   },
 
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
     const { metric, failIf, allowDifferent } = config;
-    checkOut(config);
-    checkHtml(config);
+    await checkOut(config);
+    await checkHtml(config);
     const isLive = config.rpcA !== null;
     const { base, candidate, files } = isLive
       ? await runBoth(config, partsOf(config, surroundings))
@@ -69,27 +70,30 @@ export const studyCommands = {
       ...(isLive ? { baseLabel: labelOf(config.rpcA), candidateLabel: labelOf(config.rpcB) } : {}),
     });
     if (isLive)
-      writeFileAtomically(join(config.dir ?? 'compare', 'compare.json'), `${JSON.stringify(comparison, null, 2)}\n`);
-    writeResult(config, comparison, compareText(comparison));
-    if (config.html !== null) writeFileAtomically(config.html, renderCompare(comparison));
+      await writeFileAtomically(
+        join(config.dir ?? 'compare', 'compare.json'),
+        `${JSON.stringify(comparison, null, 2)}\n`,
+      );
+    await writeResult(config, comparison, compareText(comparison));
+    if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
 
   trend: async (config) => {
-    checkOut(config);
+    await checkOut(config);
     const result = trend(await pointsOf(config.files), { over: config.over });
-    writeResult(config, result, trendText(result));
+    await writeResult(config, result, trendText(result));
     return EXIT.ok;
   },
 
   merge: async (config) => {
     const { files, expect, runId, allowPartial, thresholds, explain } = config;
-    checkOut(config);
-    checkHtml(config);
+    await checkOut(config);
+    await checkHtml(config);
     const { run, notes } = await merge(files, { expect, runId, allowPartial, thresholds }, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
-    writeResult(config, run, summaryText(run, explain));
-    if (config.html !== null) writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
+    await writeResult(config, run, summaryText(run, explain));
+    if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
     return run.exitCode;
   },
 };
@@ -139,21 +143,21 @@ async function pointsOf(names) {
 }
 
 /** @param {Config} config */
-function checkOut({ out }) {
-  if (out !== null && out !== '-') checkWritable(out);
+async function checkOut({ out }) {
+  if (out !== null && out !== '-') await checkWritable(out);
 }
 
 /** @param {Config} config @param {object} result @param {string} text of it, for people */
-function writeResult(config, result, text) {
+async function writeResult(config, result, text) {
   const json = `${JSON.stringify(result, null, 2)}\n`;
   if (config.out === '-') stdout.write(json);
-  else if (config.out !== null) writeFileAtomically(config.out, json);
+  else if (config.out !== null) await writeFileAtomically(config.out, json);
   say(config, printable(text));
 }
 
 /** @param {Config} config */
-function checkHtml({ html }) {
-  if (html !== null) checkWritable(html);
+async function checkHtml({ html }) {
+  if (html !== null) await checkWritable(html);
 }
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */

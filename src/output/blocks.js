@@ -16,7 +16,7 @@ export function createBlocksOutput({ blocks }) {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
-    open: async () => file.check(),
+    open: () => file.check(),
     start: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),

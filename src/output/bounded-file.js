@@ -66,7 +66,7 @@ export class BoundedFile {
 
   /** Whether it can be written; what is in it stays until the load begins. @throws {OutputError} */
   check() {
-    checkWritable(this.file);
+    return checkWritable(this.file);
   }
 
   /** Empties the file. @param {string} header */

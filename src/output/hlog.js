@@ -23,7 +23,7 @@ export function createHlogOutput({ hlog }) {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
-    open: async () => file.check(),
+    open: () => file.check(),
     start: ({ startedAtMs }) => {
       file.begin('');
       writer.outputLogFormatVersion();

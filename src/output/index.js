@@ -45,7 +45,7 @@ import { createTextOutput } from './text.js';
  * @property {(sample: import('../metrics/sample.js').Sample) => void} sample called for every iteration: cheap
  * @property {(block: BlockFacts) => void} [block] every new block, once and in order
  * @property {(row: import('../metrics/intervals.js').IntervalRow, totals: Totals) => void} interval
- * @property {(run: import('../metrics/summary.js').RunFile) => void} [checkpoint] now and then from the beginning of the load on,
+ * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} [checkpoint] now and then from the beginning of the load on,
  *   with what is known so far, in case that the run does not come to its end; a StressError if it cannot be kept
  * @property {() => void} [discard] nothing was loaded: what a checkpoint wrote goes
  * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,

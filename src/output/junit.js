@@ -19,8 +19,8 @@ export function createJunitOutput({ junit }) {
     wantsSamples: false,
     sample: () => {},
     interval: () => {},
-    finish: (run) => {
-      if (junit !== null) writeFileAtomically(junit, junitText(run));
+    finish: async (run) => {
+      if (junit !== null) await writeFileAtomically(junit, junitText(run));
     },
   };
 }

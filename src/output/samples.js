@@ -29,7 +29,7 @@ export function createSamplesOutput({ samples }) {
   return {
     notice: () => {},
     wantsSamples: true,
-    open: async () => file.check(),
+    open: () => file.check(),
     start: (clock) => {
       startUs = clock.startUs;
       file.beginRows();

@@ -31,6 +31,8 @@ export class Checkpoints {
   #hasWarned = false;
   #isOver = false;
   #cancel = () => {};
+  /** Of the one that is being written. @type {Promise<unknown>} */
+  #keeping = Promise.resolve();
 
   /** @param {CheckpointOptions} options */
   constructor(options) {
@@ -47,22 +49,32 @@ export class Checkpoints {
     const { clock, stop } = this.#options;
     if (this.#keepers.length === 0) return 0;
     let busyUs = 0;
-    let startUs = clock.nowUs();
+    /** @template R @param {() => R} action @returns {R} */
+    const timed = (action) => {
+      const startUs = clock.nowUs();
+      try {
+        return action();
+      } finally {
+        busyUs += clock.nowUs() - startUs;
+      }
+    };
     try {
-      const asked = ask();
-      busyUs += clock.nowUs() - startUs;
-      const known = await asked;
-      startUs = clock.nowUs();
+      const known = await timed(ask);
       // The whole run file may be there by now.
-      if (this.#isOver) return 0;
-      const runFile = describe(known);
-      for (const keeper of this.#keepers) keeper(runFile);
+      if (!this.#isOver) await timed(() => this.#hand(describe(known)));
     } catch (error) {
       // Whether the run file can be written is decided by the end: a disk may have room again by then.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);
       else stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
     }
-    return (busyUs + clock.nowUs() - startUs) / 1000;
+    return busyUs / 1000;
+  }
+
+  /** @param {RunFile} runFile @returns {Promise<unknown>} when it is written */
+  #hand(runFile) {
+    const kept = this.#keepers.map(async (keeper) => keeper(runFile));
+    this.#keeping = Promise.allSettled(kept);
+    return Promise.all(kept);
   }
 
   /** Now and then until stop(). @template T @param {Making<T>} making */
@@ -81,14 +93,16 @@ export class Checkpoints {
     if (!this.#isOver) this.#keepAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), making);
   }
 
-  stop() {
+  /** @returns {Promise<void>} when none is being written any more: it would replace the whole run file */
+  async stop() {
     this.#isOver = true;
     this.#cancel();
+    await this.#keeping;
   }
 
   /** Nothing was loaded: nothing is to look as if it had been killed under load. */
-  discard() {
-    this.stop();
+  async discard() {
+    await this.stop();
     for (const output of this.#options.outputs) output.discard?.();
   }
 

@@ -42,8 +42,8 @@ export async function load(options) {
   await crew.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
   await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, Infinity));
-  const beginUs = await begin().catch((error) => {
-    checkpoints.discard();
+  const beginUs = await begin().catch(async (error) => {
+    await checkpoints.discard();
     throw error;
   });
   const plan = planFrom(beginUs, config);

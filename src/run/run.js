@@ -219,9 +219,9 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     }
     return { ...described, loaded, audited };
   } finally {
-    checkpoints.stop();
     watch.close();
     monitor?.stop();
+    await checkpoints.stop();
   }
 }
 

@@ -80,7 +80,7 @@ async function searchIn(given) {
   const sweep = before ?? newSweep({ ...asked, stress: version }, clock.wallMs());
   sweep.find ??= find;
   const course = new Course(given, sweep, sweep.find);
-  course.write();
+  await course.write();
   await course.run(from, to);
   const [error] = stop.errors;
   if (error !== undefined) throw error;
@@ -125,7 +125,7 @@ class Course {
   }
 
   write() {
-    writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
+    return writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
   }
 
   /** @param {string | null} from @param {string | null} to */
@@ -144,9 +144,9 @@ class Course {
       this.#conclude(estimate);
       await this.#tryAll(estimate);
       limit = this.#limit();
-      this.#close(stop.drain.aborted ? 'interrupted' : 'complete');
+      await this.#close(stop.drain.aborted ? 'interrupted' : 'complete');
     } catch (error) {
-      this.#close('failed');
+      await this.#close('failed');
       throw error;
     }
     this.#answer(limit);
@@ -168,7 +168,7 @@ class Course {
       estimate.add(value, judged.trial.holds);
       this.#find.trials.push(judged.trial);
       this.#conclude(estimate);
-      this.write();
+      await this.write();
       say(trialText(this.#name, judged.trial, judged.figures));
     }
   }
@@ -251,11 +251,11 @@ class Course {
   }
 
   /** @param {SweepFile['end']} end */
-  #close(end) {
+  async #close(end) {
     const { clock, onProgress } = this.#parts;
     onProgress('', 1, 1);
     if (end !== this.#sweep.end) Object.assign(this.#sweep, { end, endedAt: new Date(clock.wallMs()).toISOString() });
-    this.write();
+    await this.write();
   }
 
   /** What the run beyond the answer fell short of, and whose limit that is. @returns {string | null} */

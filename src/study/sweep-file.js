@@ -104,7 +104,7 @@ export function environmentOf({ environment }) {
 
 /** @param {string} file @param {SweepFile} sweep */
 export function writeSweep(file, sweep) {
-  writeFileAtomically(file, `${JSON.stringify(sweep, null, 2)}\n`);
+  return writeFileAtomically(file, `${JSON.stringify(sweep, null, 2)}\n`);
 }
 
 /**

@@ -25,7 +25,7 @@ import { readSweepIfAny } from './sweep-file.js';
  */
 export async function openFolder(folder, asked, find = null) {
   for (const name of ['sweep.json', ...(find === null ? ['sweep.csv', 'sweep.md'] : [])])
-    checkWritable(join(folder, name));
+    await checkWritable(join(folder, name));
   const before = await readSweepIfAny(join(folder, 'sweep.json'));
   if (before === null) return null;
   const [was, is] = [before.find, find].map(findWords);

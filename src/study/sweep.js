@@ -82,7 +82,7 @@ async function sweepIn({ folder, config, parts, layout, beforeCell }) {
   const before = await openFolder(folder, asked);
   const fresh = newSweep({ ...asked, stress: parts.version }, parts.clock.wallMs());
   const course = new Course({ config, parts, folder, layout, beforeCell }, before ?? fresh);
-  if (before === null) course.write();
+  if (before === null) await course.write();
   const latencyUs = needsPilot
     ? await pilotLatencyUs({ layout, folder, config, parts, since: course.startedAt })
     : null;
@@ -145,7 +145,7 @@ class Course {
   }
 
   write() {
-    writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
+    return writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
   }
 
   /** @param {Cell[]} cells @param {Turn[]} turns */
@@ -161,9 +161,9 @@ class Course {
     if (todo.length > 0) this.#sweep = { ...this.#sweep, end: 'running', endedAt: null, stress: this.#parts.version };
     try {
       await this.#runAll(todo, turns.length);
-      this.#finish(turns);
+      await this.#finish(turns);
     } catch (error) {
-      this.#close('failed');
+      await this.#close('failed');
       throw error;
     }
   }
@@ -183,7 +183,7 @@ class Course {
       failures = result.reading === null ? failures + 1 : 0;
       this.#results.set(turn.file, result);
       this.#update();
-      this.write();
+      await this.write();
       // The bar goes before a line comes.
       onProgress('', 1, 1);
       this.#report(turn, result, `${done + 1}/${all}`, time.words(i + 1));
@@ -247,25 +247,25 @@ class Course {
   }
 
   /** @param {Turn[]} turns */
-  #finish(turns) {
+  async #finish(turns) {
     const { stop, say } = this.#parts;
     const measured = turns.filter(({ file }) => this.#results.get(file)?.reading != null).length;
-    this.#close(stop.drain.aborted ? 'interrupted' : measured === turns.length ? 'complete' : 'incomplete');
+    await this.#close(stop.drain.aborted ? 'interrupted' : measured === turns.length ? 'complete' : 'incomplete');
     if (measured < turns.length)
       say(`${turns.length - measured} of ${turns.length} runs are missing: the same command makes them`);
   }
 
   /** @param {SweepFile['end']} end */
-  #close(end) {
+  async #close(end) {
     const { clock, onProgress, say } = this.#parts;
     onProgress('', 1, 1);
     this.#update();
     // What was over already stays as it was.
     const endedAt = this.#sweep.endedAt ?? new Date(clock.wallMs()).toISOString();
     this.#sweep = { ...this.#sweep, end, endedAt };
-    this.write();
-    writeFileAtomically(join(this.#folder, 'sweep.csv'), sweepCsv(this.#sweep));
-    writeFileAtomically(join(this.#folder, 'sweep.md'), sweepMarkdown(this.#sweep));
+    await this.write();
+    await writeFileAtomically(join(this.#folder, 'sweep.csv'), sweepCsv(this.#sweep));
+    await writeFileAtomically(join(this.#folder, 'sweep.md'), sweepMarkdown(this.#sweep));
     say(sweepText(this.#sweep));
     const names = ['sweep.json', 'sweep.csv', 'sweep.md'].join(', ');
     say(`\n${names} and the run files are in ${displayName(this.#folder)}`);

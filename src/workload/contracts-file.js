@@ -69,10 +69,10 @@ export function readContracts(file, { genesisHash }) {
  * @param {import('../chain/wallets.js').Wallet[]} wallets
  * @param {string[]} addresses by position
  */
-export function writeContracts(file, { chainId, genesisHash }, known, wallets, addresses) {
+export async function writeContracts(file, { chainId, genesisHash }, known, wallets, addresses) {
   const contracts = {
     ...Object.fromEntries(known),
     ...Object.fromEntries(wallets.map(({ address }, i) => [address, addresses[i]])),
   };
-  writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, chainId, genesisHash, contracts }, null, 2)}\n`);
+  await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, chainId, genesisHash, contracts }, null, 2)}\n`);
 }

@@ -92,7 +92,7 @@ class CounterWorkload {
       onProgress('deploying counters', done, missing.length),
     );
     const addresses = wallets.map((wallet, i) => found[i] ?? /** @type {string} */ (deployed.get(wallet)));
-    if (this.#contractsFile !== null) writeContracts(this.#contractsFile, chain, known, wallets, addresses);
+    if (this.#contractsFile !== null) await writeContracts(this.#contractsFile, chain, known, wallets, addresses);
 
     const counts = await this.#readCounts(addresses, 'latest', 'setup');
     // The first increment of a counter costs most, so the lowest count gives the estimate that suits them all.

@@ -36,8 +36,8 @@ const ADVICE = 'give a file that stress prepare logs has written';
  * @param {string} file
  * @param {Omit<DataSet, 'schema'>} dataSet
  */
-export function writeDataSet(file, dataSet) {
-  writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, ...dataSet })}\n`);
+export async function writeDataSet(file, dataSet) {
+  await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, ...dataSet })}\n`);
 }
 
 /**

@@ -204,9 +204,9 @@ describe('output json', () => {
   it('is kept as far as it is known, whole each time, until the whole run takes its place', async (t) => {
     const { output, folder, out } = await outputTo(t, 'json');
     const soFar = { ...runFileOf(), partial: true };
-    output.checkpoint?.(soFar);
+    await output.checkpoint?.(soFar);
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), soFar);
-    output.checkpoint?.({ ...soFar, warnings: ['again'] });
+    await output.checkpoint?.({ ...soFar, warnings: ['again'] });
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')).warnings, ['again']);
     await output.finish(runFileOf());
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), runFileOf());

@@ -147,7 +147,7 @@ describe('fuzz: answers of an endpoint', () => {
     const known = Object.fromEntries(OWNERS.map((owner) => [owner, owner]));
     const { hash: genesisHash } = honestBlock(0);
     return fuzz(t, { input: spoiledMethods, runs: 400, seconds: 5 }, async (spoiled) => {
-      writeContracts(
+      await writeContracts(
         contractsFile,
         /** @type {any} */ ({ chainId: 31337, genesisHash }),
         new Map(Object.entries(known)),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fs, { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -21,7 +22,7 @@ function checkedByNobody(file) {
   const script = `
     const { checkWritable } = await import(${JSON.stringify(FILES)});
     try {
-      checkWritable(${JSON.stringify(file)});
+      await checkWritable(${JSON.stringify(file)});
       console.log('writable');
     } catch (error) {
       console.log(error.name, error.message);
@@ -33,22 +34,42 @@ function checkedByNobody(file) {
 const noPermissions = process.platform === 'win32' && 'no such permissions on Windows';
 
 describe('writeFileAtomically()', () => {
-  it('writes a new file, and a file that is there already, and leaves nothing beside it', (t) => {
+  it('writes a new file, and a file that is there already, and leaves nothing beside it', async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, 'run.json');
     for (const text of ['first\n', 'second, longer\n', '']) {
-      writeFileAtomically(file, text);
+      await writeFileAtomically(file, text);
       assert.equal(readFileSync(file, 'utf8'), text);
       assert.deepEqual(readdirSync(folder), ['run.json']);
     }
   });
 
-  it('replaces the file as a whole: who has the old one open goes on reading it', (t) => {
+  it('replaces the file as a whole: who has the old one open goes on reading it', async (t) => {
     const file = join(temporaryFolder(t), 'run.json');
     writeFileSync(file, 'old');
     const before = statSync(file).ino;
-    writeFileAtomically(file, 'new');
+    await writeFileAtomically(file, 'new');
     assert.notEqual(statSync(file).ino, before);
+  });
+
+  it('is on the disk before it takes the name, and so is the name at the end', async (t) => {
+    const folder = temporaryFolder(t);
+    const handle = await open(folder);
+    t.after(() => handle.close());
+    /** @type {string[][]} what was in the folder at each sync */
+    const seen = [];
+    const prototype = Object.getPrototypeOf(handle);
+    const { sync } = prototype;
+    /** @this {unknown} */
+    function seenSync() {
+      seen.push(readdirSync(folder));
+      return sync.call(this);
+    }
+    t.mock.method(prototype, 'sync', seenSync);
+    await writeFileAtomically(join(folder, 'run.json'), 'text');
+    assert.equal(seen.length, 2);
+    assert.match(seen[0].join(), /^run\.json\.\w+\.tmp$/);
+    assert.deepEqual(seen[1], ['run.json']);
   });
 
   it('leaves the old file and nothing else when it cannot write', async (t) => {
@@ -76,20 +97,20 @@ describe('writeFileAtomically()', () => {
     assert.match(error.message, /: its folder is a file$/);
   });
 
-  it('goes through a symbolic link', (t) => {
+  it('goes through a symbolic link', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'real'), 'old');
     symlinkSync('real', join(folder, 'link'));
-    writeFileAtomically(join(folder, 'link'), 'new');
+    await writeFileAtomically(join(folder, 'link'), 'new');
     assert.equal(readFileSync(join(folder, 'real'), 'utf8'), 'new');
   });
 
-  it('does not replace a device or a pipe: --out /dev/null by root', { skip: noPermissions }, (t) => {
+  it('does not replace a device or a pipe: --out /dev/null by root', { skip: noPermissions }, async (t) => {
     const pipe = join(temporaryFolder(t), 'pipe');
     execFileSync('mkfifo', [pipe]);
     try {
-      checkWritable(pipe); // refusing it here would be as good
-      writeFileAtomically(pipe, 'text');
+      await checkWritable(pipe); // refusing it here would be as good
+      await writeFileAtomically(pipe, 'text');
     } catch (error) {
       assert.ok(error instanceof OutputError);
     }
@@ -114,14 +135,14 @@ describe('writeFileAtomically(): who may read and change the file', { skip: noPe
     [0o027, '640'],
     [0o077, '600'],
   ])) {
-    it(`a new file under umask ${mask.toString(8)} has mode ${mode}`, (t) => {
+    it(`a new file under umask ${mask.toString(8)} has mode ${mode}`, async (t) => {
       const file = join(temporaryFolder(t), 'run.json');
       under(mask, file);
       assert.equal(modeOf(file), mode);
     });
   }
 
-  it('a file that others could not read stays so, and one that all could change does not', (t) => {
+  it('a file that others could not read stays so, and one that all could change does not', async (t) => {
     const file = join(temporaryFolder(t), 'run.json');
     for (const [before, after] of /** @type {Array<[number, string]>} */ ([
       [0o600, '600'],
@@ -137,25 +158,25 @@ describe('writeFileAtomically(): who may read and change the file', { skip: noPe
     }
   });
 
-  it('follows no link that was put where its temporary file may be, and cannot be kept from writing by one', (t) => {
+  it('follows no link that was put where its temporary file may be, and cannot be kept from writing by one', async (t) => {
     const folder = temporaryFolder(t);
     const file = join(folder, 'run.json');
     const victim = join(folder, 'victim');
     writeFileSync(victim, 'precious');
     for (const name of ['run.json.tmp', `run.json.${process.pid}.tmp`]) symlinkSync('victim', join(folder, name));
-    writeFileAtomically(file, 'text');
+    await writeFileAtomically(file, 'text');
     assert.equal(readFileSync(victim, 'utf8'), 'precious');
     assert.equal(readFileSync(file, 'utf8'), 'text');
   });
 
-  it('its temporary file has another name each time, and is never one that is there', (t) => {
+  it('its temporary file has another name each time, and is never one that is there', async (t) => {
     const folder = temporaryFolder(t);
     const names = new Set();
     const flags = new Set();
-    const write = t.mock.method(fs, 'writeFileSync');
+    const write = t.mock.method(fs.promises, 'writeFile');
     syncBuiltinESMExports();
     t.after(() => syncBuiltinESMExports());
-    for (let i = 0; i < 5; i += 1) writeFileAtomically(join(folder, 'run.json'), 'text');
+    for (let i = 0; i < 5; i += 1) await writeFileAtomically(join(folder, 'run.json'), 'text');
     for (const { arguments: given } of write.mock.calls) {
       names.add(given[0]);
       flags.add(/** @type {any} */ (given[2]).flag);
@@ -167,12 +188,12 @@ describe('writeFileAtomically(): who may read and change the file', { skip: noPe
 });
 
 describe('checkWritable()', () => {
-  it('is content with a new file and with a writable one, and makes none', (t) => {
+  it('is content with a new file and with a writable one, and makes none', async (t) => {
     const folder = temporaryFolder(t);
-    checkWritable(join(folder, 'new.json'));
+    await checkWritable(join(folder, 'new.json'));
     assert.deepEqual(readdirSync(folder), []);
     writeFileSync(join(folder, 'old.json'), 'old');
-    checkWritable(join(folder, 'old.json'));
+    await checkWritable(join(folder, 'old.json'));
     assert.equal(readFileSync(join(folder, 'old.json'), 'utf8'), 'old');
   });
 
@@ -194,7 +215,7 @@ describe('checkWritable()', () => {
     }
   });
 
-  it('finds missing permissions', { skip: noPermissions }, (t) => {
+  it('finds missing permissions', { skip: noPermissions }, async (t) => {
     const folder = temporaryFolder(t);
     chmodSync(folder, 0o777);
     writeFileSync(join(folder, 'file'), '');

@@ -33,7 +33,7 @@ describe('BoundedFile', () => {
     const path = join(temporaryFolder(t), 'lines');
     writeFileSync(path, 'from the last time, longer than what comes\n');
     const never = new BoundedFile(path);
-    never.check();
+    await never.check();
     await never.close();
     assert.match(readFileSync(path, 'utf8'), /^from the last time/);
     const file = new BoundedFile(path);
@@ -45,7 +45,7 @@ describe('BoundedFile', () => {
   it('makes no file before the load', async (t) => {
     const path = join(temporaryFolder(t), 'lines');
     const file = new BoundedFile(path);
-    file.check();
+    await file.check();
     await file.close();
     await file.close();
     assert.equal(existsSync(path), false);
@@ -88,7 +88,7 @@ describe('BoundedFile', () => {
     { skip: !existsSync('/dev/full') },
     async () => {
       const file = new BoundedFile('/dev/full');
-      file.check();
+      await file.check();
       file.begin('header\n');
       addAll(file, linesOf(0, 10));
       assert.equal(await file.settle(), 10);

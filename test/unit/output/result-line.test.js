@@ -50,7 +50,7 @@ describe('results', () => {
     await output.open?.();
     assert.deepEqual(readdirSync(results), ['demo-00003-1.json'], 'made, and the name is taken');
     const run = runFileOf({ instance: INSTANCE });
-    output.checkpoint?.({ ...run, partial: true });
+    await output.checkpoint?.({ ...run, partial: true });
     assert.deepEqual(readdirSync(results), ['demo-00003-1.json']);
     assert.equal(JSON.parse(readFileSync(join(results, 'demo-00003-1.json'), 'utf8')).partial, true);
     await output.finish(run);

@@ -10,7 +10,7 @@ import { runFileOf } from '../../helpers/samples.js';
 const making = (describe) => ({ ask: async () => {}, describe });
 const usual = making(runFileOf);
 
-/** @param {{costMs?: number, keep?: (run: unknown) => void, keepers?: number}} [options] what it takes to keep one */
+/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>, keepers?: number}} [options] what it takes to keep one */
 function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
   const clock = createFakeClock();
   const stop = new Stop();
@@ -27,7 +27,7 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
     checkpoint: (run) => {
       kept.push((clock.nowUs() - startUs) / 1000);
       spentUs += costMs * 1000;
-      keep(run);
+      return keep(run);
     },
   };
   const outputs = [{ ...keeper, checkpoint: undefined }, ...Array(keepers).fill(keeper)];
@@ -42,7 +42,7 @@ describe('Checkpoints', () => {
     checkpoints.begin(usual);
     await clock.advance(17_000);
     assert.deepEqual(kept, [1000, 6000, 11_000, 16_000]);
-    checkpoints.stop();
+    await checkpoints.stop();
     await clock.advance(60_000);
     assert.equal(kept.length, 4);
     assert.equal(clock.pending(), 0);
@@ -53,7 +53,7 @@ describe('Checkpoints', () => {
     checkpoints.begin(usual);
     await clock.advance(25_000);
     assert.deepEqual(kept, [1000, 11_000, 21_000]);
-    checkpoints.stop();
+    await checkpoints.stop();
   });
 
   it('one that is due now is kept now, by each who keeps them', async () => {
@@ -84,7 +84,7 @@ describe('Checkpoints', () => {
     assert.equal(warnings.length, 1);
     assert.match(warnings[0], /^cannot write run\.json: the disk is full; the run goes on/);
     assert.equal(stop.reason, null);
-    checkpoints.stop();
+    await checkpoints.stop();
   });
 
   it('a law that is found broken ends the run, whoever finds it', async () => {
@@ -103,14 +103,35 @@ describe('Checkpoints', () => {
     checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(14_000);
     assert.deepEqual(kept, [1900, 7800, 13_700]);
-    checkpoints.stop();
+    await checkpoints.stop();
+  });
+
+  it('a disk that is slow to write costs this thread nothing, and none is begun before the last is written', async () => {
+    const { clock, kept, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
+    checkpoints.begin(usual);
+    await clock.advance(30_000);
+    assert.deepEqual(kept, [1000, 14_000, 27_000]);
+    void checkpoints.stop();
+  });
+
+  it('stop() waits for one that is being written: its rename must not come after that of the whole run file', async () => {
+    const { clock, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
+    checkpoints.begin(usual);
+    await clock.advance(2000);
+    let isStopped = false;
+    const stopped = checkpoints.stop().then(() => (isStopped = true));
+    await clock.advance(6000);
+    assert.equal(isStopped, false);
+    await clock.advance(1000);
+    await stopped;
+    assert.equal(clock.pending(), 0);
   });
 
   it('an answer that comes after the end is not kept: it would replace the whole run file', async () => {
     const { clock, kept, checkpoints } = setUp();
     checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(1500);
-    checkpoints.stop();
+    await checkpoints.stop();
     await clock.advance(60_000);
     assert.deepEqual(kept, []);
     assert.equal(clock.pending(), 0);

@@ -34,7 +34,7 @@ describe('sweep.json', () => {
   it('comes back as it was written', async (t) => {
     const file = join(temporaryFolder(t), 'sweep.json');
     assert.equal(await readSweepIfAny(file), null);
-    writeSweep(file, SWEEP);
+    await writeSweep(file, SWEEP);
     assert.deepEqual(await readSweep(file), SWEEP);
     assert.deepEqual(await readSweepIfAny(file), SWEEP);
     assert.equal(readFileSync(file, 'utf8').at(-1), '\n');

@@ -20,10 +20,10 @@ const SET = Object.freeze({
 const WHOLE = Object.freeze({ schema: 'evm-stress/logs@1', ...SET });
 
 describe('a data set', () => {
-  it('comes back as it was written', (t) => {
+  it('comes back as it was written', async (t) => {
     const file = join(temporaryFolder(t), 'logs.json');
     for (const genesisHash of [HASH, null]) {
-      writeDataSet(file, { ...SET, genesisHash });
+      await writeDataSet(file, { ...SET, genesisHash });
       assert.deepEqual(readDataSet(file), { ...WHOLE, genesisHash });
     }
   });
