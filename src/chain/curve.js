@@ -3,7 +3,6 @@ import { createRequire } from 'node:module';
 import { getAddress, keccak256 } from 'ethers';
 
 /**
- * @import { HDNodeWallet } from 'ethers'
  * @typedef {typeof import('secp256k1')} NativeLibrary
  * @typedef {typeof import('tiny-secp256k1')} WasmLibrary
  */
@@ -11,6 +10,7 @@ import { getAddress, keccak256 } from 'ethers';
 /**
  * The secp256k1 curve: signatures, addresses, child keys. libsecp256k1 does it, as native code or, where its package
  * has no binary for this platform, as WebAssembly, which takes twice as long to sign; ethers takes seven times as long.
+ * BIP-32 is here, too, because ethers needs 0.1 s for the first key.
  *
  * @typedef {object} Signature deterministic (RFC 6979) and with a low s (EIP-2), so every library gives the same bytes
  * @property {string} r 64 hexadecimal digits
@@ -21,9 +21,14 @@ import { getAddress, keccak256 } from 'ethers';
  * @property {string} name the package, as the run file states it
  * @property {(digest: Uint8Array, privateKey: Uint8Array) => Signature} sign
  * @property {(privateKey: Uint8Array) => string} addressOf with its checksum (EIP-55)
- * @property {(parent: HDNodeWallet, index: number) => {privateKey: Uint8Array, address: string}} child a normal one
- *   (BIP-32), not a hardened one
+ * @property {(parent: ExtendedKey) => (index: number) => ExtendedKey} childrenOf from index 2^31 on they are hardened
+ *
+ * @typedef {object} ExtendedKey of BIP-32
+ * @property {Uint8Array} privateKey
+ * @property {Uint8Array} chainCode
  */
+
+const HARDENED = 2 ** 31;
 
 /** The libraries are loaded when they are needed: WebAssembly takes 30 ms. */
 const require = createRequire(import.meta.url);
@@ -50,7 +55,7 @@ export function createNativeCurve() {
       return toSignature(signature, recid);
     },
     ...keysOf(
-      (privateKey) => library.publicKeyCreate(privateKey, false),
+      (privateKey, isCompressed) => library.publicKeyCreate(privateKey, isCompressed),
       (privateKey, tweak) => library.privateKeyTweakAdd(privateKey, tweak),
     ),
   };
@@ -67,7 +72,7 @@ export function createWasmCurve() {
       return toSignature(signature, recoveryId);
     },
     ...keysOf(
-      (privateKey) => library.pointFromScalar(privateKey, false),
+      (privateKey, isCompressed) => library.pointFromScalar(privateKey, isCompressed),
       (privateKey, tweak) => library.privateAdd(privateKey, tweak),
     ),
   };
@@ -80,33 +85,50 @@ function toSignature(bytes, yParity) {
 }
 
 /**
- * @param {(privateKey: Uint8Array) => Uint8Array | null} publicKeyOf uncompressed
+ * @param {(privateKey: Uint8Array, isCompressed: boolean) => Uint8Array | null} publicKeyOf
  * @param {(privateKey: Uint8Array, tweak: Uint8Array) => Uint8Array | null} add modulo the order of the curve; it may
  *   overwrite the key
- * @returns {Pick<Curve, 'addressOf' | 'child'>}
+ * @returns {Pick<Curve, 'addressOf' | 'childrenOf'>}
  */
 function keysOf(publicKeyOf, add) {
-  /** @param {Uint8Array} privateKey */
-  const addressOf = (privateKey) => {
-    const point = publicKeyOf(privateKey);
+  /** @param {Uint8Array} privateKey @param {boolean} isCompressed */
+  const pointOf = (privateKey, isCompressed) => {
+    const point = publicKeyOf(privateKey, isCompressed);
     if (point === null) throw new Error('not a private key');
-    // The last 20 bytes of the hash of the point without its prefix byte (Ethereum Yellow Paper, appendix F).
-    return getAddress(`0x${keccak256(point.subarray(1)).slice(-40)}`);
+    return point;
   };
   return {
-    addressOf,
-    child: (parent, index) => {
+    // The last 20 bytes of the hash of the point without its prefix byte (Ethereum Yellow Paper, appendix F).
+    addressOf: (privateKey) => getAddress(`0x${keccak256(pointOf(privateKey, false).subarray(1)).slice(-40)}`),
+    childrenOf: ({ privateKey, chainCode }) => {
+      const point = pointOf(privateKey, true);
+      const secret = Buffer.concat([Buffer.alloc(1), privateKey]);
       // CKDpriv of BIP-32: the left half of the HMAC is added to the parent's key.
-      const data = Buffer.alloc(37);
-      data.write(parent.publicKey.slice(2), 'hex');
-      data.writeUInt32BE(index, 33);
-      const mac = createHmac('sha512', Buffer.from(parent.chainCode.slice(2), 'hex'))
-        .update(data)
-        .digest();
-      const privateKey = add(Buffer.from(parent.privateKey.slice(2), 'hex'), mac.subarray(0, 32));
-      // One index in 2^127 has no child.
-      if (privateKey === null) throw new Error(`the extended key has no child ${index}`);
-      return { privateKey, address: addressOf(privateKey) };
+      return (index) => {
+        const number = Buffer.alloc(4);
+        number.writeUInt32BE(index);
+        const hmac = createHmac('sha512', chainCode).update(index < HARDENED ? point : secret);
+        const mac = hmac.update(number).digest();
+        const child = add(Buffer.from(privateKey), mac.subarray(0, 32));
+        // One index in 2^127 has no child.
+        if (child === null) throw new Error(`the extended key has no child ${index}`);
+        return { privateKey: child, chainCode: mac.subarray(32) };
+      };
     },
   };
+}
+
+/**
+ * @param {Curve} curve
+ * @param {Uint8Array} seed of BIP-39
+ * @param {string} path such as m/44'/60'/0'/0
+ * @returns {ExtendedKey}
+ */
+export function extendedKeyOf(curve, seed, path) {
+  const mac = createHmac('sha512', 'Bitcoin seed').update(seed).digest();
+  /** @type {ExtendedKey} */
+  let key = { privateKey: mac.subarray(0, 32), chainCode: mac.subarray(32) };
+  for (const part of path.split('/').slice(1))
+    key = curve.childrenOf(key)(Number.parseInt(part, 10) + (part.endsWith("'") ? HARDENED : 0));
+  return key;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { HDNodeWallet, Mnemonic } from 'ethers';
+import { Mnemonic } from 'ethers';
 import { InputError, UsageError, displayName, oneLine } from '../errors.js';
-import { createCurve } from './curve.js';
+import { createCurve, extendedKeyOf } from './curve.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
@@ -96,14 +96,15 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
       'the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match',
     );
   }
-  const parent = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(words.join(' ')), path);
   const curve = createCurve();
+  const seed = Buffer.from(Mnemonic.fromPhrase(words.join(' ')).computeSeed().slice(2), 'hex');
+  const child = curve.childrenOf(extendedKeyOf(curve, seed, path));
   return {
     name: 'the mnemonic',
     size: 2 ** 31,
     wallet: (index) => {
-      const { privateKey, address } = curve.child(parent, index);
-      return new Wallet(index, toHexKey(privateKey), address);
+      const { privateKey } = child(index);
+      return new Wallet(index, toHexKey(privateKey), curve.addressOf(privateKey));
     },
   };
 }

@@ -4,12 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
 import { EXIT, OutputError, StressError, WorkloadError, displayName, oneLine, worstExit } from '../errors.js';
 import { printable } from '../output/format.js';
-import { createLog } from '../output/log.js';
-import { createProgress } from '../output/progress.js';
 import { stderr, stdout } from '../output/streams.js';
 import { Stop } from '../run/stop.js';
 import { isWorkloadFile, strayErrorOf } from '../workload/load-file.js';
-import { commands } from './commands.js';
 import { readInvocation } from './config.js';
 import { connectSignals } from './signals.js';
 
@@ -37,6 +34,12 @@ export async function main(argv, env, leave = () => {}) {
       return EXIT.ok;
     }
     const { command, config, warnings } = invocation;
+    // Help and usage errors do not wait for the program to load.
+    const [{ commands }, { createLog }, { createProgress }] = await Promise.all([
+      import('./commands.js'),
+      import('../output/log.js'),
+      import('../output/progress.js'),
+    ]);
     const log = createLog(config);
     logFile = config.logFile;
     for (const warning of warnings) log.warn(warning);
@@ -64,7 +67,10 @@ export async function main(argv, env, leave = () => {}) {
     }
   } catch (error) {
     const line = complain(error, env);
-    if (logFile !== null) createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
+    if (logFile !== null) {
+      const { createLog } = await import('../output/log.js');
+      createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
+    }
     return error instanceof StressError ? error.exitCode : EXIT.internal;
   } finally {
     isWritten &&= await allWritten();
