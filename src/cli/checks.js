@@ -70,7 +70,7 @@ function checkSweep({ find, until, study, preset, thresholds }) {
 }
 
 /** What the options of the pace say together. @param {Config} config as it was given */
-export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs, thinkTimeMs }) {
+export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs, iterations, thinkTimeMs }) {
   if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
   if (stages !== null && durationMs !== null)
     throw new UsageError('--stages and --duration exclude each other: the stages say how long each takes');
@@ -80,7 +80,11 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
     );
   if (arrival !== null && ratePerSecond === null && stages === null)
     throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
-  if (stages !== null && warmupMs > 0 && stages[0].fromPerSecond === 0)
+  if (warmupMs === 'auto' && (stages !== null || iterations !== null))
+    throw new UsageError(
+      `--warmup auto and --${stages === null ? 'iterations' : 'stages'} exclude each other: give a warm-up with a length, such as --warmup 10s`,
+    );
+  if (stages !== null && warmupMs !== 'auto' && warmupMs > 0 && stages[0].fromPerSecond === 0)
     throw new UsageError(
       'a --warmup goes at the rate that the stages begin with, which is 0: begin them with another, or leave it out',
     );

@@ -51,7 +51,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
 
   const file = find(CONFIG_OPTION, parsed, env, {});
   const inFile = file === null ? {} : readConfigFile(String(parseValue(CONFIG_OPTION, file)), command);
-  const fromFile = { ...presetOptions(command, parsed, env, inFile), ...inFile };
+  const fromFile = { ...studyOptions(command, parsed, env, inFile), ...inFile };
   /** @type {Record<string, unknown>} */
   const config = Object.fromEntries(OPTIONS.map((option) => [option.key, isSeveral(option) ? [] : null]));
   /** @type {Record<string, unknown>} */
@@ -111,9 +111,15 @@ function placeOf(command, given, env) {
  * @param {Record<string, unknown>} fromFile
  * @returns {Record<string, string>}
  */
-function presetOptions(command, parsed, env, fromFile) {
-  const name = command === 'sweep' ? textOf('preset', parsed, env, fromFile) : null;
-  return name !== null && Object.hasOwn(presets, name) ? presets[name].options : {};
+function studyOptions(command, parsed, env, fromFile) {
+  if (command !== 'sweep' && command !== 'compare') return {};
+  const given = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile);
+  const preset = command === 'sweep' ? given('preset') : null;
+  return {
+    // Stages say how the load begins, and iterations how long it is.
+    ...(given('stages') === null && given('iterations') === null ? { warmup: 'auto' } : {}),
+    ...(preset !== null && Object.hasOwn(presets, preset) ? presets[preset].options : {}),
+  };
 }
 
 /**

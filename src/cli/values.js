@@ -37,6 +37,11 @@ export function duration(minMs) {
   };
 }
 
+/** @param {string} text @returns {number | 'auto'} */
+export function durationOrAuto(text) {
+  return text === 'auto' ? 'auto' : duration(0)(text);
+}
+
 /** An instant, with its zone: several machines are told the same one. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 

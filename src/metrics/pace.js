@@ -1,7 +1,8 @@
 import { Distribution } from './distribution.js';
+import { isPlain } from './sample.js';
 
 /**
- * How an open loop kept its pace.
+ * How an open loop kept its pace, and whether the window was long enough to tell.
  *
  * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  */
@@ -59,6 +60,35 @@ function meanLatencyUs(rows) {
   const all = new Distribution();
   for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));
   return all.meanUs;
+}
+
+/** With fewer blocks in the window its rates depend on where in it they lie. */
+const BLOCKS_OF_WINDOW = 10;
+
+/**
+ * Operations are verified a block at a time: what is in flight at the end of a short window makes a difference.
+ * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'>} run
+ * @returns {{blocks: number, words: string} | null} how far TPS may be off; null where the window is long enough
+ */
+export function shortWindow({ environment, end, window, blocks, intervals }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const allBlocks = intervals.reduce((sum, row) => sum + row.blocks.count, 0);
+  // A run that ends with its iterations has nothing in flight at the end.
+  if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || allBlocks === 0) return null;
+  if (blocks.count >= BLOCKS_OF_WINDOW) return null;
+  const inFlight = load.at(-1)?.inFlight ?? 0;
+  const inFlightBefore = intervals.findLast(({ phase }) => phase === 'warmup')?.inFlight ?? null;
+  if (inFlight + (inFlightBefore ?? 0) === 0) return null;
+  const { verified } = window.counts;
+  const isWarm = inFlightBefore !== null;
+  const percent = (/** @type {number} */ part) => `${Math.round(100 * part)} %`;
+  const bias = isWarm
+    ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
+    : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
+  const blockMs = (intervals.at(-1)?.endMs ?? 0) / allBlocks;
+  const needed = `--duration ${Math.ceil((BLOCKS_OF_WINDOW * blockMs) / 1000)}s or longer`;
+  const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
+  return { blocks: blocks.count, words };
 }
 
 /** @param {number} us */

@@ -105,14 +105,19 @@ export class Recorder {
   /**
    * The window, when it is known only later where it begins.
    * @param {number} loadStartUs when the first operation may be due; what is due before the window is a warm-up
-   * @param {number} startUs
+   * @param {number} startUs Infinity: not known yet, setWindow() will say it
    * @param {number} endUs Infinity: not known yet
    */
   open(loadStartUs, startUs, endUs) {
+    this.intervals = new Intervals(loadStartUs);
+    this.setWindow(startUs, endUs);
+  }
+
+  /** Both instants are still to come. @param {number} startUs @param {number} endUs */
+  setWindow(startUs, endUs) {
     this.startUs = startUs;
     this.endUs = endUs;
     this.#middleUs = (startUs + endUs) / 2;
-    this.intervals = new Intervals(loadStartUs);
     this.intervals.setWindow(startUs, endUs);
   }
 

@@ -3,7 +3,7 @@ import { mergeBlocks, noBlocks } from './blocks.js';
 import { DEFINITIONS } from './definitions.js';
 import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
-import { rateNotHeld } from './pace.js';
+import { rateNotHeld, shortWindow } from './pace.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -91,10 +91,10 @@ export function buildPartialRunFile(parts, durationUs) {
 /** @param {MeasuredRun} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
-  const words = rateNotHeld(run);
+  const words = [rateNotHeld(run), shortWindow(run)?.words ?? null].filter((word) => word !== null);
   return [
     ...run.warnings,
-    ...(words === null ? [] : [words]),
+    ...words,
     ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
   ];
 }

@@ -1,5 +1,6 @@
 import { EXIT, InternalError, StressError, UnavailableError } from '../errors.js';
 import { indexRanges } from '../chain/funding.js';
+import { shortWindow } from '../metrics/pace.js';
 
 /**
  * What is left to do when a run is over: its files, and the few lines that nobody must miss.
@@ -62,7 +63,8 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   for (const message of new Set(stop.errors.splice(0).map((error) => error.message))) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
-  for (const warning of run.warnings) if (!said.includes(warning)) log.error(warning);
+  const short = shortWindow(run)?.words;
+  for (const warning of run.warnings) if (!said.includes(warning)) log[warning === short ? 'warn' : 'error'](warning);
   const poor = run.failures?.insufficient_funds ?? 0;
   if (poor > 0)
     log.error(

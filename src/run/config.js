@@ -17,7 +17,7 @@
  * @property {bigint | null} maxSpendWei most that may be spent on fees
  * @property {string | null} to
  * @property {number | null} durationMs
- * @property {number} warmupMs
+ * @property {number | 'auto'} warmupMs
  * @property {number | null} iterations of each wallet
  * @property {number} thinkTimeMs
  * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages

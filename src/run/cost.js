@@ -3,6 +3,7 @@ import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { RefusedError } from '../errors.js';
 import { operationsOf } from '../pacer/open.js';
+import { warmupSeconds } from './warm-up.js';
 
 /**
  * What a run is expected to cost, said before anything is sent. It is an estimate: prices move, and in a closed loop
@@ -108,7 +109,7 @@ export function paymentsWei(wallets, fees) {
  * @param {number} blockSeconds
  */
 function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs, durationMs }, blockSeconds) {
-  const warmupS = warmupMs / 1000;
+  const warmupS = warmupSeconds(warmupMs, blockSeconds);
   const seconds = (durationMs ?? 0) / 1000;
   if (stages !== null) return operationsOf(stages) + warmupS * stages[0].fromPerSecond;
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);

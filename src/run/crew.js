@@ -8,6 +8,8 @@ import { Engine } from './engine.js';
  * @typedef {object} Crew
  * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
  * @property {(plan: import('./engine.js').Plan) => void} start
+ * @property {(plan: import('./engine.js').Plan) => void} setWindow after an automatic warm-up
+ * @property {() => Promise<import('../metrics/interval.js').Counts>} counts of the whole run so far
  * @property {(nowUs: number) => Promise<import('./engine.js').Report>} report ends an interval
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
@@ -75,6 +77,8 @@ export function soloCrew(options, transport) {
       blocks = noBlocks();
       engine.start(plan);
     },
+    setWindow: (plan) => engine.setWindow(plan),
+    counts: async () => engine.recorder.counts,
     report: async (nowUs) => {
       const seen = blocks;
       blocks = noBlocks();

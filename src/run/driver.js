@@ -97,6 +97,11 @@ export class Driver {
     course.watch(this.live, this.#drained.signal, this.care.lost).catch((error) => onStop('internal', error));
   }
 
+  /** The end of the window, when it becomes known only while the load goes on. @param {number} endUs */
+  endAt(endUs) {
+    this.#endUs = Math.min(this.#endUs, endUs);
+  }
+
   /** Starts or drops what is owed by now, without waiting for the next turn. */
   catchUp() {
     if (this.options.pacer.isOpen) this.#pump(Infinity);
@@ -104,7 +109,7 @@ export class Driver {
 
   /** No operation that is due later is started. @param {number} endUs */
   stop(endUs) {
-    this.#endUs = Math.min(this.#endUs, endUs);
+    this.endAt(endUs);
     this.catchUp();
     this.#isHalted = true;
     this.#halt.abort();

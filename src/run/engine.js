@@ -37,7 +37,7 @@ import { Visibility } from './visibility.js';
  *
  * @typedef {object} Plan when the load begins and its window, on the run's clock
  * @property {number} loadStartUs before the window there is a warm-up
- * @property {number} startUs
+ * @property {number} startUs Infinity while an automatic warm-up goes on
  * @property {number} endUs Infinity when it is not known yet
  *
  * @typedef {object} ChainTools
@@ -181,6 +181,12 @@ export class Engine {
     this.recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // what happened before counts nowhere
     this.#driver.start(loadStartUs, endUs);
+  }
+
+  /** The window, after an automatic warm-up. @param {Plan} plan */
+  setWindow({ startUs, endUs }) {
+    this.recorder.setWindow(startUs, endUs);
+    this.#driver.endAt(endUs);
   }
 
   /**

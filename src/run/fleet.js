@@ -54,20 +54,23 @@ export async function startFleet(options) {
   });
   await allReady(parts);
 
-  let startUs = 0;
+  /** @type {import('./engine.js').Plan} */
+  let plan = { loadStartUs: Infinity, startUs: 0, endUs: Infinity };
   let endUs = Infinity;
-  let loadStartUs = Infinity;
   let isDrained = false;
+  /** @param {'start' | 'window'} type @param {import('./engine.js').Plan} given */
+  const follow = (type, given) => {
+    plan = { ...given };
+    for (const part of parts) part.order({ type, plan });
+  };
 
   /** @param {'state' | 'latest'} which */
-  const recorded = (which) => mergeStates(heard(parts, which), new Recorder(sliceIndexes(config), startUs), endUs);
+  const recorded = (which) => mergeStates(heard(parts, which), new Recorder(sliceIndexes(config), plan.startUs), endUs);
   return {
     prepare: () => prepareAll(parts),
-    start: (plan) => {
-      startUs = plan.startUs;
-      loadStartUs = plan.loadStartUs;
-      for (const part of parts) part.order({ type: 'start', plan });
-    },
+    start: (given) => follow('start', given),
+    setWindow: (given) => follow('window', given),
+    counts: () => Promise.all(parts.map((part) => part.askForCounts())).then(() => totalsOf(parts)),
     report: async (nowUs) => {
       await Promise.all(parts.map((part) => part.askForReport(nowUs)));
       return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
@@ -87,7 +90,7 @@ export async function startFleet(options) {
     },
     soFar: async (nowUs) => {
       await Promise.all(parts.map((part) => part.askForState()));
-      return { ...recorded('latest'), untilUs: knownUntilUs(parts, nowUs, loadStartUs) };
+      return { ...recorded('latest'), untilUs: knownUntilUs(parts, nowUs, plan.loadStartUs) };
     },
     result: async () => {
       const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
@@ -157,15 +160,20 @@ function transportOf(parts) {
   return sum;
 }
 
+/** What a dead one has done counts on. @param {Part[]} parts */
+function totalsOf(parts) {
+  const totals = zeroCounts();
+  for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
+  return totals;
+}
+
 /**
  * @param {Part[]} parts whose reports are of the same interval; one that has died has none
  * @param {number} nowUs
  * @returns {import('./engine.js').EngineReport}
  */
 function mergeReports(parts, nowUs) {
-  const totals = zeroCounts();
-  // What a dead one has done counts on.
-  for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
+  const totals = totalsOf(parts);
   const reports = parts.flatMap(({ report }) => report ?? []);
   const silences = reports.flatMap(({ silence }) => silence ?? []);
   const loops = reports.flatMap(({ loop }) => loop ?? []);

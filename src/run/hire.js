@@ -15,6 +15,7 @@ import { splitSlice } from './slice.js';
  * @param {import('./health.js').Health} parts.health of the endpoints
  * @param {import('../clock.js').Clock} parts.clock
  * @param {import('../output/index.js').Output[]} parts.outputs
+ * @param {import('./warm-up.js').WarmUp | null} parts.warmUp null where its length was given
  * @param {import('./stop.js').Stop} parts.stop
  * @param {import('../chain/rpc.js').Rpc} parts.rpc
  * @param {import('./endpoints.js').Endpoints['transport']} parts.transport
@@ -33,6 +34,7 @@ export async function hire({
   health,
   clock,
   outputs,
+  warmUp,
   stop,
   rpc,
   transport,
@@ -57,7 +59,7 @@ export async function hire({
       ...{ config, clock, rpc, accounts, workload, chain, schedule },
       onSample: (/** @type {import('../metrics/sample.js').Sample} */ sample) =>
         wanting.forEach((output) => output.sample(sample)),
-      onBlock: tellBlock(outputs),
+      onBlock: tellBlock(outputs, warmUp),
       onStop: (/** @type {import('./driver.js').StopReason} */ reason, /** @type {Error | undefined} */ error) =>
         requestStop(stop, reason, error),
     };
@@ -67,7 +69,7 @@ export async function hire({
   const { iterations, thinkTimeMs } = config;
   const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
   return startFleet({
-    ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs) },
+    ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs, warmUp) },
     taskOf: (first, count, index) => ({
       config: {
         ...{ transport: config.transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId },
@@ -99,9 +101,16 @@ function shareOf(capWei, count, of) {
   return capWei === null ? null : (capWei * BigInt(count)) / BigInt(of);
 }
 
-/** @param {import('../output/index.js').Output[]} outputs @returns {(block: import('./engine.js').SeenBlock) => void} */
-function tellBlock(outputs) {
-  const wanting = outputs.flatMap((output) => output.block?.bind(output) ?? []);
+/**
+ * @param {import('../output/index.js').Output[]} outputs
+ * @param {import('./warm-up.js').WarmUp | null} warmUp
+ * @returns {(block: import('./engine.js').SeenBlock) => void}
+ */
+function tellBlock(outputs, warmUp) {
+  const wanting = [
+    ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
+    ...(warmUp === null ? [] : [warmUp.onBlock]),
+  ];
   return (block) => wanting.forEach((tell) => tell(block));
 }
 

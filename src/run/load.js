@@ -13,6 +13,7 @@ import { Reporter } from './reporter.js';
  * @property {import('./stop.js').Stop} stop
  * @property {import('./crew.js').Crew} crew
  * @property {import('./watch.js').Watch} watch
+ * @property {import('./warm-up.js').WarmUp | null} [warmUp] null where its length was given
  * @property {readonly string[]} [names] of the endpoints, where there are several
  * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
  * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
@@ -37,11 +38,11 @@ const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load(options) {
-  const { config, clock, outputs, stop, crew, watch, checkpoints, timeOfDayMs, begin } = options;
+  const { config, clock, outputs, stop, crew, watch, warmUp = null, checkpoints, timeOfDayMs, begin } = options;
   await watch.prepare();
   await crew.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
-  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, Infinity));
+  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
   const beginUs = await begin().catch(async (error) => {
     await checkpoints.discard();
     throw error;
@@ -54,8 +55,9 @@ export async function load(options) {
     output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs) });
   watch.begin();
   crew.start(plan);
-  checkpoints.begin(knownNow(options, reporter, plan.startUs));
-  if (config.warmupMs > 0) {
+  checkpoints.begin(knownNow(options, reporter, plan));
+  if (plan.startUs > plan.loadStartUs) {
+    if (warmUp !== null) await reportUntilNamed(warmUp, plan, parts);
     await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
     if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
   }
@@ -70,7 +72,8 @@ export async function load(options) {
   await settle(parts);
   // One that was interrupted in its warm-up has a window of no length, which begins when it was.
   const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
-  return { ...reported(reporter), windowStartedAtMs, ...(await crew.result()) };
+  const { loadStartUs } = plan;
+  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...(await crew.result()) };
 }
 
 /** @typedef {Pick<Reporter, 'rows' | 'cpuUs'>} Reported */
@@ -84,30 +87,60 @@ function reported({ rows, cpuUs }) {
  * The run file of now, whenever that is.
  * @param {LoadOptions} options
  * @param {Reported} reporter
- * @param {number} startUs of the window
+ * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
  * @returns {import('./checkpoint.js').Making<import('./crew.js').SoFar>}
  */
-function knownNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, startUs) {
+function knownNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, plan) {
   return {
     ask: () => crew.soFar(clock.nowUs()),
     describe: (known) =>
       describeSoFar({
         ...{ ...reported(reporter), ...known },
-        windowStartedAtMs: timeOfDayMs(Math.min(startUs, known.untilUs)),
-        durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - startUs),
+        loadStartUs: plan.loadStartUs ?? known.untilUs,
+        windowStartedAtMs: timeOfDayMs(Math.min(plan.startUs, known.untilUs)),
+        durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - plan.startUs),
       }),
   };
 }
 
 /**
- * The borders of the run, decided once: every rate and every thread goes by them.
+ * The borders of the run, decided once: every rate and every thread goes by them. Those of a window behind an automatic
+ * warm-up are named shortly before it begins.
  * @param {number} nowUs
  * @param {Pick<LoadOptions['config'], 'warmupMs' | 'durationMs'>} config
  * @returns {Plan}
  */
 function planFrom(nowUs, { warmupMs, durationMs }) {
-  const startUs = nowUs + warmupMs * 1000;
-  return { loadStartUs: nowUs, startUs, endUs: durationMs === null ? Infinity : startUs + durationMs * 1000 };
+  const startUs = warmupMs === 'auto' ? Infinity : nowUs + warmupMs * 1000;
+  return { loadStartUs: nowUs, startUs, endUs: endOf(startUs, durationMs) };
+}
+
+/** @param {number} startUs @param {number | null} durationMs */
+function endOf(startUs, durationMs) {
+  return durationMs === null ? Infinity : startUs + durationMs * 1000;
+}
+
+/**
+ * Reports until the warm-up has named the window, in the plan.
+ * @param {import('./warm-up.js').WarmUp} warmUp
+ * @param {Plan} plan
+ * @param {Parts} parts
+ */
+async function reportUntilNamed(warmUp, plan, parts) {
+  const { config, crew, stop, watch } = parts;
+  const named = new AbortController();
+  const naming = warmUp
+    .windowStartUs(plan.loadStartUs, () => crew.counts(), stop.drain)
+    .then((startUs) => {
+      if (startUs === null) return;
+      Object.assign(plan, { startUs, endUs: endOf(startUs, config.durationMs) });
+      crew.setWindow(plan);
+      if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
+    })
+    .catch((error) => stop.request('internal', EXIT.internal, error))
+    .finally(() => named.abort());
+  await reportUntil(Infinity, 'warmup', plan.loadStartUs, parts, AbortSignal.any([named.signal, stop.drain]));
+  await naming;
 }
 
 /** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
@@ -118,18 +151,19 @@ function planFrom(nowUs, { warmupMs, durationMs }) {
  * @param {Phase} phase
  * @param {number} startUs of the phase
  * @param {Parts} parts
+ * @param {AbortSignal} [signal] ends it early
  */
-async function reportUntil(endUs, phase, startUs, parts) {
+async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.drain) {
   const { clock, stop, config } = parts;
   const intervalUs = config.intervalMs * 1000;
   /** The first border after an instant. @param {number} atUs */
   const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
   let dueUs = borderAfter(clock.nowUs());
-  for (let nowUs = clock.nowUs(); nowUs < endUs && !stop.drain.aborted; nowUs = clock.nowUs()) {
-    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, LONG_MS), stop.drain);
+  for (let nowUs = clock.nowUs(); nowUs < endUs && !signal.aborted; nowUs = clock.nowUs()) {
+    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, LONG_MS), signal);
     const wokenUs = clock.nowUs();
     // A timer may fire a moment early.
-    if (stop.drain.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
+    if (signal.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
     dueUs = borderAfter(wokenUs);
     const silence = await report(phase, parts, wokenUs);
     if (silence !== null && silence.silentMs > config.txTimeoutMs) {

@@ -90,6 +90,12 @@ export class Part {
     await this.#waitFor('state', STATE_MS, () => this.#wake('state'));
   }
 
+  /** Totals of the whole run so far, without ending the interval. */
+  async askForCounts() {
+    this.order({ type: 'counts' });
+    await this.#waitFor('counts', STATE_MS, () => this.#wake('counts'));
+  }
+
   /** @param {number} timeoutMs */
   async drain(timeoutMs) {
     this.order({ type: 'drain', timeoutMs });
@@ -144,6 +150,9 @@ export class Part {
     } else if (message.type === 'state') {
       this.latest = message.state;
       this.#wake('state');
+    } else if (message.type === 'counts') {
+      this.totals = message.counts;
+      this.#wake('counts');
     } else if (message.type === 'report') {
       this.state = message.made?.state ?? this.state;
       this.latest = message.made?.state ?? this.latest;

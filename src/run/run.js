@@ -22,6 +22,7 @@ import { onlyFirstBlock } from './one-chain.js';
 import { scheduleOf } from './schedule.js';
 import { setUp, setUpCalls } from './setup.js';
 import { capReached, describeSpending } from './spending.js';
+import { WarmUp } from './warm-up.js';
 import { Watch } from './watch.js';
 
 /**
@@ -162,17 +163,25 @@ async function carryOut(context) {
   const { chain } = ready;
   const facts = workload.facts?.() ?? {};
   const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
-  const crew = await hire({ ...context, ...loadParts });
+  const warmUp = config.warmupMs === 'auto' ? warmUpOf(context, schedule !== null, workload) : null;
+  const crew = await hire({ ...context, ...loadParts, warmUp });
   // Its threads would keep the process alive, whatever went wrong.
   try {
     return await loadAndAudit(context, {
-      ...{ workload, ready, start, schedule, accounts, environment, crew },
+      ...{ workload, ready, start, schedule, accounts, environment, crew, warmUp },
       names: numbered(endpoints.map(({ display }) => display)),
       warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
     });
   } finally {
     await crew.close();
   }
+}
+
+/** @param {RunContext} context @param {boolean} isOpenLoop @param {import('../workload/index.js').Workload} workload */
+function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
+  const operations = config.threads * config.inFlight;
+  const hasBlocks = kind === 'transaction';
+  return new WarmUp({ clock, operations, isOpenLoop, hasBlocks, mostMs: config.txTimeoutMs });
 }
 
 /**
@@ -185,12 +194,13 @@ async function carryOut(context) {
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
  * @param {import('./crew.js').Crew} prepared.crew
+ * @param {WarmUp | null} prepared.warmUp
  * @param {string[]} prepared.names of the endpoints
  * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
  */
 async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
-  const { crew, names, warning } = given;
+  const { crew, warmUp, names, warning } = given;
   const watch = new Watch({
     ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
@@ -209,7 +219,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   try {
     const { timeOfDayMs } = context;
     const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
-    const loadOptions = { config, clock, outputs, stop, crew, watch, ...about };
+    const loadOptions = { config, clock, outputs, stop, crew, watch, warmUp, ...about };
     const loaded = await load(loadOptions);
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
@@ -251,7 +261,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
   const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
   const spending = describeSpending(config, ready, spent);
   const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
-  const instants = { nowUs: clock.nowUs(), loadStartUs: recorder.startUs - config.warmupMs * 1000 };
+  const instants = { nowUs: clock.nowUs(), loadStartUs: loaded.loadStartUs };
   return {
     id: context.id,
     startedAtMs: context.timeOfDayMs(context.startedUs),

@@ -8,8 +8,8 @@ import { randomInt } from 'node:crypto';
 export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
   if (wanted === null) return null;
-  // A warm-up goes at the rate that the window begins with.
-  const before = warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
+  // A warm-up goes at the rate that the window begins with; an automatic one has no stages behind it.
+  const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
   return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
 }
 

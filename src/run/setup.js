@@ -12,6 +12,7 @@ import { foreseeCost } from './cost.js';
 import { workersOf } from './hire.js';
 import { sliceIndexes } from './slice.js';
 import { SetUpCosts } from './spending.js';
+import { warmupSeconds } from './warm-up.js';
 
 /**
  * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
@@ -146,7 +147,7 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   if (fundAmountWei !== null) return fundAmountWei;
   const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
   const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
-  const seconds = ((warmupMs ?? 0) + (durationMs ?? 0)) / 1000;
+  const seconds = warmupSeconds(warmupMs ?? 0, isPaced ? blockSeconds : 0) + (durationMs ?? 0) / 1000;
   const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
   const operations = inTurn * (inFlight ?? 1);
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
@@ -178,7 +179,7 @@ export function fundingCure({ index, instances, warmupMs, durationMs, inFlight }
   if (index === null || instances === 1) return undefined;
   const given = [
     ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
-    ...(warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
+    ...(warmupMs === 'auto' ? ['--warmup auto'] : warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
     ...(inFlight > 1 ? [`--in-flight ${inFlight}`] : []),
   ];
   const command = ['stress fund', `--instances ${instances}`, ...given].join(' ');

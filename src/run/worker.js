@@ -15,7 +15,7 @@
  *
  * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'window', plan: import('./engine.js').Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
  * @typedef {object} State everything a worker knows
  * @property {number} atUs when it was so
@@ -24,7 +24,7 @@
  * @property {import('./engine.js').EngineStats} stats
  * @property {import('./crew.js').ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: import('../metrics/interval.js').Counts} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -92,9 +92,10 @@ async function work(task, port) {
       } finally {
         tell({ type: 'prepared' });
       }
-    } else if (order.type === 'start') {
-      engine.start(order.plan);
-    } else if (order.type === 'hurry') {
+    } else if (order.type === 'start') engine.start(order.plan);
+    else if (order.type === 'window') engine.setWindow(order.plan);
+    else if (order.type === 'counts') tell({ type: 'counts', counts: engine.recorder.counts });
+    else if (order.type === 'hurry') {
       hurry.abort();
       await transport.close();
     } else if (order.type === 'close') {

@@ -1,3 +1,4 @@
+import { shortWindow } from '../metrics/pace.js';
 import { isPlain } from '../metrics/sample.js';
 import { isDeepStrictEqual } from 'node:util';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
@@ -119,8 +120,20 @@ export function doubtsOf(base, candidate) {
     ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),
+    ...shortWindows(entries),
     ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) => environments(name, entries)),
   ];
+}
+
+/** The shortest window stands for all that are too short. @param {readonly Entry[]} entries */
+function shortWindows(entries) {
+  const [worst] = entries
+    .flatMap(({ run, file }) => {
+      const short = shortWindow(run);
+      return short === null ? [] : [{ file, ...short }];
+    })
+    .sort((a, b) => a.blocks - b.blocks);
+  return worst === undefined ? [] : [`${displayName(worst.file)}: ${worst.words}`];
 }
 
 /** Who fails more has less to do, and may look faster for it. @param {readonly Entry[]} base @param {readonly Entry[]} candidate */

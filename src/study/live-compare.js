@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
+import { shortWindow } from '../metrics/pace.js';
 import { isInterruption, runChild } from './child.js';
 import { LOCK, inFolder } from './folder.js';
 import { metricOf } from './metrics.js';
@@ -85,6 +86,8 @@ async function runBothIn({ folder, config, parts, start }) {
     if (run === null) break;
     say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + time.words(i + 1));
     if (!isMeasured) continue;
+    const short = made[side].runs.length === 0 ? shortWindow(run) : null;
+    if (short !== null) say(`warning: ${side.toUpperCase()}: ${short.words}`);
     made[side].runs.push(run);
     made[side].files.push(out);
   }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { EXIT, StressError, UsageError, displayName, worstExit } from '../errors.js';
+import { shortWindow } from '../metrics/pace.js';
 import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
@@ -101,6 +102,8 @@ class Course {
   #scale;
   /** @type {import('./threshold-estimate.js').End} */
   #end = null;
+  /** That the windows are too short, once. @type {string[]} */
+  #windowWarnings = [];
 
   /**
    * @param {Given} given
@@ -208,6 +211,11 @@ class Course {
         exitCode === EXIT.ok ? EXIT.unavailable : exitCode,
       );
     this.#sweep.environment ??= environmentOf(run);
+    const short = shortWindow(run);
+    if (short !== null && this.#windowWarnings.length === 0) {
+      this.#windowWarnings = [`${setting}: ${short.words}`];
+      this.#parts.say(`warning: ${this.#windowWarnings[0]}`);
+    }
     return run;
   }
 
@@ -261,11 +269,12 @@ class Course {
   /** What the run beyond the answer fell short of, and whose limit that is. @returns {string | null} */
   #limit() {
     const limit = this.#end === 'at least' ? null : firstBeyond(this.#find.trials, this.#find);
+    this.#sweep.warnings = this.#windowWarnings;
     if (limit === null) return null;
     const { verdict = null } = limit;
     // A rate that was all but held looks like one that could be higher.
     const words = limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict);
-    this.#sweep.warnings = isOurs(verdict) ? [words] : [];
+    if (isOurs(verdict)) this.#sweep.warnings = [words, ...this.#windowWarnings];
     return words;
   }
 

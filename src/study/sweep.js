@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { EXIT, InputError, StressError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
+import { shortWindow } from '../metrics/pace.js';
 import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
@@ -211,6 +212,7 @@ class Course {
     const { exitCode, run, complaint } = await runChild({ args: argsOf(cell), env: this.#config.study.env, out, stop });
     if (run !== null && isWhole(run)) {
       this.#sweep.environment ??= environmentOf(run);
+      this.#warnOfWindow(cell, run);
       return { repeat, file, exitCode, startedAt: run.startedAt, complaint: null, reading: readRun(run) };
     }
     if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
@@ -218,6 +220,15 @@ class Course {
     const words =
       complaint ?? (run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`);
     return { repeat, file, exitCode, startedAt, complaint: words, reading: null };
+  }
+
+  /** Once: the others are as long. @param {Cell} cell @param {import('./run-file.js').RunFile} run */
+  #warnOfWindow({ settings }, run) {
+    const short = shortWindow(run);
+    if (short === null || this.#sweep.warnings.length > 0) return;
+    const words = `${cellName(settings)}: ${short.words}`;
+    this.#sweep = { ...this.#sweep, warnings: [words] };
+    this.#parts.say(`warning: ${words}`);
   }
 
   /** @param {Turn} turn @param {Result} result @param {string} count @param {string} left */

@@ -168,6 +168,8 @@ describe('all outputs of a run', () => {
   for (const [name, samples, blocks, more] of /** @type {Array<[string, string, string, string[]]>} */ ([
     ['CSV', 'samples.csv', 'blocks.csv', []],
     ['NDJSON, compressed, with a warm-up', 'samples.ndjson.gz', 'blocks.ndjson.gz', ['--warmup', '1s']],
+    ['an automatic warm-up', 'samples.csv', 'blocks.csv', ['--warmup', 'auto', '--in-flight', '2']],
+    ['the same, two workers', 'samples.csv', 'blocks.csv', ['--warmup', 'auto', '--in-flight', '2', '--workers', '2']],
     ['a rate that is too high, two workers', 'samples.csv.gz', 'blocks.jsonl', ['--rate', '400', '--workers', '2']],
   ])) {
     test(`agree with each other: ${name}`, async (t) => {

@@ -106,7 +106,7 @@ describe('stress sweep', () => {
 
     const other = await runStress([...args, '--warmup', '1s'], { cwd, timeoutMs });
     assert.equal(other.code, 65);
-    assert.match(other.stderr, /^stress: sweep holds another sweep: --warmup was not given and is 1s; give --dir/);
+    assert.match(other.stderr, /^stress: sweep holds another sweep: --warmup was auto and is 1s; give --dir/);
   });
 
   it('is interrupted in good order, and goes on where it was', async (t) => {

@@ -306,20 +306,22 @@ test('a stall of the generator itself is in the latency and in the lag, and noth
 describe('samples, intervals and run file of an open loop say the same', { concurrency: 2 }, () => {
   const plan = { delayMs: 30, slow: { everyNth: 7, delayMs: 120 }, failEveryNth: 25 };
   const calls = ['--workload', 'rpc', '--method', 'eth_blockNumber', '--rate', '150', '-t', '6'];
-  /** @type {Array<{name: string, args: string[], plan: Plan | null}>} */
+  /** @type {Array<{name: string, args: string[], plan: Plan | null, warmup?: string}>} */
   const table = [
     { name: 'plain calls', plan, args: calls },
+    { name: 'plain calls, warmed up automatically', plan, args: [...calls, '--workers', '2'], warmup: 'auto' },
+    { name: 'transactions, warmed up automatically', plan: null, args: ['--rate', '60', '-t', '5'], warmup: 'auto' },
     { name: 'plain calls by two workers', plan, args: [...calls, '--workers', '2'] },
     { name: 'plain calls that arrive at random', plan, args: [...calls, '--arrival', 'poisson'] },
     { name: 'transactions', plan: null, args: ['--rate', '60', '-t', '5'] },
     { name: 'transactions by two workers', plan: null, args: ['--rate', '60', '-t', '6', '--workers', '2'] },
   ];
-  for (const { name, plan: planned, args } of table) {
+  for (const { name, plan: planned, args, warmup = '500ms' } of table) {
     test(name, async (t) => {
       const folder = temporaryFolder(t);
       const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
       const endpoint = planned === null ? [] : ['--rpc', (await startKnownLatency(planned)).url];
-      const more = ['--warmup', '500ms', '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
+      const more = ['--warmup', warmup, '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
       const { code, stderr } = await runStress([...endpoint, ...args, ...more]);
       assert.equal(code, 0, stderr);
       const run = /** @type {RunFile} */ (readJson(out));

@@ -457,6 +457,7 @@ describe('readInvocation(): how operations are paced', () => {
     ['-t 5 --rate 500 --arrival poisson -d 5s', { ratePerSecond: 500, arrival: 'poisson', durationMs: 5000 }],
     ['-t 5 --rate 500 --warmup 5s', { warmupMs: 5000 }],
     ['-t 5 --warmup 250ms', { warmupMs: 250, ratePerSecond: null }],
+    ['-t 5 --warmup auto --rate 5', { warmupMs: 'auto', ratePerSecond: 5 }],
     ['-t 5 --in-flight 16', { inFlight: 16 }],
     // Stages say how long the window is.
     ['-t 5 --stages 0:10/1s,10/500ms', { durationMs: 1500 }],
@@ -491,6 +492,11 @@ describe('readInvocation(): how operations are paced', () => {
     ['-t 5 --in-flight 0', /^--in-flight must be at least 1, not "0"$/],
     ['-t 5 --in-flight 1.5', /^--in-flight must be a whole number/],
     ['-t 5 --warmup 5', /^--warmup must be a duration/],
+    [
+      '-t 5 --warmup auto --stages 1:5/1s',
+      /^--warmup auto and --stages exclude each other: give a warm-up with a length/,
+    ],
+    ['-t 5 --warmup auto --iterations 5', /^--warmup auto and --iterations exclude each other/],
   ];
   for (const [line, message, env] of bad) {
     it(`refuses ${line}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, async () => {

@@ -33,7 +33,13 @@ describe('config.study of stress sweep', () => {
       { name: 'rate', values: ['100', '110', '120'] },
       { name: 'connections', values: ['4', '8'] },
     ]);
-    assert.deepEqual([study.options, study.env], [{ duration: '1s' }, { STRESS_DURATION: '1s' }]);
+    assert.deepEqual(
+      [study.options, study.env],
+      [
+        { duration: '1s', warmup: 'auto' },
+        { STRESS_DURATION: '1s', STRESS_WARMUP: 'auto' },
+      ],
+    );
   });
 
   it('gives all else to the runs as it was given, and tells nobody the secrets', async () => {
@@ -42,10 +48,10 @@ describe('config.study of stress sweep', () => {
     });
     assert.deepEqual(study.env, {
       ...{ HOME: '/home/x', STRESS_DURATION: '90s', STRESS_FUND_AMOUNT: '0.5', STRESS_LEGACY: 'true' },
-      ...{ STRESS_RPC: 'http://user:pass@host:1/', STRESS_MNEMONIC: MNEMONIC },
+      ...{ STRESS_RPC: 'http://user:pass@host:1/', STRESS_MNEMONIC: MNEMONIC, STRESS_WARMUP: 'auto' },
     });
     const { rpc, ...others } = study.options;
-    assert.deepEqual(others, { duration: '90s', 'fund-amount': '0.5', legacy: 'true' });
+    assert.deepEqual(others, { duration: '90s', 'fund-amount': '0.5', legacy: 'true', warmup: 'auto' });
     assert.doesNotMatch(rpc, /pass/);
   });
 
@@ -66,10 +72,15 @@ describe('config.study of stress sweep', () => {
       { name: 'rate', values: ['25', '50', '100', '200'] },
       { name: 'connections', values: ['1', '2', '4'] },
     ]);
-    assert.deepEqual([plain.threads, plain.study.options], [null, { duration: '90s', payload: '1024' }]);
+    assert.deepEqual(
+      [plain.threads, plain.study.options],
+      [null, { duration: '90s', payload: '1024', warmup: 'auto' }],
+    );
     const own = await read('sweep --preset cometbft --connections 2 -d 5s', { STRESS_THREADS: '50' });
     assert.deepEqual([own.study.axes.length, own.threads], [1, 50]);
-    assert.deepEqual(own.study.options, { threads: '50', duration: '5s', connections: '2', payload: '1024' });
+    assert.deepEqual(own.study.options, {
+      ...{ threads: '50', duration: '5s', connections: '2', payload: '1024', warmup: 'auto' },
+    });
     const stellar = await read('sweep --preset stellar');
     assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);
   });
@@ -79,6 +90,21 @@ describe('config.study of stress sweep', () => {
     assert.equal((await read('sweep --preset flare --rest 2s')).restMs, 2000);
     assert.equal((await read('sweep --preset flare', { STRESS_REST: '3s' })).restMs, 3000);
     assert.equal((await read('sweep -t 5,10 -d 1s')).restMs, 1000);
+  });
+
+  it('warms up until the pipeline is full, unless told otherwise, or where the length of a run is another', async () => {
+    const warmUpOf = async (/** @type {string} */ line, env = {}) => {
+      const { warmupMs, study } = await read(line, env);
+      return [warmupMs, study.env.STRESS_WARMUP];
+    };
+    const live = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 5';
+    for (const line of ['sweep -t 5,10 -d 1s', 'sweep -t 5 --find rate --until p99<1s -d 1s', `${live} -d 1s`])
+      assert.deepEqual(await warmUpOf(line), ['auto', 'auto'], line);
+    assert.deepEqual(await warmUpOf('sweep -t 5,10 -d 1s --warmup 0s'), [0, '0s']);
+    assert.deepEqual(await warmUpOf('sweep -t 5,10 -d 1s', { STRESS_WARMUP: '2s' }), [2000, '2s']);
+    for (const line of ['sweep -t 5,10 --iterations 3', 'sweep -t 5,10 --stages 0:9/1s', `${live} --iterations 3`])
+      assert.deepEqual(await warmUpOf(line), [0, undefined], line);
+    assert.equal((await read('-t 5 -d 1s')).warmupMs, 0, 'a run of its own has none');
   });
 
   it('compares files whatever the environment says of runs, and those runs that it makes', async () => {
