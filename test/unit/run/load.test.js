@@ -24,9 +24,9 @@ function coarseClock() {
 }
 
 /**
- * @param {{silence?: import('../../../src/run/engine.js').EngineReport['silence'], names?: string[]}} options
+ * @param {{silence?: import('../../../src/run/engine.js').EngineReport['silence'], names?: string[], warmUp?: import('../../../src/run/warm-up.js').WarmUp | null}} options
  */
-async function loadOf({ silence = null, names }) {
+async function loadOf({ silence = null, names, warmUp = null }) {
   const clock = coarseClock();
   const stop = new Stop();
   /** @type {import('../../../src/metrics/intervals.js').IntervalRow[]} */
@@ -42,17 +42,25 @@ async function loadOf({ silence = null, names }) {
       ...{ reorgs: [], warning: null, loop: null, blocks: noBlocks(), transport: {} },
     }),
     result: async () => ({ recorder: new Recorder([0], 0) }),
+    setWindow: (/** @type {import('../../../src/run/engine.js').Plan} */ { startUs, endUs }) =>
+      void intervals.setWindow(startUs, endUs),
   });
   const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
   await load({
-    config: { warmupMs: 0, durationMs: 1000, intervalMs: 100, txTimeoutMs: 1000, drainTimeoutMs: 0 },
+    config: {
+      warmupMs: warmUp === null ? 0 : 'auto',
+      durationMs: 1000,
+      intervalMs: 100,
+      txTimeoutMs: 1000,
+      drainTimeoutMs: 0,
+    },
     ...{
       clock,
       outputs,
       stop,
       crew,
       watch,
-      names,
+      ...{ names, warmUp },
       checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
     },
     ...{
@@ -67,6 +75,25 @@ async function loadOf({ silence = null, names }) {
 it('a timer that fires a moment before a border costs no report', async () => {
   const { rows } = await loadOf({});
   assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
+});
+
+it('an automatic warm-up names the window, and no row reaches over its beginning', async () => {
+  const warmUp = /** @type {any} */ ({
+    windowStartUs: async (/** @type {number} */ us) => us + 350_000,
+    warning: null,
+  });
+  const { rows } = await loadOf({ warmUp });
+  const [warmup, window] = ['warmup', 'load'].map((phase) => rows.filter((row) => row.phase === phase));
+  assert.ok(warmup.length > 0);
+  assert.deepEqual([warmup.at(-1)?.endMs, window[0].startMs, window.at(-1)?.endMs], [350, 350, 1350]);
+});
+
+it('a warm-up that fails ends the run, which has no window', async () => {
+  const error = new Error('a bug');
+  const warmUp = /** @type {any} */ ({ windowStartUs: async () => Promise.reject(error) });
+  const { rows, stop } = await loadOf({ warmUp });
+  assert.deepEqual([stop.reason, stop.errors], ['internal', [error]]);
+  assert.ok(rows.length > 0 && rows.every(({ phase }) => phase !== 'load'));
 });
 
 it('endpoints that say nothing for too long end it, and are named', async () => {

@@ -365,6 +365,22 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));
 });
 
+test('windows that are too short are said, by the shortest of them', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
+  const words = (/** @type {import('../../../src/metrics/summary.js').RunFile[]} */ side) =>
+    compare(base, side, options).warnings.filter((warning) => warning.includes('blocks that it needs'));
+  assert.deepEqual(words(candidate), []);
+  const [first, second, ...rest] = candidate;
+  const withBlocks = (/** @type {typeof first} */ run, /** @type {number} */ count) => {
+    const [row] = run.intervals;
+    const blocks = { ...run.blocks, count };
+    return { ...run, blocks, intervals: [{ ...row, blocks, inFlight: 10 }] };
+  };
+  const [warning, ...more] = words([withBlocks(first, 3), withBlocks(second, 2), ...rest]);
+  assert.match(warning, /^2\.json: the window has 2 of the 10 blocks that it needs: TPS may be \d+ % too low/);
+  assert.deepEqual(more, []);
+});
+
 test('each file of a side is named, in lines of their own where they are many', () => {
   const { base, candidate, options } = sidesOf('ABBA'.repeat(4), changed(0));
   const files = base.map((_, i) => `results/of-monday/a-${i + 1}.json`);

@@ -88,6 +88,22 @@ describe('runBoth()', () => {
     assert.match(lines[1], /^1\/8 {2}A {2}TPS 100 .* not measured/);
   });
 
+  it('says of each side once that its windows are too short', async (t) => {
+    const run = (/** @type {number} */ number) => {
+      const plain = runOf(number);
+      const [row] = plain.intervals;
+      return { ...plain, intervals: [{ ...row, inFlight: 10 }] };
+    };
+    const answer = (/** @type {number} */ number) => ({ run: run(number) });
+    const { result, lines } = compared(temporaryFolder(t), { args: ['--repeat=3'], answer });
+    await result;
+    const warnings = lines.filter((line) => line.startsWith('warning: '));
+    assert.deepEqual(
+      warnings.map((line) => line.slice(0, 50)),
+      ['A', 'B'].map((side) => `warning: ${side}: the window has 1 of the 10 blocks that`),
+    );
+  });
+
   it('makes a run that measured nothing once more, and ends when that does not help', async (t) => {
     const nothing = { exitCode: 69, run: null, complaint: 'cannot reach it' };
     const once = compared(temporaryFolder(t), { args: ['--repeat=1'], answer: (run) => (run === 3 ? nothing : {}) });
