@@ -73,7 +73,10 @@ describe('an automatic warm-up', () => {
     const { namedMs, startMs, warning } = await warmUp({ blockMs: 40_000 });
     assert.ok(namedMs >= 60_000 && namedMs <= 60_200, String(namedMs));
     assert.ok(Number(startMs) > namedMs);
-    assert.match(String(warning), /^the warm-up ended after 60 s \(--tx-timeout\) with 1 of 3 blocks and 50 operations: /);
+    assert.match(
+      String(warning),
+      /^the warm-up ended after 60 s \(--tx-timeout\) with 1 of 3 blocks and 50 operations: /,
+    );
   });
 
   it('that is ended early names no window', async () => {
