@@ -85,7 +85,13 @@ function overview(run) {
       figure(rates.verifiedPerSecond),
       `verified per second of the window (${count(window.counts.verified)} in it)`,
     ],
-    isOpenLoop ? rateRow(run) : achievedRow(run),
+    isOpenLoop
+      ? rateRow(run)
+      : [
+          '  achieved',
+          figure(rates.achievedPerSecond),
+          'begun in the window and verified, also after its end, per second',
+        ],
     ['  attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(counts)] : []),
     ['  verified', count(counts.verified), ''],
@@ -128,13 +134,6 @@ function rateRow(run) {
     tenths(verified),
     `of ${tenths(asked)} asked per second in the window, the rest after it: ${short(verified)}`,
   ];
-}
-
-/** @param {import('../metrics/summary.js').RunFile} run @returns {[string, string, string]} */
-function achievedRow({ rates, latency }) {
-  const verified = latency.total.count - latency.timedOut.count;
-  const words = `per second: ${count(verified)} begun in the window and verified, also after its end`;
-  return ['  achieved', figure(rates.achievedPerSecond), words];
 }
 
 /** @param {import('../metrics/summary.js').RunFile['counts']} counts @returns {[string, string, string]} */

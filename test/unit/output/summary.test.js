@@ -36,7 +36,7 @@ describe('summaryText()', () => {
       `
 Summary: ran for its duration, window 2.0 s
   TPS        8.5  verified per second of the window (17 in it)
-  achieved   8.5  per second: 17 begun in the window and verified, also after its end
+  achieved   8.5  begun in the window and verified, also after its end, per second
   attempts    20
   verified    17
   failed       1  reverted 1
