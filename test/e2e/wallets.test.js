@@ -126,11 +126,11 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
     assert.match(stdout, /^.*chain 1337; wallets 0\.\.1 of the well-known test mnemonic$/m);
   });
 
-  test('is not used with chain id 4242', async () => {
-    const { url, rpc, stop } = await startAnvil({ args: ['--chain-id', '4242'] });
+  test('is not used with chain id 424242', async () => {
+    const { url, rpc, stop } = await startAnvil({ args: ['--chain-id', '424242'] });
     const { code, stdout, stderr } = await runStress(['-t', '2', '--rpc', url, '-d', '200ms']);
     assert.deepEqual([code, stdout], [64, '']);
-    assert.match(stderr, /^stress: there are no wallets for chain 4242: give --keys FILE, or a mnemonic .*\n$/);
+    assert.match(stderr, /^stress: there are no wallets for chain 424242: give --keys FILE, or a mnemonic .*\n$/);
     assert.equal(await rpc('eth_blockNumber'), '0x0');
     await stop();
   });
@@ -272,22 +272,26 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const [funder] = await newWallets(1);
     // The first three are the funder's payment and the deployments, the next two are increments.
     let sent = 0;
+    /** @type {import('../helpers/cli.js').StressProcess | null} */
+    let running = null;
     const { url } = await serveBetween(chain.url, ({ method, params }) => {
       if (method !== 'eth_sendRawTransaction') return null;
       sent += 1;
+      if (sent === 10) running?.child.kill('SIGTERM');
       const message = sent === 6 ? `insufficient funds for gas * price + value: ${params[0]}` : 'the node is on fire';
       return sent <= 5 ? null : { error: { code: -32000, message } };
     });
-    const args = ['-t', '2', '--rpc', url, '-d', '2s', '--interval', '250ms', '-v', '--fund-amount', '0.01'];
-    const { code, stdout, stderr } = await runStress(
+    const args = ['-t', '2', '--rpc', url, '-d', '100s', '--interval', '250ms', '-v', '--fund-amount', '0.01'];
+    running = spawnStress(
       [...args, '--log-level', 'debug', '--log-file', log, '--out', out, '--contracts', contracts],
       { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
     );
+    const { code, stdout, stderr } = await running.done;
     const run = JSON.parse(readFileSync(out, 'utf8'));
     assert.equal(run.counts.verified, 2, stderr);
     assert.equal(run.failures.insufficient_funds, 1, JSON.stringify(run.failures));
     assert.ok(run.failures.rejected >= 1, JSON.stringify(run.failures));
-    assert.equal(code, 0, stderr);
+    assert.equal(code, 143, stderr);
     assert.match(readFileSync(log, 'utf8'), /"level":/);
     const said = [stdout, stderr, readFileSync(out), readFileSync(log), readFileSync(contracts)];
     assertHidden({ said, wallets: [parent.deriveChild(0), parent.deriveChild(1), parent, funder], phrase });
@@ -310,6 +314,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
       // The first three are the funder's payment and the deployments, the next four are increments.
       if (isSubmission && sent > 7) {
         paths.push(echo);
+        if (paths.length === 5) running.child.kill('SIGTERM');
         return [
           { body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, error: { code: -32000, message: echo } }) },
           { status: 500, headers: { 'content-type': 'text/html' }, body: `<h1>${echo}</h1>` },
@@ -337,7 +342,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
         '--rpc',
         secretUrl,
         '-d',
-        '2s',
+        '100s',
         '--interval',
         '250ms',
         '--tx-timeout',
