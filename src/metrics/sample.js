@@ -46,6 +46,13 @@ export function isPlain({ environment }) {
   return environment.inclusion === null;
 }
 
+/** What people call the operations that count: calls are answered, and are no transactions. @param {boolean} isOfCalls */
+export function countedWords(isOfCalls) {
+  return isOfCalls
+    ? { verified: 'answered', tps: 'calls/s', one: 'call', many: 'calls' }
+    : { verified: 'verified', tps: 'TPS', one: 'operation', many: 'operations' };
+}
+
 /**
  * Whether time ran out before there was a good answer: how long it takes is not known, only that it is at least as long
  * as it was waited for.

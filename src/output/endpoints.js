@@ -1,4 +1,5 @@
 import { endpointsOf } from '../metrics/endpoints.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { boundedMs, count, figure, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
 
@@ -10,8 +11,9 @@ import { borderless, textOf } from './table.js';
 export function endpointsTable(run) {
   const endpoints = endpointsOf(run);
   if (endpoints.length === 0) return [];
+  const words = countedWords(isPlain(run));
   const table = borderless({
-    head: ['  endpoint', 'verified', 'failed', 'timed out', 'TPS', 'avg ms', 'p50', 'p99', 'left', 'away'],
+    head: ['  endpoint', words.verified, 'failed', 'timed out', words.tps, 'avg ms', 'p50', 'p99', 'left', 'away'],
     colAligns: ['left', ...Array(9).fill('right')],
   });
   for (const { display, group, tps, left, awayMs } of endpoints) {

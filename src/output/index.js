@@ -19,6 +19,7 @@ import { createTextOutput } from './text.js';
  * @typedef {object} ClockFacts
  * @property {number} startUs start of the load on the run's clock
  * @property {number} startedAtMs time of day then
+ * @property {boolean} [isPlain] whether the operations are plain calls
  *
  * @typedef {object} BlockFacts
  * @property {number} number

@@ -1,3 +1,4 @@
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { count, figure, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
 
@@ -22,7 +23,7 @@ export function mergedText(run) {
   if (merged === null) return [];
   const { instances } = merged;
   return [
-    instancesTable(instances),
+    instancesTable(instances, countedWords(isPlain(run))),
     ...(instances.length > SHOWN ? [`  ... and ${count(instances.length - SHOWN)} more instances`] : []),
     ...mergedLines(run).map((line) => `  ${line}`),
   ];
@@ -43,14 +44,14 @@ export function mergedLines(run) {
       ),
     ...damaged.slice(0, SHOWN).map((/** @type {any} */ one) => `damaged     ${one.name}: ${one.why}`),
     ...unresolvedText(merged),
-    'latency, and figures of the generator, cover the own window of each instance; TPS and rates the common window',
+    'latency, and figures of the generator, cover the own window of each instance; rates the common window',
   ];
 }
 
-/** @param {any[]} instances */
-function instancesTable(instances) {
+/** @param {any[]} instances @param {ReturnType<typeof countedWords>} words */
+function instancesTable(instances, words) {
   const table = borderless({
-    head: ['  instance', 'wallets', 'began', 'window', 'verified', 'failed', 'TPS', 'audit', 'host'],
+    head: ['  instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'],
     colAligns: [...Array(2).fill('left'), 'left', ...Array(4).fill('right'), 'left', 'left'],
   });
   for (const one of instances.slice(0, SHOWN)) {

@@ -1,6 +1,6 @@
 import { backlog } from '../metrics/pace.js';
 import { censoredOf, nodeCpuPercent } from '../metrics/figures.js';
-import { isPlain, shownStages } from '../metrics/sample.js';
+import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
 import { boundedMs, count, byCode, figure, megabytes, seconds } from './format.js';
 import { endpointsTable } from './endpoints.js';
 import { mergedOf, mergedText } from './merged.js';
@@ -77,13 +77,14 @@ const ENDS = {
 function overview(run) {
   const { counts, window, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
+  const words = countedWords(isPlain(run));
   const table = borderless();
   /** @type {Array<[string, string, string]>} */
   const rows = [
     [
-      '  TPS',
+      `  ${words.tps}`,
       figure(rates.verifiedPerSecond),
-      `verified per second of the window (${count(window.counts.verified)} in it)`,
+      `${words.verified} per second of the window (${count(window.counts.verified)} in it)`,
     ],
     isOpenLoop
       ? rateRow(run)
@@ -93,8 +94,8 @@ function overview(run) {
           'begun in the window and verified, also after its end, per second',
         ],
     ['  attempts', count(counts.started), ''],
-    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(counts)] : []),
-    ['  verified', count(counts.verified), ''],
+    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
+    [`  ${words.verified}`, count(counts.verified), ''],
     ['  failed', count(counts.failed), byCode(run.failures)],
     ['  timed out', count(counts.timedOut), ''],
     ...(run.inFlight > 0 ? [/** @type {[string, string, string]} */ (['  in flight', count(run.inFlight), ''])] : []),
@@ -102,7 +103,7 @@ function overview(run) {
     [
       '  generator',
       figure(generator.cpuUsPerVerified),
-      `us of CPU per verified operation; peak memory ${megabytes(generator.peakRssBytes)}`,
+      `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
     ],
   ];
   rows.forEach(([name, value, note]) => table.push([name, { content: value, hAlign: 'right' }, note]));
@@ -136,11 +137,14 @@ function rateRow(run) {
   ];
 }
 
-/** @param {import('../metrics/summary.js').RunFile['counts']} counts @returns {[string, string, string]} */
-function droppedRow({ dropped, scheduled }) {
+/** Of the window, as thresholds and warnings have it. @param {import('../metrics/summary.js').RunFile} run @returns {[string, string, string]} */
+function droppedRow({ window, counts }) {
+  const { dropped, scheduled } = window.counts;
   const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
   const why = dropped === 0 ? '' : ': no wallet was idle';
-  return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} scheduled${why}`];
+  const others = counts.dropped - dropped;
+  const outside = others > 0 ? `; ${count(others)} more outside of it` : '';
+  return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
 }
 
 /** @param {import('../metrics/summary.js').RunFile} run */

@@ -1,4 +1,4 @@
-import { censoredIn } from '../metrics/sample.js';
+import { censoredIn, countedWords } from '../metrics/sample.js';
 import { boundedMs, count, byCode, figure, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
@@ -9,10 +9,12 @@ import { summaryText } from './summary.js';
  */
 export function createTextOutput({ stream, verbose, explain }) {
   let rows = 0;
+  let titles = titlesOf(false);
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return {
     notice: line,
+    start: ({ isPlain = false }) => void (titles = titlesOf(isPlain)),
     wantsSamples: verbose,
     sample: (sample) => {
       if (verbose && sample.outcome === 'verified' && sample.target !== null)
@@ -20,7 +22,7 @@ export function createTextOutput({ stream, verbose, explain }) {
     },
     interval: (row, totals) => {
       if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
-      if (rows % HEADER_EVERY === 0) line(cells(COLUMNS.map(([title]) => title)));
+      if (rows % HEADER_EVERY === 0) line(cells(titles, titles));
       rows += 1;
       const { failed, timedOut } = row.counts;
       const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
@@ -34,7 +36,7 @@ export function createTextOutput({ stream, verbose, explain }) {
         count(row.inFlight),
         count(failed + timedOut),
       ];
-      line(`${cells(figures)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}`);
+      line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}`);
     },
     finish: (run) => stream.write(`${summaryText(run, explain)}\n`),
   };
@@ -46,25 +48,17 @@ const SHORTEST_MS = 100;
 /** The header is repeated so often that it is always on the screen. */
 const HEADER_EVERY = 20;
 
-/** Title and width of each column; latencies are in milliseconds, of the operations verified in the interval. */
-const COLUMNS = Object.freeze(
-  /** @type {const} */ ([
-    ['elapsed', 9],
-    ['attempts', 10],
-    ['verified', 10],
-    ['TPS', 8],
-    ['run TPS', 8],
-    ['avg ms', 8],
-    ['min ms', 8],
-    ['max ms', 8],
-    ['p50 ms', 8],
-    ['p99 ms', 8],
-    ['in flight', 10],
-    ['failed', 7],
-  ]),
-);
+/** How wide each column is at least; latencies are in milliseconds, of the operations verified in the interval. */
+const WIDTHS = Object.freeze([9, 10, 10, 8, 8, 8, 8, 8, 8, 8, 10, 7]);
 
-/** @param {readonly string[]} texts */
-function cells(texts) {
-  return texts.map((text, i) => text.padStart(COLUMNS[i][1])).join(' ');
+/** @param {boolean} isPlain */
+function titlesOf(isPlain) {
+  const { verified, tps } = countedWords(isPlain);
+  const latencies = ['avg ms', 'min ms', 'max ms', 'p50 ms', 'p99 ms'];
+  return ['elapsed', 'attempts', verified, tps, `run ${tps}`, ...latencies, 'in flight', 'failed'];
+}
+
+/** @param {readonly string[]} texts @param {readonly string[]} titles above them */
+function cells(texts, titles) {
+  return texts.map((text, i) => text.padStart(Math.max(WIDTHS[i], titles[i].length))).join(' ');
 }

@@ -1,11 +1,14 @@
 import { performance } from 'node:perf_hooks';
+import { Distribution } from '../metrics/distribution.js';
+import { addUp, zeroCounts } from '../metrics/interval.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
-import { censoredIn } from '../metrics/sample.js';
+import { censoredIn, countedWords, isPlain } from '../metrics/sample.js';
 import { latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { renderPage } from './page.js';
 import { chartPlans } from './run-charts.js';
 import { bucketsOf, kindOf, rowData } from './run-data.js';
+import { lead } from './run-lead.js';
 import { runPage, runParts, runSections } from './run-page.js';
 
 /**
@@ -43,6 +46,7 @@ export class DashboardState {
   #drawable = new Set();
   /** The last interval in words. */
   #last = '';
+  #soFar = new SoFar();
   #options;
 
   /** @param {readonly OptionFacts[]} options */
@@ -59,7 +63,8 @@ export class DashboardState {
     // A page of many rows would take long if it began with their histograms.
     const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
     this.count += 1;
-    this.#last = nowWords(row, totals);
+    this.#soFar.add(row);
+    this.#last = nowWords(row, totals, countedWords(this.#run !== null && isPlain(this.#run)).verified);
     this.#rows.push(known);
     this.#recent.push(known);
     if (this.#recent.length > RECENT) this.#recent.shift();
@@ -82,7 +87,10 @@ export class DashboardState {
     const { madeMs = -Infinity, costMs = 0, text = '' } = this.#page ?? {};
     if (nowMs - madeMs < Math.max(PAGE_AGE_MS, AGES_PER_COST * costMs)) return text;
     const { run } = this;
-    const made = run === null ? waitingPage() : runPage(run, { options: this.#options, liveSince: this.count });
+    const made =
+      run === null
+        ? waitingPage()
+        : runPage(run, { options: this.#options, liveSince: this.count, top: this.#lead(run) });
     this.#kind = run === null ? null : kindOf(run);
     this.#shape = this.#shapeNow();
     this.#page = { text: made, madeMs: nowMs, costMs: performance.now() - nowMs };
@@ -119,10 +127,21 @@ export class DashboardState {
     return JSON.stringify([kind, [...this.#drawable].sort()]);
   }
 
+  /** As far as the charts go: a checkpoint is made at another time than the rows. @returns {Record<string, string>} */
+  tiles() {
+    const { run } = this;
+    return run === null ? {} : { lead: this.#lead(run).text };
+  }
+
+  /** @param {RunFile} run */
+  #lead(run) {
+    return lead(this.#soFar.of(run), this.#soFar.censored);
+  }
+
   /** What is new besides rows. @returns {Record<string, string>} */
   sections() {
     const { run } = this;
-    return run === null ? {} : runSections(run);
+    return run === null ? {} : { ...runSections(run), lead: this.#lead(run).text };
   }
 
   /** A run that is over, for a page that is there already. @param {RunFile} run */
@@ -130,6 +149,43 @@ export class DashboardState {
     this.keep(run);
     const { title, lead, main, data } = runParts(this.run ?? run, this.#options);
     return { title, sections: { lead: lead.text, main: main.text }, data };
+  }
+}
+
+/** The figures of the tiles, added up from the rows that the charts show. */
+class SoFar {
+  #counts = zeroCounts();
+  #window = zeroCounts();
+  #ms = 0;
+  #cpuUs = 0;
+  #latency = new Distribution();
+  /** How many operations of the window got no good answer in time. */
+  censored = 0;
+
+  /** @param {import('../metrics/intervals.js').IntervalRow} row */
+  add(row) {
+    this.#counts = addUp(this.#counts, row.counts);
+    if (row.phase !== 'load') return;
+    this.#window = addUp(this.#window, row.counts);
+    this.#ms += row.endMs - row.startMs;
+    this.#cpuUs += row.probes.self.cpuUs;
+    this.#latency.merge(Distribution.fromJSON(row.latency));
+    this.censored += censoredIn(row);
+  }
+
+  /** @param {RunFile} run that goes on @returns {RunFile} with these figures */
+  of(run) {
+    const rate = (/** @type {number} */ count) => (this.#ms === 0 ? null : (1000 * count) / this.#ms);
+    const { scheduled, verified } = this.#window;
+    const asked = run.rates.askedPerSecond === null ? null : rate(scheduled);
+    return {
+      ...run,
+      counts: this.#counts,
+      window: { ...run.window, durationMs: this.#ms, counts: { ...run.window.counts, ...this.#window } },
+      rates: { ...run.rates, askedPerSecond: asked, verifiedPerSecond: rate(verified) },
+      latency: { ...run.latency, total: this.#latency.toJSON() },
+      generator: { ...run.generator, cpuUsPerVerified: verified === 0 ? null : this.#cpuUs / verified },
+    };
   }
 }
 
@@ -162,13 +218,14 @@ function sumOf(parts) {
 /**
  * @param {import('../metrics/intervals.js').IntervalRow} row
  * @param {import('../output/index.js').Totals} totals
+ * @param {string} words of what is verified
  */
-function nowWords(row, { attempts, verified }) {
+function nowWords(row, { attempts, verified }, words) {
   const { startMs, endMs, tps, latency, inFlight, counts } = row;
   const failed = counts.failed + counts.timedOut;
   const p99 = latencyFigure(latency, censoredIn(row), 'p99').text;
   const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
-  return `Now, ${last}. Since the start: ${digits(verified)} verified of ${digits(attempts)} begun.`;
+  return `Now, ${last}. Since the start: ${digits(verified)} ${words} of ${digits(attempts)} begun.`;
 }
 
 function waitingPage() {

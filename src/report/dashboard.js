@@ -48,6 +48,7 @@ export function createDashboardOutput({ address: { host, port }, options }) {
       if (clients.size === 0 || !state.hasRun) return;
       if (state.isPageOld) return reload();
       for (const { id, data } of state.rowsAfter(state.count - 1) ?? []) clients.broadcast(eventText('row', data, id));
+      clients.broadcast(eventText('sections', state.tiles()));
     },
     checkpoint: (run) => {
       state.keep(run);

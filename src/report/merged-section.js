@@ -1,5 +1,6 @@
 import { count, figure, seconds } from '../output/format.js';
 import { mergedOf, mergedLines } from '../output/merged.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { html } from './html.js';
 
 /**
@@ -10,6 +11,7 @@ import { html } from './html.js';
 export function instances(run) {
   const merged = mergedOf(run);
   if (merged === null) return '';
+  const { verified, tps } = countedWords(isPlain(run));
   return html`<section aria-labelledby="instances">
     <h2 id="instances">Instances</h2>
     ${mergedLines(run).map((line) => html`<p class="note">${line}</p>`)}
@@ -18,7 +20,7 @@ export function instances(run) {
       <table>
         <thead>
           <tr>
-            ${['instance', 'wallets', 'host', 'began', 'window', 'verified', 'TPS', 'audit'].map(
+            ${['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'].map(
               (name) => html`<th scope="col">${name}</th>`,
             )}
           </tr>

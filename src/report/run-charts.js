@@ -1,4 +1,4 @@
-import { STAGES } from '../metrics/sample.js';
+import { countedWords, STAGES } from '../metrics/sample.js';
 import { generatorPlans, nodePlans } from './probe-charts.js';
 import { DASHED, DASH_DOTTED, DOTTED, ms, perSecond } from './row-units.js';
 
@@ -33,13 +33,14 @@ export function chartPlans(kind) {
 
 /** @param {RunKind} kind @returns {ChartPlan[]} */
 function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
+  const words = countedWords(isPlain);
   return [
     {
       ...{ id: 'tps', title: isPlain ? 'Calls per second' : 'Operations per second', kind: 'lines', unit: 'perSecond' },
       ...{ section: 'load', isWide: true },
       series: [
         {
-          label: isPlain ? 'answered' : 'verified',
+          label: words.verified,
           color: 0,
           of: (row) => (row.phase === 'drain' ? null : perSecond(row, row.counts.verified)),
         },
@@ -48,7 +49,7 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
     },
     {
       ...{ id: 'latency', title: 'Latency', kind: 'lines', unit: 'ms', section: 'load', isWide: true },
-      note: 'Of the operations that were verified in each interval; those without a good answer are among the failures.',
+      note: `Of the ${words.many} that were ${words.verified} in each interval; those without a good answer are among the failures.`,
       series: [
         { label: 'p50', color: 2, of: ({ latency }) => ms(latency.p50Us) },
         { label: 'p90', color: 0, dash: DASHED, of: ({ latency }) => ms(latency.p90Us) },

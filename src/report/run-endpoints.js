@@ -1,4 +1,5 @@
 import { endpointsOf } from '../metrics/endpoints.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { figureCell, latencyCells } from './figures.js';
 import { html } from './html.js';
@@ -12,12 +13,12 @@ import { html } from './html.js';
 /** @type {readonly import('./figures.js').LatencyName[]} */
 const NAMES = ['avg', 'p50', 'p99', 'max'];
 
-const COLUMNS = ['node', 'verified', 'failed', 'timed out', 'TPS', ...NAMES, 'left', 'away'];
-
 /** @param {RunFile} run */
 export function endpoints(run) {
   const all = endpointsOf(run);
   if (all.length === 0) return '';
+  const { verified, tps } = countedWords(isPlain(run));
+  const columns = ['node', verified, 'failed', 'timed out', tps, ...NAMES, 'left', 'away'];
   return html`<section aria-labelledby="by-endpoint">
     <h2 id="by-endpoint">By endpoint</h2>
     <p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>
@@ -26,7 +27,7 @@ export function endpoints(run) {
         <thead>
           <tr>
             <th scope="col">Endpoint</th>
-            ${COLUMNS.map((name) => html`<th scope="col">${name}</th>`)}
+            ${columns.map((name) => html`<th scope="col">${name}</th>`)}
           </tr>
         </thead>
         <tbody>

@@ -1,4 +1,4 @@
-import { isPlain } from '../metrics/sample.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
 import { censoredOf } from '../metrics/figures.js';
@@ -25,20 +25,25 @@ function wallets({ threads }) {
   return typeof threads === 'number' ? `${quantity(threads, 'count')} wallets, ` : '';
 }
 
-/** @param {RunFile} run */
-export function lead(run) {
-  return html`<p class="verdict">${verdict(run)}</p>
+/**
+ * @param {RunFile} run
+ * @param {Censored} [censored] of its latencies, or how many operations there are beside them
+ */
+export function lead(run, censored = censoredOf(run)) {
+  return html`<p class="verdict">${verdict(run, censored)}</p>
     <ul class="badges">
       ${badges(run)}
     </ul>
-    <dl class="figures">${figures(run).map(keyFigure)}</dl>`;
+    <dl class="figures">${figures(run, censored).map(keyFigure)}</dl>`;
 }
 
-/** @param {RunFile} run */
-export function verdict(run) {
+/** @typedef {Parameters<typeof latencyFigure>[1]} Censored */
+
+/** @param {RunFile} run @param {Censored} censored */
+function verdict(run, censored) {
   const { rates, latency } = run;
   const tps = rates.verifiedPerSecond;
-  const p99 = latencyFigure(latency.total, censoredOf(run), 'p99');
+  const p99 = latencyFigure(latency.total, censored, 'p99');
   const what = isPlain(run) ? 'calls' : 'operations verified';
   const speed =
     tps === null
@@ -105,12 +110,19 @@ const ENDS = {
   terminated: 'terminated, then drained',
 };
 
-/** @param {RunFile} run @returns {import('./figures.js').KeyFigure[]} */
-function figures(run) {
+/** @param {RunFile} run */
+function droppedWords({ counts, window }) {
+  const { dropped, scheduled } = window.counts;
+  const where = dropped === counts.dropped ? '' : `${quantity(dropped, 'count')} of them in the window, `;
+  return `no wallet was idle; ${where}where ${quantity(scheduled, 'count')} were due`;
+}
+
+/** @param {RunFile} run @param {Censored} censored @returns {import('./figures.js').KeyFigure[]} */
+function figures(run, censored) {
   const { rates, latency, counts, generator, window } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   /** @param {import('./figures.js').LatencyName} name @param {string} label */
-  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censoredOf(run), name) });
+  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censored, name) });
   /** @param {string} name @param {string} label @param {number | null} value */
   const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
   /** @param {string} name @param {string} label @param {number} value */
@@ -119,26 +131,26 @@ function figures(run) {
   return [
     {
       ...rate('tps', isPlain(run) ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
-      note: 'verified per second',
+      note: `${countedWords(isPlain(run)).verified} per second`,
     },
     ...(isOpenLoop
       ? [
           rate('asked', 'Asked per second', rates.askedPerSecond),
-          rate('achieved', 'Achieved per second', rates.achievedPerSecond),
+          ...(run.end === 'running' ? [] : [rate('achieved', 'Achieved per second', rates.achievedPerSecond)]),
         ]
       : []),
     time('p50', 'Latency p50'),
     time('p99', 'Latency p99'),
     time('max', 'Slowest'),
-    count('counts.verified', 'Verified', counts.verified),
+    count('counts.verified', isPlain(run) ? 'Answered' : 'Verified', counts.verified),
     count('counts.failed', 'Failed', counts.failed),
     count('counts.timedOut', 'Timed out', counts.timedOut),
     ...(isOpenLoop || counts.dropped > 0
-      ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: 'no wallet was idle' }]
+      ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: droppedWords(run) }]
       : []),
     { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
     {
-      ...{ name: 'cpu', label: 'CPU per operation', value: generator.cpuUsPerVerified },
+      ...{ name: 'cpu', label: `CPU per ${countedWords(isPlain(run)).one}`, value: generator.cpuUsPerVerified },
       text: generator.cpuUsPerVerified === null ? '–' : `${quantity(generator.cpuUsPerVerified, 'plain')} µs`,
       note: why === undefined ? 'of this generator' : sentence(why),
     },

@@ -1,3 +1,4 @@
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { latencyCells } from './figures.js';
 import { html } from './html.js';
@@ -12,7 +13,8 @@ import { html } from './html.js';
 const NAMES = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
 
 /** @param {RunFile} run */
-export function names({ byName = {}, window, failures }) {
+export function names(run) {
+  const { byName = {}, window, failures } = run;
   const groups = Object.entries(byName).sort(([, a], [, b]) => b.latency.sumUs - a.latency.sumUs);
   if (groups.length === 0) return '';
   const hasFailures = Object.keys(failures).length > 0;
@@ -24,7 +26,7 @@ export function names({ byName = {}, window, failures }) {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            ${['verified', 'per second', 'failed', ...NAMES].map((name) => html`<th scope="col">${name}</th>`)}
+            ${[countedWords(isPlain(run)).verified, 'per second', 'failed', ...NAMES].map((name) => html`<th scope="col">${name}</th>`)}
             ${hasFailures && html`<th scope="col">failed with</th>`}
           </tr>
         </thead>

@@ -13,7 +13,7 @@ import { instances } from './merged-section.js';
 import { audit, failures, thresholds, warnings } from './run-sections.js';
 import { lead, titleOf } from './run-lead.js';
 import { nodeMetrics } from './node-metrics.js';
-import { isPlain } from '../metrics/sample.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 
 /**
  * The page of one run.
@@ -25,12 +25,13 @@ import { isPlain } from '../metrics/sample.js';
 
 /**
  * @param {RunFile} run
- * @param {{options: readonly OptionFacts[], liveSince?: number}} how options: all there are, to say how to repeat it;
- *   liveSince: as a page has it
+ * @param {{options: readonly OptionFacts[], liveSince?: number, top?: import('./html.js').Html}} how options: all there are,
+ *   to say how to repeat it; liveSince: as a page has it; top: its lead, where that is another
  * @returns {string} an HTML document
  */
-export function runPage(run, { options, liveSince }) {
-  return renderPage({ ...runParts(run, options), ...(liveSince === undefined ? {} : { liveSince }) });
+export function runPage(run, { options, liveSince, top }) {
+  const parts = runParts(run, options);
+  return renderPage({ ...parts, lead: top ?? parts.lead, ...(liveSince === undefined ? {} : { liveSince }) });
 }
 
 /**
@@ -160,7 +161,8 @@ export function summaryOf(run, chart) {
 function heatSummary(run) {
   const { latency, intervals } = run;
   const all = intervals.reduce((sum, row) => sum + row.latency.count, 0);
-  const words = `All ${quantity(all, 'count')} operations that were verified, by when and how long they took`;
+  const { verified, many } = countedWords(isPlain(run));
+  const words = `All ${quantity(all, 'count')} ${many} that were ${verified}, by when and how long they took`;
   if (latency.total.count === 0) return `${words}.`;
   const names = /** @type {const} */ (['p50', 'p99', 'max']);
   const figures = names.map((name) => `${name} ${latencyFigure(latency.total, censoredOf(run), name).text}`);

@@ -3,7 +3,7 @@ import { sentence } from './charts.js';
 import { latencyCells } from './figures.js';
 import { html } from './html.js';
 import { censoredOf } from '../metrics/figures.js';
-import { isPlain, shownStages } from '../metrics/sample.js';
+import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
@@ -24,13 +24,14 @@ export function stages(run) {
   const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const censored = censoredOf(run);
+  const words = countedWords(isPlain(run));
   return html`<section aria-labelledby="where">
     <h2 id="where">Where the time goes</h2>
     ${
       allUs > 0
         ? html`<p>${sharesInWords(shown, allUs)}</p>
             ${bar(shown, allUs)}`
-        : html`<p class="missing">No operation was verified in the window.</p>`
+        : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`
     }
     <div class="scroll" tabindex="0" role="region" aria-label="Latency by stage">
       <table>
@@ -43,14 +44,14 @@ export function stages(run) {
         </thead>
         <tbody>
           <tr>
-            <th scope="row">from due to verified</th>
+            <th scope="row">from due to ${words.verified}</th>
             ${latencyCells('total', latency.total, censored, NAMES)}
             <td></td>
           </tr>
           ${
             rates.askedPerSecond !== null &&
             html`<tr>
-              <th scope="row">from begun to verified</th>
+              <th scope="row">from begun to ${words.verified}</th>
               ${latencyCells('start', latency.fromStart, latency.fromStartCensored ?? censored, NAMES)}
               <td></td>
             </tr>`
@@ -76,7 +77,7 @@ export function stages(run) {
 /** @param {RunFile} run */
 function censoredWords(run) {
   const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
-  return `${count} of ${all} operations got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
+  return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
 }
 
 /** @param {number | null} us */

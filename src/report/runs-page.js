@@ -2,6 +2,8 @@ import { oneLine } from '../errors.js';
 import { chartFigure, middle, missingFigure } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { censoredOf } from '../metrics/figures.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
+import { capital } from './measure.js';
 import { densityChart, percentileChart, percentileWords } from './distributions.js';
 import { badge } from './figures.js';
 import { html } from './html.js';
@@ -78,6 +80,11 @@ function lead(runs) {
     </ul>`;
 }
 
+/** Of runs of one kind only. @param {NamedRun[]} runs */
+function wordsOf(runs) {
+  return countedWords(runs.every(({ run }) => isPlain(run)));
+}
+
 /** @param {NamedRun[]} runs */
 function verdict(runs) {
   const ranked = runs
@@ -85,14 +92,15 @@ function verdict(runs) {
       rates.verifiedPerSecond === null ? [] : { name, tps: rates.verifiedPerSecond },
     )
     .sort((a, b) => b.tps - a.tps);
+  const words = wordsOf(runs);
   const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
   if (ranked.length === 0 || highest.tps === 0)
-    return `In the measured windows of these ${runs.length} runs nothing was verified.`;
+    return `In the measured windows of these ${runs.length} runs nothing was ${words.verified}.`;
   const [most, least] = [highest.tps, lowest.tps].map((tps) => quantity(tps, 'plain'));
-  if (ranked.length === 1) return `Only ${highest.name} has a measured window: ${most} TPS.`;
-  if (most === least) return `All ${ranked.length} runs that have a measured window reached ${most} TPS.`;
+  if (ranked.length === 1) return `Only ${highest.name} has a measured window: ${most} ${words.tps}.`;
+  if (most === least) return `All ${ranked.length} runs that have a measured window reached ${most} ${words.tps}.`;
   const less = quantity(100 * (1 - lowest.tps / highest.tps), 'percent');
-  return `${highest.name} has the highest TPS, ${most}; ${lowest.name} has the lowest, ${least}, which is ${less} less.`;
+  return `${highest.name} has the highest ${words.tps}, ${most}; ${lowest.name} has the lowest, ${least}, which is ${less} less.`;
 }
 
 /** @param {NamedRun[]} runs */
@@ -113,13 +121,16 @@ function badges(runs) {
 
 /** @param {NamedRun[]} runs @returns {Figure} */
 function tpsFigure(runs) {
-  const chart = tpsChart(runs);
+  const chart = tpsChart(runs, `${wordsOf(runs).tps} over time`);
   if (chart === null)
-    return { chart, figure: missingFigure('tps', 'TPS over time', 'no run has a report of its window') };
+    return {
+      chart,
+      figure: missingFigure('tps', `${wordsOf(runs).tps} over time`, 'no run has a report of its window'),
+    };
   const others = runs.length - chart.series.length;
   const words = chart.series.map(({ label, values }) => `${label} ${middle(values, chart.unit)}`);
   const left = others === 0 ? '' : ` ${others} of ${runs.length} ended before the first report of a window.`;
-  const summary = `Verified per second: ${words.join('; ')}.${left}`;
+  const summary = `${capital(wordsOf(runs).verified)} per second: ${words.join('; ')}.${left}`;
   return { chart, figure: chartFigure(chart, { summary, isWide: true }) };
 }
 

@@ -1,6 +1,7 @@
 import { oneLine } from '../errors.js';
 import { quantity } from './client/quantity.js';
 import { censoredOf } from '../metrics/figures.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { figureCell, latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { measureOf } from './measure.js';
@@ -16,16 +17,16 @@ import { commandLine, settingsOf } from './repeat.js';
 
 const count = (/** @type {number | null} */ value) => quantity(value, 'count');
 
-/** @type {Column[]} */
-const COLUMNS = [
-  { name: 'tps', label: 'TPS', of: ({ rates }) => rates.verifiedPerSecond },
+/** @param {ReturnType<typeof countedWords>} words @returns {Column[]} */
+const columnsOf = ({ verified, tps }) => [
+  { name: 'tps', label: tps, of: ({ rates }) => rates.verifiedPerSecond },
   latencyColumn('p50'),
   latencyColumn('p99'),
   latencyColumn('max'),
-  { name: 'verified', label: 'verified', of: ({ counts }) => counts.verified, text: count },
+  { name: 'verified', label: verified, of: ({ counts }) => counts.verified, text: count },
   { name: 'failed', label: 'failed', of: ({ counts }) => counts.failed, text: count },
   { name: 'timedOut', label: 'timed out', of: ({ counts }) => counts.timedOut, text: count },
-  { name: 'cpu', label: 'CPU per verified', of: ({ generator }) => generator.cpuUsPerVerified },
+  { name: 'cpu', label: `CPU per ${verified}`, of: ({ generator }) => generator.cpuUsPerVerified },
 ];
 
 /** @param {import('./figures.js').LatencyName} name @returns {Column} */
@@ -34,15 +35,16 @@ function latencyColumn(name) {
   return { name, label: name, of: (run) => figure(run).value, text: (_, run) => figure(run).text };
 }
 
-const HEADS = ['run', ...COLUMNS.map(({ label }) => label), 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
-
 /** @param {NamedRun[]} runs */
 export function overview(runs) {
+  const columns = columnsOf(countedWords(runs.every(({ run }) => isPlain(run))));
+  const labels = columns.map(({ label }) => label);
+  const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
   return html`<div class="scroll" tabindex="0" role="region" aria-label="The runs and their figures">
     <table class="cells runs" id="overview">
       <thead>
         <tr>
-          ${HEADS.map((head) => html`<th scope="col">${head}</th>`)}
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
           <th scope="col" class="words">file</th>
         </tr>
       </thead>
@@ -51,7 +53,7 @@ export function overview(runs) {
           ({ name, file, run }, i) =>
             html`<tr>
               <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
-              ${COLUMNS.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
+              ${columns.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
               <td>${run.verdict?.name ?? '–'}</td>
               ${auditCell(run)} ${exitCell(run, i)}
               ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}

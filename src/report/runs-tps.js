@@ -15,8 +15,8 @@ const MOST_POINTS = 120;
 /** Reports of different runs come at the same twentieth of a second, but not at the same millisecond. */
 const STEP_MS = 50;
 
-/** @param {ReadonlyArray<import('./runs-page.js').NamedRun>} runs @returns {Chart | null} null: there is nothing to draw */
-export function tpsChart(runs) {
+/** @param {ReadonlyArray<import('./runs-page.js').NamedRun>} runs @param {string} title @returns {Chart | null} null: there is nothing to draw */
+export function tpsChart(runs, title) {
   const series = runs.flatMap(({ name, run }, i) => {
     const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
     if (points.length === 0) return [];
@@ -24,7 +24,7 @@ export function tpsChart(runs) {
   });
   if (series.length === 0) return null;
   return {
-    ...{ id: 'tps', title: 'TPS over time', kind: 'lines', unit: 'perSecond', series },
+    ...{ id: 'tps', title, kind: 'lines', unit: 'perSecond', series },
     ...{ xLabel: 'since the window began', xUnit: 'seconds' },
   };
 }

@@ -18,6 +18,7 @@ import { Reporter } from './reporter.js';
  * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
  * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
+ * @property {boolean} [isPlain] whether the operations are plain calls
  * @property {() => Promise<number>} begin waits until the load may begin; the instant from which on it counts
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
@@ -52,7 +53,7 @@ export async function load(options) {
   const parts = { config, clock, stop, crew, watch, reporter, names: options.names };
 
   for (const output of outputs)
-    output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs) });
+    output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs), isPlain: options.isPlain });
   watch.begin();
   crew.start(plan);
   checkpoints.begin(knownNow(options, reporter, plan));

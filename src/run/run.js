@@ -219,7 +219,8 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   try {
     const { timeOfDayMs } = context;
     const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
-    const loadOptions = { config, clock, outputs, stop, crew, watch, warmUp, ...about };
+    const isPlain = workload.kind === 'call';
+    const loadOptions = { config, clock, outputs, stop, crew, watch, warmUp, isPlain, ...about };
     const loaded = await load(loadOptions);
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };

@@ -28,6 +28,10 @@ describe('summaryText()', () => {
     const text = summaryText(runFileOf({ environment: { inclusion: null } }), false);
     assert.match(text, /\n {4}submit /);
     assert.doesNotMatch(text, /\n {4}(inclusion|read-back) /);
+    assert.match(text, /^ {2}calls\/s +8\.5 {2}answered per second of the window \(17 in it\)$/m);
+    assert.match(text, /^ {2}answered +17$/m);
+    assert.match(text, /us of CPU per answered call/);
+    assert.doesNotMatch(text, /TPS|^ {2}verified/m);
   });
 
   it('a run at a glance', () => {
@@ -64,7 +68,7 @@ Summary: ran for its duration, window 2.0 s
       '  TPS        8.5  verified per second of the window (17 in it)',
       '  rate       8.5  achieved of 10.0 asked per second: 15.0 % SHORT of the rate asked for',
       '  attempts    20',
-      '  dropped      0  0 % of 20 scheduled',
+      '  dropped      0  0 % of 20 due in the window',
       '  verified    17',
     ]);
     const at = lines.findIndex((line) => line.startsWith('  latency ms'));
@@ -91,8 +95,32 @@ Summary: ran for its duration, window 2.0 s
   it('a closed loop has no rate; what it dropped is said if there is any', () => {
     const run = runFileOf();
     assert.doesNotMatch(summaryText(run, false), /^ +(rate|dropped|from start)/m);
-    const counts = { ...run.counts, scheduled: 5000, dropped: 1 };
-    assert.match(summaryText({ ...run, counts }, false), /^ {2}dropped +1 {2}0\.02 % of 5,000 scheduled: no wallet/m);
+    const window = { ...run.window, counts: { ...run.window.counts, scheduled: 5000, dropped: 1 } };
+    const counts = { ...run.counts, scheduled: 5010, dropped: 1 };
+    assert.match(
+      summaryText({ ...run, counts, window }, false),
+      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle$/m,
+    );
+    const more = summaryText({ ...run, counts: { ...counts, dropped: 3 }, window }, false);
+    assert.match(
+      more,
+      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle; 2 more outside of it$/m,
+    );
+  });
+
+  it('counts what was dropped as the warning of it does, with a warm-up, too', () => {
+    const recorder = new Recorder([0], 0);
+    recorder.open(0, 1_000_000, 3_000_000);
+    for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
+      if (dueUs % 20_000 === 0) recorder.drop(dueUs);
+      else recorder.start(0, dueUs);
+    const run = runFileOf({ recorder, isOpenLoop: true });
+    const [warning] = run.warnings.filter((words) => words.includes('dropped'));
+    assert.match(warning, /; 100 of 200 were dropped/);
+    assert.match(
+      summaryText(run, false),
+      /^ {2}dropped +100 {2}50 % of 200 due in the window: .*; 50 more outside of it$/m,
+    );
   });
 
   it('the machine and the node, where they were watched', () => {

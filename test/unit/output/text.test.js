@@ -61,6 +61,17 @@ describe('the text output: intervals', () => {
     );
   });
 
+  it('plain calls are answered, and are no transactions', () => {
+    const { output, text } = textOutput();
+    output.start?.({ startUs: 0, startedAtMs: 0, isPlain: true });
+    output.interval(rowOf({ endMs: 5000, counts: COUNTS, tps: 1 }), {
+      ...{ attempts: 1250, verified: 1234, runTps: 123.4, stages: STAGES },
+    });
+    const [head, row] = text().split('\n');
+    assert.match(head, /^ +elapsed +attempts +answered +calls\/s +run calls\/s +avg ms/);
+    assert.equal(head.indexOf('run calls/s') + 'run calls/s'.length, row.indexOf(' 123 ') + 4);
+  });
+
   it('the header comes back every 20 lines', () => {
     const { output, lines } = textOutput();
     for (let i = 0; i < 45; i += 1) output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0, stages: STAGES });

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/metrics/distribution.js';
+import { zeroCounts } from '../../../src/metrics/interval.js';
 import { buildPartialRunFile } from '../../../src/metrics/summary.js';
 import { DashboardState } from '../../../src/report/dashboard-state.js';
 import { bucketsOf } from '../../../src/report/run-data.js';
@@ -105,6 +106,29 @@ describe('the state of the dashboard', () => {
       rows.map(bucketsOf),
       log.rows.map((row) => bucketsOf(row)),
     );
+  });
+});
+
+describe('the tiles of the dashboard', () => {
+  it('are of the intervals that the charts show, whenever the last checkpoint was', () => {
+    const state = new DashboardState(OPTIONS);
+    const latency = new Distribution();
+    latency.record(10_000);
+    const counts = { ...zeroCounts(), scheduled: 10, started: 10, verified: 9, timedOut: 1 };
+    state.keep(soFar([]));
+    const figureOf = (/** @type {string} */ name) =>
+      new RegExp(`data-figure="${name}"\\s+data-value="([^"]*)"\\s*>([^<]*)<`).exec(state.tiles().lead)?.slice(1);
+    state.add({ ...rowNumber(0), phase: 'warmup', counts, latency: latency.toJSON() }, TOTALS);
+    assert.deepEqual(figureOf('tps'), ['null', '–']);
+    for (const i of [1, 2]) state.add({ ...rowNumber(i), phase: 'load', counts, latency: latency.toJSON() }, TOTALS);
+    assert.deepEqual(figureOf('tps'), ['9', '9']);
+    assert.deepEqual(figureOf('window'), ['2000', '2 s']);
+    assert.deepEqual(figureOf('counts\\.verified'), ['27', '27']);
+    assert.deepEqual(figureOf('p99'), ['10000', '&gt;= 10 ms']);
+    state.keep({ ...soFar([]), counts: { ...zeroCounts(), verified: 1000 } });
+    assert.deepEqual(figureOf('counts\\.verified'), ['27', '27'], 'a checkpoint between two intervals changes nothing');
+    assert.equal(state.sections().lead, state.tiles().lead);
+    assert.ok(state.page().includes(state.tiles().lead));
   });
 });
 

@@ -94,6 +94,18 @@ describe('the page of a run', () => {
     assert.match(page, /operations verified per second, p99 &gt;= 1,550 ms;/);
   });
 
+  it('of plain calls says that they were answered, and has no transactions', () => {
+    const page = pageOf(runFileOf({ environment: { inclusion: null } })).replace(
+      /<section aria-labelledby="definitions".*/s,
+      '',
+    );
+    const text = page.replace(/<(script|style)>.*?<\/\1>/gs, '').replace(/<[^>]*>/g, ' ');
+    assert.match(text, /8\.5 calls per second/);
+    assert.match(text, /Answered\s+17/);
+    assert.match(text, /from due to answered/);
+    assert.doesNotMatch(text.replace(/verified \+ .*/g, ''), /\bTPS\b|Verified\s+17|due to verified/);
+  });
+
   it('asks nobody for anything: no address outside of text, and a policy that allows its own script and style only', () => {
     const page = pageOf(hostileRun());
     const attributes = tagsOf(page).flatMap((tag) => tag.attributes);
