@@ -137,7 +137,7 @@ describe('the dashboard', () => {
     const { output, url } = await opened(t);
     assert.match(await (await fetch(url)).text(), /The run is being set up/);
     const client = await watch(url);
-    output.checkpoint?.(soFar([]));
+    void output.checkpoint?.(soFar([]));
     assert.ok(await client.first('reload'));
     client.close();
     output.interval(rowNumber(0), TOTALS);
@@ -148,14 +148,14 @@ describe('the dashboard', () => {
 
   it('tells those who watch of each interval, of what is known now and then, and of the end, and lets them go', async (t) => {
     const { output, url } = await opened(t);
-    output.checkpoint?.(soFar([]));
+    void output.checkpoint?.(soFar([]));
     output.interval(rowNumber(0), TOTALS);
     await (await fetch(url)).text();
     const client = await watch(url);
     const [missed] = [await client.first('row')];
     assert.deepEqual([missed.id, missed.data.time.from, missed.data.time.to], ['1', 0, 1]);
     output.interval(rowNumber(1), TOTALS);
-    output.checkpoint?.(soFar([rowNumber(0), rowNumber(1)]));
+    void output.checkpoint?.(soFar([rowNumber(0), rowNumber(1)]));
     const { data: sections } = await client.first('sections');
     assert.match(sections.lead, /So far/);
     const rows = client.events().filter(({ name }) => name === 'row');
@@ -177,7 +177,7 @@ describe('the dashboard', () => {
 
   it('asks for a new page when there are charts that the old one has not', async (t) => {
     const { output, url } = await opened(t);
-    output.checkpoint?.(soFar([]));
+    void output.checkpoint?.(soFar([]));
     output.interval(rowNumber(0), TOTALS);
     await (await fetch(url)).text();
     const client = await watch(url);
@@ -237,7 +237,7 @@ describe('the dashboard', () => {
     await once(slow, 'readable');
     // Never read again: what comes fills the buffers of the system, and then ours.
     const closed = once(slow, 'close');
-    output.checkpoint?.(soFar([]));
+    void output.checkpoint?.(soFar([]));
     output.interval(rowNumber(0), TOTALS);
     await (await fetch(url)).text();
     const warning = 'x'.repeat(500_000);
