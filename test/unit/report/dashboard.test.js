@@ -241,7 +241,7 @@ describe('the dashboard', () => {
     output.interval(rowNumber(0), TOTALS);
     await (await fetch(url)).text();
     const warning = 'x'.repeat(500_000);
-    for (let i = 0; i < 60; i += 1) output.checkpoint?.({ ...soFar([rowNumber(0)]), warnings: [warning] });
+    for (let i = 0; i < 60; i += 1) void output.checkpoint?.({ ...soFar([rowNumber(0)]), warnings: [warning] });
     slow.resume();
     await closed;
   });
