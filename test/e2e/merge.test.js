@@ -128,7 +128,8 @@ describe('stress merge', { concurrency: 2 }, () => {
     );
     assert.match(readFileSync(html, 'utf8'), /^<!doctype html>/i);
     const report = await runStress(['report', out]);
-    assert.match(report.stdout, /^ {2}start +all within \d+ ms; their clocks are \d+ ms apart/m);
+    // On a busy machine blocks are seen late, which looks like clocks that do not agree.
+    assert.match(report.stdout, /^ {2}start +all within \d+ ms(?: \([^)]+\))?; their clocks are \d+ ms apart/m);
     const other = join(folder, 'other.json');
     writeFileSync(other, JSON.stringify({ ...readJson(out), id: runs[0].id }));
     const compared = await runStress(['compare', out, '--with', other]);
