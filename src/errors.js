@@ -170,7 +170,7 @@ export class IncompleteError extends StressError {
   }
 }
 
-/** Somebody else sends from the wallets of this slice, proven by a mined transaction. */
+/** A mined transaction of the wallets of this slice is not of this run. */
 export class ForeignSenderError extends StressError {
   /** @param {string} message */
   constructor(message) {

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { AbiCoder, formatEther } from 'ethers';
-import { ForeignSenderError, InterruptedError, UnavailableError } from '../errors.js';
+import {
+  ForeignSenderError,
+  InterruptedError,
+  ProtocolError,
+  RpcError,
+  TransportError,
+  UnavailableError,
+} from '../errors.js';
 import { toBigInt, toHex, toNumber } from './rpc.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
@@ -20,6 +27,15 @@ export const WALLETS_PER_PAYMENT = 200;
 
 /** How long a slice in use is watched, to name all of its wallets and not just the first, in milliseconds. */
 const FOREIGN_WATCH_MS = 1000;
+
+/** A transaction in the pool that stays where it is for so long waits for a nonce that nobody sends, in milliseconds. */
+const STUCK_MS = 1000;
+
+/** Missing nonces of one wallet that are filled at most; geth keeps 64 transactions of an account that wait. */
+const MOST_FILLED = 64;
+
+/** A pool with more transactions is not read as a whole. */
+const MOST_READ = 10_000;
 
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
 const TRANSFER_GAS = 21_000;
@@ -57,8 +73,9 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
   while (open.length > 0) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     if (clock.nowUs() > deadlineUs) {
-      throw new UnavailableError(
-        `${listWallets(open.map((i) => wallets[i]))} still have transactions in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
+      throw stillInPool(
+        open.map((i) => wallets[i]),
+        timeoutMs,
       );
     }
     await clock.sleep(200, signal);
@@ -89,9 +106,137 @@ async function foreignSender(rpc, wallets, pendingAtFirst) {
   const used = wallets.filter((_, i) => states[i].latest > pendingAtFirst[i]);
   const nonce = pendingAtFirst[wallets.indexOf(used[0])];
   const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
-  return new ForeignSenderError(
-    `another sender uses ${listWallets(used)}: transaction ${mined?.hash ?? '(hash not found)'} (wallet ${used[0].index}, nonce ${nonce}) was mined while we had sent none; give each instance its own wallets (-o)`,
+  const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: used[0].index, nonce };
+  return new ForeignSenderError(foreignInWords(listWallets(used), proof));
+}
+
+/**
+ * What is proven is no more than that: the other run may be over, and its transaction may have waited in a pool since.
+ * @param {string} owner wallets that have it
+ * @param {{hash: string, walletIndex: number | null, nonce: number}} proof
+ */
+export function foreignInWords(owner, { hash, walletIndex, nonce }) {
+  const place = walletIndex === null ? `nonce ${nonce}` : `wallet ${walletIndex}, nonce ${nonce}`;
+  return `${owner} sent a transaction that is not of this run: ${hash} (${place}) was mined; another run uses the same wallets, or left it in a pool before: give each run its own wallets (-o)`;
+}
+
+/** @param {Wallet[]} wallets @param {number} timeoutMs */
+function stillInPool(wallets, timeoutMs) {
+  return new UnavailableError(
+    `${listWallets(wallets)} still have transactions in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
   );
+}
+
+/**
+ * Transactions that an earlier run left in the node's pool, behind a nonce that never arrived: the load would run into
+ * them. An empty transaction for each missing nonce lets the chain mine them before. Where the node does not show its
+ * pool, nothing is done.
+ * @param {import('./send.js').Sender} sender
+ * @param {Wallet[]} wallets with their next nonces; without anything that waits for a block
+ * @param {(line: string) => void} notice
+ * @throws {UnavailableError} they do not get into a block
+ */
+export async function mineQueued(sender, wallets, notice) {
+  const { rpc, clock, signal, timeoutMs } = sender;
+  let deadlineUs = clock.nowUs() + timeoutMs * 1000;
+  /** First nonce of each wallet in the pool, as of the look before. @type {Map<Wallet, number> | null} */
+  let before = null;
+  let gas = 0n;
+  for (let open = wallets; ;) {
+    const pooled = await pooledNonces(rpc, open);
+    if (pooled === null) return;
+    // Behind the look into the pool: what has left it by then is counted.
+    const states = before === null ? [] : await readStates(rpc, open);
+    states.forEach(({ latest }, i) => (open[i].nonce = latest));
+    open = open.filter((wallet) => pooled.has(wallet));
+    if (open.length === 0) return;
+    if (signal.aborted) throw new InterruptedError('interrupted during set-up');
+    if (clock.nowUs() > deadlineUs) throw stillInPool(open, timeoutMs);
+    const stuck = open.filter((wallet) => {
+      const first = /** @type {number} */ (pooled.get(wallet));
+      return first > wallet.nonce && before?.get(wallet) === first;
+    });
+    const orders = stuck.flatMap((wallet) => fillersOf(wallet, /** @type {number} */ (pooled.get(wallet))));
+    if (orders.length > 0) {
+      if (gas === 0n) {
+        notice(
+          `${listWallets(stuck)} have transactions in the node's pool that wait for a missing nonce, such as those of a run that was killed: empty transactions fill the gaps, so that they are mined before the load`,
+        );
+        gas = await estimateGas(rpc, { from: stuck[0].address, to: stuck[0].address, data: '0x' });
+      }
+      await sendAll(
+        sender,
+        orders.map((order) => ({ ...order, gasLimit: gas })),
+      );
+      deadlineUs = clock.nowUs() + timeoutMs * 1000;
+    }
+    before = pooled;
+    await clock.sleep(STUCK_MS, signal);
+  }
+}
+
+/** @param {Wallet} wallet @param {number} first nonce that is in the pool @returns {import('./send.js').Order[]} */
+function fillersOf(wallet, first) {
+  const missing = first - wallet.nonce;
+  if (missing > MOST_FILLED)
+    throw new UnavailableError(
+      `wallet ${wallet.index} has a transaction with nonce ${first} in the node's pool, and its next nonce is ${wallet.nonce}: the load would run into it; use other wallets (-o), or have the node drop it`,
+    );
+  return Array.from({ length: missing }, () => ({ wallet, to: wallet.address, data: '0x', value: 0n, gasLimit: 0n }));
+}
+
+/**
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {Wallet[]} wallets
+ * @returns {Promise<Map<Wallet, number> | null>} the lowest nonce of each wallet that has transactions in the pool; null:
+ *   the node does not say
+ */
+async function pooledNonces(rpc, wallets) {
+  try {
+    const status = await rpc.call('txpool_status', [], 'setup');
+    const [pending, queued] = [toNumber(status.pending), toNumber(status.queued)];
+    if (pending + queued === 0) return new Map();
+    const pools = await poolsOf(rpc, wallets, pending + queued);
+    /** @type {Map<Wallet, number>} */
+    const first = new Map();
+    for (const [i, wallet] of wallets.entries()) {
+      const nonces = pools[i].filter((nonce) => nonce >= wallet.nonce);
+      if (nonces.length > 0) first.set(wallet, Math.min(...nonces));
+    }
+    return first;
+  } catch (error) {
+    if (error instanceof RpcError || error instanceof ProtocolError || error instanceof TransportError) return null;
+    throw error;
+  }
+}
+
+/**
+ * @param {import('./rpc.js').Rpc} rpc
+ * @param {Wallet[]} wallets
+ * @param {number} size of the pool
+ * @returns {Promise<number[][]>} nonces in the pool, by wallet
+ */
+async function poolsOf(rpc, wallets, size) {
+  try {
+    const answers = await rpc.batch(
+      wallets.map(({ address }) => ({ method: 'txpool_contentFrom', params: [address] })),
+      'setup',
+    );
+    return answers.map((pool) => noncesIn(pool?.pending, pool?.queued));
+  } catch (error) {
+    // Anvil has only the method for the whole pool.
+    if (!(error instanceof RpcError) || size > MOST_READ) throw error;
+    const { pending, queued } = await rpc.call('txpool_content', [], 'setup');
+    const byAddress = [pending, queued].map(
+      (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
+    );
+    return wallets.map(({ address }) => noncesIn(...byAddress.map((part) => part.get(address.toLowerCase()))));
+  }
+}
+
+/** @param {any[]} parts transactions by nonce @returns {number[]} */
+function noncesIn(...parts) {
+  return parts.flatMap((part) => Object.keys(part ?? {}).map(Number)).filter(Number.isSafeInteger);
 }
 
 /**

@@ -60,7 +60,7 @@ const ENDS = {
   interrupted: 'interrupted',
   terminated: 'terminated',
   hangup: 'terminal closed',
-  foreign_sender: 'ended because another sender uses the wallets',
+  foreign_sender: 'ended because a transaction of the wallets is not of this run',
   max_spend: 'ended because its spend cap was reached',
   no_wallets: 'ended because no wallet was left to work with',
   workload_failed: 'ended because its workload failed',

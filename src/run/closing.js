@@ -1,5 +1,5 @@
 import { EXIT, InternalError, StressError, UnavailableError } from '../errors.js';
-import { indexRanges } from '../chain/funding.js';
+import { foreignInWords, indexRanges } from '../chain/funding.js';
 import { shortWindow } from '../metrics/pace.js';
 
 /**
@@ -79,9 +79,8 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
 
 /** @param {import('./ledger.js').Foreign[]} foreign */
 function foreignSender(foreign) {
-  const [{ walletIndex, nonce, hash }] = foreign;
-  const indexes = foreign.map((transaction) => transaction.walletIndex);
-  return `another sender uses wallets ${indexRanges(indexes)}: transaction ${hash} (wallet ${walletIndex}, nonce ${nonce}) was mined and is not ours; give each instance its own wallets (-o)`;
+  const indexes = foreign.map(({ walletIndex }) => walletIndex);
+  return foreignInWords(`wallets ${indexRanges(indexes)}`, foreign[0]);
 }
 
 /** Nothing that is in flight can arrive any more. @param {import('./stop.js').Stop} stop @param {string} words */

@@ -1,7 +1,7 @@
 import { ForeignSenderError, UsageError } from '../errors.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/choose.js';
-import { fundsMissing, indexRanges, settleWallets, shortfalls, topUp } from '../chain/funding.js';
+import { foreignInWords, fundsMissing, mineQueued, settleWallets, shortfalls, topUp } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { createSigner } from '../chain/signer.js';
@@ -110,6 +110,7 @@ export async function setUp(
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
     }
+    if (!embedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
@@ -209,7 +210,7 @@ export function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * A nonce of the set-up was taken: if a mined transaction that is not ours has it, somebody else uses the wallet.
+ * A nonce of the set-up was taken: a mined transaction that is not ours proves that the wallet is used elsewhere.
  * @param {NonceTakenError} error
  * @param {import('../chain/rpc.js').Rpc} rpc
  * @param {number} head
@@ -222,10 +223,9 @@ async function proveForeignSender({ wallet, nonce, hash }, rpc, head, wallets, {
     const mined = await findMinedTransaction(rpc, wallet.address, nonce, head).catch(() => null);
     if (mined?.hash === hash) return null;
     if (mined !== null) {
-      const own = wallets.includes(wallet) ? `wallet ${wallet.index}` : 'the funder';
-      return new ForeignSenderError(
-        `another sender uses ${own === 'the funder' ? own : `wallets ${indexRanges([wallet.index])}`}: transaction ${mined.hash} (${own}, nonce ${nonce}) was mined and is not ours; give each instance its own wallets (-o)`,
-      );
+      const isOwn = wallets.includes(wallet);
+      const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce };
+      return new ForeignSenderError(foreignInWords(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
     }
     await clock.sleep(250, signal);
   }

@@ -1,5 +1,7 @@
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
-import { RpcError, UnavailableError } from '../errors.js';
+import { foreignInWords, listWallets } from '../chain/funding.js';
+import { findMinedTransaction } from '../chain/send.js';
+import { ForeignSenderError, RpcError, UnavailableError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/chain.js';
 
 /** Where in the chain the load begins: what tells the chain from one that was started anew. */
@@ -85,7 +87,10 @@ async function blockAt(rpc, which) {
  * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} patience
  */
 async function settle(rpc, wallets, { clock, signal, endUs }) {
-  while (!(await isSettled(rpc, wallets))) {
+  for (;;) {
+    const nonces = await noncesOf(rpc, wallets);
+    await refuseForeign(rpc, wallets, nonces);
+    if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {
       const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were replaced. Start the run again`;
       throw new UnavailableError(words);
@@ -94,13 +99,29 @@ async function settle(rpc, wallets, { clock, signal, endUs }) {
   }
 }
 
-/** Whether the chain has all that was sent from the wallets. @param {import('../chain/rpc.js').Rpc} rpc @param {import('../chain/wallets.js').Wallet[]} wallets */
-async function isSettled(rpc, wallets) {
+/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('../chain/wallets.js').Wallet[]} wallets @returns {Promise<number[]>} */
+async function noncesOf(rpc, wallets) {
   const nonces = await rpc.batch(
     wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
     'setup',
   );
-  return wallets.every(({ nonce }, i) => toNumber(nonces[i]) >= nonce);
+  return nonces.map(toNumber);
+}
+
+/**
+ * Another run may have used the wallets since they were settled, while instances waited for each other for instance.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('../chain/wallets.js').Wallet[]} wallets
+ * @param {number[]} nonces
+ * @throws {ForeignSenderError}
+ */
+async function refuseForeign(rpc, wallets, nonces) {
+  const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
+  if (used.length === 0) return;
+  const [{ index, address, nonce }] = used;
+  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
+  const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: index, nonce };
+  throw new ForeignSenderError(foreignInWords(listWallets(used), proof));
 }
 
 /**

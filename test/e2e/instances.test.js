@@ -19,7 +19,7 @@ const DEV_WALLETS = HDNodeWallet.fromMnemonic(
 
 /** The wallets, one of their transactions, and that it is not ours. */
 const ACCUSATION =
-  /another sender uses wallets? ([\d., ]+): transaction (0x\w{64}) \(wallet (\d+), nonce (\d+)\) was mined (?:and is not ours|while we had sent none); /;
+  /wallets ([\d., ]+) sent a transaction that is not of this run: (0x\w{64}) \(wallet (\d+), nonce (\d+)\) was mined; /;
 
 /** One chain for all tests: each has wallets of its own on it. */
 let url = '';
@@ -71,7 +71,7 @@ function indexes(ranges) {
  * @param {number} first of the ten wallets that both claim
  */
 async function assertProven(accuser, stderr, first) {
-  const lines = stderr.split('\n').filter((line) => line.includes('another sender'));
+  const lines = stderr.split('\n').filter((line) => line.includes('not of this run'));
   assert.equal(lines.length, 1, stderr);
   const [, ranges, hash, wallet, nonce] = ACCUSATION.exec(lines[0]) ?? assert.fail(lines[0]);
   assert.ok(indexes(ranges).length > 0);
@@ -185,7 +185,7 @@ test('overlapping slices that send at the same time are found while running, wit
  */
 async function assertUnharmed({ code, stderr, instance: one }, overlap) {
   // The signal may come when it is about to exit, and take its exit code from it.
-  if (stderr.includes('another sender')) return assertProven(one, stderr, overlap);
+  if (stderr.includes('not of this run')) return assertProven(one, stderr, overlap);
   assert.equal(code, 143, stderr);
   if (existsSync(one.out)) assert.equal(readJson(one.out).audit.exact, true);
 }

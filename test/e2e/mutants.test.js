@@ -9,6 +9,7 @@ import { HDNodeWallet, Mnemonic } from 'ethers';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
+import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -48,7 +49,7 @@ test('a mutant that skips counting one increment ends with 70 and names the wall
   ]);
   assert.equal(code, 70, stderr);
   assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
-  assert.doesNotMatch(stderr, /another sender/);
+  assert.doesNotMatch(stderr, /not of this run/);
   assert.match(stdout, /^Summary: ended by a bug of stress/m);
   assert.equal(run.end, 'internal');
   assert.equal(run.exitCode, 70);
@@ -81,7 +82,7 @@ test('a mutant that knows nothing of one increment ends with 76, the wallet and 
     },
   ]);
   assert.equal(code, 76, stderr);
-  assert.doesNotMatch(stderr, /another sender|conservation/, 'conservation holds, and nobody else is to blame');
+  assert.doesNotMatch(stderr, /not of this run|conservation/, 'conservation holds, and nobody else is to blame');
   assert.equal(run.audit.exact, false);
   assert.deepEqual(run.audit.foreign, []);
   assert.equal(run.audit.mismatchCount, 1);
@@ -169,8 +170,7 @@ async function pausedRun(t, more) {
  */
 async function assertAccused(anvil, { code, stdout, stderr }, run, hash) {
   assert.equal(code, 76, stderr);
-  const line =
-    /another sender uses wallets? 2: transaction (0x\w+) \(wallet 2, nonce (\d+)\) was mined and is not ours/;
+  const line = /wallets 2 sent a transaction that is not of this run: (0x\w+) \(wallet 2, nonce (\d+)\) was mined/;
   const [, named, nonce] = line.exec(stderr) ?? assert.fail(stderr);
   assert.equal(named, hash, 'the proof is what the test sent');
   const transaction = await anvil.rpc('eth_getTransactionByHash', [hash]);
@@ -228,4 +228,44 @@ test('somebody replaces a transaction of ours that waits in the pool: exit 76, t
   const [replaced] = audit.resolutions;
   assert.deepEqual([replaced.walletIndex, replaced.fate], [2, 'replaced']);
   assert.equal(await anvil.rpc('eth_getTransactionByHash', [replaced.hash]), null, 'ours will never be mined');
+});
+
+/** Transactions that wait in the pool for nonces before theirs, as a run that was killed leaves them. @param {import('../helpers/anvil.js').Anvil} anvil */
+async function leaveQueued(anvil) {
+  for (const index of [0, 2]) {
+    const wallet = DEV_WALLETS.deriveChild(index);
+    for (const nonce of [4, 5, 8]) {
+      const request = { ...FOREIGN['a plain transfer'](''), type: 2, chainId: 31337, nonce, ...FEE };
+      await anvil.rpc('eth_sendRawTransaction', [await wallet.signTransaction(request)]);
+    }
+  }
+  assert.equal(Number((await anvil.rpc('txpool_status')).queued), 6);
+}
+
+test('transactions of before that wait for a missing nonce are mined before the load, which is exact', async (t) => {
+  const { anvil } = await minedChain(t);
+  await leaveQueued(anvil);
+  const { code, stdout, stderr } = await runStress(['--rpc', anvil.url, '-t', '3', '-d', '1s']);
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stdout,
+    /^wallets 0, 2 have transactions in the node's pool that wait for a missing nonce, .* are mined/m,
+  );
+  assert.match(stdout, /^ {2}audit +exact: 3 counters/m);
+  assert.equal(Number((await anvil.rpc('txpool_status')).queued), 0);
+});
+
+test('where the pool is not shown, they are not of this run when the load meets them: exit 76', async (t) => {
+  const { anvil } = await minedChain(t);
+  await leaveQueued(anvil);
+  const proxy = await startFaultProxy(anvil.url);
+  t.after(() => proxy.close());
+  await proxy.set({ kind: 'noMethod', methods: ['txpool_status', 'txpool_content', 'txpool_contentFrom'] });
+  const { code, stdout, stderr } = await runStress(['--rpc', proxy.url, '-t', '3', '-d', '5s']);
+  assert.equal(code, 76, stdout + stderr);
+  assert.match(
+    stderr,
+    /wallets (0|2|0, 2) sent a transaction that is not of this run: 0x\w{64} \(wallet [02], nonce 4\)/,
+  );
+  assert.match(stderr, /another run uses the same wallets, or left it in a pool before/);
 });

@@ -259,7 +259,7 @@ describe('the run file', { concurrency: 3 }, () => {
     const [foreign] = run.audit?.foreign ?? [];
     assert.equal(foreign.walletIndex, 32);
     assert.ok(hashes.includes(foreign.hash), foreign.hash);
-    assert.match(stderr, /another sender uses wallets 32/);
+    assert.match(stderr, /wallets 32 sent a transaction that is not of this run/);
   });
 
   test('on a chain that stops making blocks', async (t) => {

@@ -310,7 +310,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     assert.equal(code, 70, stderr);
     assert.match(stderr, /^ERROR: .*\n$/, 'one line');
     assert.match(stderr, new RegExp(`the worker of wallets ${offset + 3}\\.\\.${offset + 5} died \\(planted\\)`));
-    assert.doesNotMatch(stderr + stdout, /another sender|not ours/);
+    assert.doesNotMatch(stderr + stdout, /not of this run|not ours/);
     assert.match(stdout, /^ {2}latency ms/m);
     const run = readRun();
     assert.equal(run.exitCode, 70);
@@ -416,7 +416,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await runStress(args, options);
     assert.equal(code, 70, stderr);
     assert.match(stderr, new RegExp(`conservation is broken for wallet ${victim}:`));
-    assert.doesNotMatch(stderr, /another sender|died/);
+    assert.doesNotMatch(stderr, /not of this run|died/);
     assert.doesNotMatch(stderr, STACK_TRACE);
     assert.match(stdout, /^Summary: ended by a bug of stress/m);
     const run = readRun();
@@ -491,7 +491,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
     assert.equal(code, 76, stderr);
     assert.match(
       stderr,
-      new RegExp(`another sender uses wallets? 15: transaction ${hash} \\(wallet 15, nonce \\d+\\)`),
+      new RegExp(`wallets 15 sent a transaction that is not of this run: ${hash} \\(wallet 15, nonce \\d+\\)`),
     );
     assert.match(stdout, /^ {2}audit +NOT EXACT/m);
     const run = readRun();
@@ -509,7 +509,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
     await assertNothingLeft(TMPDIR);
   });
 
-  test('the worker itself, before it died: what it sent last is no proof of another sender', async (t) => {
+  test('the worker itself, before it died: what it sent last is no proof against another run', async (t) => {
     const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
     t.after(anvil.stop);
     const mine = DEV_WALLETS.deriveChild(2).address.slice(2).toLowerCase();
@@ -542,7 +542,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
     assert.equal(code, 70, stderr);
     const { audit } = readRun();
     assert.deepEqual(audit?.foreign, []);
-    assert.doesNotMatch(stderr + stdout, /another sender|not ours/);
+    assert.doesNotMatch(stderr + stdout, /not of this run|not ours/);
   });
 });
 

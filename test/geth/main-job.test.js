@@ -111,7 +111,7 @@ await test('geth --dev: instances that overlap find each other out', async (t) =
   const accusers = results.filter(({ code }) => code === 76);
   assert.ok(accusers.length > 0, results.map(({ code, stderr }) => `${code}: ${stderr}`).join('\n'));
   for (const { stderr } of accusers) {
-    const [, ranges] = /another sender uses wallets ([\d., ]+):/.exec(stderr) ?? [];
+    const [, ranges] = /wallets ([\d., ]+) sent a transaction that is not of this run/.exec(stderr) ?? [];
     assert.ok(ranges, stderr);
     for (const index of ranges.match(/\d+/g) ?? []) assert.ok(Number(index) >= 20 && Number(index) < 40, stderr);
   }

@@ -6,11 +6,12 @@ import {
   fundsMissing,
   indexRanges,
   listWallets,
+  mineQueued,
   settleWallets,
   shortfalls,
 } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/wallets.js';
-import { ForeignSenderError, InterruptedError, UnavailableError } from '../../../src/errors.js';
+import { ForeignSenderError, InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -178,7 +179,10 @@ describe('settleWallets()', () => {
     const error = await failed;
     assert.ok(error instanceof ForeignSenderError);
     assert.equal(error.exitCode, 76);
-    assert.match(error.message, /^another sender uses wallets 0: /);
+    assert.match(
+      error.message,
+      /^wallets 0 sent a transaction that is not of this run: .* \(wallet 0, nonce 4\) was mined; /,
+    );
   });
 
   it('ends when it is interrupted', async () => {
@@ -188,5 +192,125 @@ describe('settleWallets()', () => {
     controller.abort();
     assert.ok((await failed) instanceof InterruptedError);
     assert.equal(clock.pending(), 0);
+  });
+});
+
+describe('mineQueued()', () => {
+  /**
+   * A chain with a block every 200 ms, and a pool. Nonces begin at 5.
+   * @param {{queued?: number[][], hidden?: string[]}} options queued: nonces in the pool, by wallet; hidden: methods that it lacks
+   */
+  function chain({ queued = [], hidden = [] }) {
+    const clock = createFakeClock();
+    const addresses = ['0xaddress0', '0xaddress1'];
+    const nonces = addresses.map(() => 5);
+    const pools = addresses.map((_, i) => new Set(queued[i] ?? []));
+    /** @type {Set<string>} */
+    const mined = new Set();
+    const mine = () => {
+      for (const [i, pool] of pools.entries())
+        while (pool.delete(nonces[i])) {
+          mined.add(`${i}:${nonces[i]}`);
+          nonces[i] += 1;
+        }
+      clock.after(mine, 200);
+    };
+    clock.after(mine, 200);
+    const at = (/** @type {string} */ address) => addresses.indexOf(address);
+    const partOf = (/** @type {number} */ i) => Object.fromEntries([...pools[i]].map((nonce) => [nonce, {}]));
+    /** @type {string[]} */
+    const sent = [];
+    const all = {
+      txpool_status: () => ({
+        pending: '0x0',
+        queued: `0x${pools.reduce((sum, { size }) => sum + size, 0).toString(16)}`,
+      }),
+      txpool_contentFrom: (/** @type {string} */ address) => ({ pending: {}, queued: partOf(at(address)) }),
+      txpool_content: () => ({ pending: {}, queued: { '0xADDRESS0': partOf(0), '0xADDRESS1': partOf(1) } }),
+    };
+    const shown = Object.entries(all).map(([method, answer]) => [
+      method,
+      hidden.includes(method)
+        ? () => {
+            throw new RpcError(method, -32601, 'Method not found');
+          }
+        : answer,
+    ]);
+    const rpc = fakeRpc({
+      ...Object.fromEntries(shown),
+      eth_getBalance: () => '0x5',
+      eth_estimateGas: () => '0x5208',
+      eth_getTransactionCount: (address) => `0x${nonces[at(address)].toString(16)}`,
+      eth_sendRawTransaction: (raw) => {
+        const [i, nonce] = raw.split(':').map(Number);
+        sent.push(raw);
+        pools[i].add(nonce);
+        return raw;
+      },
+      eth_getTransactionReceipt: (hash) => (mined.has(hash) ? { transactionHash: hash, status: '0x1' } : null),
+    });
+    const wallets = addresses.map((_, i) => {
+      const own = wallet(i);
+      own.nonce = 5;
+      own.sign = ({ nonce }) => ({ raw: `${i}:${nonce}`, hash: `${i}:${nonce}` });
+      return own;
+    });
+    const fees = { current: () => ({}), worstPriceWei: () => 1n };
+    const { signal } = new AbortController();
+    const sender = /** @type {any} */ ({ ...{ rpc, clock, fees, signal, chainId: 1, signer: {} }, timeoutMs: 5000 });
+    /** @type {string[]} */
+    const notices = [];
+    const run = async () => {
+      const ended = mineQueued(sender, wallets, (line) => notices.push(line)).then(
+        () => null,
+        (error) => error,
+      );
+      await clock.advance(30_000);
+      return ended;
+    };
+    return { run, rpc, sent, notices, nonces: () => wallets.map(({ nonce }) => nonce), pools };
+  }
+
+  it('an empty pool costs one call', async () => {
+    const { run, rpc, nonces } = chain({});
+    assert.equal(await run(), null);
+    assert.deepEqual([rpc.count(), nonces()], [1, [5, 5]]);
+  });
+
+  for (const [name, hidden] of Object.entries({
+    geth: [],
+    'anvil, which shows its pool as a whole': ['txpool_contentFrom'],
+  }))
+    it(`fills the gaps and goes on behind what was queued: ${name}`, async () => {
+      const { run, sent, notices, nonces, pools } = chain({ queued: [[8, 9, 12], []], hidden });
+      assert.equal(await run(), null);
+      assert.deepEqual(sent, ['0:5', '0:6', '0:7', '0:10', '0:11']);
+      assert.deepEqual([nonces(), pools[0].size], [[13, 5], 0]);
+      assert.equal(notices.length, 1);
+      assert.match(notices[0], /^wallets 0 have transactions in the node's pool that wait for a missing nonce/);
+    });
+
+  it('what is mined by itself needs nothing', async () => {
+    const { run, sent, nonces } = chain({ queued: [[5, 6], [5]] });
+    assert.equal(await run(), null);
+    assert.deepEqual([sent, nonces()], [[], [7, 6]]);
+  });
+
+  it('a node that does not show its pool: nothing is done', async () => {
+    for (const hidden of [['txpool_status'], ['txpool_contentFrom', 'txpool_content']]) {
+      const { run, sent } = chain({ queued: [[8]], hidden });
+      assert.deepEqual([await run(), sent], [null, []]);
+    }
+  });
+
+  it('a gap that is too wide is refused', async () => {
+    const { run, sent } = chain({ queued: [[5 + 65]] });
+    const error = await run();
+    assert.ok(error instanceof UnavailableError);
+    assert.match(
+      error.message,
+      /^wallet 0 has a transaction with nonce 70 in the node's pool, and its next nonce is 5: /,
+    );
+    assert.deepEqual(sent, []);
   });
 });

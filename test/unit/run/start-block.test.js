@@ -1,8 +1,9 @@
 /** Where in the chain the load begins, and what is waited for before. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { ForeignSenderError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { assertSameChain, confirmSetUp, startBlockOf } from '../../../src/run/start-block.js';
+import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -20,7 +21,7 @@ function site({ nonce = 3 } = {}) {
   /** @type {unknown[]} */
   const fees = [];
   const ready = /** @type {any} */ ({
-    ...{ chain: { genesisHash: '0x11' }, wallets: [{ address: '0x1', nonce }] },
+    ...{ chain: { genesisHash: '0x11' }, wallets: [{ index: 7, address: '0x1', nonce }] },
     sender: { fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
   });
   return { clock, head, rpc, ready, fees, signal: new AbortController().signal };
@@ -77,6 +78,25 @@ describe('the start block', () => {
       assert.ok(reason instanceof UnavailableError);
       assert.match(reason.message, /^what the set-up sent is no longer on the chain of http:\/\/fake: /);
     }
+  });
+});
+
+describe('a wallet that was used since the set-up', () => {
+  it('is named with the transaction, before the load', async () => {
+    const { clock, rpc, ready, signal } = site({ nonce: 2 });
+    const transaction = { from: '0x1', nonce: '0x2', hash: '0xforeign' };
+    const call = rpc.call;
+    rpc.call = async (method, params, ...rest) => {
+      if (method === 'eth_blockNumber') return '0x64';
+      const answer = await call(method, params, ...rest);
+      return params[1] === true ? { ...answer, transactions: [transaction] } : answer;
+    };
+    const error = await caught(() => startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 }));
+    assert.ok(error instanceof ForeignSenderError);
+    assert.match(
+      error.message,
+      /^wallets 7 sent a transaction that is not of this run: 0xforeign \(wallet 7, nonce 2\)/,
+    );
   });
 });
 
