@@ -24,6 +24,15 @@ export function restMs(error) {
   return error instanceof ProtocolError || error instanceof RpcError ? (error.retryAfterMs ?? 0) : 0;
 }
 
+/** Whether the endpoint asks for less: 429, Retry-After, or the JSON-RPC error for it. @param {unknown} error */
+export function isLimit(error) {
+  if (error instanceof RpcError) return error.isBusy;
+  return error instanceof ProtocolError && (error.status === TOO_MANY || (error.retryAfterMs ?? 0) > 0);
+}
+
+/** The HTTP status of an endpoint that is asked too much. */
+const TOO_MANY = 429;
+
 /** First and longest pause before something is asked again, in milliseconds. */
 const PAUSE_MS = Object.freeze([50, 2000]);
 

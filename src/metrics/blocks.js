@@ -9,6 +9,8 @@
  * @property {number} ours
  * @property {number} gasUsed
  * @property {number | null} gasLimit of the last of them
+ * @property {number} [full] those without room for another transaction as large as theirs are on average
+ * @property {number} [gapMaxMs] the longest time without a block before one of them, or before the end of the interval
  * @property {number | null} skewMinMs time of day when a block was seen, less its timestamp: of all blocks the least
  * @property {number | null} skewMaxMs
  * @property {number} skewSumMs of all blocks
@@ -21,12 +23,14 @@
  * @property {number} gasUsed
  * @property {number} gasLimit
  * @property {number} skewMs
+ * @property {number} [gapMs] after the block before it was seen
  */
 
 /** @returns {BlockTotals} */
 export function noBlocks() {
   return {
     ...{ count: 0, firstNumber: null, lastNumber: null, transactions: 0, ours: 0, gasUsed: 0, gasLimit: null },
+    ...{ full: 0, gapMaxMs: 0 },
     ...{ skewMinMs: null, skewMaxMs: null, skewSumMs: 0 },
   };
 }
@@ -43,6 +47,9 @@ export function addBlock(totals, block) {
   totals.ours += block.ours;
   totals.gasUsed += block.gasUsed;
   totals.gasLimit = block.gasLimit;
+  const { transactions, gasUsed, gasLimit } = block;
+  if (transactions > 0 && gasUsed + gasUsed / transactions > gasLimit) totals.full = (totals.full ?? 0) + 1;
+  totals.gapMaxMs = Math.max(totals.gapMaxMs ?? 0, block.gapMs ?? 0);
   totals.skewMinMs = Math.min(totals.skewMinMs ?? Infinity, block.skewMs);
   totals.skewMaxMs = Math.max(totals.skewMaxMs ?? -Infinity, block.skewMs);
   totals.skewSumMs += block.skewMs;
@@ -58,6 +65,8 @@ export function mergeBlocks(a, b) {
     ours: a.ours + b.ours,
     gasUsed: a.gasUsed + b.gasUsed,
     gasLimit: b.gasLimit ?? a.gasLimit,
+    full: (a.full ?? 0) + (b.full ?? 0),
+    gapMaxMs: Math.max(a.gapMaxMs ?? 0, b.gapMaxMs ?? 0),
     skewMinMs:
       a.skewMinMs === null || b.skewMinMs === null ? (a.skewMinMs ?? b.skewMinMs) : Math.min(a.skewMinMs, b.skewMinMs),
     skewMaxMs:

@@ -29,7 +29,7 @@ export const DEFINITIONS = Object.freeze({
   skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
   cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
   verdict:
-    'What limited the run: generator-bound (this process), port-bound (no local ports left), rate-bound (less was asked for than can be done), or else node-bound.',
+    'What limited the run: endpoint-down (no answer), funds (wallets without), port-bound (no local ports left), endpoint-limited (429, Retry-After), generator-bound (this process), rate-bound (less was asked for than can be done), node-bound (full blocks, a busy node, transactions or latency that pile up), concurrency-bound (all that the wallets could ask for was done); unknown where no explanation excludes the others.',
   audit:
     'Exact when for every wallet what its operations raise (its counter, or its nonce where it makes payments) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block.',
 });

@@ -22,6 +22,7 @@ import { STAGES } from './sample.js';
  * @property {Stages} stages of the latency of those operations
  * @property {import('./blocks.js').BlockTotals} blocks
  * @property {import('./readings.js').Readings} probes
+ * @property {{ms: number, words: string}} [silence] at its end: for how long no look at the chain was answered, and why
  *
  * @typedef {Record<import('./sample.js').Stage, {count: number, sumUs: number}>} Stages enough for their means
  * @typedef {'warmup' | 'load' | 'drain'} Phase
@@ -70,6 +71,7 @@ function mergeRows(a, b) {
     stages: mergeStages(a.stages, b.stages),
     blocks: mergeBlocks(a.blocks, b.blocks),
     probes: mergeReadings(a.probes, b.probes, a.endMs - a.startMs, b.endMs - b.startMs),
+    silence: b.silence ?? a.silence,
   };
 }
 

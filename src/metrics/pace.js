@@ -35,8 +35,8 @@ export function rateNotHeld(run) {
  * @param {MeasuredRun} run
  * @returns {string | null} how latency grew, if it did
  */
-export function backlog({ window, latency, intervals, blocks }) {
-  if (window.counts.verified >= VERIFIED_IN_WINDOW * window.counts.scheduled) return null;
+export function backlog(run) {
+  const { window, latency, intervals, blocks, rates } = run;
   if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
   const [first, second] = latency.halves;
   const means =
@@ -44,15 +44,51 @@ export function backlog({ window, latency, intervals, blocks }) {
       ? [first.sumUs / first.count, second.sumUs / second.count]
       : halvesOf(intervals).map(meanLatencyUs);
   const [firstUs, secondUs] = means;
-  if (firstUs === null || secondUs === null || secondUs < GROWN * firstUs) return null;
+  if (firstUs === null || secondUs === null) return null;
+  const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
+  const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
+  if (!isSteady && !(isLeftOver && secondUs >= GROWN * firstUs)) return null;
   return `latency grew from ${ms(firstUs)} in the first half of the window to ${ms(secondUs)} in the second`;
+}
+
+/**
+ * Of a queue that grows all through the window a stall is no part: after it, latency is what it was before.
+ * @param {MeasuredRun} run
+ * @param {number} grownMs from one half to the other
+ */
+function growsSteadily({ window, intervals, blocks }, grownMs) {
+  const halfMs = window.durationMs / 2;
+  // Where the blocks lie in each half moves its mean by a part of a block interval.
+  const byChanceMs = blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
+  if (grownMs - byChanceMs < SHORTFALL * halfMs) return false;
+  return grows(quartersOf(intervals).map((rows) => (rows.length === 0 ? null : meanLatencyUs(rows))));
+}
+
+/** A node that falls short by this share of the rate lets latency grow by as much of the time that passes. */
+const SHORTFALL = 0.01;
+/** Of the whole growth, what each quarter must have of it. */
+const EACH = 0.1;
+
+/** From each to the next, and by a quarter in all. @param {Array<number | null>} values */
+export function grows(values) {
+  const [first, last] = [values[0] ?? null, values.at(-1) ?? null];
+  if (first === null || last === null || last < 1.25 * first) return false;
+  return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
+}
+
+/** The rows of the window, by the quarter that they end in. @param {import('./intervals.js').IntervalRow[]} intervals */
+export function quartersOf(intervals) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
+  return [0, 1, 2, 3].map((i) =>
+    load.filter((row) => Math.ceil((4 * (row.endMs - startMs)) / (endMs - startMs)) - 1 === i),
+  );
 }
 
 /** Where the end of the window was not known beforehand. @param {import('./intervals.js').IntervalRow[]} intervals */
 function halvesOf(intervals) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const middleMs = ((load[0]?.startMs ?? 0) + (load.at(-1)?.endMs ?? 0)) / 2;
-  return [load.filter(({ endMs }) => endMs <= middleMs), load.filter(({ endMs }) => endMs > middleMs)];
+  const quarters = quartersOf(intervals);
+  return [quarters.slice(0, 2).flat(), quarters.slice(2).flat()];
 }
 
 /** @param {import('./intervals.js').IntervalRow[]} rows */

@@ -61,8 +61,13 @@ export function worstLoop(a, b) {
     delayP99Us: Math.max(a.delayP99Us, b.delayP99Us),
     delayMaxUs: Math.max(a.delayMaxUs, b.delayMaxUs),
     gcUs: a.gcUs + b.gcUs,
+    cpuUs: either(a.cpuUs ?? null, b.cpuUs ?? null, Math.max),
+    waitedUs: either(a.waitedUs ?? null, b.waitedUs ?? null, Math.max),
   };
 }
+
+/** @param {number} a @param {number} b */
+const sum = (a, b) => a + b;
 
 /**
  * @template T
@@ -85,6 +90,8 @@ function mergeLoop(a, b, weight) {
     ...worstLoop(a, b),
     utilization: a.utilization * weight + b.utilization * (1 - weight),
     delayMeanUs: a.delayMeanUs * weight + b.delayMeanUs * (1 - weight),
+    cpuUs: either(a.cpuUs ?? null, b.cpuUs ?? null, sum),
+    waitedUs: either(a.waitedUs ?? null, b.waitedUs ?? null, sum),
   };
 }
 

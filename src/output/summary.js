@@ -16,7 +16,7 @@ import { thresholdsTable } from './thresholds.js';
 export function summaryText(run, explain) {
   const parts = [
     '',
-    `Summary: ${instancesOf(run)}${ENDS[run.end] ?? run.end}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
+    `Summary: ${instancesOf(run)}${ENDS[run.end] ?? run.end}${downText(run)}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
     ...mergedText(run),
     ...(run.end === 'running' && mergedOf(run) === null
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
@@ -42,6 +42,11 @@ function instancesOf(run) {
   const { instances, expected } = merged;
   const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
   return `${count(instances.length)}${of} instances as one, `;
+}
+
+/** What went on for as long as it was meant to may have had nothing to ask. @param {import('../metrics/summary.js').RunFile} run */
+function downText({ verdict, end }) {
+  return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint stopped answering' : '';
 }
 
 /** How many were made, where so many were asked for. @param {import('../metrics/summary.js').RunFile} run */
@@ -204,10 +209,25 @@ function surroundings(run) {
   return lines;
 }
 
+/** Longer than this, and than so many block intervals, is no chance. */
+const STALL_MS = 2000;
+const STALL = 10;
+const SHOWN_OUTAGES = 3;
+
 /** What had to be overcome, if anything had. @param {import('../metrics/summary.js').RunFile} run */
-function troubles({ generator, reorgs }) {
+function troubles({ generator, reorgs, blocks, window }) {
+  const outages = generator.outages ?? [];
+  const lines = outages.slice(0, SHOWN_OUTAGES).map(({ fromMs, toMs, words }) => {
+    const until = toMs === null ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
+    return `  outage      no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
+  });
+  if (outages.length > SHOWN_OUTAGES) lines.push(`  outage      and ${count(outages.length - SHOWN_OUTAGES)} more`);
+  const gapMs = blocks.gapMaxMs ?? 0;
+  if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
+    lines.push(
+      `  stall       the chain made no block for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
+    );
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
-  const lines = [];
   /** @type {Array<[number, string]>} */
   const sentAgain = [
     [repeated, 'without an answer, or while the node was busy'],

@@ -36,7 +36,9 @@ export function createTextOutput({ stream, verbose, explain }) {
         count(row.inFlight),
         count(failed + timedOut),
       ];
-      line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}`);
+      const { silence } = row;
+      const silent = silence === undefined ? '' : `  no answer for ${seconds(silence.ms)}: ${silence.words}`;
+      line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}${silent}`);
     },
     finish: (run) => stream.write(`${summaryText(run, explain)}\n`),
   };

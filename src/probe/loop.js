@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { PerformanceObserver, createHistogram, performance } from 'node:perf_hooks';
 
 /**
@@ -9,6 +10,8 @@ import { PerformanceObserver, createHistogram, performance } from 'node:perf_hoo
  * @property {number} delayP99Us
  * @property {number} delayMaxUs
  * @property {number} gcUs time in garbage collection
+ * @property {number | null} [cpuUs] CPU time of the thread; null where the system does not say (it is not Linux)
+ * @property {number | null} [waitedUs] time in which the thread could have run and other threads or programs had the CPUs
  */
 
 /** How often the delay is measured. Shorter stalls are seen by chance only. */
@@ -19,6 +22,7 @@ export function createLoopProbe() {
   let lastTickMs = performance.now();
   let lastUse = performance.eventLoopUtilization();
   let gcMs = 0;
+  let lastSchedule = scheduleUs();
 
   // Not monitorEventLoopDelay: after reset() it waits for one tick before it measures again, so it is blind to a
   // stall around a sample, where the report of the interval is made.
@@ -45,15 +49,18 @@ export function createLoopProbe() {
       const use = performance.eventLoopUtilization();
       const { utilization } = performance.eventLoopUtilization(use, lastUse);
       const hasDelays = delaysUs.count > 0;
+      const schedule = scheduleUs();
       const reading = {
         utilization: Number.isFinite(utilization) ? Math.min(1, Math.max(0, utilization)) : 0,
         delayMeanUs: hasDelays ? Math.round(delaysUs.mean) : 0,
         delayP99Us: hasDelays ? delaysUs.percentile(99) : 0,
         delayMaxUs: hasDelays ? delaysUs.max : 0,
         gcUs: Math.round(gcMs * 1000),
+        ...since(lastSchedule, schedule),
       };
       delaysUs.reset();
       lastUse = use;
+      lastSchedule = schedule;
       gcMs = 0;
       return reading;
     },
@@ -62,4 +69,20 @@ export function createLoopProbe() {
       observer.disconnect();
     },
   };
+}
+
+/** Of this thread since it began. @returns {{cpuUs: number, waitedUs: number} | null} null where the system does not say */
+function scheduleUs() {
+  try {
+    const [cpuNs, waitedNs] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ').map(Number);
+    return { cpuUs: cpuNs / 1000, waitedUs: waitedNs / 1000 };
+  } catch {
+    return null;
+  }
+}
+
+/** @param {ReturnType<typeof scheduleUs>} before @param {ReturnType<typeof scheduleUs>} now */
+function since(before, now) {
+  if (before === null || now === null) return { cpuUs: null, waitedUs: null };
+  return { cpuUs: Math.round(now.cpuUs - before.cpuUs), waitedUs: Math.round(now.waitedUs - before.waitedUs) };
 }

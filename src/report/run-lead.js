@@ -58,10 +58,15 @@ function limit({ verdict: found }) {
   if (found === null) return 'there was nothing to judge';
   return (
     {
-      'node-bound': 'the node was the limit',
-      'generator-bound': 'this generator was the limit',
+      'endpoint-down': 'the endpoint stopped answering',
+      funds: 'wallets without funds were the limit',
       'port-bound': 'local ports were the limit',
+      'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
+      'generator-bound': 'this generator was the limit',
       'rate-bound': 'the rate asked for was the limit',
+      'node-bound': 'the node was the limit',
+      'concurrency-bound': 'the number of wallets was the limit, not the node',
+      unknown: 'what the limit was is not known',
     }[found.name] ?? found.name
   );
 }

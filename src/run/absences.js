@@ -66,6 +66,24 @@ export class Absences {
     this.#onEvent(event);
   }
 
+  /** When all were left at once, as far as the events are kept. @param {number} loadStartUs */
+  outages(loadStartUs) {
+    /** @type {Set<number>} */
+    const left = new Set();
+    /** @type {import('../metrics/summary.js').Outage[]} */
+    const outages = [];
+    for (const { endpoint, isBack, atUs, words } of this.events) {
+      const atMs = (atUs - loadStartUs) / 1000;
+      const wereAll = left.size === this.#known.length;
+      if (isBack) left.delete(endpoint);
+      else left.add(endpoint);
+      const areAll = left.size === this.#known.length;
+      if (areAll && !wereAll) outages.push({ fromMs: atMs, toMs: null, words });
+      if (wereAll && !areAll) outages[outages.length - 1].toMs = atMs;
+    }
+    return outages;
+  }
+
   /**
    * @param {number} nowUs
    * @param {(index: number) => number | null} leftAtUs of one that is left, and it was not said here yet

@@ -1,3 +1,4 @@
+import { isLimit } from '../chain/passing.js';
 import { RpcError } from '../errors.js';
 import { failureCode } from './iteration.js';
 
@@ -23,6 +24,7 @@ export function call({ rpc, clock, workload }, operation) {
     const code = failureCode(error);
     if (code === 'internal') operation.bug = error;
     operation.isRefusedForNow = error instanceof RpcError && error.isBusy;
+    operation.isLimited = isLimit(error);
     operation.words = error.message;
     operation.end('failed', code, operation.acceptedAtUs ?? clock.nowUs());
   };

@@ -27,10 +27,12 @@ import { sliceIndexes } from './slice.js';
  * @typedef {object} Identity
  * @property {number | null} chainId null when the endpoint is no node; only on this machine
  * @property {string | null} clientVersion null when the node does not say
+ * @property {number | null} roundTripMs the faster of two exchanges before the load, one at a time
  *
  * @typedef {object} ChainInfo
  * @property {number} chainId
  * @property {string | null} clientVersion null when the node does not say
+ * @property {number | null} roundTripMs as in Identity
  * @property {string | null} genesisHash null when the node no longer has its first block
  * @property {number} head number of the latest block
  * @property {bigint | null} baseFeeWei null where blocks have none
@@ -103,14 +105,33 @@ export function abandonable(stop, action) {
  */
 export async function identify(rpc, url, config) {
   try {
-    const chainId = toNumber(await rpc.call('eth_chainId', [], 'setup'));
-    checkChain(url, chainId, config.chainId, config.allowChain);
-    return { chainId, clientVersion: await clientVersionOf(rpc) };
+    return await introduce(rpc, url, config);
   } catch (error) {
     const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
-    if (isNoNode && isLoopback(url) && config.chainId === null) return { chainId: null, clientVersion: null };
+    if (isNoNode && isLoopback(url) && config.chainId === null)
+      return { chainId: null, clientVersion: null, roundTripMs: null };
     throw error;
   }
+}
+
+/**
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {URL} url
+ * @param {Config} config
+ */
+async function introduce(rpc, url, config) {
+  const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
+  const chainId = toNumber(id);
+  checkChain(url, chainId, config.chainId, config.allowChain);
+  const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
+  return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };
+}
+
+/** @template T @param {() => Promise<T>} ask @returns {Promise<[number, T]>} */
+async function timed(ask) {
+  const fromMs = performance.now();
+  const answer = await ask();
+  return [performance.now() - fromMs, answer];
 }
 
 /** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} */
@@ -126,9 +147,7 @@ export async function clientVersionOf(rpc) {
  * @returns {Promise<ChainInfo>}
  */
 export async function readChain(rpc, url, config) {
-  const chainId = toNumber(await rpc.call('eth_chainId', [], 'setup'));
-  checkChain(url, chainId, config.chainId, config.allowChain);
-  const clientVersion = await clientVersionOf(rpc);
+  const introduction = await introduce(rpc, url, config);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
@@ -136,10 +155,9 @@ export async function readChain(rpc, url, config) {
   // The genesis block's timestamp may be any.
   const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
   return {
-    chainId,
+    ...introduction,
     head,
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
-    clientVersion,
     baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
     blockGasLimit: toNumber(latest.gasLimit),
     blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),

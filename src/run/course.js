@@ -64,16 +64,17 @@ const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
 /**
  * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that does not answer, or makes
  * no sense, is given a pause, and a longer one each time.
- * @param {import('./call.js').CallTools} tools
+ * @param {import('./call.js').CallTools & {pauses: import('./submission.js').Pauses}} tools
  * @returns {Course}
  */
-export function callCourse({ clock, ...tools }) {
+export function callCourse({ clock, pauses: sums, ...tools }) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   /** Pauses of a user since there was an answer. @type {Map<Account, number>} */
   const pauses = new Map();
   return {
     begin: (operation) => call({ clock, ...tools }, operation),
-    mend: async ({ account, nonce, isRefusedForNow }, { code }, signal) => {
+    mend: async ({ account, nonce, isRefusedForNow, isLimited }, { code }, signal) => {
+      if (isLimited) sums.limitAnswers += 1;
       account.settle(nonce, 'spent');
       if (ANSWERS.includes(code ?? '') && !isRefusedForNow) {
         pauses.delete(account);
@@ -85,7 +86,9 @@ export function callCourse({ clock, ...tools }) {
       pauses.set(account, inRow);
       const fromUs = clock.nowUs();
       await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
-      account.pausedMs += (clock.nowUs() - fromUs) / 1000;
+      const pausedMs = (clock.nowUs() - fromUs) / 1000;
+      account.pausedMs += pausedMs;
+      if (isLimited) sums.limitedMs += pausedMs;
       return null;
     },
     remember: ({ account }) => void pauses.delete(account),

@@ -81,13 +81,13 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
 }
 
 /**
- * What looks after several of them.
+ * What looks after them.
  * @param {Rpc[]} rpcs
  * @param {import('./health.js').Health} health
  * @param {import('../clock.js').Clock} clock
  */
 export function lookAfter(rpcs, health, clock) {
-  if (rpcs.length === 1) return { monitor: null, oneChain: null };
+  if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), oneChain: null };
   const oneChain = new OneChain(rpcs, health, clock);
   const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => oneChain.examine(...about) });
   return { monitor, oneChain };
@@ -102,8 +102,11 @@ export function lookAfter(rpcs, health, clock) {
 export function warnOfEndpoints(monitor, watch, names) {
   monitor.listen(
     ({ endpoint, isBack, words }) => {
-      const what = isBack ? `back ${words}` : `left for the others: ${words}`;
-      watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} is ${what}`);
+      const isAlone = names.length === 1;
+      const away = isAlone ? 'does not answer' : 'is left for the others';
+      const back = isAlone ? 'answers again' : 'is back';
+      const what = isBack ? `${back} ${words}` : `${away}: ${words}`;
+      watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} ${what}`);
     },
     (endpoint) => {
       const what = 'refuses transactions, or does not answer them: they go to others that take them';
@@ -122,13 +125,12 @@ export function warnOfEndpoints(monitor, watch, names) {
  */
 
 /**
- * @param {Monitor | null} monitor
- * @param {import('./route.js').Traffic[]} traffic of all threads
+ * @param {Monitor} monitor
+ * @param {import('./route.js').Traffic[]} traffic of all threads, where there are several
  * @param {{nowUs: number, loadStartUs: number}} instants
  * @returns {EndpointFacts[]}
  */
 export function describeEndpoints(monitor, traffic, { nowUs, loadStartUs }) {
-  if (monitor === null) return [];
   const absences = monitor.absences(nowUs);
   return traffic.map(({ requests, failures }, i) => ({
     ...{ requests, failures, left: absences[i].left, awayMs: absences[i].awayUs / 1000 },

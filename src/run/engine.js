@@ -32,8 +32,8 @@ import { Visibility } from './visibility.js';
  * @property {(block: SeenBlock) => void} onBlock each new block, in order
  * @property {import('./driver.js').DriverOptions['onStop']} onStop
  *
- * @typedef {import('../inclusion/index.js').Block & {seenAtMs: number, skewMs: number}} SeenBlock with the time of day
- *   when it was seen, and how much later that was than its timestamp
+ * @typedef {import('../inclusion/index.js').Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock with the
+ *   time of day when it was seen, how much later that was than its timestamp, and than the block before it was seen
  *
  * @typedef {object} Plan when the load begins and its window, on the run's clock
  * @property {number} loadStartUs before the window there is a warm-up
@@ -74,6 +74,7 @@ import { Visibility } from './visibility.js';
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
  * @property {import('./submission.js').Resubmissions} resubmissions
+ * @property {import('./submission.js').Pauses} pauses
  * @property {import('../metrics/reorgs.js').Reorgs} reorgs
  * @property {Record<string, string>} failureWords of the first failure of each code
  * @property {import('./purse.js').Spending | null} spending null without a cap
@@ -97,6 +98,7 @@ export class Engine {
   isDrained = false;
   #patience = new Patience(Math.random);
   #loadStartUs = 0;
+  #lastBlockAtUs = 0;
   /** @type {import('./submission.js').Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   #reorgs = noReorgs();
@@ -123,7 +125,7 @@ export class Engine {
 
   #course() {
     const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callCourse({ clock, rpc, workload });
+    if (workload.kind === 'call') return callCourse({ clock, rpc, workload, pauses: this.#patience.pauses });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
     /** What cannot be asked for costs nothing: its operation fails before it is sent. @param {number} position @param {number} nonce */
@@ -142,7 +144,9 @@ export class Engine {
         fees.observe(block.baseFeeWei);
         purse?.observe(block);
         const seenAtMs = clock.wallMs();
-        onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000 });
+        const gapMs = (block.seenAtUs - this.#lastBlockAtUs) / 1000;
+        this.#lastBlockAtUs = block.seenAtUs;
+        onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs });
       },
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
@@ -178,6 +182,7 @@ export class Engine {
   /** @param {Plan} plan */
   start({ loadStartUs, startUs, endUs }) {
     this.#loadStartUs = loadStartUs;
+    this.#lastBlockAtUs = loadStartUs;
     this.recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // what happened before counts nowhere
     this.#driver.start(loadStartUs, endUs);
@@ -201,7 +206,9 @@ export class Engine {
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
     const restMs = this.#patience.restMs(nowUs);
-    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs: stats.stillMs, restMs, words };
+    // What was so before the load began is no matter of it.
+    const stillMs = Math.min(stats?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
+    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, restMs, words };
     const reorgs = this.#newReorgs;
     this.#newReorgs = [];
     const warning = stats?.warning ?? null;
@@ -246,6 +253,7 @@ export class Engine {
       failureWords: this.#driver.failureWords,
       spending: this.#purse?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
+      pauses: { ...this.#patience.pauses },
       reorgs: { ...this.#reorgs, events: [...this.#reorgs.events] },
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };

@@ -26,6 +26,7 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, co
     endpoints,
     embeddedChain: embedded,
     clientVersion: chain.clientVersion,
+    roundTripMs: chain.roundTripMs ?? null,
     chainId: chain.chainId,
     genesisHash: chain.genesisHash ?? null,
     blockGasLimit: chain.blockGasLimit ?? null,
@@ -55,16 +56,17 @@ export function transportsOf({ transport, rpc }) {
 }
 
 /**
- * @param {{clientVersion: string | null, genesisHash?: string | null, chainId: number | null}} chain
+ * @param {import('./setup.js').Ready['chain']} chain
  * @param {import('../chain/send.js').Sender | null} sender
  * @returns {Record<string, string>} why figures are null, by their JSON pointers
  */
-export function whatIsNotKnown({ clientVersion, genesisHash, chainId }, sender) {
+export function whatIsNotKnown({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
   const notAsked = 'plain calls do not need it';
   /** @type {Record<string, string>} */
   const reasons = {};
   if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
   if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
+  if (roundTripMs === null) reasons['/environment/roundTripMs'] = 'the endpoint does not answer eth_chainId';
   if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
   if (sender === null) {
     for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])

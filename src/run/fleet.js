@@ -222,9 +222,11 @@ function mergeStats(all) {
   const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
   const presigned = { used: 0, discarded: 0 };
   const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+  const pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
   for (const stats of all) {
     addTo(presigned, stats.presigned);
     addTo(resubmissions, stats.resubmissions);
+    addTo(pauses, stats.pauses);
   }
   /** @type {Record<string, string>} */
   const failureWords = Object.assign({}, ...all.map((stats) => stats.failureWords));
@@ -237,6 +239,7 @@ function mergeStats(all) {
     failedPolls: all.reduce((sum, { failedPolls }) => sum + failedPolls, 0),
     presigned,
     resubmissions,
+    pauses,
     reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
     failureWords,
     spending: all.map(({ spending }) => spending).reduce(bothSpent, null),

@@ -4,7 +4,8 @@ import { Absences } from './absences.js';
 import { AWAY, BEHIND, Heads, UP, isGone } from './health.js';
 
 /**
- * Looks after the endpoints of a run: asks each for its head about once a second, and says who has left and who is back.
+ * Looks after the endpoints of a run: asks each for its head about once a second, and says which does not answer and
+ * which does again.
  *
  * @typedef {import('./health.js').State} State
  *
@@ -19,6 +20,8 @@ const LOOK_MS = 1000;
 
 /** An endpoint that needs longer for its head is away. One under load may need some seconds. */
 const ANSWER_MS = 5000;
+/** An answer that is there already is read in that time, also where this process itself stood still. */
+const READ_MS = 100;
 
 /** Looks in a row that had an answer, but none of a node: an endpoint that is no more than that is away. */
 const MOST_NONSENSE = 3;
@@ -81,6 +84,11 @@ export class Monitor {
     return this.#absences.events;
   }
 
+  /** Times when all were left. @param {number} loadStartUs @returns {import('../metrics/summary.js').Outage[]} */
+  outages(loadStartUs) {
+    return this.#absences.outages(loadStartUs);
+  }
+
   /** @param {number} nowUs @returns {import('./absences.js').Absence[]} by endpoint */
   absences(nowUs) {
     // A thread may have left one since the last look.
@@ -93,6 +101,7 @@ export class Monitor {
    * @param {AbortSignal} signal
    */
   async level(signal) {
+    if (this.#rpcs.length === 1) return;
     await Promise.all(this.#those((index) => this.#health.stateOf(index) !== AWAY).map((index) => this.look(index)));
     const newest = this.#heads.newest(this.#clock.nowUs());
     const endUs = this.#clock.nowUs() + LEVEL_MS * 1000;
@@ -129,7 +138,7 @@ export class Monitor {
     // What was left meanwhile is examined before it is used again.
     if (found === null && isUp && this.#health.stateOf(index) !== UP) return;
     if (found !== null && typeof found !== 'string') this.#enterAs(index, found);
-    else if (found !== null) this.#enter(index, AWAY, found);
+    else if (found !== null) this.#enter(index, AWAY, found, askedAtUs);
     else if (this.#heads.isBehind(index, askedAtUs)) this.#enter(index, BEHIND, 'it is behind the others');
     else this.#enter(index, UP, '');
   }
@@ -141,7 +150,10 @@ export class Monitor {
    */
   async #ask(index, isUp) {
     const answered = new AbortController();
-    const late = this.#clock.sleep(ANSWER_MS, answered.signal).then(() => `no answer within ${ANSWER_MS / 1000} s`);
+    const late = this.#clock
+      .sleep(ANSWER_MS, answered.signal)
+      .then(() => this.#clock.sleep(READ_MS, answered.signal))
+      .then(() => `no answer within ${ANSWER_MS / 1000} s`);
     const asked = this.#rpcs[index].call('eth_blockNumber', [], 'health').then(
       (answer) => this.#heed(index, answer, isUp),
       (error) => this.#whyAway(index, error, isUp),
@@ -194,20 +206,20 @@ export class Monitor {
     this.#enter(index, state, words);
   }
 
-  /** @param {number} index @param {State} state that it was found in @param {string} words why */
-  #enter(index, state, words) {
+  /** @param {number} index @param {State} state that it was found in @param {string} words why @param {number} [atUs] since when */
+  #enter(index, state, words, atUs = this.#clock.nowUs()) {
     // A thread of the load may have left it meanwhile.
-    if (state !== UP || this.#health.stateOf(index) !== UP) this.#leave(index, words);
+    if (state !== UP || this.#health.stateOf(index) !== UP) this.#leave(index, words, atUs);
     this.#health.set(index, state);
     if (state !== UP) return;
     this.#isOther[index] = false;
     this.#absences.comeBack(index, this.#clock.nowUs());
   }
 
-  /** @param {number} index @param {string} words why */
-  #leave(index, words) {
+  /** @param {number} index @param {string} words why @param {number} [foundAtUs] */
+  #leave(index, words, foundAtUs = this.#clock.nowUs()) {
     const isLeftByThread = this.#health.stateOf(index) !== UP;
-    const atUs = isLeftByThread ? this.#health.leftAtUs(index) : this.#clock.nowUs();
+    const atUs = isLeftByThread ? this.#health.leftAtUs(index) : foundAtUs;
     this.#absences.leave(index, atUs, words || 'a request to it was lost');
   }
 }

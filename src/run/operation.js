@@ -49,6 +49,8 @@ export class Operation {
   isCancelled = false;
   /** What went wrong was that the endpoint has too much to do. */
   isRefusedForNow = false;
+  /** The endpoint asked for less. */
+  isLimited = false;
   /** What went wrong, in words. @type {string | null} */
   words = null;
   /** An error that nobody foresaw: a bug of ours. @type {Error | null} */

@@ -1,5 +1,8 @@
 import { IntervalLog, stagesFrom } from '../metrics/intervals.js';
 
+/** Without an answer for so long the endpoint is named in the row. */
+const SILENT_MS = 1500;
+
 /**
  * Makes the row of an interval, hands it to the outputs, and keeps it for the run file.
  *
@@ -56,7 +59,7 @@ export class Reporter {
    * @param {import('./engine.js').Report} report
    * @param {import('../metrics/readings.js').Readings} probes
    */
-  #addRow(phase, { interval, inFlight, blocks, totals }, probes) {
+  #addRow(phase, { interval, inFlight, blocks, totals, silence }, probes) {
     const { startUs, endUs, counts, failures, byEndpoint, distributions } = interval;
     const { loadStartUs } = this.#plan;
     const seconds = (endUs - startUs) / 1e6;
@@ -74,8 +77,10 @@ export class Reporter {
       latency: distributions.latency,
       lag: distributions.lag,
       stages: stagesFrom((stage) => distributions[stage]),
-      ...{ blocks, probes },
+      blocks: { ...blocks, gapMaxMs: Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0) },
+      probes,
     };
+    if (silence !== null && silence.silentMs >= SILENT_MS) row.silence = { ms: silence.silentMs, words: silence.words };
     this.#log.add(row);
     const windowS = (endUs - this.#plan.startUs) / 1e6;
     const { queued, submit, inclusion, visibility, readBack } = distributions;

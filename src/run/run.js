@@ -66,14 +66,14 @@ export async function run(config, surroundings) {
     const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
     way = opened;
     stop.now.addEventListener('abort', () => {
-      opened.monitor?.stop();
+      opened.monitor.stop();
       void opened.transport.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
     return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
   } finally {
-    way?.monitor?.stop();
+    way?.monitor.stop();
     await way?.transport.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
@@ -142,7 +142,7 @@ async function carryOut(context) {
   let endpoints = [];
   const ready = await interruptible(stop, transport, async () => {
     if (oneChain !== null) endpoints = await oneChain.identify(urls, config, stop.drain);
-    monitor?.begin();
+    if (oneChain !== null) monitor.begin();
     return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
@@ -152,7 +152,7 @@ async function carryOut(context) {
   await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
-  await monitor?.level(stop.drain);
+  await monitor.level(stop.drain);
   const untold = (await oneChain?.compare(stop.drain)) ?? [];
   oneChain?.begin(start);
 
@@ -205,7 +205,9 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
   });
-  if (monitor !== null) warnOfEndpoints(monitor, watch, names);
+  warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
+  // Plain calls tell themselves whether they are answered.
+  if (context.oneChain === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('untold', warning);
   const described = { ready, environment, schedule, warnings: watch.warnings };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
@@ -225,13 +227,13 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
     if (workload.kind === 'transaction') {
-      await monitor?.level(stop.now);
+      await monitor.level(stop.now);
       audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
     }
     return { ...described, loaded, audited };
   } finally {
     watch.close();
-    monitor?.stop();
+    monitor.stop();
     await checkpoints.stop();
   }
 }
@@ -280,6 +282,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     generator: {
       ...{ ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
       endpoints: describeEndpoints(context.monitor, endpoints, instants),
+      outages: context.monitor.outages(instants.loadStartUs),
       samplesDropped: facts.samplesDropped,
       arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
     },

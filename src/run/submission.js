@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
-import { backOffMs, isLost, restMs } from '../chain/passing.js';
+import { backOffMs, isLimit, isLost, restMs } from '../chain/passing.js';
 import { knownOf } from './fate.js';
 import { Failed } from './operation.js';
 
@@ -16,6 +16,11 @@ import { Failed } from './operation.js';
  *   left the chain
  * @property {number} lost of these: the node did not know the transaction when it was asked, and took it anew
  * @property {number} replaced with a higher fee
+ *
+ * @typedef {object} Pauses of all operations together, so that what the endpoint asked for is nobody's slowness
+ * @property {number} limitAnswers that asked for less: 429, Retry-After, -32005
+ * @property {number} limitedMs waiting because of them
+ * @property {number} unansweredMs waiting before the next try where there was no good answer
  */
 
 /** How often a node that refuses the nonce is asked for the transaction that may have used it. */
@@ -38,7 +43,8 @@ export async function submit(tools, operation, onSent) {
   let raises = 0;
   let isRaised = false;
   for (let tries = 0; ; tries += 1) {
-    await operation.pause(clock, patience.waitMs(clock.nowUs()));
+    const waitMs = patience.waitMs(clock.nowUs());
+    if (waitMs > 0) await pause(tools, operation, waitMs, 'limitedMs');
     if (operation.isCancelled || operation.inclusion !== null) return;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
     isRaised = false;
@@ -65,9 +71,21 @@ export async function submit(tools, operation, onSent) {
       } else if (!isRepeatable(error, failure)) throw error;
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       patience.heed(error, clock.nowUs());
-      await operation.pause(clock, backOffMs(tries, tools.random));
+      await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
     }
   }
+}
+
+/**
+ * @param {Pick<import('./iteration.js').Tools, 'clock' | 'patience'>} tools
+ * @param {Operation} operation
+ * @param {number} ms
+ * @param {'limitedMs' | 'unansweredMs'} why
+ */
+async function pause({ clock, patience }, operation, ms, why) {
+  const fromUs = clock.nowUs();
+  await operation.pause(clock, ms);
+  patience.pauses[why] += (clock.nowUs() - fromUs) / 1000;
 }
 
 /**
@@ -93,6 +111,8 @@ const LONGEST_REST_MS = 60_000;
 
 /** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
 export class Patience {
+  /** @type {Pauses} */
+  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
   #untilUs = 0;
   #random;
 
@@ -103,6 +123,7 @@ export class Patience {
 
   /** @param {unknown} error @param {number} nowUs */
   heed(error, nowUs) {
+    if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(restMs(error), LONGEST_REST_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
   }

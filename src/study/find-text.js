@@ -83,13 +83,25 @@ function list(words) {
  */
 export function limitText(name, { value, failed }, verdict) {
   const words = verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`];
-  const ours = isOurs(verdict) ? ['the answer is what this machine can ask for, not what the node can take'] : [];
-  return `at ${valueText(name, value)}: ${[...failed, ...words, ...ours].join('; ')}`;
+  const ours = whoseLimit(name, verdict);
+  return `at ${valueText(name, value)}: ${[...failed, ...words, ...(ours === null ? [] : [ours])].join('; ')}`;
 }
 
-/** Whether the limit was on our side. @param {RunVerdict | null} verdict */
-export function isOurs(verdict) {
-  return verdict?.name === 'generator-bound' || verdict?.name === 'port-bound';
+/** What the limit was where it was not the node. @type {Readonly<Record<string, string>>} */
+const NOT_THE_NODE = Object.freeze({
+  'concurrency-bound': 'the number of wallets was the limit, not the node: -t or --in-flight would ask for more',
+  'generator-bound': 'this machine was the limit, not the node',
+  'port-bound': 'local ports were the limit, not the node',
+  'endpoint-limited': 'a limit that the endpoint sets was the limit, not what the node can take',
+  'endpoint-down': 'the endpoint stopped answering: what the node can take is not known',
+  funds: 'wallets without funds were the limit, not the node',
+});
+
+/** @param {string} name of the option @param {RunVerdict | null} verdict @returns {string | null} null: the node, or it is not known */
+export function whoseLimit(name, verdict) {
+  // How many wallets there are is what such a search varies.
+  if (name !== 'rate' && verdict?.name === 'concurrency-bound') return null;
+  return NOT_THE_NODE[verdict?.name ?? ''] ?? null;
 }
 
 /** @param {string} name @param {number} value */

@@ -85,6 +85,7 @@ function together(a, b) {
     // Where one of them polls, what is said of polling holds.
     headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
     resubmissions: addUp(a.resubmissions, b.resubmissions),
+    pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
     ...{ presigned: addUp(a.presigned, b.presigned), rpcCalls: addUp(a.rpcCalls, b.rpcCalls) },
     transport: addUp(a.transport, b.transport),
     batches: {

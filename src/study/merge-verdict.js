@@ -1,12 +1,11 @@
+import { VERDICTS } from '../metrics/verdict.js';
+
 /**
  * What the instances say of themselves. What limits them together nobody of them can see, so that the merge gives what
  * most of them say, and how many say otherwise.
  *
  * @typedef {import('../metrics/verdict.js').Verdict} Verdict
  */
-
-/** What is short on our side first: it explains everything behind it. @type {readonly Verdict['name'][]} */
-const ORDER = ['port-bound', 'generator-bound', 'rate-bound', 'node-bound'];
 
 export class Verdicts {
   /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
@@ -25,7 +24,7 @@ export class Verdicts {
 
   /** @returns {Verdict | null} */
   result() {
-    const said = ORDER.flatMap((name) => {
+    const said = VERDICTS.flatMap((name) => {
       const one = this.#said.get(name);
       return one === undefined ? [] : [{ name, ...one }];
     });

@@ -4,7 +4,7 @@ import { shortWindow } from '../metrics/pace.js';
 import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
-import { answerText, isOurs, limitText, trialText, valueText } from './find-text.js';
+import { answerText, limitText, trialText, valueText, whoseLimit } from './find-text.js';
 import { isRateImplied, isUndecided, judgeTrial } from './held.js';
 import { fingerprint } from './plan.js';
 import { readRunFiles } from './run-file.js';
@@ -274,7 +274,10 @@ class Course {
     const { verdict = null } = limit;
     // A rate that was all but held looks like one that could be higher.
     const words = limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict);
-    if (isOurs(verdict)) this.#sweep.warnings = [words, ...this.#windowWarnings];
+    const whose = whoseLimit(this.#name, verdict);
+    if (whose === null) return words;
+    this.#sweep.warnings = [words, ...this.#windowWarnings];
+    this.#find.words += `; ${whose}`;
     return words;
   }
 

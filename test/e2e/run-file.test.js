@@ -59,6 +59,9 @@ function assertSchemaIsStrict(run) {
     ),
     ...['/latency/stages/visibility', '/intervals/0/stages/visibility', '/generator/endpoints'],
     ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
+    ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
+    ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) => [`${blocks}/full`, `${blocks}/gapMaxMs`]),
+    ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
     ...['/latency/censored', '/latency/fromStartCensored'],
   ]);
   /** @param {any} object @param {string} path */

@@ -101,7 +101,7 @@ describe('IntervalLog', () => {
     assert.equal(second.inFlight, 3);
     assert.deepEqual(second.blocks, {
       ...{ count: 2, firstNumber: 2, lastNumber: 3, transactions: 6, ours: 5, gasUsed: 2000, gasLimit: 30_003 },
-      ...{ skewMinMs: 20, skewMaxMs: 30, skewSumMs: 50 },
+      ...{ full: 0, gapMaxMs: 0, skewMinMs: 20, skewMaxMs: 30, skewSumMs: 50 },
     });
     assert.deepEqual(second.probes.self, { cpuUs: 20, rssBytes: 1003 });
     assert.deepEqual([second.latency.count, second.latency.minUs, second.latency.maxUs], [5, 300, 400]);
@@ -175,8 +175,20 @@ describe('blocks', () => {
     addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 });
     assert.deepEqual(totals, {
       ...{ count: 2, firstNumber: 5, lastNumber: 6, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1001 },
-      ...{ skewMinMs: -3, skewMaxMs: 20, skewSumMs: 17 },
+      ...{ full: 0, gapMaxMs: 0, skewMinMs: -3, skewMaxMs: 20, skewSumMs: 17 },
     });
+  });
+
+  it('one is full that has no room for another transaction of its own size; the longest gap stays', () => {
+    const [first, second] = [noBlocks(), noBlocks()];
+    const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
+    addBlock(first, { ...block, gasUsed: 749, gapMs: 100 });
+    addBlock(first, { ...block, gasUsed: 751, gapMs: 2500 });
+    addBlock(second, { ...block, gasUsed: 1000, gapMs: 300 });
+    const { full, gapMaxMs } = mergeBlocks(first, second);
+    assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);
+    const { full: _full, gapMaxMs: _gap, ...old } = first;
+    assert.equal(mergeBlocks(old, second).full, 1, 'older run files do not say');
   });
 
   it('the genesis block is a first block, too', () => {

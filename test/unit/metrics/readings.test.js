@@ -11,7 +11,7 @@ import { mergeReadings, worstLoop } from '../../../src/metrics/readings.js';
 /** @type {Readings} */
 const A = {
   self: { cpuUs: 10, rssBytes: 300 },
-  loop: { utilization: 0.2, delayMeanUs: 100, delayP99Us: 900, delayMaxUs: 1000, gcUs: 5 },
+  loop: { utilization: 0.2, delayMeanUs: 100, delayP99Us: 900, delayMaxUs: 1000, gcUs: 5, cpuUs: 30, waitedUs: 2 },
   connections: { opened: 1, reused: 2 },
   sockets: {
     timeWait: 7,
@@ -209,7 +209,17 @@ describe('worstLoop()', () => {
   it('takes the worse of each delay, and adds up the collections', () => {
     assert.deepEqual(worstLoop(/** @type {LoopReading} */ (A.loop), /** @type {LoopReading} */ (B.loop)), {
       ...{ utilization: 0.6, delayMeanUs: 200, delayP99Us: 900, delayMaxUs: 2000, gcUs: 11 },
+      ...{ cpuUs: 30, waitedUs: 2 },
     });
+  });
+
+  it('what the system says of a thread is the most of any, and adds up over intervals', () => {
+    const loop = /** @type {LoopReading} */ (A.loop);
+    const other = { ...loop, cpuUs: 20, waitedUs: 40 };
+    const { cpuUs, waitedUs } = worstLoop(loop, other);
+    assert.deepEqual([cpuUs, waitedUs], [30, 40]);
+    const merged = mergeReadings(A, { ...A, loop: other }, 1000, 1000).loop;
+    assert.deepEqual([merged?.cpuUs, merged?.waitedUs], [50, 42]);
   });
 
   it('does not depend on the order of the threads', () => {

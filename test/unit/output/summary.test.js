@@ -56,8 +56,10 @@ Summary: ran for its duration, window 2.0 s
   censored    2 of 19 operations got no good answer in time: figures with >= may be any larger; stages are of the others
   heads       asked for every 10 ms: inclusion is seen that much late at most
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
-  verdict     node-bound: 92 % of the latency is waiting for a block, 0 in flight, the generator's
-              event loop busy 0 % of the time (not checked: ports)
+  verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
+              the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
+              the CPU time of the node (--node-pid), or a run with twice the wallets (-t), would
+              tell more (not checked: ports)
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });
@@ -152,6 +154,27 @@ Summary: ran for its duration, window 2.0 s
     assert.match(text, /^ {2}block skew {2}seen 0\.4 s after .* on average \(-0\.2 to 1\.1 s\); /m);
     const none = { ...run.blocks, count: 0, skewSumMs: 0, skewMinMs: null, skewMaxMs: null };
     assert.doesNotMatch(summaryText({ ...run, blocks: none }, false), /block skew/);
+  });
+
+  it('what was survived is named: outages and stalls, and an endpoint that was gone in the first line', () => {
+    const run = runFileOf();
+    const words = 'connection refused';
+    const outages = [
+      { fromMs: 12_000, toMs: 22_200, words },
+      { fromMs: 50_000, toMs: null, words },
+    ];
+    const generator = { ...run.generator, outages };
+    const verdict = { name: /** @type {const} */ ('endpoint-down'), evidence: 'gone' };
+    const blocks = { ...run.blocks, count: 100, gapMaxMs: 21_300 };
+    const text = summaryText({ ...run, generator, blocks, verdict }, false);
+    assert.match(text, /^Summary: ran for its duration, but the endpoint stopped answering, window /m);
+    assert.match(
+      text,
+      /^ {2}outage {6}no answer for 10\.2 s, from 12\.0 s after the load began on: connection refused$/m,
+    );
+    assert.match(text, /^ {2}outage {6}no answer to the end, from 50\.0 s after/m);
+    assert.match(text, /^ {2}stall {7}the chain made no block for 21\.3 s; 0\.0 s is the average$/m);
+    assert.doesNotMatch(summaryText(run, false), /outage|stall|stopped answering/);
   });
 
   it('thresholds: which held, and what was measured', () => {

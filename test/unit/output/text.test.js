@@ -72,6 +72,13 @@ describe('the text output: intervals', () => {
     assert.equal(head.indexOf('run calls/s') + 'run calls/s'.length, row.indexOf(' 123 ') + 4);
   });
 
+  it('an endpoint that does not answer is named in the line', () => {
+    const { output, lines } = textOutput();
+    const silence = { ms: 4000, words: 'http://127.0.0.1:1: connection refused' };
+    output.interval(rowOf({ endMs: 5000, silence }), { attempts: 9, verified: 9, runTps: 9, stages: STAGES });
+    assert.match(lines()[1], / 0 {2}no answer for 4\.0 s: http:\/\/127\.0\.0\.1:1: connection refused$/);
+  });
+
   it('the header comes back every 20 lines', () => {
     const { output, lines } = textOutput();
     for (let i = 0; i < 45; i += 1) output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0, stages: STAGES });

@@ -39,6 +39,32 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
+  it('an outage is when none is left, from the question on that had no answer in time', async () => {
+    let areThere = true;
+    const late = () => (areThere ? '0x5' : new Promise(() => {}));
+    const { clock, monitor, said } = monitored(late, () => {
+      if (!areThere) throw new TransportError('http://fake: connection refused', 'refused');
+      return '0x5';
+    });
+    await clock.advance(2500);
+    areThere = false;
+    await clock.advance(10_000);
+    areThere = true;
+    await clock.advance(2000);
+    assert.deepEqual(said.slice(0, 2), ['1 left: connection refused', '0 left: no answer within 5 s']);
+    const [{ fromMs, toMs, words }, ...others] = monitor.outages(0);
+    assert.deepEqual([words, others], ['no answer within 5 s', []]);
+    assert.equal(Math.round((toMs ?? 0) - fromMs), 10_000);
+    monitor.stop();
+  });
+
+  it('an answer that is read just after the time for it was not late: this process may have stood still', async () => {
+    const { clock, said, monitor } = monitored(() => clock.sleep(5050).then(() => '0x5'));
+    await clock.advance(6000);
+    assert.deepEqual(said, []);
+    monitor.stop();
+  });
+
   it('notices what a thread of the load has left, and uses again what answers', async () => {
     const { clock, health, monitor, said } = monitored(() => '0x5');
     await clock.advance(500);
@@ -128,7 +154,7 @@ describe('the monitor', () => {
       [0, 1, 2].map((i) => health.stateOf(i)),
       [UP, UP, BEHIND],
     );
-    await clock.advance(1000);
+    await clock.advance(1100);
     assert.deepEqual(
       [0, 1, 2].map((i) => health.stateOf(i)),
       [UP, AWAY, BEHIND],

@@ -5,7 +5,7 @@ import { Wallet } from '../../../src/chain/wallets.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { Account } from '../../../src/run/account.js';
 import { Operation } from '../../../src/run/operation.js';
-import { backOffMs } from '../../../src/chain/passing.js';
+import { backOffMs, isLimit } from '../../../src/chain/passing.js';
 import { Patience, submit } from '../../../src/run/submission.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -29,8 +29,9 @@ const UNDERPRICED = refusal('transaction underpriced');
  * @param {string[]} [options.earlier] hashes of transactions that earlier operations have sent with this nonce
  * @param {number} [options.mostRaises] how often more may be offered
  * @param {number} [options.random]
+ * @param {(operation: Operation) => void} [options.onSent]
  */
-function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0 } = {}) {
+function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, onSent } = {}) {
   const clock = createFakeClock();
   const startUs = clock.nowUs();
   /** When which bytes came. @type {Array<[number, string]>} */
@@ -42,6 +43,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0 }
   const rpc = fakeRpc({
     eth_sendRawTransaction: (raw) => {
       sent.push([(clock.nowUs() - startUs) / 1000, raw]);
+      onSent?.(operation);
       const answer = answers.shift() ?? `hash of ${raw}`;
       if (answer instanceof Error) throw answer;
       return answer;
@@ -290,15 +292,33 @@ describe('submit(): when nobody waits for it any more', () => {
 
   it('found in a block while the node refuses it: the block counts', async () => {
     for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
-      const { end, clock, operation, sent, rpc } = setUp({ answers: [error] });
-      const { call } = rpc;
-      rpc.call = (...args) => {
-        operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
-        return call(...args);
-      };
+      const { end, clock, sent } = setUp({
+        answers: [error],
+        onSent: (operation) => operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 }),
+      });
       await clock.advance(10_000);
       assert.deepEqual([end(), sent.length], ['done', 1]);
     }
+  });
+});
+
+describe('submit(): pauses', () => {
+  it('are booked by their reason: the endpoint asked for them, or did not answer', async () => {
+    const limit = new ProtocolError('429', undefined, 429, 3000);
+    const { clock, tools, end } = setUp({ answers: [limit, noAnswer()] });
+    await clock.advance(10_000);
+    assert.equal(end(), 'done');
+    const { limitAnswers, limitedMs, unansweredMs } = tools.patience.pauses;
+    assert.deepEqual([limitAnswers, limitedMs], [1, 3000]);
+    assert.ok(unansweredMs > 0 && unansweredMs < 1000, `${unansweredMs} ms`);
+    assert.deepEqual(setUp().tools.patience.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
+  });
+
+  it('an endpoint that has too much to do asks for less, one without an answer does not', () => {
+    const refusals = [refusal('limit exceeded', { code: -32005 }), new ProtocolError('429', undefined, 429)];
+    assert.deepEqual(refusals.map(isLimit), [true, true]);
+    const others = [noAnswer(), refusal('not today'), new ProtocolError('bad gateway', undefined, 502)];
+    assert.deepEqual(others.map(isLimit), [false, false, false]);
   });
 });
 

@@ -49,13 +49,14 @@ describe('limitText()', () => {
   const trial = { value: 320, holds: false, failed: ['p99 3 s is not < 2s'], file: '', startedAt: '' };
 
   it('says when the limit was not of the node', () => {
-    const [ours, node] = ['generator-bound', 'node-bound'].map((name) =>
+    const [ours, node, wallets] = ['generator-bound', 'node-bound', 'concurrency-bound'].map((name) =>
       limitText('rate', trial, { name, evidence: 'a thread was busy' }),
     );
     assert.equal(
       ours,
-      'at 320/s: p99 3 s is not < 2s; generator-bound: a thread was busy; the answer is what this machine can ask for, not what the node can take',
+      'at 320/s: p99 3 s is not < 2s; generator-bound: a thread was busy; this machine was the limit, not the node',
     );
+    assert.match(wallets, /; the number of wallets was the limit, not the node: -t or --in-flight would ask for more$/);
     assert.equal(node, 'at 320/s: p99 3 s is not < 2s; node-bound: a thread was busy');
   });
 });

@@ -120,8 +120,8 @@ describe('search()', () => {
     );
   });
 
-  it('says when the limit was on our side, on the terminal and in the file', async (t) => {
-    const verdict = { name: /** @type {const} */ ('generator-bound'), evidence: 'a thread was busy' };
+  it('says when the limit was on our side, in the answer, on the terminal and in the file', async (t) => {
+    const verdict = { name: /** @type {const} */ ('concurrency-bound'), evidence: '20 wallets' };
     const { lines, sweep } = await searched(temporaryFolder(t), (rate) => {
       const { run } = chainOf(300)(rate);
       return { run: { ...run, verdict } };
@@ -129,9 +129,14 @@ describe('search()', () => {
     const [words] = sweep.warnings;
     assert.match(
       words,
-      /^at 3\d\d\/s: only .*; generator-bound: a thread was busy; the answer is what this machine can/,
+      /^at 3\d\d\/s: only .*; concurrency-bound: 20 wallets; the number of wallets was the limit, not the node/,
     );
     assert.ok(lines.includes(words));
+    assert.match(
+      sweep.find?.words ?? '',
+      /^the highest rate .*; the number of wallets was the limit, not the node: -t/,
+    );
+    assert.ok(lines.includes(`\n${sweep.find?.words}`));
     assert.deepEqual((await searched(temporaryFolder(t), chainOf(300))).sweep.warnings, []);
   });
 
