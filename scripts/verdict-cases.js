@@ -62,7 +62,7 @@ async function startProxy(target, hook = async () => null) {
     incoming.setEncoding('utf8').on('data', (chunk) => (body += chunk));
     incoming.on('end', () => {
       if (body.includes('eth_sendRawTransaction')) submissions += 1;
-      hook(body, submissions).then((own) => {
+      void hook(body, submissions).then((own) => {
         if (own !== null) {
           const type = { 'content-type': 'application/json' };
           outgoing.writeHead(own.status, { ...type, ...own.headers }).end(own.text);

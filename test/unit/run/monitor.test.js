@@ -59,7 +59,11 @@ describe('the monitor', () => {
   });
 
   it('an answer that is read just after the time for it was not late: this process may have stood still', async () => {
-    const { clock, said, monitor } = monitored(() => clock.sleep(5050).then(() => '0x5'));
+    const { clock, said, monitor } = monitored(async () => {
+      await Promise.resolve();
+      await clock.sleep(5050);
+      return '0x5';
+    });
     await clock.advance(6000);
     assert.deepEqual(said, []);
     monitor.stop();
