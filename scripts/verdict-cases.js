@@ -366,7 +366,7 @@ export const CASES = Object.freeze([
 /**
  * @param {Case} one
  * @param {string} [checkout] whose stress is run
- * @returns {Promise<{code: number | null, stdout: string, stderr: string, run: import('../src/metrics/summary.js').RunFile | null}>}
+ * @returns {Promise<{code: number | null, stdout: string, stderr: string, run: any}>} run: null where there is no run file
  */
 export async function runCase({ prepare }, checkout = ROOT) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-verdict-'));

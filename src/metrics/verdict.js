@@ -313,14 +313,18 @@ function concurrency(run) {
   const cycleUs = (latency.total.meanUs ?? 0) + restUsOf(run);
   const can = (1e6 * mostInFlight(run)) / Math.max(1, cycleUs);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
-  const noun = isPlain(run) ? 'users' : 'wallets';
   const factor = asked === null ? 2 : Math.max(1.2 * (asked / can), 1.2);
   const more = isPlain(run)
     ? `-t ${Math.ceil(wallets * factor)}`
     : `-t ${Math.ceil(wallets * factor)} or --in-flight ${Math.ceil(inFlight * factor)}`;
-  const most = `${whole(wallets)} ${noun} with ${whole(inFlight)} in flight each, done after ${ms(cycleUs)} on average, ask for ${tenths(can)} per second`;
+  const most = `${whole(wallets)} ${noun(run)} with ${whole(inFlight)} in flight each, done after ${ms(cycleUs)} on average, ask for ${tenths(can)} per second`;
   const rest = asked === null ? `${more} would ask for more` : `${more} would do for ${tenths(asked)} per second`;
   return `${most}: ${why}; ${rest}${unchecked(run)}`;
+}
+
+/** @param {MeasuredRun} run */
+function noun(run) {
+  return isPlain(run) ? 'users' : 'wallets';
 }
 
 /** @param {MeasuredRun} run */
@@ -385,7 +389,7 @@ function seen(run) {
   if (pausedOf(run) > RELEVANT) words.push(pausedWords(run));
   const tells = [
     ...(run.probes?.node ? [] : ['the CPU time of the node (--node-pid)']),
-    run.rates.askedPerSecond === null ? 'a run with twice the wallets (-t)' : 'a run at a lower rate',
+    run.rates.askedPerSecond === null ? `a run with twice the ${noun(run)} (-t)` : 'a run at a lower rate',
   ];
   return `${words.join(', ')}; ${tells.join(', or ')}, would tell more${unchecked(run)}`;
 }

@@ -80,7 +80,8 @@ export class Reporter {
       blocks: { ...blocks, gapMaxMs: Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0) },
       probes,
     };
-    if (silence !== null && silence.silentMs >= SILENT_MS) row.silence = { ms: silence.silentMs, words: silence.words };
+    if (silence !== null && silence.silentMs >= SILENT_MS)
+      row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
     this.#log.add(row);
     const windowS = (endUs - this.#plan.startUs) / 1e6;
     const { queued, submit, inclusion, visibility, readBack } = distributions;
