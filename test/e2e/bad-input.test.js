@@ -24,7 +24,6 @@ import { runTable } from '../helpers/table.js';
  * @property {() => Promise<string | {url: string, methods: string[]}>} [endpoint]
  * @property {string[]} [asks] what the endpoint was asked for, and nothing else
  * @property {RegExp} [warns] a warning above the line
- * @property {boolean} [alone] run as a process of its own
  */
 
 /** Longest time any of this may take, in milliseconds: most of it is the start of a process on a busy machine. */
@@ -1119,35 +1118,42 @@ async function runAlone({ args, env, cwd }) {
   return { ...result, tookMs: performance.now() - startedMs };
 }
 
-describe('bad input', { concurrency: 2 }, () => {
+/** The first row of each exit code is a process of its own, as a user's is. */
+const ALONE = new Set(
+  new Map(
+    Object.values(TABLE)
+      .flat()
+      .reverse()
+      .map((row) => [row.exit, row]),
+  ).values(),
+);
+
+describe('bad input', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-bad-input-'));
+  /** @type {Map<Row, Case>} */
+  let cases = new Map();
+  /** @type {Map<Row, import('../helpers/table.js').TableResult>} */
+  let results = new Map();
+
+  before(async () => {
+    const rows = Object.values(TABLE).flat();
+    const prepared = await Promise.all(rows.map((row, i) => prepare(row, join(folder, String(i)))));
+    cases = new Map(rows.map((row, i) => [row, prepared[i]]));
+    const together = prepared.filter(({ row }) => !ALONE.has(row));
+    const all = await runTable(together, folder, 10 * LIMIT_MS);
+    results = new Map(together.map(({ row }, i) => [row, all[i]]));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
   for (const [subject, rows] of Object.entries(TABLE)) {
     describe(subject, () => {
-      const folder = mkdtempSync(join(tmpdir(), 'stress-bad-input-'));
-      /** @type {Case[]} */
-      let cases = [];
-      /** @type {Map<Case, import('../helpers/table.js').TableResult>} */
-      let results = new Map();
-
-      before(async () => {
-        cases = await Promise.all(rows.map((row, i) => prepare(row, join(folder, String(i)))));
-        const together = cases.filter(({ row }) => !isAlone(row));
-        const all = await runTable(together, folder, 4 * LIMIT_MS);
-        results = new Map(together.map((prepared, i) => [prepared, all[i]]));
-      });
-      after(() => rmSync(folder, { recursive: true, force: true }));
-
-      rows.forEach((row, i) => {
-        const line = commandLine(row);
-        test(`${line} -> ${row.exit ?? 64}`, async (t) => {
-          const result = results.get(cases[i]) ?? (await runAlone(cases[i]));
+      for (const row of rows) {
+        test(`${commandLine(row)} -> ${row.exit ?? 64}`, async (t) => {
+          const prepared = /** @type {Case} */ (cases.get(row));
+          const result = results.get(row) ?? (await runAlone(prepared));
           t.diagnostic(`exit ${result.code}: ${result.stderr.trimEnd()}`);
-          check(cases[i], result);
+          check(prepared, result);
         });
-      });
-
-      /** The first row of each subject is a process of its own, as a user's is. @param {Row} row */
-      function isAlone(row) {
-        return row.alone === true || row === rows[0];
       }
     });
   }
