@@ -122,7 +122,8 @@ export function shortWindow({ environment, end, window, blocks, intervals }) {
     ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
     : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
   const blockMs = (intervals.at(-1)?.endMs ?? 0) / allBlocks;
-  const needed = `--duration ${Math.ceil((BLOCKS_OF_WINDOW * blockMs) / 1000)}s or longer`;
+  // One more than is needed, for where the first of them lies.
+  const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
   const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
   return { blocks: blocks.count, words };
 }

@@ -46,7 +46,7 @@ describe('shortWindow()', () => {
     [
       'with one it is a block more or less',
       runOf({ seconds: 4, warmupS: 3 }),
-      /^the window has 4 of the 10 blocks .* TPS may be 25 % too low or too high, by one block more or less in it; give --duration 10s or longer$/,
+      /^the window has 4 of the 10 blocks .* TPS may be 25 % too low or too high, by one block more or less in it; give --duration 11s or longer$/,
     ],
     [
       'and no block has no share',
