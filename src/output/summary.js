@@ -1,4 +1,4 @@
-import { backlog } from '../metrics/pace.js';
+import { backlog, shortWindow } from '../metrics/pace.js';
 import { censoredOf, nodeCpuPercent } from '../metrics/figures.js';
 import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
 import { boundedMs, count, byCode, figure, megabytes, seconds } from './format.js';
@@ -22,13 +22,14 @@ export function summaryText(run, explain) {
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     overview(run),
+    ...windowText(run),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     ...namesTable(run),
     ...endpointsTable(run),
     ...surroundings(run),
     ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
-    ...(run.verdict === null ? [] : [verdictText(run.verdict)]),
+    ...(run.verdict === null ? [] : [wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`)]),
     auditText(run),
   ];
   if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
@@ -244,10 +245,10 @@ function troubles({ generator, reorgs, blocks, window }) {
   return lines;
 }
 
-/** Its sentence may be long: it is broken where it would not fit. @param {import('../metrics/verdict.js').Verdict} verdict */
-function verdictText({ name, evidence }) {
-  const lines = ['  verdict    '];
-  for (const word of `${name}: ${evidence}`.split(' ')) {
+/** A long sentence is broken where it would not fit. @param {string} label @param {string} words */
+function wrapped(label, words) {
+  const lines = [`  ${label}`.padEnd(INDENT)];
+  for (const word of words.split(' ')) {
     if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(' '.repeat(INDENT));
     lines.push(`${lines.pop()} ${word}`);
   }
@@ -257,6 +258,12 @@ function verdictText({ name, evidence }) {
 const LINE_LENGTH = 100;
 /** One less than where the words of these lines begin. */
 const INDENT = 13;
+
+/** How far the figures above may be off. @param {import('../metrics/summary.js').RunFile} run @returns {string[]} */
+function windowText(run) {
+  const short = shortWindow(run);
+  return short === null ? [] : [wrapped('warning', short.words)];
+}
 
 /** @param {import('../metrics/summary.js').RunFile} run */
 function auditText(run) {

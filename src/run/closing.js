@@ -63,8 +63,9 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   for (const message of new Set(stop.errors.splice(0).map((error) => error.message))) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
-  const short = shortWindow(run)?.words;
-  for (const warning of run.warnings) if (!said.includes(warning)) log[warning === short ? 'warn' : 'error'](warning);
+  // The summary says that the window is short.
+  const heard = [...said, shortWindow(run)?.words];
+  for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
   const poor = run.failures?.insufficient_funds ?? 0;
   if (poor > 0)
     log.error(

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { noBlocks } from '../../../src/metrics/blocks.js';
 import { shortWindow } from '../../../src/metrics/pace.js';
 import { buildRunFile } from '../../../src/metrics/summary.js';
+import { summaryText } from '../../../src/output/summary.js';
 import { partsOf, rowOf } from '../../helpers/samples.js';
 
 /** @typedef {Parameters<typeof shortWindow>[0]} Run */
@@ -71,5 +72,8 @@ describe('shortWindow()', () => {
     const parts = partsOf({ intervals, environment: { inclusion: { name: 'blocks' } } });
     const found = buildRunFile(parts).warnings.filter((words) => words.startsWith('the window has 4 of the 10'));
     assert.equal(found.length, 1);
+    const text = summaryText(buildRunFile(parts), false);
+    assert.match(text, /\n {2}warning {5}the window has 4 of the 10 blocks that it needs: TPS /);
+    assert.ok(text.split('\n').every((line) => line.length <= 130));
   });
 });
