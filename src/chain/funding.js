@@ -194,7 +194,7 @@ function fillersOf(wallet, first) {
 async function pooledNonces(rpc, wallets) {
   try {
     const status = await rpc.call('txpool_status', [], 'setup');
-    const [pending, queued] = [toNumber(status.pending), toNumber(status.queued)];
+    const [pending, queued] = [toNumber(status?.pending), toNumber(status?.queued)];
     if (pending + queued === 0) return new Map();
     const pools = await poolsOf(rpc, wallets, pending + queued);
     /** @type {Map<Wallet, number>} */
@@ -226,7 +226,7 @@ async function poolsOf(rpc, wallets, size) {
   } catch (error) {
     // Anvil has only the method for the whole pool.
     if (!(error instanceof RpcError) || size > MOST_READ) throw error;
-    const { pending, queued } = await rpc.call('txpool_content', [], 'setup');
+    const { pending, queued } = (await rpc.call('txpool_content', [], 'setup')) ?? {};
     const byAddress = [pending, queued].map(
       (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
     );
