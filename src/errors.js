@@ -154,6 +154,9 @@ export class UnavailableError extends StressError {
   }
 }
 
+/** Wallets have less than a run may need. */
+export class FundsError extends UnavailableError {}
+
 /** A law of our own was broken, conservation for instance: a bug of ours. */
 export class InternalError extends StressError {
   /** @param {string} message @param {unknown} [cause] */

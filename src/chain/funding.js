@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { AbiCoder, formatEther } from 'ethers';
 import {
   ForeignSenderError,
+  FundsError,
   InterruptedError,
   ProtocolError,
   RpcError,
@@ -263,7 +264,7 @@ export function fundsMissing(missing, needWei, cure = "fund them with --fund-fro
   const first = missing
     .slice(0, 3)
     .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
-  return new UnavailableError(
+  return new FundsError(
     `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${ether(needWei)} this run may need, ${ether(total)} in all: ` +
       `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; ${cure}, or set the need with --fund-amount`,
   );

@@ -61,9 +61,14 @@ export function worstLoop(a, b) {
     delayP99Us: Math.max(a.delayP99Us, b.delayP99Us),
     delayMaxUs: Math.max(a.delayMaxUs, b.delayMaxUs),
     gcUs: a.gcUs + b.gcUs,
-    cpuUs: either(a.cpuUs ?? null, b.cpuUs ?? null, Math.max),
-    waitedUs: either(a.waitedUs ?? null, b.waitedUs ?? null, Math.max),
+    ...scheduled(a, b, Math.max),
   };
+}
+
+/** What not every system says. @param {LoopReading} a @param {LoopReading} b @param {(x: number, y: number) => number} merge */
+function scheduled(a, b, merge) {
+  if (a.cpuUs === undefined || b.cpuUs === undefined) return {};
+  return { cpuUs: merge(a.cpuUs, b.cpuUs), waitedUs: merge(a.waitedUs ?? 0, b.waitedUs ?? 0) };
 }
 
 /** @param {number} a @param {number} b */
@@ -90,8 +95,7 @@ function mergeLoop(a, b, weight) {
     ...worstLoop(a, b),
     utilization: a.utilization * weight + b.utilization * (1 - weight),
     delayMeanUs: a.delayMeanUs * weight + b.delayMeanUs * (1 - weight),
-    cpuUs: either(a.cpuUs ?? null, b.cpuUs ?? null, sum),
-    waitedUs: either(a.waitedUs ?? null, b.waitedUs ?? null, sum),
+    ...scheduled(a, b, sum),
   };
 }
 

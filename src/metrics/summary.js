@@ -38,7 +38,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
 /**
  * @typedef {object} Outage of all endpoints
  * @property {number} fromMs since the load began
- * @property {number | null} toMs null: it was not over when the run was
+ * @property {number} [toMs] not there: it was not over when the run was
  * @property {string} words why
  */
 

@@ -196,8 +196,8 @@ function generator(run) {
 
 /** Late timers do not tell whose fault it is; the scheduler of the system does (Linux). @param {MeasuredRun} run */
 function whyLate(run) {
-  const { cpuUs = null, waitedUs = null } = run.probes?.loop ?? {};
-  if (cpuUs === null || waitedUs === null) return '';
+  const { cpuUs, waitedUs } = run.probes?.loop ?? {};
+  if (cpuUs === undefined || waitedUs === undefined) return '';
   const [used, waited] = [partOf(run, cpuUs), partOf(run, waitedUs)];
   if (waited >= STARVED) return `: for ${percent(waited)} of it other programs had the CPU`;
   if (used + waited > 0.5) return '';
@@ -484,7 +484,7 @@ function theLoop({ generator: { workers } }) {
   return workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop";
 }
 
-/** Of the window, from 0 to 1. @param {MeasuredRun} run @param {number | null | undefined} us */
+/** Of the window, from 0 to 1. @param {MeasuredRun} run @param {number | undefined} us */
 function partOf({ window }, us) {
   return Math.min(1, (us ?? 0) / (1000 * window.durationMs));
 }

@@ -52,6 +52,8 @@ import { createTextOutput } from './text.js';
  * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,
  *   waits no longer than 5 s for it, and says what was dropped
  * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} finish
+ * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} [setUpFailed] in place of finish where there was
+ *   no load, because the endpoint or what is needed there was missing, or going on could have done harm
  * @property {() => Promise<void>} [close] at the very end, also after errors: gives back ports and files; never throws
  *
  * @typedef {{host: string, port: number}} Address

@@ -11,8 +11,9 @@ import { stdout } from './streams.js';
  * @returns {import('./index.js').Output}
  */
 export function createJsonOutput({ out }) {
-  if (out !== null && out !== '-') return outputTo(out, !isDevice(out));
-  return { ...outputTo('', false), finish: (run) => stdout.write(textOf(run)) };
+  const output = out !== null && out !== '-' ? outputTo(out, !isDevice(out)) : outputTo('', false);
+  if (out === null || out === '-') output.finish = (run) => stdout.write(textOf(run));
+  return { ...output, setUpFailed: output.finish };
 }
 
 /**

@@ -14,14 +14,16 @@ import { measuredText } from './thresholds.js';
  * @returns {import('./index.js').Output}
  */
 export function createJunitOutput({ junit }) {
+  const finish = async (/** @type {RunFile} */ run) => {
+    if (junit !== null) await writeFileAtomically(junit, junitText(run));
+  };
   return {
     notice: () => {},
     wantsSamples: false,
     sample: () => {},
     interval: () => {},
-    finish: async (run) => {
-      if (junit !== null) await writeFileAtomically(junit, junitText(run));
-    },
+    finish,
+    setUpFailed: finish,
   };
 }
 
@@ -70,7 +72,8 @@ function auditTrouble({ audit: given, unmeasured }) {
 }
 
 /** What the other cases do not say. @param {RunFile} run @returns {Trouble} */
-function runTrouble({ exitCode, end, audit }) {
+function runTrouble({ exitCode, end, audit, warnings }) {
+  if (end === 'set_up_failed') return failure(warnings.join('; '));
   const isInexact = audit !== null && !(/** @type {import('../run/audit.js').AuditReport} */ (audit).exact);
   const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && isInexact);
   // Behind an exit code that is said there may be another that lost: the end tells.

@@ -76,6 +76,7 @@ const ENDS = {
   chain_ended: 'ended because the embedded chain ended',
   internal: 'ended by a bug of stress',
   audit_failed: 'the audit could not be made',
+  set_up_failed: 'ended before its load began',
   output_closed: 'ended because its output was closed',
 };
 
@@ -219,7 +220,7 @@ const SHOWN_OUTAGES = 3;
 function troubles({ generator, reorgs, blocks, window }) {
   const outages = generator.outages ?? [];
   const lines = outages.slice(0, SHOWN_OUTAGES).map(({ fromMs, toMs, words }) => {
-    const until = toMs === null ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
+    const until = toMs === undefined ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
     return `  outage      no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
   });
   if (outages.length > SHOWN_OUTAGES) lines.push(`  outage      and ${count(outages.length - SHOWN_OUTAGES)} more`);

@@ -10,8 +10,8 @@ import { PerformanceObserver, createHistogram, performance } from 'node:perf_hoo
  * @property {number} delayP99Us
  * @property {number} delayMaxUs
  * @property {number} gcUs time in garbage collection
- * @property {number | null} [cpuUs] CPU time of the thread; null where the system does not say (it is not Linux)
- * @property {number | null} [waitedUs] time in which the thread could have run and other threads or programs had the CPUs
+ * @property {number} [cpuUs] CPU time of the thread; not there where the system does not say (it is not Linux)
+ * @property {number} [waitedUs] time in which the thread could have run and other threads or programs had the CPUs
  */
 
 /** How often the delay is measured. Shorter stalls are seen by chance only. */
@@ -83,6 +83,6 @@ function scheduleUs() {
 
 /** @param {ReturnType<typeof scheduleUs>} before @param {ReturnType<typeof scheduleUs>} now */
 function since(before, now) {
-  if (before === null || now === null) return { cpuUs: null, waitedUs: null };
+  if (before === null || now === null) return {};
   return { cpuUs: Math.round(now.cpuUs - before.cpuUs), waitedUs: Math.round(now.waitedUs - before.waitedUs) };
 }

@@ -113,6 +113,7 @@ const ENDS = {
   duration: 'ran for its duration',
   interrupted: 'interrupted, then drained',
   terminated: 'terminated, then drained',
+  set_up_failed: 'ended before its load began',
 };
 
 /** @param {RunFile} run */

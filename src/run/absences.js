@@ -78,7 +78,7 @@ export class Absences {
       if (isBack) left.delete(endpoint);
       else left.add(endpoint);
       const areAll = left.size === this.#known.length;
-      if (areAll && !wereAll) outages.push({ fromMs: atMs, toMs: null, words });
+      if (areAll && !wereAll) outages.push({ fromMs: atMs, words });
       if (wereAll && !areAll) outages[outages.length - 1].toMs = atMs;
     }
     return outages;

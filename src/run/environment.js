@@ -6,7 +6,7 @@ import { chooseTransport } from '../transport/index.js';
  * @param {object} parts
  * @param {string} parts.version
  * @param {import('./setup.js').Ready['chain']} parts.chain
- * @param {import('../chain/rpc.js').Rpc} parts.rpc
+ * @param {Pick<import('../chain/rpc.js').Rpc, 'display'>} parts.rpc
  * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints where there are several
  * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
  * @param {Record<string, unknown>} parts.facts of the workload

@@ -20,6 +20,7 @@ import { load } from './load.js';
 import { confirmSetUp, startBlockOf } from './start-block.js';
 import { onlyFirstBlock } from './one-chain.js';
 import { scheduleOf } from './schedule.js';
+import { tellSetUpFailed } from './set-up-failed.js';
 import { setUp, setUpCalls } from './setup.js';
 import { capReached, describeSpending } from './spending.js';
 import { WarmUp } from './warm-up.js';
@@ -59,8 +60,10 @@ export async function run(config, surroundings) {
   let devChain = null;
   /** @type {ReturnType<typeof openWay> | null} */
   let way = null;
+  let areOpen = false;
   try {
     for (const output of outputs) await output.open?.();
+    areOpen = true;
     await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
     const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
@@ -72,6 +75,10 @@ export async function run(config, surroundings) {
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
     return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
+  } catch (error) {
+    const endpoints = way?.endpoints ?? null;
+    if (areOpen && !times.hasBegun()) await tellSetUpFailed(error, { ...surroundings, config, times, endpoints });
+    throw error;
   } finally {
     way?.monitor.stop();
     await way?.transport.close();
@@ -98,12 +105,16 @@ function openWay(config, urls, { clock, stop }) {
 }
 
 /** @param {import('../clock.js').Clock} clock */
-function startOf(clock) {
+export function startOf(clock) {
   const startedUs = clock.nowUs();
   let aheadMs = clock.wallMs() - startedUs / 1000;
+  let hasBegun = false;
   return {
     id: randomUUID(),
     startedUs,
+    /** The load, and with it what is known of the run. */
+    hasBegun: () => hasBegun,
+    begin: () => void (hasBegun = true),
     /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
     timeOfDayMs: (atUs) => Math.round(aheadMs + atUs / 1000),
     /** Instances that began together are compared by the time of day as it was then. @param {number} wallMs @param {number} nowUs */
@@ -243,8 +254,9 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
  * @param {Watch} watch
  * @returns {Promise<number>} the instant at which the load begins
  */
-async function beginTogether({ common, clock, setTimeOfDay }, watch) {
+async function beginTogether({ common, clock, setTimeOfDay, begin }, watch) {
   const began = await common.begin();
+  begin();
   if (began === null) return clock.nowUs();
   setTimeOfDay(began.wallMs, began.nowUs);
   if (began.words !== null) watch.warnOf('start', began.words);

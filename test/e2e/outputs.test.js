@@ -10,8 +10,10 @@ import * as hdr from 'hdr-histogram-js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
+import { serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
+import { assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -214,6 +216,44 @@ describe('all outputs of a run', () => {
     assert.ok(readRows(files.blocks).length > 0);
     assert.ok(hdr.listTags(readFileSync(files.hlog, 'utf8')).length === 5);
   });
+});
+
+describe('outputs of a run that ended before its load began', () => {
+  /** @type {Array<[string, () => Promise<string[]>, number, string | undefined, RegExp]>} */
+  const table = [
+    [
+      'no endpoint',
+      async () => ['-t', '1', '--rpc', `http://127.0.0.1:${await freePort()}`],
+      69,
+      'endpoint-down',
+      /^http:\/\/127\.0\.0\.1:\d+: connection refused$/,
+    ],
+    ['no funds', async () => ['-t', '1', '-o', '70', '--rpc', chain.url], 69, 'funds', /^1 wallet has less than the/],
+    [
+      'a public mainnet',
+      async () => ['-t', '1', '--rpc', (await serveMethods({ eth_chainId: '0x1' })).url],
+      77,
+      undefined,
+      /a public network whose coins are worth money/,
+    ],
+  ];
+  for (const [name, argsOf, exitCode, verdict, words] of table)
+    test(`${name}: ${exitCode}, and the run file and JUnit say why`, async (t) => {
+      const folder = temporaryFolder(t);
+      const [out, junit] = [join(folder, 'run.json'), join(folder, 'junit.xml')];
+      const args = [...(await argsOf()), '-d', '1s', '--out', out, '--junit', junit, '--threshold', 'tps>1'];
+      const { code, stderr } = await runStress(args);
+      assert.equal(code, exitCode, stderr);
+      const run = /** @type {import('../helpers/run-file.js').RunFile} */ (readJson(out));
+      assertRunFile(run);
+      assert.deepEqual([run.end, run.exitCode, run.verdict?.name], ['set_up_failed', exitCode, verdict]);
+      assert.match(run.warnings.join(), words);
+      const xml = readFileSync(junit, 'utf8');
+      assert.match(xml, /<testsuite name="stress" tests="3" failures="2" .* skipped="1"/);
+      assert.match(xml, /<testcase classname="stress\.run" name="run" time="0"><failure message=/);
+      const report = await runStress(['report', out]);
+      assert.deepEqual([report.code, /ended before its load began/.test(report.stdout)], [0, true], report.stderr);
+    });
 });
 
 describe('outputs that cannot be had', () => {

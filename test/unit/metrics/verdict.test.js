@@ -136,7 +136,7 @@ function halvesOf(latencies) {
 /** @param {Partial<NonNullable<RunFile['generator']['pauses']>>} given */
 const pausesOf = (given) => ({ pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, ...given } });
 
-/** @param {number} fromMs @param {number | null} toMs */
+/** @param {number} fromMs @param {number} [toMs] */
 const outageOf = (fromMs, toMs) => ({ outages: [{ fromMs, toMs, words: 'connection refused' }] });
 
 /** @type {Array<[string, RunFile, string, RegExp]>} */
@@ -338,11 +338,11 @@ const CASES = [
   ],
   [
     'gone in mid-run',
-    closedRun({ generator: outageOf(7500, null) }),
+    closedRun({ generator: outageOf(7500) }),
     'endpoint-down',
     /^no answer from 7\.5 s on \(connection refused\), until the window ended at 10\.0 s$/,
   ],
-  ['gone after the window', closedRun({ generator: outageOf(10_100, null) }), 'concurrency-bound', /./],
+  ['gone after the window', closedRun({ generator: outageOf(10_100) }), 'concurrency-bound', /./],
   ['away for a moment', closedRun({ generator: outageOf(3000, 4000) }), 'concurrency-bound', /./],
   [
     'away for most of the time',

@@ -161,7 +161,7 @@ Summary: ran for its duration, window 2.0 s
     const words = 'connection refused';
     const outages = [
       { fromMs: 12_000, toMs: 22_200, words },
-      { fromMs: 50_000, toMs: null, words },
+      { fromMs: 50_000, words },
     ];
     const generator = { ...run.generator, outages };
     const verdict = { name: /** @type {const} */ ('endpoint-down'), evidence: 'gone' };
