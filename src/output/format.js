@@ -51,6 +51,15 @@ export function atLeast(text, atMost) {
   return text === atMost ? text : `>= ${text}`;
 }
 
+const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
+
+/** An amount in the unit in which it can be read, with four digits. @param {bigint} wei */
+export function amount(wei) {
+  const value = Number(wei);
+  if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
+  return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${whole.format(value)} wei`;
+}
+
 /** @param {number} durationMs */
 export function seconds(durationMs) {
   return `${tenths.format(durationMs / 1000)} s`;

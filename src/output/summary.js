@@ -1,7 +1,7 @@
 import { backlog, shortWindow } from '../metrics/pace.js';
 import { censoredOf, nodeCpuPercent } from '../metrics/figures.js';
 import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
-import { boundedMs, count, byCode, figure, megabytes, seconds } from './format.js';
+import { amount, boundedMs, count, byCode, figure, megabytes, seconds } from './format.js';
 import { endpointsTable } from './endpoints.js';
 import { mergedOf, mergedText } from './merged.js';
 import { namesTable } from './names.js';
@@ -117,6 +117,20 @@ function overview(run) {
   return textOf(table);
 }
 
+/** @param {import('../metrics/summary.js').RunFile} run @returns {string[]} none where nothing is paid */
+function feesText({ spending, counts }) {
+  const { setUpWei, spentWei, leftWei = null, capWei } = spending;
+  const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
+  if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return [];
+  const words = capWei === null ? [] : [`at most, of ${amount(BigInt(capWei))} (--max-spend)`];
+  if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
+  if (left !== null) {
+    const each = counts.verified === 0 ? '' : `, ${amount(left / BigInt(counts.verified))} an operation`;
+    words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
+  }
+  return [`  fees        ${fees === null ? 'not known apart' : amount(fees)}: ${words.join('; ')}`];
+}
+
 /** A share may be small, and is not 0 for that. */
 const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -196,7 +210,7 @@ function surroundings(run) {
     lines.push(
       `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
     );
-  lines.push(...troubles(run));
+  lines.push(...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
   if (sockets !== null) {
     const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);

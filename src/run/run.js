@@ -22,7 +22,7 @@ import { onlyFirstBlock } from './one-chain.js';
 import { scheduleOf } from './schedule.js';
 import { tellSetUpFailed } from './set-up-failed.js';
 import { setUp, setUpCalls } from './setup.js';
-import { capReached, describeSpending } from './spending.js';
+import { balanceOf, capReached, describeSpending, NOT_PAID, spentBetween } from './spending.js';
 import { WarmUp } from './warm-up.js';
 import { Watch } from './watch.js';
 
@@ -42,6 +42,9 @@ import { Watch } from './watch.js';
 
 /** Why a run of plain calls has no audit. */
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
+
+/** Why it is not known what the load has cost. */
+const GOES_ON = Object.freeze({ why: 'the run was still going on when this was written' });
 
 /**
  * @param {Config} config
@@ -163,6 +166,7 @@ async function carryOut(context) {
   await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
+  const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.level(stop.drain);
   const untold = (await oneChain?.compare(stop.drain)) ?? [];
   oneChain?.begin(start);
@@ -179,7 +183,7 @@ async function carryOut(context) {
   // Its threads would keep the process alive, whatever went wrong.
   try {
     return await loadAndAudit(context, {
-      ...{ workload, ready, start, schedule, accounts, environment, crew, warmUp },
+      ...{ workload, ready, start, before, schedule, accounts, environment, crew, warmUp },
       names: numbered(endpoints.map(({ display }) => display)),
       warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
     });
@@ -201,6 +205,7 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  * @param {import('../workload/index.js').Workload} prepared.workload
  * @param {import('./setup.js').Ready} prepared.ready
  * @param {import('./start-block.js').StartBlock} prepared.start
+ * @param {import('./spending.js').Balance} prepared.before what the wallets have before the load
  * @param {import('../pacer/index.js').Schedule | null} prepared.schedule
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
@@ -211,7 +216,7 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  */
 async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
-  const { crew, warmUp, names, warning } = given;
+  const { crew, warmUp, names, warning, before } = given;
   const watch = new Watch({
     ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
@@ -220,12 +225,13 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   // Plain calls tell themselves whether they are answered.
   if (context.oneChain === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('untold', warning);
-  const described = { ready, environment, schedule, warnings: watch.warnings };
+  const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
+  const described = { ready, environment, schedule, warnings: watch.warnings, valueWei };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
   /** @param {import('./load.js').LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
-    const soFar = { ...described, loaded, audited: { report: null, reason: '' } };
+    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: GOES_ON };
     return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
   };
   let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
@@ -241,12 +247,26 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
       await monitor.level(stop.now);
       audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
     }
-    return { ...described, loaded, audited };
+    const left = await leftAfter(rpc, ready, before, audited);
+    return { ...described, loaded, audited, left };
   } finally {
     watch.close();
     monitor.stop();
     await checkpoints.stop();
   }
+}
+
+/**
+ * What the wallets have less since the load began.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {import('./setup.js').Ready} ready
+ * @param {import('./spending.js').Balance} before
+ * @param {{report: import('./audit.js').AuditReport | null, reason: string}} audited
+ */
+async function leftAfter(rpc, { wallets }, before, { report, reason }) {
+  if ('why' in before) return before;
+  if (report === null) return { why: `there is no audit: ${reason}` };
+  return spentBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
 }
 
 /**
@@ -269,12 +289,12 @@ async function beginTogether({ common, clock, setTimeOfDay, begin }, watch) {
  * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
  * @returns {import('../metrics/summary.js').RunParts}
  */
-function describe(context, { ready, environment, schedule, loaded, audited, warnings }, facts) {
+function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
   const { config, stop, clock } = context;
   const { chain, sender } = ready;
   const { recorder, intervals, windowStartedAtMs } = loaded;
   const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
-  const spending = describeSpending(config, ready, spent);
+  const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
   const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
   const instants = { nowUs: clock.nowUs(), loadStartUs: loaded.loadStartUs };
   return {

@@ -1,6 +1,6 @@
 import { ether } from '../chain/funding.js';
-import { toBigInt } from '../chain/rpc.js';
-import { RefusedError } from '../errors.js';
+import { toBigInt, toHex } from '../chain/rpc.js';
+import { RefusedError, StressError } from '../errors.js';
 
 /**
  * What the set-up spends, and what is said of it and of the load in the end.
@@ -61,20 +61,81 @@ export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
 }
 
 /**
+ * What wallets have, all together, at a block. What they have less after a load was spent in it, whatever became of each
+ * transaction; to ask for that takes a call for each wallet, and none for each operation.
+ * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {ReadonlyArray<{address: string}>} wallets
+ * @param {number} blockNumber
+ * @param {'setup' | 'audit'} purpose
+ * @returns {Promise<{wei: bigint} | {why: string}>} why it is not known
+ */
+export async function balanceOf(rpc, wallets, blockNumber, purpose) {
+  try {
+    const params = (/** @type {string} */ address) => [address, toHex(blockNumber)];
+    const requests = wallets.map(({ address }) => ({ method: 'eth_getBalance', params: params(address) }));
+    const balances = await rpc.batch(requests, purpose);
+    return { wei: balances.reduce((sum, balance) => sum + toBigInt(balance), 0n) };
+  } catch (error) {
+    if (!(error instanceof StressError)) throw error;
+    return { why: `the balances of the wallets could not be read: ${error.message}` };
+  }
+}
+
+/** @typedef {Awaited<ReturnType<typeof balanceOf>>} Balance */
+
+/** Of calls there are no balances. */
+export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
+
+/**
+ * What the wallets have less after the load: fees, and value that its transactions sent to others.
+ * @param {Balance} before
+ * @param {Balance} after
+ * @returns {Balance}
+ */
+export function spentBetween(before, after) {
+  if ('why' in before) return before;
+  if ('why' in after) return after;
+  if (after.wei > before.wei) return { why: 'the wallets have more than before the load: others have paid them' };
+  return { wei: before.wei - after.wei };
+}
+
+/**
+ * The fees in that.
+ * @param {Balance} spent
+ * @param {bigint | undefined} valueWei what each executed operation sends to others
+ * @param {import('./audit.js').AuditReport | null} audit
+ * @returns {Balance}
+ */
+function feesOf(spent, valueWei, audit) {
+  if ('why' in spent || valueWei === 0n) return spent;
+  if (valueWei === undefined) return { why: 'a workload of your own may send value: see leftWei' };
+  if (!audit?.exact) return { why: 'without an exact audit the value that was sent is not known: see leftWei' };
+  return { wei: spent.wei - valueWei * BigInt(audit.effectsOnChain) };
+}
+
+/**
  * As the run file states it.
  * @param {Pick<import('./run.js').Config, 'maxSpendWei'>} config
  * @param {import('./setup.js').Ready} ready
  * @param {Spending | null} load null where it was not counted
+ * @param {{left: Balance, valueWei: bigint | undefined, report: import('./audit.js').AuditReport | null}} found
  */
-export function describeSpending({ maxSpendWei }, { sender, costs }, load) {
+export function describeSpending({ maxSpendWei }, { sender, costs }, load, { left, valueWei, report }) {
+  const fees = load === null ? feesOf(left, valueWei, report) : { wei: load.spentWei };
   const facts = {
     capWei: maxSpendWei === null ? null : String(maxSpendWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
-    spentWei: load === null ? null : String(costs.spentWei + load.spentWei),
+    leftWei: 'why' in left ? null : String(left.wei),
+    spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),
     transactions: load === null ? null : costs.transactions + load.transactions,
   };
-  const why =
-    sender === null ? 'plain calls are not paid for' : 'what the load spends is counted under a cap (--max-spend)';
-  const names = /** @type {const} */ (['setUpWei', 'spentWei', 'transactions']).filter((name) => facts[name] === null);
-  return { facts, unmeasured: Object.fromEntries(names.map((name) => [`/spending/${name}`, why])) };
+  /** @type {Record<string, string>} */
+  const unmeasured = {};
+  if (sender === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
+  if ('why' in left) unmeasured['/spending/leftWei'] = left.why;
+  if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
+  if (load === null)
+    unmeasured['/spending/transactions'] =
+      sender === null ? NOT_PAID.why : 'transactions of the load are counted under a cap (--max-spend)';
+  return { facts, unmeasured };
 }

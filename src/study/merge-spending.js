@@ -16,6 +16,10 @@ export class Spending {
         : {
             capWei: weiOf(before.capWei, spending.capWei),
             setUpWei: weiOf(before.setUpWei, spending.setUpWei),
+            // Files of older versions do not have it.
+            ...(before.leftWei === undefined || spending.leftWei === undefined
+              ? {}
+              : { leftWei: weiOf(before.leftWei, spending.leftWei) }),
             spentWei: weiOf(before.spentWei, spending.spentWei),
             transactions:
               before.transactions === null || spending.transactions === null

@@ -43,6 +43,7 @@ export function createCounterWorkload({ rpc, settings, state }) {
 class CounterWorkload {
   kind = /** @type {const} */ ('transaction');
   subject = 'counters grew by';
+  valueWei = 0n;
   gas;
   #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
   /** By position. @type {Counter[]} */

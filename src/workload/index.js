@@ -58,6 +58,7 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @property {(books: Books) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
  *   asked once, when all wallets have been read
  * @property {() => Record<string, unknown>} [facts] what the run file states of it, once it is prepared
+ * @property {bigint} [valueWei] what each executed operation sends to others than the wallets; absent: not known
  * @property {string} subject what grew, and how it is said: `200 counters grew by 1,000`
  * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
  *   positions, as the structured clone algorithm can copy it

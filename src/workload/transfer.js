@@ -85,6 +85,11 @@ class TransferWorkload {
     };
   }
 
+  /** What the wallets pay each other they keep. */
+  get valueWei() {
+    return this.#own.receivers.made === null ? 0n : this.#own.valueWei;
+  }
+
   /** @param {Pick<import('./index.js').Preparation, 'wallets'>} preparation */
   async unprepared({ wallets }) {
     return Math.min(wallets.length, this.#creations);

@@ -62,7 +62,7 @@ function assertSchemaIsStrict(run) {
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) => [`${blocks}/full`, `${blocks}/gapMaxMs`]),
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
-    ...['/latency/censored', '/latency/fromStartCensored'],
+    ...['/latency/censored', '/latency/fromStartCensored', '/spending/leftWei'],
   ]);
   /** @param {any} object @param {string} path */
   const walk = (object, path) => {

@@ -132,6 +132,11 @@ describe('on a chain that is no development chain', () => {
       Number(parseEther(setUp)) > 0.7 * setUpWei && Number(parseEther(setUp)) < 2 * setUpWei,
       `${setUp}: ${setUpWei} wei`,
     );
+    assert.equal(run.spending.spentWei, String(spentWei), 'all fees, as the balances say');
+    assert.match(
+      first.stdout,
+      /^ {2}fees {8}[\d.]+ ether: [\d.]+ ether for the set-up; [\d.]+ ether left the wallets/m,
+    );
     const loadWei = Number(spentWei) - setUpWei;
     assert.ok(
       loadWei > 0 && Number(parseEther(load)) > loadWei / 10 && Number(parseEther(load)) < loadWei * 10,

@@ -24,6 +24,29 @@ describe('summaryText()', () => {
     assert.match(summaryText(paged, false), /made \(6 of 20\), window/);
   });
 
+  it('says what was paid, in a unit in which it can be read', () => {
+    const feesOf = (/** @type {Partial<ReturnType<typeof runFileOf>['spending']>} */ given) => {
+      const spending = { capWei: null, setUpWei: '0', spentWei: null, transactions: null, ...given };
+      return /^ {2}fees {8}(.*)$/m.exec(summaryText({ ...runFileOf(), spending }, false))?.[1];
+    };
+    const ether = 10n ** 18n;
+    assert.equal(
+      feesOf({ setUpWei: String(ether / 400n), leftWei: String(17n * 10n ** 14n), spentWei: String(42n * 10n ** 14n) }),
+      '0.0042 ether: 0.0025 ether for the set-up; 0.0017 ether left the wallets in the load, 0.0001 ether an operation',
+    );
+    assert.equal(
+      feesOf({ leftWei: String(17n * 21_000n * 10n ** 9n), spentWei: String(17n * 21_000n * 10n ** 9n) }),
+      '0.000357 ether: 0.000357 ether left the wallets in the load, 21,000 gwei an operation',
+    );
+    assert.equal(
+      feesOf({ leftWei: '34' }),
+      'not known apart: 34 wei left the wallets in the load, 2 wei an operation, sent value included',
+    );
+    assert.equal(feesOf({ leftWei: '0', spentWei: '0' }), undefined, 'a chain without fees');
+    assert.equal(feesOf({ setUpWei: null, leftWei: null }), undefined, 'plain calls');
+    assert.equal(feesOf({}), undefined, 'files of older versions');
+  });
+
   it('of plain calls has no stages that they do not have', () => {
     const text = summaryText(runFileOf({ environment: { inclusion: null } }), false);
     assert.match(text, /\n {4}submit /);
@@ -56,6 +79,7 @@ Summary: ran for its duration, window 2.0 s
   censored    2 of 19 operations got no good answer in time: figures with >= may be any larger; stages are of the others
   heads       asked for every 10 ms: inclusion is seen that much late at most
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
+  fees        900 wei: at most, of 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
               the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
               the CPU time of the node (--node-pid), or a run with twice the wallets (-t), would

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RefusedError } from '../../../src/errors.js';
+import { RefusedError, RpcError } from '../../../src/errors.js';
 import { Account } from '../../../src/run/account.js';
 import { Purse } from '../../../src/run/purse.js';
-import { SetUpCosts } from '../../../src/run/spending.js';
+import { balanceOf, describeSpending, NOT_PAID, SetUpCosts, spentBetween } from '../../../src/run/spending.js';
 
 /** An operation has a gas limit of 100. */
 const GAS_LIMIT = 100n;
@@ -225,5 +225,64 @@ describe('SetUpCosts', () => {
     assert.deepEqual([costs.spentWei, costs.transactions, costs.leftWei], [500n, 2, 500n]);
     assert.equal(costs.room(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);
+  });
+});
+
+describe('what a load has spent', () => {
+  const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n, transactions: 2 } });
+  const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
+  const describeWith = (/** @type {object} */ found, load = null) =>
+    describeSpending({ maxSpendWei: null }, READY, load, {
+      left: { wei: 100n },
+      valueWei: 0n,
+      report: AUDIT,
+      ...found,
+    });
+
+  it('is what the wallets have less, read once before it and once after it', async () => {
+    /** @type {any[]} */
+    const asked = [];
+    const rpc = /** @type {any} */ ({
+      batch: async (/** @type {any[]} */ requests, /** @type {string} */ purpose) => {
+        asked.push([purpose, ...requests.map(({ method, params }) => `${method} ${params}`)]);
+        return requests.map(() => '0x64');
+      },
+    });
+    const wallets = [{ address: '0xa' }, { address: '0xb' }];
+    const before = await balanceOf(rpc, wallets, 16, 'setup');
+    assert.deepEqual(before, { wei: 200n });
+    assert.deepEqual(asked, [['setup', 'eth_getBalance 0xa,0x10', 'eth_getBalance 0xb,0x10']]);
+    assert.deepEqual(spentBetween(before, { wei: 150n }), { wei: 50n });
+    assert.match(Object.values(spentBetween(before, { wei: 201n })).join(), /others have paid them/);
+    const missing = { batch: () => Promise.reject(new RpcError('eth_getBalance', -32000, 'pruned')) };
+    const unknown = await balanceOf(/** @type {any} */ (missing), wallets, 16, 'audit');
+    assert.match('why' in unknown ? unknown.why : '', /^the balances of the wallets could not be read: .*pruned/);
+    assert.deepEqual([spentBetween(unknown, before), spentBetween(before, unknown)], [unknown, unknown]);
+  });
+
+  it('is fees, where no value was sent to others, or where it is known how much', () => {
+    assert.deepEqual(describeWith({}).facts, {
+      ...{ capWei: null, setUpWei: '5', leftWei: '100', spentWei: '105', transactions: null },
+    });
+    assert.equal(describeWith({ valueWei: 3n }).facts.spentWei, '75');
+    for (const [found, why] of /** @type {Array<[object, RegExp]>} */ ([
+      [{ valueWei: undefined }, /may send value/],
+      [{ valueWei: 3n, report: { ...AUDIT, exact: false } }, /without an exact audit/],
+    ])) {
+      const { facts, unmeasured } = describeWith(found);
+      assert.deepEqual([facts.leftWei, facts.spentWei], ['100', null]);
+      assert.match(unmeasured['/spending/spentWei'], why);
+    }
+  });
+
+  it('is an upper bound under a cap, and nothing without transactions', () => {
+    const { facts, unmeasured } = describeWith({}, /** @type {any} */ ({ spentWei: 120n, transactions: 12 }));
+    assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
+    assert.deepEqual(unmeasured, {});
+    const calls = describeSpending({ maxSpendWei: null }, { ...READY, sender: null }, null, {
+      ...{ left: NOT_PAID, valueWei: 0n, report: null },
+    });
+    assert.ok(Object.values(calls.facts).every((value) => value === null));
+    assert.deepEqual(Object.values(calls.unmeasured), Array(4).fill('plain calls are not paid for'));
   });
 });
