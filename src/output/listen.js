@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { UnavailableError, oneLine } from '../errors.js';
 
 /**
@@ -17,6 +18,22 @@ export function listen(server, { host, port }, option) {
     });
     server.listen({ host, port }, resolve);
   });
+}
+
+/**
+ * Whether a request is for an IP address, a name without a dot (localhost, a container) or the name that the page listens
+ * on. A web page that lets its own domain point to this machine (DNS rebinding) sends that domain.
+ * @param {import('node:http').IncomingMessage} request
+ * @param {string} host that it listens on
+ */
+export function isOwnHost({ headers }, host) {
+  const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  return isIP(name) !== 0 || !name.includes('.') || name.toLowerCase() === host.toLowerCase();
+}
+
+/** What the others are told. @param {string} option */
+export function foreignHost(option) {
+  return `ask for this page by an IP address, or let it listen on this name: --${option} NAME:PORT`;
 }
 
 /** @param {string} host */

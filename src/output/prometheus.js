@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { listen } from './listen.js';
+import { foreignHost, isOwnHost, listen } from './listen.js';
 import { FAMILIES } from './prometheus-families.js';
 import { PrometheusState } from './prometheus-state.js';
 
@@ -14,7 +14,8 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
   /** Its library is loaded only where somebody wants the page. */
   const registry = registryOf(state, labelsOf(instance));
   const server = createServer((request, response) => {
-    void registry.then((ready) => answer(ready, request, response));
+    if (isOwnHost(request, host)) void registry.then((ready) => answer(ready, request, response));
+    else response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreignHost('prometheus')}\n`);
   });
   return {
     notice: () => {},

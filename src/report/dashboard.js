@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { listen } from '../output/listen.js';
+import { foreignHost, isOwnHost, listen } from '../output/listen.js';
 import { DashboardState } from './dashboard-state.js';
 import { EventClients, eventText } from './event-clients.js';
 
@@ -9,9 +9,6 @@ import { EventClients, eventText } from './event-clients.js';
  *
  * @typedef {import('../output/index.js').Address} Address
  */
-
-/** A port of ours is a port that any page in a browser on this machine can reach. */
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '::1']);
 
 /** Connections at once, those that watch among them. */
 const MOST_CONNECTIONS = 64;
@@ -97,21 +94,13 @@ function answer({ state, clients, host }, request, response) {
  * @param {string} host that we listen on
  * @returns {[number, string] | null}
  */
-function refuse({ method = '', headers }, host) {
+function refuse(request, host) {
+  const { method = '', headers } = request;
   if (method !== 'GET' && method !== 'HEAD') return [405, 'this page can only be read'];
-  if (LOOPBACK.has(host) && !LOOPBACK.has(hostName(headers.host ?? '')))
-    return [403, 'ask for it by the address of this machine'];
+  if (!isOwnHost(request, host)) return [403, foreignHost('dashboard')];
   const site = headers['sec-fetch-site'] ?? 'none';
   const isVisit = headers['sec-fetch-mode'] === 'navigate';
   return site === 'cross-site' && !isVisit ? [403, 'not for other pages'] : null;
-}
-
-/** @param {string} header such as localhost:8080 or [::1]:8080 */
-function hostName(header) {
-  return header
-    .replace(/:\d+$/, '')
-    .replace(/^\[|\]$/g, '')
-    .toLowerCase();
 }
 
 /** @param {import('node:http').ServerResponse} response @param {number} status @param {string} words */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
@@ -8,6 +8,7 @@ import { UnavailableError } from '../../../src/errors.js';
 import { addBlock, noBlocks } from '../../../src/metrics/blocks.js';
 import { Distribution } from '../../../src/metrics/distribution.js';
 import { STAGES } from '../../../src/metrics/sample.js';
+import { isOwnHost } from '../../../src/output/listen.js';
 import { createPrometheusOutput } from '../../../src/output/prometheus.js';
 import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
@@ -69,6 +70,35 @@ describe('output prometheus', () => {
     assert.equal(valueOf(values, 'stress_info', INFO), 1);
     for (const name of ['stress_in_flight', 'stress_tps', 'stress_gc_seconds_total', 'stress_load_start_time_seconds'])
       assert.equal(valueOf(values, name), null, name);
+  });
+
+  it('answers nobody who comes by a name of a web page', async (t) => {
+    const { port } = await opened(t);
+    for (const [host, status] of Object.entries({
+      ...{ [`127.0.0.1:${port}`]: 200, [`localhost:${port}`]: 200, [`10.1.2.3:${port}`]: 200, 'stress-0:9464': 200 },
+      ...{
+        [`evil.example:${port}`]: 403,
+        'evil.example': 403,
+        '127.0.0.1.evil.example': 403,
+        '10.1.2.3.nip.io:80': 403,
+      },
+    })) {
+      const asked = request({ host: '127.0.0.1', port, path: '/metrics', headers: { host } }).end();
+      const [response] = await once(asked, 'response');
+      response.resume();
+      assert.equal(response.statusCode, status, host);
+    }
+  });
+
+  it('knows the name that it listens on', () => {
+    const by = (/** @type {string} */ host) => /** @type {any} */ ({ headers: { host } });
+    for (const host of ['load.example.org', 'LOAD.example.org:9464'])
+      assert.ok(isOwnHost(by(host), 'load.example.org'));
+    for (const host of ['other.example.org', 'load.example.org.evil.example']) {
+      assert.ok(!isOwnHost(by(host), 'load.example.org'));
+      assert.ok(!isOwnHost(by(host), '0.0.0.0'));
+    }
+    for (const host of ['[fe80::1]:9464', '[::1]', '']) assert.ok(isOwnHost(by(host), '0.0.0.0'));
   });
 
   it('an instance of a larger run: every series has its labels, from before the load on', async (t) => {

@@ -206,7 +206,7 @@ describe('the dashboard', () => {
     const status = async (/** @type {Record<string, string>} */ headers) => (await ask(port, headers)).statusCode;
     assert.equal(await status({ host: `evil.example:${port}` }), 403);
     assert.equal(await status({ host: '127.0.0.1.evil.example' }), 403);
-    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, `10.0.0.7:${port}`])
       assert.equal(await status({ host }), 200);
     assert.equal(await status({ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }), 403);
     assert.equal(await status({ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }), 200);
