@@ -28,6 +28,11 @@ export const UNSEEN_CHARACTERS = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\
 const CONTROL_CHARACTERS =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
 
+/** Text from outside as it may stand in a file. @param {string} text @param {number} limit in characters */
+export function withoutControl(text, limit) {
+  return text.slice(0, limit).replace(CONTROL_CHARACTERS, ' ');
+}
+
 /** The code of a JSON-RPC error: more was asked than the node wants to answer just now (EIP-1474). */
 const LIMIT_EXCEEDED = -32005;
 

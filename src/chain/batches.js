@@ -25,7 +25,7 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @typedef {object} BatcherOptions
  * @property {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} post sends one body, gives its
  *   JSON. Rejects with TransportError or ProtocolError.
- * @property {(answer: any, id: number, method: string, reply: Reply) => any} resultOf throws RpcError or ProtocolError
+ * @property {(answer: any, item: Item, reply: Reply) => any} resultOf throws RpcError or ProtocolError
  *
  * @typedef {import('../transport/index.js').Reply} Reply
  */
@@ -122,10 +122,10 @@ export class Batcher {
   }
 
   /** The first error among answers. @param {any[]} answers @param {Item} item @param {Reply} reply */
-  #errorIn(answers, { id, method }, reply) {
+  #errorIn(answers, item, reply) {
     try {
       const answer = answers.find((one) => one?.error);
-      if (answer !== undefined) this.#options.resultOf(answer, id, method, reply);
+      if (answer !== undefined) this.#options.resultOf(answer, item, reply);
     } catch (error) {
       if (error instanceof RpcError) return error;
     }
@@ -135,7 +135,7 @@ export class Batcher {
   /** @param {Waiting} waiting @param {any} answer @param {Reply} reply */
   #settle({ item, resolve, reject }, answer, reply) {
     try {
-      resolve(this.#options.resultOf(answer, item.id, item.method, reply));
+      resolve(this.#options.resultOf(answer, item, reply));
     } catch (error) {
       reject(error);
     }

@@ -94,8 +94,8 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     const id = nextId();
     // What is the load, and what changes the chain, is asked for once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
-    const exchange = { purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
-    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, id, method, endpoint));
+    const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
+    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, exchange, endpoint));
   }
 
   const batcher = new Batcher(
@@ -105,7 +105,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
         const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
         return post(body, { purpose, calls: texts.length, tries: READ_TRIES, isLarge }, answered);
       },
-      resultOf: (answer, id, method, reply) => resultOf(answer, id, method, reply, endpoint),
+      resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
     },
     batches,
   );
@@ -130,7 +130,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
     const read = (/** @type {string} */ text) =>
-      resultIn({ status: 200, text, retryAfterMs: null }, id, method, endpoint);
+      resultIn({ status: 200, text, retryAfterMs: null }, { id, method, purpose: 'inclusion' }, endpoint);
     return { body: encode(id, method, params), read };
   };
   const send = fixedId === null ? transport.subscribe : undefined;
@@ -165,19 +165,20 @@ function mayBeLarge(method, purpose) {
   return isUnbounded(purpose) || method.startsWith('eth_getBlock');
 }
 
-/** @param {Reply} reply to a single request @param {number} id @param {string} method @param {Endpoint} endpoint */
-function resultIn(reply, id, method, endpoint) {
-  return resultOf(parseReply(reply, endpoint), id, method, reply, endpoint);
+/** @typedef {{id: number, method: string, purpose: string}} Asked */
+
+/** @param {Reply} reply to a single request @param {Asked} asked @param {Endpoint} endpoint */
+function resultIn(reply, asked, endpoint) {
+  return resultOf(parseReply(reply, endpoint), asked, reply, endpoint);
 }
 
 /**
  * @param {any} answer
- * @param {number} id
- * @param {string} method
+ * @param {Asked} asked
  * @param {Reply} reply it was in
  * @param {Endpoint} endpoint
  */
-function resultOf(answer, id, method, reply, { display, secrets }) {
+function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -187,7 +188,45 @@ function resultOf(answer, id, method, reply, { display, secrets }) {
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
+  if (!isUnbounded(purpose) && !areHashesWhole(method, answer.result))
+    throw new ProtocolError(`${display} answered ${method} with a hash or an address that is none`);
   return answer.result;
+}
+
+/**
+ * Hashes and addresses are printed and kept as the node writes them, so that they must be what they seem to be.
+ * @param {string} method
+ * @param {any} result
+ */
+function areHashesWhole(method, result) {
+  switch (method) {
+    case 'eth_sendRawTransaction':
+      return isHash(result);
+    case 'eth_getBlockByNumber':
+      return areWhole(66, result?.hash, result?.parentHash);
+    case 'eth_sendRawTransactionSync':
+    case 'eth_getTransactionReceipt':
+      return (
+        areWhole(66, result?.transactionHash, result?.blockHash) && areWhole(42, result?.to, result?.contractAddress)
+      );
+    default:
+      return true;
+  }
+}
+
+/** @param {number} length @param {unknown} a @param {unknown} b either may be missing, as of a block that is pending */
+function areWhole(length, a, b) {
+  return (a === undefined || a === null || isHex(a, length)) && (b === undefined || b === null || isHex(b, length));
+}
+
+/** @param {unknown} value @param {number} length in characters @returns {value is string} */
+function isHex(value, length) {
+  return typeof value === 'string' && value.length === length && /^0x[0-9a-f]+$/i.test(value);
+}
+
+/** @param {unknown} value @returns {value is string} */
+export function isHash(value) {
+  return isHex(value, 66);
 }
 
 /** Requests as JSON. The parameters that were encoded last are kept: plain calls send the same ones each time. */

@@ -1,6 +1,6 @@
 import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
 import { backOffMs, isPassing, restMs } from './passing.js';
-import { submitFailure, toHex, toNumber } from './rpc.js';
+import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
  * Transactions of the set-up: sent many at once, waited for together. The load has a path of its own.
@@ -206,7 +206,9 @@ export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
   const found = block?.transactions?.find(
     (/** @type {any} */ tx) => tx.from?.toLowerCase() === address.toLowerCase() && toNumber(tx.nonce) === nonce,
   );
-  return found === undefined ? null : { hash: found.hash, blockNumber: low };
+  if (found === undefined) return null;
+  if (!isHash(found.hash)) throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with no hash`);
+  return { hash: found.hash, blockNumber: low };
 }
 
 /** A state that is no longer there is an old one, so it counts as before. @param {import('./rpc.js').Rpc} rpc @param {string} address @param {number} block */

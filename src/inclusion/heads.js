@@ -1,5 +1,5 @@
 import { restMs } from '../chain/passing.js';
-import { toNumber } from '../chain/rpc.js';
+import { toBigInt, toNumber } from '../chain/rpc.js';
 import { ProtocolError, TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
@@ -208,7 +208,8 @@ export function describeBlock(block, seenAtUs, ours) {
     hash: block.hash,
     seenAtUs,
     timestampS: toNumber(block.timestamp),
-    baseFeeWei: block.baseFeePerGas === undefined || block.baseFeePerGas === null ? null : BigInt(block.baseFeePerGas),
+    baseFeeWei:
+      block.baseFeePerGas === undefined || block.baseFeePerGas === null ? null : toBigInt(block.baseFeePerGas),
     gasUsed: toNumber(block.gasUsed),
     gasLimit: toNumber(block.gasLimit),
     transactions: block.transactions.length,

@@ -1,5 +1,5 @@
 import { censoredIn, countedWords } from '../metrics/sample.js';
-import { boundedMs, count, byCode, figure, seconds } from './format.js';
+import { boundedMs, count, byCode, figure, printable, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
 /**
@@ -13,7 +13,7 @@ export function createTextOutput({ stream, verbose, explain }) {
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return {
-    notice: line,
+    notice: (text) => line(printable(text)),
     start: ({ isPlain = false }) => void (titles = titlesOf(isPlain)),
     wantsSamples: verbose,
     sample: (sample) => {
@@ -40,7 +40,7 @@ export function createTextOutput({ stream, verbose, explain }) {
       const silent = silence === undefined ? '' : `  no answer for ${seconds(silence.ms)}: ${silence.words}`;
       line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}${silent}`);
     },
-    finish: (run) => stream.write(`${summaryText(run, explain)}\n`),
+    finish: (run) => stream.write(`${printable(summaryText(run, explain))}\n`),
   };
 }
 

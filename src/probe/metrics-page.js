@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/endpoint-url.js';
-import { oneLine } from '../errors.js';
+import { oneLine, withoutControl } from '../errors.js';
 import { parsePrometheus } from './prometheus-text.js';
 
 /**
@@ -14,6 +14,7 @@ import { parsePrometheus } from './prometheus-text.js';
 const TIMEOUT_MS = 900;
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 const MAX_SERIES = 100;
+const MAX_KEY_CHARS = 500;
 
 /**
  * What is taken where no series are chosen: the first of these lists that has anything on the page. The names are those
@@ -130,7 +131,8 @@ function chosen(samples, series) {
     const names = new Set(list);
     const found = numbers.filter(({ name }) => names.has(name));
     // fromEntries and no assignment: a metric may be called __proto__.
-    if (found.length > 0) return Object.fromEntries(found.slice(0, MAX_SERIES).map(({ key, value }) => [key, value]));
+    const series = found.slice(0, MAX_SERIES).map(({ key, value }) => [withoutControl(key, MAX_KEY_CHARS), value]);
+    if (found.length > 0) return Object.fromEntries(series);
   }
   throw new Error(
     series === null

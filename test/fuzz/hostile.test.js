@@ -225,6 +225,41 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
 /** More than the set-up of five wallets sends. */
 const SENT_IN_PEACE = 12;
 
+/** Nothing but a hash is evil: the method, and what becomes of its result. @type {Array<[string, (result: any) => any]>} */
+const EVIL_HASHES = [
+  ['eth_sendRawTransaction', () => EVIL],
+  ['eth_getBlockByNumber', (block) => ({ ...block, hash: EVIL })],
+  ['eth_getTransactionReceipt', (receipt) => receipt && { ...receipt, blockHash: EVIL, to: EVIL }],
+];
+
+describe('an endpoint that puts evil words where a hash should be', { concurrency: 1 }, () => {
+  for (const [method, spoil] of EVIL_HASHES) {
+    const inclusion = method === 'eth_getTransactionReceipt' ? 'receipts' : 'blocks';
+    it(method, async (t) => {
+      const anvil = await startAnvil();
+      t.after(() => anvil.stop());
+      let sent = 0;
+      let spoilt = 0;
+      const { url } = await serve(async (body) => {
+        const methods = [JSON.parse(body)].flat().map((request) => request.method);
+        const { body: text } = await passOn(anvil.url, body);
+        if (methods.includes('eth_sendRawTransaction')) sent += 1;
+        if (sent <= SENT_IN_PEACE || !methods.includes(method)) return { body: text };
+        spoilt += 1;
+        const answers = [JSON.parse(text)].flat().map((answer) => ({ ...answer, result: spoil(answer.result) }));
+        return { body: JSON.stringify(Array.isArray(JSON.parse(text)) ? answers : answers[0]) };
+      });
+      const folder = temporaryFolder(t);
+      const [samples, blocks] = ['samples.csv', 'blocks.csv'].map((name) => join(folder, name));
+      const more = ['--inclusion', inclusion, '--samples', samples, '--blocks', blocks, '-v'];
+      const { code } = await runAgainst(t, url, more, '4s');
+      assert.ok(spoilt > 0);
+      assert.notEqual(code, 70);
+      for (const [what, text] of Object.entries(read({ samples, blocks }))) assert.doesNotMatch(text, UNSAFE, what);
+    });
+  }
+});
+
 // One at a time: what some of these endpoints make would keep this process from serving another one in peace.
 describe('an endpoint that turns hostile under load', { concurrency: 1 }, () => {
   for (const [i, [what, respond]] of HOSTILE.entries()) {

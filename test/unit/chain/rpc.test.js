@@ -36,6 +36,8 @@ function rpcOver(respond) {
 /** @param {Asked} asked @param {unknown} [result] */
 const right = ({ id, params }, result = params[0]) => ({ jsonrpc: '2.0', id, result });
 
+const HASH = `0x${'1a'.repeat(32)}`;
+
 /** @param {number} count */
 const requests = (count) => Array.from({ length: count }, (_, i) => ({ method: 'echo', params: [i] }));
 
@@ -532,7 +534,7 @@ describe('an answer that is made to do harm', () => {
           post: async (body, _, limit) => {
             limits.push(limit);
             const asked = JSON.parse(body);
-            const answer = Array.isArray(asked) ? asked.map((one) => right(one, 1)) : right(asked, 1);
+            const answer = Array.isArray(asked) ? asked.map((one) => right(one, HASH)) : right(asked, HASH);
             return { status: 200, text: JSON.stringify(answer), retryAfterMs: null };
           },
         },
@@ -545,6 +547,68 @@ describe('an answer that is made to do harm', () => {
       else assert.deepEqual([single, batch], [most, most]);
     });
   }
+});
+
+describe('hashes and addresses that a node gives', () => {
+  const ADDRESS = `0x${'Ab'.repeat(20)}`;
+  const BAD = [
+    '\u001b[2J',
+    '',
+    '0x',
+    HASH.slice(2),
+    `${HASH}0`,
+    `0x${'g'.repeat(64)}`,
+    `0x${'1'.repeat(63)}\n`,
+    7,
+    {},
+    true,
+  ];
+  /** @type {Array<[string, (value: unknown) => unknown]>} */
+  const places = [
+    ['eth_sendRawTransaction', (value) => value],
+    ['eth_getBlockByNumber', (hash) => ({ hash, parentHash: HASH })],
+    ['eth_getBlockByNumber', (parentHash) => ({ hash: HASH, parentHash })],
+    ['eth_getTransactionReceipt', (transactionHash) => ({ transactionHash, blockHash: HASH })],
+    ['eth_getTransactionReceipt', (blockHash) => ({ transactionHash: HASH, blockHash })],
+    ['eth_getTransactionReceipt', (to) => ({ transactionHash: HASH, blockHash: HASH, to })],
+    ['eth_getTransactionReceipt', (contractAddress) => ({ blockHash: HASH, to: null, contractAddress })],
+    ['eth_sendRawTransactionSync', (blockHash) => ({ transactionHash: HASH, blockHash, to: ADDRESS })],
+  ];
+  for (const [method, resultWith] of places) {
+    it(`${method}: ${JSON.stringify(resultWith('...'))} must be one, alone and in a batch`, async () => {
+      let value = /** @type {unknown} */ (null);
+      const { rpc } = rpcOver((asked) =>
+        Array.isArray(asked) ? asked.map((one) => right(one, resultWith(value))) : right(asked, resultWith(value)),
+      );
+      for (value of BAD) {
+        for (const ask of [rpc.call, rpc.gather]) {
+          const error = await caught(() => ask(method, [], 'submit'));
+          assert.ok(error instanceof ProtocolError, JSON.stringify(value));
+          assert.equal(error.message, `http://node answered ${method} with a hash or an address that is none`);
+        }
+        await assert.rejects(rpc.batch([{ method, params: [] }, ...requests(1)], 'audit'), ProtocolError);
+      }
+      const isAddress = JSON.stringify(resultWith('?')).match(/"(to|contractAddress)":"\?"/) !== null;
+      for (value of isAddress ? [ADDRESS, null] : [HASH, HASH.toUpperCase().replace('X', 'x')])
+        assert.deepEqual(await rpc.call(method, [], 'submit'), resultWith(value));
+    });
+  }
+
+  it('may be missing: of a block that is pending, of a transaction without a block', async () => {
+    for (const [method, result] of [
+      ['eth_getBlockByNumber', null],
+      ['eth_getBlockByNumber', { hash: null }],
+      ['eth_getTransactionReceipt', null],
+      ['eth_getTransactionReceipt', { transactionHash: HASH, blockHash: null, to: null, contractAddress: null }],
+      ['eth_sendRawTransactionSync', null],
+    ])
+      assert.deepEqual(await rpcOver((asked) => right(asked, result)).rpc.call(String(method), [], 'resolve'), result);
+  });
+
+  it('a load of plain calls gets whatever the node answers', async () => {
+    const { rpc } = rpcOver((asked) => right(asked, { hash: 'none' }));
+    assert.deepEqual(await rpc.call('eth_getBlockByNumber', [], 'load'), { hash: 'none' });
+  });
 });
 
 describe('displayUrl()', () => {

@@ -13,6 +13,9 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const ADDRESS = '0xAbCdEf0000000000000000000000000000000001';
 
+/** @param {number} nonce */
+const hashOf = (nonce) => `0x${String(nonce).padStart(64, '0')}`;
+
 /** @returns {never} */
 function noState() {
   throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
@@ -31,11 +34,9 @@ function chainWith(head, minedIn, prunedBelow = 0) {
       Number(block) < prunedBelow ? noState() : toHex(minedIn.filter((number) => number <= Number(block)).length),
     eth_getBlockByNumber: (block) => ({
       transactions: [
-        { hash: '0xother', from: '0x0000000000000000000000000000000000000002', nonce: '0x0' },
+        { hash: hashOf(99), from: '0x0000000000000000000000000000000000000002', nonce: '0x0' },
         ...minedIn.flatMap((number, nonce) =>
-          number === Number(block)
-            ? [{ hash: `0xhash${nonce}`, from: ADDRESS.toLowerCase(), nonce: toHex(nonce) }]
-            : [],
+          number === Number(block) ? [{ hash: hashOf(nonce), from: ADDRESS.toLowerCase(), nonce: toHex(nonce) }] : [],
         ),
       ],
     }),
@@ -47,7 +48,7 @@ describe('findMinedTransaction()', () => {
     const minedIn = [3, 3, 4, 90, 100];
     for (const [nonce, blockNumber] of minedIn.entries()) {
       const rpc = chainWith(100, minedIn);
-      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: `0xhash${nonce}`, blockNumber });
+      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: hashOf(nonce), blockNumber });
       assert.ok(rpc.count() <= 2 + Math.ceil(Math.log2(100)), `${rpc.count()} calls`);
     }
   });
@@ -61,7 +62,7 @@ describe('findMinedTransaction()', () => {
         async ([head, a, b]) => {
           const [fromBlock, blockNumber] = [Math.min(a, b), Math.max(a, b)];
           const rpc = chainWith(head, [blockNumber]);
-          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: '0xhash0', blockNumber });
+          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: hashOf(0), blockNumber });
           assert.ok(rpc.count() <= 3 + Math.ceil(Math.log2(head + 1)));
         },
       ),
@@ -77,7 +78,7 @@ describe('findMinedTransaction()', () => {
   it('goes on where old states are gone', async () => {
     // The node has states for blocks 80 and later only.
     assert.deepEqual(await findMinedTransaction(chainWith(100, [90], 80), ADDRESS, 0, 0), {
-      hash: '0xhash0',
+      hash: hashOf(0),
       blockNumber: 90,
     });
     // It was mined where there is no state: the search ends at the oldest one that there is.
@@ -93,6 +94,16 @@ describe('findMinedTransaction()', () => {
       eth_getBlockByNumber: () => null,
     });
     assert.equal(await findMinedTransaction(withoutBlocks, ADDRESS, 0, 0), null);
+  });
+
+  it('a hash that is none does not get further', async () => {
+    const evil = { hash: '\u001b[2J', from: ADDRESS, nonce: '0x0' };
+    const rpc = fakeRpc({
+      ...{ eth_blockNumber: () => '0x1', eth_getTransactionCount: () => '0x1' },
+      eth_getBlockByNumber: () => ({ transactions: [evil] }),
+    });
+    const { message } = await caught(() => findMinedTransaction(rpc, ADDRESS, 0, 0));
+    assert.equal(message, 'http://fake answered eth_getBlockByNumber with no hash');
   });
 
   it('says when the endpoint is gone', async () => {

@@ -54,6 +54,14 @@ describe('createMetricsProbe()', () => {
     });
   });
 
+  it('a series has no control characters and no endless name', async (t) => {
+    const page = `my_total{a="\u001b[2J\u202eevil\u0085"} 1\nmy_total{b="${'x'.repeat(100_000)}"} 2\n`;
+    const { series } = await (await probeOf(t, page, ['my_total'])).sample();
+    const [first, second] = Object.keys(series);
+    assert.equal(first, 'my_total{a=" [2J evil "}');
+    assert.equal(second.length, 500);
+  });
+
   it('without a choice it takes what it knows of the node whose page it is', async (t) => {
     assert.deepEqual((await (await probeOf(t, PAGE)).sample()).series, {
       txpool_pending: 7,

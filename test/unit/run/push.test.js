@@ -333,7 +333,7 @@ describe('lookAfterOverdue(): a nonce that is used', () => {
     const operation = begin();
     node.pool.clear();
     node.nonces.set(addressFor(operation), 1);
-    node.foreign.push({ hash: '0xforeign', from: addressFor(operation), nonce: '0x0' });
+    node.foreign.push({ hash: `0x${'f'.repeat(64)}`, from: addressFor(operation), nonce: '0x0' });
     let code = null;
     operation.release = () => (code = 'released');
     void watch();
