@@ -1,4 +1,5 @@
-import { ProtocolError, RpcError } from '../errors.js';
+import { indexRanges } from '../chain/funding.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { fateOf } from './fate.js';
 import { readAll } from './reading.js';
@@ -6,8 +7,9 @@ import { readAll } from './reading.js';
 /**
  * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
  *
- * The audit is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start +
- * our included transactions, and nothing is pending.
+ * It is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start + our
+ * included transactions, nothing is pending, and all checks hold; not exact when something is proven to disagree, also
+ * when operations whose fate is not known are taken into account; otherwise it is incomplete.
  *
  * @typedef {object} Mismatch
  * @property {number} walletIndex
@@ -21,6 +23,8 @@ import { readAll } from './reading.js';
  *
  * @typedef {object} AuditReport
  * @property {boolean} exact
+ * @property {'exact' | 'incomplete' | 'not_exact'} [result] not in files of older versions
+ * @property {string[]} [incomplete] what could not be checked, and why
  * @property {number} blockNumber
  * @property {string} blockHash
  * @property {number} wallets
@@ -201,20 +205,73 @@ function compare(options, { effects, nonces, pendingNonces }) {
   });
 }
 
+/** Operations of each wallet whose fate is not known, by position. @param {AuditOptions} options */
+function unresolvedBy({ accounts, ledger }) {
+  const counts = accounts.map(() => 0);
+  for (const { operation } of ledger.unresolved.values()) counts[operation.account.position] += 1;
+  return counts;
+}
+
+/**
+ * Disagreements that operations whose fate is not known cannot explain. What waits in the pool disagrees with nothing.
+ * @param {AuditOptions} options
+ * @param {Mismatch[]} mismatches
+ */
+function provenOf(options, mismatches) {
+  const open = new Map(unresolvedBy(options).map((count, i) => [options.accounts[i].wallet.index, count]));
+  return mismatches.filter(({ walletIndex, effect, expectedEffect, nonce, expectedNonce }) => {
+    const unknown = open.get(walletIndex) ?? 0;
+    return (
+      Math.abs(Number(BigInt(effect) - BigInt(expectedEffect))) > unknown || Math.abs(nonce - expectedNonce) > unknown
+    );
+  });
+}
+
 /**
  * @param {AuditOptions} options
  * @param {Reading} reading
  * @param {Mismatch[]} mismatches
  * @returns {Promise<import('../workload/index.js').Check[]>}
  */
-async function reconcile({ workload, accounts, ledger, startBlock, signal }, { hash, number, nonces }, mismatches) {
+async function reconcile(options, { hash, number, nonces }, mismatches) {
+  const { workload, accounts, ledger, startBlock, signal } = options;
   if (workload.reconcile === undefined) return [];
   const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
-  return workload.reconcile({
+  const books = {
     ...{ blockHash: hash, blockNumber: number, startBlock, nonces, signal },
     startNonces: accounts.map(({ startNonce }) => startNonce),
+    executed: accounts.map((_, i) => claimed(options, i)),
+    reverted: accounts.map(({ reverted }) => reverted),
+    undecided: unresolvedBy(options),
     areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
+  };
+  return workload.reconcile(books).catch((error) => {
+    if (![RpcError, ProtocolError, TransportError].some((kind) => error instanceof kind)) throw error;
+    const words = 'what the workload compares over all wallets';
+    return [{ name: 'reconcile', words, expected: null, found: null, holds: null, why: error.message }];
   });
+}
+
+/**
+ * What could not be checked, and why.
+ * @param {AuditOptions} options
+ * @param {Mismatch[]} unproven
+ * @param {import('../workload/index.js').Check[]} checks
+ */
+function gapsOf({ ledger: { unresolved } }, unproven, checks) {
+  const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
+  const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
+  return [
+    ...(open.length === 0
+      ? []
+      : [
+          `what became of ${open.length} operations of wallets ${indexRanges(open)} is not known: they are still pending, or the node does not tell`,
+        ]),
+    ...(waiting.length === 0
+      ? []
+      : [`wallets ${indexRanges(waiting)} have other nonces with pending transactions than at the block`]),
+    ...checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`),
+  ];
 }
 
 /**
@@ -236,12 +293,16 @@ function describe(options, reading, mismatches, checks) {
     return sum + (ours < effects ? ours : effects);
   }, 0n);
   const { fates, foreign, unresolved, resolutions } = ledger;
+  const proven = new Set(provenOf(options, mismatches));
+  const incomplete = gapsOf(
+    options,
+    mismatches.filter((mismatch) => !proven.has(mismatch)),
+    checks,
+  );
+  const isProven = proven.size > 0 || foreign.length > 0 || checks.some(({ holds }) => holds === false);
+  const result = isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
   return {
-    exact:
-      mismatches.length === 0 &&
-      foreign.length === 0 &&
-      unresolved.size === 0 &&
-      checks.every(({ holds }) => holds !== false),
+    ...{ exact: result === 'exact', result, incomplete },
     blockNumber: reading.number,
     blockHash: reading.hash,
     wallets: accounts.length,
@@ -254,8 +315,8 @@ function describe(options, reading, mismatches, checks) {
     pending: unresolved.size,
     effectsOnChain: String(effectsOnChain),
     bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
-    mismatchCount: mismatches.length,
-    mismatches: mismatches.slice(0, LISTED),
+    mismatchCount: proven.size,
+    mismatches: [...proven].slice(0, LISTED),
     foreign: foreign.slice(0, LISTED),
     resolutions,
     subject: workload.subject,

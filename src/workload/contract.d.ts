@@ -35,7 +35,7 @@ export interface TransactionWorkload {
   verify?: (
     position: number,
     executed: Executed,
-    inclusion: { number: number },
+    inclusion: { number: number; hash?: string },
     attempt: number,
     operation: Sent,
   ) => Promise<Verdict>;
@@ -135,6 +135,9 @@ export interface Books {
   startBlock: number;
   startNonces: number[];
   nonces: number[];
+  executed: number[];
+  reverted: number[];
+  undecided: number[];
   areOurs: boolean;
   signal: AbortSignal;
 }

@@ -107,16 +107,15 @@ function guardTransactions(own, { file, bench, set, ...known }) {
       }
     },
     audit: (...asked) => inTime(file, 'audit()', async () => checkedReadings(await audit(...asked), wallets)),
-    ...reconciling(own, file),
+    reconcile: async (books) => {
+      const checks = await bench.checkNonces(books, own.verify ?? verify);
+      if (own.reconcile === undefined) return checks;
+      const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(books)));
+      return [...checks, ...more];
+    },
     ...stating(own, file),
     handOver: (first, count) => handOver(own, file, first, count, { gasLimit, set }),
   };
-}
-
-/** @param {OwnTransactions} own @param {string} file @returns {Pick<import('./index.js').TransactionWorkload, 'reconcile'>} */
-function reconciling(own, file) {
-  if (own.reconcile === undefined) return {};
-  return { reconcile: (books) => inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(books))) };
 }
 
 /** @param {OwnCalls} own @param {Guarding} guarding @returns {import('./index.js').CallWorkload} */

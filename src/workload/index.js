@@ -51,7 +51,7 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @property {(position: number, nonce: number) => Call} next what a wallet does with a nonce, a function of the two: it
  *   is signed ahead, so it may be one that is never sent, and asked for again where a fee is raised. The same object for
  *   the same call spares encoding it again.
- * @property {(position: number, executed: Executed, inclusion: {number: number}, attempt: number, operation: Sent) => Promise<Verdict>} verify
+ * @property {(position: number, executed: Executed, inclusion: {number: number, hash?: string}, attempt: number, operation: Sent) => Promise<Verdict>} verify
  *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
  * @property {(blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>} audit by position;
  *   reverted: how many operations of each wallet this run knows to be in a block without effect
@@ -73,6 +73,9 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @property {number} startBlock latest block when the load began
  * @property {number[]} startNonces when the load began
  * @property {number[]} nonces
+ * @property {number[]} executed operations in between that this run has counted as executed
+ * @property {number[]} reverted operations in between that it knows to be in a block without effect
+ * @property {number[]} undecided operations of which it is not known what became of them
  * @property {boolean} areOurs whether every nonce in between is an operation of ours that was executed
  * @property {AbortSignal} signal ends what takes long
  *

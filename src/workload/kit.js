@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, getCreateAddress } from 'ethers';
-import { toBigInt, toNumber } from '../chain/rpc.js';
-import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
+import { toBigInt } from '../chain/rpc.js';
+import { CheckError, WorkloadError, oneLine } from '../errors.js';
 import { readAtHash } from './at-block.js';
 import { placeOf } from './blame.js';
 import { createOwnRpc } from './kit-rpc.js';
 import { Yard } from './kit-sending.js';
+import { MOST_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
 /**
@@ -21,6 +22,8 @@ import { compile } from './solidity.js';
  * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
  * @property {(preparation: import('./index.js').Preparation) => void} begin wallets can send from now on
  * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
+ * @property {(books: import('./index.js').Books, verify: object) => Promise<import('./index.js').Check[]>} checkNonces
+ *   reverted transactions raise nonces too: where verify() has not looked at receipts, an audit by nonces does
  */
 
 /**
@@ -34,6 +37,11 @@ export function createBench(file, rpc, isPrepared = false) {
   const readings = [];
   // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
   const tag = randomBytes(4).toString('hex');
+  const receipts = new Receipts(rpc);
+  /** Wallets that are audited by their nonces. @type {string[]} */
+  let byNonce = [];
+  /** What verifyByReceipt() has made. @type {WeakSet<object>} */
+  const byReceipt = new WeakSet();
   const yard = new Yard(file, rpc, tag);
   const { deployEach, deployOnce, sendAll, estimateGas } = yard;
   /** @type {Kit} */
@@ -43,8 +51,17 @@ export function createBench(file, rpc, isPrepared = false) {
     compile: (source, options) => compile(source, { ...options, place: placeOf(new Error(), file) }),
     ...{ deployEach, deployOnce, sendAll, estimateGas },
     createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
-    verifyByReceipt: (targetOf) => verifyByReceipt(rpc, targetOf),
-    auditByNonce: () => auditByNonce(rpc, readings),
+    verifyByReceipt: (targetOf = () => null) => {
+      /** @type {ReturnType<Kit['verifyByReceipt']>} */
+      const verify = (position, _executed, inclusion, _attempt, { hash }) =>
+        receipts.verdict(hash, inclusion, targetOf(position));
+      byReceipt.add(verify);
+      return verify;
+    },
+    auditByNonce: () => {
+      readings.push(async (wallets) => void (byNonce = wallets.map(({ address }) => address)));
+      return auditByNonce(rpc, readings);
+    },
     auditByCall: (callOf) => auditByCall(rpc, readings, callOf, placeOf(new Error(), file)),
     wrong: (words) => new CheckError(words),
   };
@@ -59,19 +76,11 @@ export function createBench(file, rpc, isPrepared = false) {
       await Promise.all(readings.map((read) => read(wallets)));
       isPrepared = true;
     },
-  };
-}
-
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {(position: number) => string | null} [targetOf] @returns {ReturnType<Kit['verifyByReceipt']>} */
-function verifyByReceipt(rpc, targetOf = () => null) {
-  return async (position, _executed, { number }, _attempt, { hash }) => {
-    const receipt = await rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
-      if (error instanceof RpcError) return null; // AvalancheGo, as long as the block is not accepted
-      throw error;
-    });
-    const target = targetOf(position) ?? receipt?.to ?? receipt?.contractAddress ?? null;
-    if (receipt === null || toNumber(receipt.blockNumber) !== number) return { state: 'behind', effect: null, target };
-    return { state: toNumber(receipt.status) === 1 ? 'ok' : 'missing', effect: hash, target };
+    checkNonces: async (books, verify) => {
+      if (byNonce.length === 0 || byReceipt.has(verify)) return [];
+      const signal = AbortSignal.any([books.signal, AbortSignal.timeout(MOST_MS)]);
+      return [successCheck(byNonce, books, await receipts.ofRun(byNonce, books, signal))];
+    },
   };
 }
 

@@ -1,12 +1,12 @@
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError } from '../errors.js';
-import { readFees } from './fees-paid.js';
+import { isSuccess, successCheck } from './receipts.js';
 import { chooseReceivers, replay } from './replay.js';
 
 /**
- * The audit of payments by balances: what left the senders, less fees, is what arrived, and each receiver has exactly
- * what it was paid. Receivers are worked out again from the seed, balances and receipts are read from the chain: neither
- * knows anything of what the load counted.
+ * The audit of payments by receipts and balances: as many succeeded as the run has verified, what left the senders, less
+ * fees, is what arrived, and each receiver has exactly what it was paid. Receivers are worked out again from the seed,
+ * balances and receipts are read from the chain: neither knows anything of what the load counted.
  *
  * @typedef {import('./index.js').Books} Books
  * @typedef {import('./index.js').Check} Check
@@ -14,6 +14,7 @@ import { chooseReceivers, replay } from './replay.js';
  * @typedef {object} Payments
  * @property {import('../chain/rpc.js').Rpc} rpc
  * @property {import('./receivers.js').Receivers} receivers
+ * @property {import('./receipts.js').Receipts} receipts
  * @property {boolean} arePayers whether the receivers are the payers themselves
  * @property {string[]} addresses of the payers, by position
  * @property {bigint} valueWei of a payment
@@ -33,25 +34,54 @@ const MOST_MS = 60_000;
 
 const UNSURE = 'what became of some operations is not known';
 
+/**
+ * @typedef {object} Paid what became of the payments, by receipts
+ * @property {import('./receipts.js').Outcomes | {why: string}} outcomes
+ * @property {string | null} why they are not known
+ * @property {bigint[]} feesWei by position
+ * @property {Uint32Array | null} to payments that succeeded, by receiver; null: not known
+ */
+
 /** @param {Payments} payments @param {Books} books @param {import('./replay.js').Bounds} [bounds] @returns {Promise<Check[]>} */
 export async function reconcilePayments(payments, books, bounds) {
   // Receipts first: a chain that forgets old blocks would forget more of them meanwhile.
-  const fees = await readFees(payments.rpc, payments.addresses, books, limited(books.signal));
+  const paid = await readPaid(payments, books, limited(books.signal));
   const signal = limited(books.signal);
-  const paid = books.areOurs ? await replay(payments.receivers, books) : null;
-  const checks = payments.arePayers
-    ? await amongPayers(payments, books, fees, paid, signal)
+  const byBalance = payments.arePayers
+    ? await amongPayers(payments, books, paid, signal)
     : await toReceivers(
-        payments,
-        books,
-        fees,
-        paid,
-        await chooseReceivers(payments.receivers.count, paid, bounds),
+        ...[payments, books, paid],
+        await chooseReceivers(payments.receivers.count, paid.to, bounds),
         signal,
       );
+  const checks = [successCheck(payments.addresses, books, paid.outcomes), ...byBalance];
   if (checks.every(({ holds }) => holds !== false) || (await isStillThere(payments.rpc, books))) return checks;
   const why = `block ${books.blockNumber} has left the chain meanwhile`;
   return checks.map((check) => ({ ...check, holds: null, why }));
+}
+
+/** @param {Payments} payments @param {Books} books @param {AbortSignal} signal @returns {Promise<Paid>} */
+async function readPaid({ receipts, receivers, addresses }, books, signal) {
+  const feesWei = addresses.map(() => 0n);
+  const reverted = new Uint32Array(receivers.count);
+  const outcomes = await receipts.ofRun(addresses, books, signal, (position, nonce, receipt) => {
+    feesWei[position] += feeOf(receipt);
+    if (!isSuccess(receipt)) reverted[receivers.indexFor(position, nonce)] += 1;
+  });
+  if ('why' in outcomes)
+    return { outcomes, why: outcomes.why, feesWei, to: books.areOurs ? await replay(receivers, books) : null };
+  const { succeeded } = outcomes;
+  const areOurs = books.executed.every(
+    (count, i) => count === succeeded[i] && books.reverted[i] === outcomes.reverted[i],
+  );
+  const to = areOurs ? await replay(receivers, books) : null;
+  to?.forEach((count, i) => (to[i] = count - reverted[i]));
+  return { outcomes, why: null, feesWei, to };
+}
+
+/** A rollup charges for the data on the chain below, too. @param {import('./receipts.js').Receipt} receipt */
+function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
+  return toBigInt(gasUsed) * toBigInt(effectiveGasPrice) + toBigInt(l1Fee ?? '0x0');
 }
 
 /** @param {AbortSignal} signal */
@@ -59,16 +89,15 @@ function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
 }
 
-/** @typedef {import('./fees-paid.js').Fees} Fees */
-
-/** @param {Payments} payments @param {Books} books @param {Fees} fees @param {Uint32Array | null} paid @param {import('./replay.js').Choice} choice @param {AbortSignal} signal */
-async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, fees, paid, choice, signal) {
-  const count = sum(books.nonces) - sum(books.startNonces);
+/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {import('./replay.js').Choice} choice @param {AbortSignal} signal */
+async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, paid, choice, signal) {
+  const { to } = paid;
+  const count = to === null ? sum(books.nonces) - sum(books.startNonces) : sum(to);
   const indexOf = (/** @type {number} */ i) => choice.indexes?.[i] ?? i;
   const arrived = await tally({ rpc, books, signal, count: choice.count }, (i) => ({
     address: receivers.addressOf(indexOf(i)),
     beforeWei: before.receiverWei,
-    mustGrowWei: paid === null ? null : valueWei * BigInt(paid[indexOf(i)]),
+    mustGrowWei: to === null ? null : valueWei * BigInt(to[indexOf(i)]),
   }));
   const left = await tally({ rpc, books, signal, count: addresses.length }, (i) => ({
     address: addresses[i],
@@ -83,48 +112,51 @@ async function toReceivers({ rpc, receivers, addresses, valueWei, before }, book
       words: `of ${choice.words}, those that have exactly what was paid to them`,
       expected: choice.count,
       found: 'why' in arrived ? null : counted(arrived),
-      why: readWhy ?? (paid === null ? UNSURE : null),
+      why: readWhy ?? (to === null ? UNSURE : null),
     }),
     check({
       name: 'arrived',
       words: `wei that arrived from ${count} payments of ${valueWei}${choice.unread}`,
       expected: valueWei * BigInt(count),
       found: grownWei,
-      why: readWhy ?? choice.why ?? (paid === null ? UNSURE : null),
+      why: readWhy ?? choice.why ?? (to === null ? UNSURE : null),
     }),
     check({
       name: 'left',
       words: `wei that left ${addresses.length} wallets, less their fees, against what arrived`,
       expected: grownWei,
-      found: 'why' in left || 'why' in fees ? null : -left.grownWei - sumWei(fees.byPayer),
-      why: readWhy ?? choice.why ?? ('why' in left ? left.why : null) ?? ('why' in fees ? fees.why : null),
+      found: 'why' in left ? null : -left.grownWei - sumWei(paid.feesWei),
+      why: readWhy ?? choice.why ?? ('why' in left ? left.why : null) ?? paid.why,
     }),
   ];
 }
 
-/** @param {Payments} payments @param {Books} books @param {Fees} fees @param {Uint32Array | null} paid @param {AbortSignal} signal */
-async function amongPayers({ rpc, addresses, valueWei, before }, books, fees, paid, signal) {
+/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {AbortSignal} signal */
+async function amongPayers(
+  { rpc, addresses, valueWei, before },
+  books,
+  { outcomes, to, feesWei, why: feesWhy },
+  signal,
+) {
   const changed = await tally({ rpc, books, signal, count: addresses.length }, (i) => ({
     address: addresses[i],
     beforeWei: before.balancesWei[i],
     mustGrowWei:
-      paid === null || 'why' in fees
-        ? null
-        : valueWei * BigInt(paid[i] - (books.nonces[i] - books.startNonces[i])) - fees.byPayer[i],
+      to === null || 'why' in outcomes ? null : valueWei * BigInt(to[i] - outcomes.succeeded[i]) - feesWei[i],
   }));
-  const why = ('why' in changed ? changed.why : null) ?? ('why' in fees ? fees.why : null);
+  const why = ('why' in changed ? changed.why : null) ?? feesWhy;
   return [
     check({
       name: 'wallets',
       words: 'wallets that have what they had and received, less what they sent and its fees',
       expected: addresses.length,
       found: 'why' in changed ? null : counted(changed),
-      why: why ?? (paid === null ? UNSURE : null),
+      why: why ?? (to === null ? UNSURE : null),
     }),
     check({
       name: 'left',
       words: `wei that left ${addresses.length} wallets together, against the fees by their receipts`,
-      expected: 'why' in fees ? null : sumWei(fees.byPayer),
+      expected: sumWei(feesWei),
       found: 'why' in changed ? null : -changed.grownWei,
       why,
     }),
@@ -192,9 +224,11 @@ async function isStillThere(rpc, { blockHash, blockNumber }) {
   return block?.hash === blockHash;
 }
 
-/** @param {number[]} numbers */
+/** @param {readonly number[] | Uint32Array} numbers */
 function sum(numbers) {
-  return numbers.reduce((all, number) => all + number, 0);
+  let all = 0;
+  for (const number of numbers) all += number;
+  return all;
 }
 
 /** @param {bigint[]} amounts */

@@ -1,16 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { UnavailableError, UsageError } from '../errors.js';
-import { readAtHash, verdictAt } from './at-block.js';
+import { readAtHash } from './at-block.js';
 import { CREATION_GAS, FIRST_WEI, createAll, creationsFor } from './creation.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 import { reconcilePayments } from './payments.js';
+import { Receipts } from './receipts.js';
 import { Receivers } from './receivers.js';
 
 /**
  * Payments of a few wei: from each wallet to another one of the slice that is drawn for it, or to one of many addresses
- * made for the run. That a payment was made shows in the number of transactions of the wallet; what arrived, and what
- * was paid for it, is added up by the audit.
+ * made for the run. That a payment was made shows in the status of its receipt, because one that was reverted raises the
+ * wallet's nonce too; what arrived, and what was paid for it, is added up by the audit.
  *
  * @typedef {import('./index.js').Call} Call
  *
@@ -54,12 +55,13 @@ export function createTransferWorkload({ rpc, settings, state }) {
 
 class TransferWorkload {
   kind = /** @type {const} */ ('transaction');
-  subject = 'nonces grew by';
+  subject = 'wallets made payments:';
   gas;
   #rpc;
   /** @type {Handed} */
   #own;
   #receivers;
+  #receipts;
   #payloadOf;
   /** Transactions that create receivers before the load. */
   #creations;
@@ -69,6 +71,7 @@ class TransferWorkload {
   /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./index.js').Settings} settings @param {Handed} [handed] */
   constructor(rpc, { receivers = null, createReceivers = null, payload = null, threads = 1 }, handed) {
     this.#rpc = rpc;
+    this.#receipts = new Receipts(rpc);
     this.#own = handed ?? {
       ...{ first: 0, payers: [], gasLimit: 0n, valueWei: BigInt(randomInt(1, HIGHEST_VALUE_WEI + 1)) },
       receivers: { seed: randomInt(2 ** 48 - 1), made: receivers, wallets: [] },
@@ -127,21 +130,19 @@ class TransferWorkload {
   }
 
   /** @type {import('./index.js').TransactionWorkload['verify']} */
-  verify(position, executed, inclusion, attempt, { nonce }) {
-    const { address, start } = this.#own.payers[position];
-    const about = { start, shownFrom: start, target: this.#receiverOf(position, nonce) };
-    /** @param {string} block */
-    const ask = (block) => this.#rpc.gather('eth_getTransactionCount', [address, block], 'readback');
-    return verdictAt(ask, about, executed, inclusion, attempt);
+  verify(position, _executed, inclusion, _attempt, { nonce, hash }) {
+    return this.#receipts.verdict(hash, inclusion, this.#receiverOf(position, nonce));
   }
 
   /** @type {import('./index.js').TransactionWorkload['audit']} */
-  async audit(blockHash, blockNumber) {
+  async audit(blockHash, blockNumber, reverted) {
     const { payers } = this.#own;
     /** @param {string | {blockHash: string}} block */
     const read = (block) => this.#rpc.batch(payers.map(countRequest(block)), 'audit');
     const counts = (await readAtHash(read, blockHash, blockNumber)).map(toNumber);
-    return payers.map(({ start }, i) => ({ start: 0n, now: BigInt(counts[i] - start), target: null }));
+    return payers.map(({ start }, i) => {
+      return { start: 0n, now: BigInt(counts[i] - start - (reverted?.[i] ?? 0)), target: null };
+    });
   }
 
   /** @type {NonNullable<import('./index.js').TransactionWorkload['reconcile']>} */
@@ -149,7 +150,8 @@ class TransferWorkload {
     const { payers, valueWei, receivers } = this.#own;
     const before = { balancesWei: this.#balancesWei, receiverWei: this.#creations > 0 ? FIRST_WEI : 0n };
     const who = { addresses: payers.map(({ address }) => address), arePayers: receivers.made === null };
-    return reconcilePayments({ ...who, rpc: this.#rpc, receivers: this.#receivers, valueWei, before }, books);
+    const known = { rpc: this.#rpc, receipts: this.#receipts, receivers: this.#receivers };
+    return reconcilePayments({ ...who, ...known, valueWei, before }, books);
   }
 
   facts() {

@@ -6,6 +6,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
+import { serveBetween } from '../helpers/endpoint.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -77,7 +78,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     const { run, stdout, chain } = result;
     assertCountedOnce(result);
     const verified = run.counts.verified;
-    assert.match(stdout, /^ {2}audit +exact: 6 nonces grew by /m);
+    assert.match(stdout, /^ {2}audit +exact: 6 wallets made payments: /m);
     assert.match(stdout, /^ {4}of 500 receivers, those that have exactly what was paid to them: 500, as it must be$/m);
     const { seed, valueWei, ...facts } = run.environment.workload;
     assert.deepEqual(facts, { receivers: 500, created: 'by the load', payloadBytes: 200 });
@@ -85,6 +86,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     assert.deepEqual(
       run.audit.checks.map((/** @type {any} */ { name, found, holds }) => [name, found, holds]),
       [
+        ['receipts', String(verified), true],
         ['receivers', '500', true],
         ['arrived', String(verified * Number(valueWei)), true],
         ['left', String(verified * Number(valueWei)), true],
@@ -99,7 +101,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     assertCountedOnce(result);
     assert.equal(result.run.environment.workload.receivers, 'the wallets of the slice');
     assert.ok(result.chain.every(({ input }) => input === '0x'));
-    const [wallets, left] = result.run.audit.checks;
+    const [, wallets, left] = result.run.audit.checks;
     assert.deepEqual([wallets.found, wallets.holds, left.holds], ['6', true, true]);
   });
 
@@ -111,13 +113,69 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     assert.equal(new Set(result.chain.map(({ input }) => input)).size, result.chain.length);
   });
 
+  /** @param {string} hash @returns {Promise<boolean>} */
+  const isReverted = async (hash) => (await anvil.rpc('eth_getTransactionReceipt', [hash])).status === '0x0';
+
+  for (const [name, offset, more, lacks] of /** @type {Array<[string, number, string[], string[]]>} */ ([
+    ['among the wallets', 40, [], []],
+    ['among the wallets, receipts one by one', 43, [], ['eth_getBlockReceipts']],
+    ['to receivers, over two threads', 46, ['--receivers', '4', '--workers', '2'], []],
+    ['to receivers, receipts one by one', 49, ['--receivers', '4'], ['eth_getBlockReceipts']],
+    ['to receivers, no receipts for the audit', 52, ['--receivers', '4'], ['eth_getBlockReceipts', 'audit']],
+  ]))
+    test(`payments that are reverted fail, and the audit counts them: ${name}`, async (t) => {
+      const folder = temporaryFolder(t);
+      const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.ndjson')];
+      const { url } = await serveBetween(anvil.url, ({ method, params }) => {
+        const isFull = method === 'eth_getBlockByNumber' && params[1] === true;
+        if (!lacks.includes(method) && !(isFull && lacks.includes('audit'))) return null;
+        return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } };
+      });
+      const stress = spawnStress([
+        ...['--rpc', url, '-t', '3', '-o', String(offset), '--in-flight', '4', '--workload', 'transfer', '-v'],
+        ...['--iterations', '40', '--out', out, '--samples', samples, ...more],
+      ]);
+      const [, , receiver] = await stress.waitFor(
+        new RegExp(`^(${offset + 1}) (0x[0-9a-f]{40}) 0x[0-9a-f]{64}$`, 'mi'),
+      );
+      await anvil.rpc('anvil_setCode', [receiver, '0x60006000fd']);
+      const { code, stdout, stderr } = await stress.done;
+      const run = readJson(out);
+      assertRunFile(run);
+      const rows = readFileSync(samples, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      assert.equal(rows.length, 120);
+      for (const { hash, outcome, code: why } of rows) {
+        if (outcome === 'verified') assert.equal(await isReverted(hash), false);
+        if (why === 'reverted') assert.equal(await isReverted(hash), true);
+      }
+      const { audit, failures, counts } = run;
+      assert.ok(failures.reverted >= 5, `${failures.reverted} reverted`);
+      assert.equal(audit.reverted, failures.reverted);
+      assert.equal(audit.effectsOnChain, String(counts.verified));
+      if (lacks.includes('audit')) {
+        assert.equal(code, 0, stderr);
+        assert.deepEqual([audit.exact, audit.result], [false, 'incomplete']);
+        assert.match(stdout, /audit +INCOMPLETE: /);
+        assert.match(stdout, /not checked: transactions that succeeded by their receipts: .*eth_getBlockByNumber/);
+        assert.match(stderr, /the audit is incomplete: transactions that succeeded by their receipts: .*, and 3 more/);
+        return;
+      }
+      assert.equal(code, 0, stderr);
+      assert.equal(audit.exact, true, stdout);
+      for (const { words, holds } of audit.checks) assert.equal(holds, true, words);
+      assert.equal(audit.checks[0].found, String(counts.verified));
+    });
+
   test("a stranger's wei to one of the receivers: the audit is not exact, and says which", async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
     const stress = spawnStress([
       ...['--rpc', anvil.url, '-t', '3', '-o', '30', '--workload', 'transfer', '--receivers', '2000', '-v'],
       ...['--out', out],
     ]);
-    const [, , receiver] = await stress.waitFor(/^(3\d) (0x[0-9a-f]{40}) \d+$/m);
+    const [, , receiver] = await stress.waitFor(/^(3\d) (0x[0-9a-f]{40}) 0x[0-9a-f]{64}$/m);
     await anvil.rpc('eth_sendTransaction', [{ from: STRANGER.address, to: receiver, value: '0x1' }]);
     while (Number(await anvil.rpc('eth_getTransactionCount', [STRANGER.address, 'latest'])) === 0) await sleep(20);
     stress.child.kill('SIGINT');
@@ -133,7 +191,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     const { audit } = run;
     assert.deepEqual(
       audit.checks.map((/** @type {any} */ { holds }) => holds),
-      [false, false, false],
+      [true, false, false, false],
     );
     assert.equal(audit.mismatchCount, 0, 'no wallet is blamed');
   });

@@ -24,7 +24,10 @@ describe('the kit: verifyByReceipt', () => {
       if (receipt instanceof Error) throw receipt;
       return receipt;
     };
-    const { kit } = bench({ eth_getTransactionReceipt: answer });
+    const eth_getBlockReceipts = () => {
+      throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
+    };
+    const { kit } = bench({ eth_getTransactionReceipt: answer, eth_getBlockReceipts });
     const executed = { least: 1, most: 1, latest: 1 };
     return kit.verifyByReceipt(() => TO)(0, executed, { number: 5 }, 0, { nonce: 0, hash: HASH });
   };
@@ -48,6 +51,28 @@ describe('the kit: audits', () => {
       { start: 7n, now: 10n, target: TO },
       { start: 12n, now: 12n, target: TO },
     ]);
+  });
+
+  it('by nonce: the receipts must say so too, because a reverted transaction raises the nonce as well', async () => {
+    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
+    const { kit, begin, finish, checkNonces } = bench({ eth_getBlockReceipts: () => receipts });
+    const books = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
+    const { signal } = new AbortController();
+    /** @param {number} executed @param {number} reverted */
+    const holds = async (executed, reverted) => {
+      const all = { ...books, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
+      return (await checkNonces(all, verify)).map((check) => check.holds);
+    };
+    /** @type {object} of the workload's own */
+    let verify = () => {};
+    assert.deepEqual(await holds(2, 1), [], 'not where nothing is audited by nonce');
+    kit.auditByNonce();
+    begin(preparation([7]));
+    await finish();
+    assert.deepEqual(await holds(2, 1), [true]);
+    assert.deepEqual(await holds(3, 0), [false]);
+    verify = kit.verifyByReceipt();
+    assert.deepEqual(await holds(2, 1), [], 'each receipt was looked at already');
   });
 
   it('by call: a number as it was before the load and at the block, by hash, or by number where hashes are not taken', async () => {

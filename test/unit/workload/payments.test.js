@@ -4,6 +4,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/rpc.js';
 import { RpcError } from '../../../src/errors.js';
 import { reconcilePayments } from '../../../src/workload/payments.js';
+import { Receipts } from '../../../src/workload/receipts.js';
 import { Receivers } from '../../../src/workload/receivers.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -37,7 +38,7 @@ function pay(receivers, receiverWei) {
     Array.from({ length: PAYMENTS[position] }, (_, i) => {
       add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + i)), VALUE_WEI);
       add(from, -VALUE_WEI - 21_000n * GAS_PRICE_WEI);
-      return { from: from.toLowerCase(), gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
+      return { from: from.toLowerCase(), status: '0x1', gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
     }),
   );
 }
@@ -53,11 +54,13 @@ async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, bo
   const all = await reconcilePayments(
     {
       ...{ rpc, receivers, arePayers: receivers.count === PAYERS.length, addresses: PAYERS, valueWei: VALUE_WEI },
+      receipts: new Receipts(rpc),
       before: { balancesWei: before, receiverWei },
     },
     {
       ...{ blockHash: HASH, blockNumber: 103, startBlock: 100, startNonces: START_NONCES },
       nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
+      ...{ executed: PAYMENTS, reverted: PAYERS.map(() => 0), undecided: PAYERS.map(() => 0) },
       ...{ areOurs: true, signal: new AbortController().signal, ...books },
     },
     bounds,
@@ -65,8 +68,19 @@ async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, bo
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
 
-/** @param {Record<string, import('../../../src/workload/index.js').Check>} checks */
-const held = (checks) => Object.fromEntries(Object.entries(checks).map(([name, { holds }]) => [name, holds]));
+/** By balances. @param {Record<string, import('../../../src/workload/index.js').Check>} checks */
+const held = ({ receipts: _, ...checks }) =>
+  Object.fromEntries(Object.entries(checks).map(([name, { holds }]) => [name, holds]));
+
+/** One operation, of the first payer, of which it is not known what became of it. */
+const ONE_UNDECIDED = Object.freeze({ areOurs: false, executed: [39, 0, 25], undecided: [1, 0, 0] });
+
+/** The nth payment of a payer is reverted. @param {Receivers} receivers @param {number} position @param {number} n */
+function revert(receivers, position, n) {
+  receipts[position][n].status = '0x0';
+  add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + n)), -VALUE_WEI);
+  add(PAYERS[position], VALUE_WEI);
+}
 
 describe('payments to receivers that were made', () => {
   const receivers = new Receivers({ seed: 4711, made: 30, wallets: [] });
@@ -138,24 +152,59 @@ describe('payments to receivers that were made', () => {
   });
 
   it('while it is not known what became of some, the totals are still compared', async () => {
-    const checks = await checksOf(receivers, { books: { areOurs: false } });
+    const checks = await checksOf(receivers, { books: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: true });
+    assert.deepEqual([checks.receipts.holds, checks.receipts.why], [null, checks.receivers.why]);
     assert.match(String(checks.receivers.why), /not known/);
     add(receivers.addressOf(0), 1n);
-    assert.equal((await checksOf(receivers, { books: { areOurs: false } })).left.holds, false);
+    assert.equal((await checksOf(receivers, { books: ONE_UNDECIDED })).left.holds, false);
   });
 
-  it('without the receipts of blocks, or with too few of them, fees are not known, and the rest is', async () => {
-    const eth_getBlockReceipts = () => {
-      throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
+  it('a node without receipts of whole blocks is asked for those of its transactions; without any, fees are not known', async () => {
+    const missing = (/** @type {string} */ method) => () => {
+      throw new RpcError(method, -32601, 'the method does not exist');
     };
-    const checks = await checksOf(receivers, { handlers: { eth_getBlockReceipts } });
-    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: null });
-    assert.match(String(checks.left.why), /receipts of whole blocks: eth_getBlockReceipts: the method does not exist/);
+    const one = (/** @type {string} */ hash) => receipts[Number(hash.split(':')[0]) - 101][Number(hash.split(':')[1])];
+    const handlers = {
+      eth_getBlockReceipts: missing('eth_getBlockReceipts'),
+      eth_getBlockByNumber: (/** @type {string} */ number) => {
+        const from = PAYERS[Number(number) - 101];
+        const others = [{ from: `0x${'00'.repeat(20)}`, hash: 'of a stranger' }];
+        const own = (receipts[Number(number) - 101] ?? []).map((_, i) => ({ from, hash: `${Number(number)}:${i}` }));
+        return { hash: HASH, transactions: [...others, ...own] };
+      },
+      eth_getTransactionReceipt: one,
+    };
+    const checks = await checksOf(receivers, { handlers });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.equal(checks.receipts.found, '65');
+    const none = await checksOf(receivers, {
+      handlers: { ...handlers, eth_getTransactionReceipt: missing('eth_getTransactionReceipt') },
+    });
+    assert.deepEqual(held(none), { receivers: true, arrived: true, left: null });
+    for (const { why } of [none.left, none.receipts])
+      assert.match(String(why), /could not be read: eth_getTransactionReceipt: the method does not exist/);
     receipts[2] = [];
     const few = await checksOf(receivers);
-    assert.equal(few.left.holds, null);
+    assert.deepEqual([few.left.holds, few.receipts.holds], [null, null]);
     assert.equal(few.left.why, 'the node has the receipts of 40 of 65 transactions');
+  });
+
+  it('reverted payments that the run knows of have paid nobody, and all is right', async () => {
+    revert(receivers, 0, 3);
+    revert(receivers, 0, 39);
+    revert(receivers, 2, 0);
+    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [38, 0, 24], reverted: [2, 0, 1] } });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.deepEqual([checks.receipts.found, checks.receipts.holds], ['62', true]);
+    assert.equal(checks.arrived.expected, String(62n * VALUE_WEI));
+  });
+
+  it('reverted payments that the run counts as verified are found, and the wallet is named', async () => {
+    revert(receivers, 2, 7);
+    const checks = await checksOf(receivers);
+    const { expected, found, holds } = checks.receipts;
+    assert.deepEqual([expected, found, holds], ['65', `64 (${PAYERS[2]} has 24, not 25)`, false]);
   });
 
   it('a node that has forgotten the block, or does not know EIP-1898, is asked in another way', async () => {
@@ -262,7 +311,7 @@ describe('payments to more receivers than are read', () => {
   });
 
   it('where it is not known who was paid, some of all are read', async () => {
-    const checks = await checksOf(receivers, { bounds, books: { areOurs: false } });
+    const checks = await checksOf(receivers, { bounds, books: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
     assert.match(checks.receivers.words, /^of 100 of 5000 receivers, /);
     assert.match(String(checks.left.why), /which of them were paid is not known/);
@@ -280,6 +329,13 @@ describe('payments among the wallets', () => {
     assert.equal(checks.left.found, String(65n * 21_000n * GAS_PRICE_WEI));
   });
 
+  it('reverted payments that the run knows of moved no coins', async () => {
+    revert(receivers, 0, 0);
+    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [39, 0, 25], reverted: [1, 0, 0] } });
+    assert.deepEqual(held(checks), { wallets: true, left: true });
+    assert.equal(checks.receipts.holds, true);
+  });
+
   it('coins from outside are found', async () => {
     add(PAYERS[1], 1n);
     const checks = await checksOf(receivers);
@@ -294,7 +350,7 @@ describe('payments among the wallets', () => {
   });
 
   it('while it is not known what became of some, the total is still compared', async () => {
-    assert.deepEqual(held(await checksOf(receivers, { books: { areOurs: false } })), { wallets: null, left: true });
+    assert.deepEqual(held(await checksOf(receivers, { books: ONE_UNDECIDED })), { wallets: null, left: true });
   });
 
   it('without receipts nothing can be said', async () => {
