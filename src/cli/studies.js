@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
+import { auditWarning } from '../metrics/audit-result.js';
 import { printable } from '../output/format.js';
 import { stderr, stdout } from '../output/streams.js';
 import { summaryText } from '../output/summary.js';
@@ -86,13 +87,15 @@ export const studyCommands = {
     return EXIT.ok;
   },
 
-  merge: async (config) => {
+  merge: async (config, surroundings) => {
     const { files, expect, runId, allowPartial, thresholds, explain } = config;
     await checkOut(config);
     await checkHtml(config);
     const { run, notes } = await merge(files, { expect, runId, allowPartial, thresholds }, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
     await writeResult(config, run, summaryText(run, explain));
+    const warning = auditWarning(run);
+    if (warning !== null) surroundings.log.error(printable(warning));
     if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
     return run.exitCode;
   },

@@ -31,5 +31,5 @@ export const DEFINITIONS = Object.freeze({
   verdict:
     'What limited the run: endpoint-down (no answer), funds (wallets without), port-bound (no local ports left), endpoint-limited (429, Retry-After), generator-bound (this process), rate-bound (less was asked for than can be done), node-bound (full blocks, a busy node, transactions or latency that pile up), concurrency-bound (all that the wallets could ask for was done); unknown where no explanation excludes the others.',
   audit:
-    'Exact when for every wallet what its operations raise (its counter, or its nonce where it makes payments) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block.',
+    'Exact when for every wallet the effects of its operations (its counter, or its transactions that were not reverted) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block. Not exact when something is proven to disagree; incomplete when nothing is, but not everything could be checked.',
 });

@@ -1,22 +1,23 @@
 import leven from 'leven';
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
+import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
 
 /**
  * Thresholds: figures that must be on one side of a limit, or the run ends with an exit code of its own.
  *
- * @typedef {import('./figures.js').Unit} Unit
+ * @typedef {import('./figures.js').Unit} Unit of a number
  * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
  *
  * @typedef {object} Threshold
  * @property {string} expression as it was given
  * @property {string} figure
  * @property {Operator} operator
- * @property {number} limit
- * @property {Unit} unit of the limit and of the value that is held against it
+ * @property {number | string} limit
+ * @property {Unit | 'result'} unit of the limit and of the value that is held against it; result: of the audit, in words
  *
  * @typedef {object} Checked
- * @property {number | null} value null: not measured, which is no pass
+ * @property {number | string | null} value null: not measured, which is no pass
  * @property {number | null} [atMost] only where the value is a lower bound, because of censored operations: it may be as
  *   large as this; null: infinite
  * @property {number} [censored] with it: how many operations are censored
@@ -61,6 +62,7 @@ const HOLDS = {
  */
 export function parseThreshold(text) {
   const expression = text.trim();
+  if (/^audit\s*[<>=!]/i.test(expression)) return auditThreshold(expression);
   const [, name, operator, number, unit] =
     /^([^\s<>=!]+)\s*(<=|>=|==|!=|<|>|=)\s*(\d+(?:\.\d+)?)\s*([a-z%]*)$/i.exec(expression) ?? [];
   if (name === undefined || !Number.isFinite(Number(number)))
@@ -82,6 +84,23 @@ export function parseThreshold(text) {
   });
 }
 
+/** @param {string} expression such as audit=exact @returns {Threshold} */
+function auditThreshold(expression) {
+  const [, operator, word] = /^audit\s*(==|=|!=)\s*(\w+)$/i.exec(expression) ?? [];
+  const limit = AUDIT_RESULTS.find((result) => result === word?.toLowerCase());
+  if (limit === undefined)
+    throw new Error(
+      `does not fit in ${quote(expression)}: audit is ${AUDIT_RESULTS.join(', ')}, such as audit=exact or audit!=not_exact`,
+    );
+  return Object.freeze({
+    expression,
+    figure: 'audit',
+    operator: operator === '!=' ? '!=' : '=',
+    limit,
+    unit: 'result',
+  });
+}
+
 /**
  * @param {readonly Threshold[]} thresholds
  * @param {import('./summary.js').MeasuredRun} run
@@ -89,12 +108,20 @@ export function parseThreshold(text) {
  */
 export function checkThresholds(thresholds, run) {
   return thresholds.map((threshold) => {
+    if (threshold.unit === 'result') return checkResult(threshold, run);
     const { value, why, atMost = value, censored } = measure(threshold, run);
     if (value === null || atMost === null) return { ...threshold, value, passed: false, why: why ?? 'not measured' };
-    const passed = HOLDS[threshold.operator](value, atMost, threshold.limit);
+    const passed = HOLDS[threshold.operator](value, atMost, Number(threshold.limit));
     if (atMost <= value) return { ...threshold, value, passed };
     return { ...threshold, value, atMost: Number.isFinite(atMost) ? atMost : null, censored, passed };
   });
+}
+
+/** @param {Threshold} threshold of the audit @param {import('./summary.js').MeasuredRun} run @returns {ThresholdResult} */
+function checkResult(threshold, run) {
+  const value = auditResult(run);
+  if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
+  return { ...threshold, value, passed: (value === threshold.limit) === (threshold.operator === '=') };
 }
 
 /** @param {readonly ThresholdResult[]} results */
@@ -132,14 +159,14 @@ function nearFigures(name) {
   if (figureOf(name.replace(/p\d+(\.\d+)?$/i, 'p50')) !== null)
     return ': a percentile is more than 0 and less than 100, such as p99.9; and there is max';
   const word = name.toLowerCase();
-  const near = figureNames()
+  const near = [...figureNames(), 'audit']
     .map((other) => ({ other, distance: other.startsWith(word) ? 1 : leven(word, other) }))
     .filter(({ other, distance }) => distance <= Math.max(2, other.length / 3))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, NEAR)
     .map(({ other }) => other);
   if (near.length > 0) return `: did you mean ${near.join(' or ')}?`;
-  const alone = FIGURES.map((figure) => figure.name).join(', ');
+  const alone = [...FIGURES.map((figure) => figure.name), 'audit'].join(', ');
   return `: there are ${alone}, failed.CODE, and avg, min, max, stddev and any percentile such as p99.9, also of ${Object.keys(DURATIONS).join(', ')} (submit.p95)`;
 }
 

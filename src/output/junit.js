@@ -1,5 +1,6 @@
 import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
+import { auditGaps, auditResult } from '../metrics/audit-result.js';
 import { measuredText } from './thresholds.js';
 
 /**
@@ -60,10 +61,13 @@ function thresholdTrouble(result) {
 }
 
 /** @param {RunFile} run @returns {Trouble} */
-function auditTrouble({ audit: given, unmeasured }) {
-  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (given);
-  if (audit === null) return { kind: 'skipped', words: unmeasured['/audit'] ?? 'there is none' };
-  if (audit.exact) return null;
+function auditTrouble(run) {
+  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
+  const result = auditResult(run);
+  if (result === null) return { kind: 'skipped', words: run.unmeasured['/audit'] ?? 'there is none' };
+  if (result === 'exact') return null;
+  if (audit === null || result === 'incomplete')
+    return { kind: 'skipped', words: `incomplete: ${auditGaps(run).join('; ')}` };
   const failed = (audit.checks ?? []).filter(({ holds }) => holds === false);
   const disagreeing = failed.map(({ words, found, expected }) => `; ${words}: ${found}, and it must be ${expected}`);
   return failure(
@@ -72,10 +76,10 @@ function auditTrouble({ audit: given, unmeasured }) {
 }
 
 /** What the other cases do not say. @param {RunFile} run @returns {Trouble} */
-function runTrouble({ exitCode, end, audit, warnings }) {
+function runTrouble(run) {
+  const { exitCode, end, warnings } = run;
   if (end === 'set_up_failed') return failure(warnings.join('; '));
-  const isInexact = audit !== null && !(/** @type {import('../run/audit.js').AuditReport} */ (audit).exact);
-  const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && isInexact);
+  const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && auditResult(run) === 'not_exact');
   // Behind an exit code that is said there may be another that lost: the end tells.
   if (exitCode === EXIT.ok || (isSaid && end === 'duration')) return null;
   return failure(`ended with exit code ${exitCode} (${end})`);

@@ -63,11 +63,17 @@ function instancesTable(instances, words) {
       ],
       ...[one.windowStartedAt.slice(11, 23), seconds(one.durationMs), count(counts.verified)],
       ...[count(counts.failed + counts.timedOut + counts.abandoned), figure(one.verifiedPerSecond)],
-      one.auditExact === null ? 'none' : one.auditExact ? 'exact' : 'NOT EXACT',
+      auditWord(one),
       one.partial ? 'PARTIAL' : [...(one.host === null ? [] : [one.host])].join(),
     ]);
   }
   return textOf(table);
+}
+
+/** @param {any} instance @returns {string} what its audit came to */
+export function auditWord({ auditExact, auditResult = null }) {
+  if (auditResult === 'incomplete') return 'INCOMPLETE';
+  return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';
 }
 
 /** @param {Merged} merged */

@@ -1,3 +1,4 @@
+import { auditGaps, auditResult } from '../metrics/audit-result.js';
 import { backlog, shortWindow } from '../metrics/pace.js';
 import { censoredOf, nodeCpuPercent } from '../metrics/figures.js';
 import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
@@ -283,25 +284,31 @@ function windowText(run) {
 /** @param {import('../metrics/summary.js').RunFile} run */
 function auditText(run) {
   const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
-  if (audit === null) return `  audit       none: ${run.unmeasured['/audit']}`;
-  const {
-    blockNumber,
-    wallets,
-    includedLate,
-    reorgedOut,
-    effectsOnChain,
-    subject = 'counters grew by',
-    checks = [],
-  } = audit;
+  const result = auditResult(run);
+  if (audit === null) {
+    const [why] = auditGaps(run);
+    return result === null ? `  audit       none: ${run.unmeasured['/audit']}` : `  audit       INCOMPLETE: ${why}`;
+  }
+  const { blockNumber, includedLate, reorgedOut, effectsOnChain, subject = 'counters grew by', checks = [] } = audit;
   const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
-  if (audit.exact) {
-    const line = `  audit       exact: ${count(wallets)} ${subject} ${count(Number(effectsOnChain))} = ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, at block ${count(blockNumber)}`;
-    return [line, ...checks.map(checkText)].join('\n');
+  const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
+  const grew = `${subject} ${count(Number(effectsOnChain))}`;
+  const equation = `${count(audit.wallets)} ${grew} = ${ours}, at block ${count(blockNumber)}`;
+  if (result === 'exact') return [`  audit       exact: ${equation}`, ...checks.map(checkText)].join('\n');
+  if (result === 'incomplete') {
+    const exactFor = exactInstances(run);
+    const words =
+      exactFor === null
+        ? `nothing disagrees at block ${count(blockNumber)}: ${ours}, and the ${grew}`
+        : `${exactFor}: ${equation}`;
+    const held = checks.filter(({ holds }) => holds).map(checkText);
+    return [`  audit       INCOMPLETE: ${words}`, ...gapLines(run), ...openLines(audit), ...held].join('\n');
   }
   const lines = [
-    `  audit       NOT EXACT at block ${count(blockNumber)}: ${count(audit.verified)} verified + ${count(includedLate)} included late${gone}, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${subject} ${count(Number(effectsOnChain))}` +
+    `  audit       NOT EXACT at block ${count(blockNumber)}: ${ours}, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${grew}` +
       ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
-    ...checks.map(checkText),
+    ...checks.filter(({ holds }) => holds !== null).map(checkText),
+    ...gapLines(run),
     ...audit.mismatches
       .slice(0, SHOWN)
       .map(
@@ -311,19 +318,39 @@ function auditText(run) {
     ...audit.foreign
       .slice(0, SHOWN)
       .map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
-    ...audit.resolutions
-      .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
-      .slice(0, SHOWN)
-      .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
+    ...openLines(audit),
   ];
   if (audit.mismatchCount > SHOWN)
     lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
   return lines.join('\n');
 }
 
-/** @param {import('../workload/index.js').Check} check */
-function checkText({ words, expected, found, holds, why }) {
-  if (holds === null) return `    not checked: ${words}: ${why}`;
+/** @param {import('../run/audit.js').AuditReport} audit */
+function openLines({ resolutions }) {
+  return resolutions
+    .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
+    .slice(0, SHOWN)
+    .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`);
+}
+
+/** @param {import('../metrics/summary.js').RunFile} run @returns {string | null} for which instances of a merge the audit is exact, if it is for all that have one */
+function exactInstances(run) {
+  const instances = /** @type {Array<{auditExact: boolean | null}>} */ (mergedOf(run)?.instances ?? []);
+  const exact = instances.filter(({ auditExact }) => auditExact).length;
+  if (exact === 0 || instances.some(({ auditExact }) => auditExact === false)) return null;
+  const of = exact === instances.length ? '' : `${count(exact)} of `;
+  return `exact for ${of}the ${count(instances.length)} instances present`;
+}
+
+/** @param {import('../metrics/summary.js').RunFile} run */
+function gapLines(run) {
+  const gaps = auditGaps(run);
+  const more = gaps.length > SHOWN ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
+  return [...gaps.slice(0, SHOWN).map((words) => `    not checked: ${words}`), ...more];
+}
+
+/** @param {import('../workload/index.js').Check} check one that could be made */
+function checkText({ words, expected, found, holds }) {
   return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
 }
 

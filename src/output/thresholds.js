@@ -27,13 +27,14 @@ export function thresholdsTable(results) {
 /** @param {ThresholdResult} result */
 export function measuredText({ value, unit, why, atMost, censored }) {
   if (value === null) return `not measured: ${why}`;
+  if (typeof value === 'string') return value;
   if (atMost === undefined) return valueText(value, unit);
   const bounds =
     atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
   return `${bounds}; ${count(censored ?? null)} censored`;
 }
 
-/** @param {number} value @param {import('../metrics/figures.js').Unit} unit */
+/** @param {number} value @param {ThresholdResult['unit']} unit */
 function valueText(value, unit) {
   switch (unit) {
     case 'us':

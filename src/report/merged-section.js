@@ -1,5 +1,5 @@
 import { count, figure, seconds } from '../output/format.js';
-import { mergedOf, mergedLines } from '../output/merged.js';
+import { auditWord, mergedOf, mergedLines } from '../output/merged.js';
 import { countedWords, isPlain } from '../metrics/sample.js';
 import { html } from './html.js';
 
@@ -36,9 +36,7 @@ export function instances(run) {
                 <td>${seconds(one.durationMs)}</td>
                 <td>${count(one.counts.verified)}</td>
                 <td>${figure(one.verifiedPerSecond)}</td>
-                <td>
-                  ${one.partial ? 'PARTIAL' : one.auditExact === null ? 'none' : one.auditExact ? 'exact' : 'NOT EXACT'}
-                </td>
+                <td>${one.partial ? 'PARTIAL' : auditWord(one)}</td>
               </tr>`,
           )}
         </tbody>

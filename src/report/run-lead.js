@@ -1,3 +1,4 @@
+import { auditResult } from '../metrics/audit-result.js';
 import { countedWords, isPlain } from '../metrics/sample.js';
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
@@ -10,7 +11,6 @@ import { html } from './html.js';
  * people look for.
  *
  * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../run/audit.js').AuditReport} AuditReport
  */
 
 /** @param {RunFile} run */
@@ -73,20 +73,21 @@ function limit({ verdict: found }) {
 
 /** @param {RunFile} run */
 function auditWords(run) {
-  const audit = /** @type {AuditReport | null} */ (run.audit);
-  if (audit === null) return 'no audit';
-  return audit.exact ? html`<span class="good">audit exact</span>` : html`<span class="bad">audit not exact</span>`;
+  const result = auditResult(run);
+  return result === null
+    ? 'no audit'
+    : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
 }
 
 /** @param {RunFile} run */
 function badges(run) {
-  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const result = auditResult(run);
   const failed = run.thresholds.filter(({ passed }) => !passed).length;
   const broken = run.counts.failed + run.counts.timedOut;
   return [
-    audit === null
+    result === null
       ? run.end !== 'running' && badge('no audit', 'plain')
-      : badge(audit.exact ? 'audit exact' : 'audit not exact', audit.exact ? 'good' : 'bad'),
+      : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
     run.thresholds.length > 0 &&
       badge(
         failed === 0

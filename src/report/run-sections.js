@@ -1,3 +1,4 @@
+import { auditGaps, auditResult } from '../metrics/audit-result.js';
 import { quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
 import { figureCell } from './figures.js';
@@ -95,35 +96,42 @@ function valueWords({ value, unit, why, atMost, censored }) {
   return unit === 'percent' ? quantity(value, 'percent') : quantity(value, 'plain');
 }
 
+/** @type {Record<import('../metrics/audit-result.js').AuditResult, string>} */
+const RESULT_WORDS = {
+  exact: '✓ Exact: what this run says it did is what the chain says.',
+  incomplete: '– Incomplete: nothing disagrees, but not everything could be checked.',
+  not_exact: '✗ Not exact: what this run says it did is not what the chain says.',
+};
+
 /** @param {RunFile} run */
 export function audit(run) {
   const found = /** @type {AuditReport | null} */ (run.audit);
+  const result = auditResult(run);
   const evidence =
     run.verdict &&
     html`<section aria-labelledby="limit">
       <h2 id="limit">What limited the run</h2>
       <p><strong>${run.verdict.name}</strong>: ${sentence(run.verdict.evidence)}</p>
     </section>`;
-  if (found === null)
+  if (found === null || result === null)
     return html`${evidence}
       <section aria-labelledby="audited">
         <h2 id="audited">Audit on the chain</h2>
-        <p>None: ${sentence(run.unmeasured['/audit'] ?? 'it was not made')}</p>
+        <p>${result === null ? 'None' : 'Incomplete'}: ${sentence(run.unmeasured['/audit'] ?? 'it was not made')}</p>
       </section>`;
   return html`${evidence}
     <section aria-labelledby="audited">
       <h2 id="audited">Audit on the chain</h2>
-      <p class="${found.exact ? 'good' : 'bad'}">
-        ${found.exact ? '✓ Exact: what this run says it did is what the chain says.' : '✗ Not exact: what this run says it did is not what the chain says.'}
-      </p>
+      <p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>
       <p>${balance(found)}</p>
-      ${(found.checks ?? []).map((check) => html`<p>${checkWords(check)}</p>`)} ${!found.exact && discrepancies(found)}
+      ${(found.checks ?? []).filter(({ holds }) => holds !== null).map((check) => html`<p>${checkWords(check)}</p>`)}
+      ${auditGaps(run).map((words) => html`<p>– Not checked: ${words}.</p>`)}
+      ${result === 'not_exact' && discrepancies(found)}
     </section>`;
 }
 
 /** @param {import('../workload/index.js').Check} check */
-function checkWords({ words, expected, found, holds, why }) {
-  if (holds === null) return `– Not checked: ${words}: ${why}.`;
+function checkWords({ words, expected, found, holds }) {
   return holds ? `✓ ${words}: ${found}, as it must be.` : `✗ ${words}: ${found}, and it must be ${expected}.`;
 }
 

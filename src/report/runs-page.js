@@ -1,4 +1,5 @@
 import { oneLine } from '../errors.js';
+import { auditResult } from '../metrics/audit-result.js';
 import { chartFigure, middle, missingFigure } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { censoredOf } from '../metrics/figures.js';
@@ -113,7 +114,8 @@ function badges(runs) {
     badge(`${runs.length} runs`, 'plain'),
     bad('verified nothing in a measured window', ({ window }) => window.counts.verified === 0),
     bad('partial: the run file ends before the run', ({ partial }) => partial),
-    bad('with an audit that is not exact', ({ audit }) => /** @type {any} */ (audit)?.exact === false),
+    bad('with an audit that is not exact', (run) => auditResult(run) === 'not_exact'),
+    bad('with an incomplete audit', (run) => auditResult(run) === 'incomplete'),
     bad('with failures or time-outs', ({ counts }) => counts.failed + counts.timedOut > 0),
     bad('with an exit code other than 0', ({ exitCode }) => exitCode !== null && exitCode !== 0),
   ];

@@ -1,4 +1,5 @@
 import { oneLine } from '../errors.js';
+import { auditResult } from '../metrics/audit-result.js';
 import { quantity } from './client/quantity.js';
 import { censoredOf } from '../metrics/figures.js';
 import { countedWords, isPlain } from '../metrics/sample.js';
@@ -67,10 +68,11 @@ export function overview(runs) {
 }
 
 /** @param {RunFile} run */
-function auditCell({ audit }) {
-  const exact = /** @type {import('../run/audit.js').AuditReport | null} */ (audit)?.exact;
-  if (exact === undefined) return html`<td>none</td>`;
-  return exact ? html`<td class="good">✓ exact</td>` : html`<td class="bad">✗ not exact</td>`;
+function auditCell(run) {
+  const result = auditResult(run);
+  if (result === null) return html`<td>none</td>`;
+  const words = { exact: '✓ exact', incomplete: '– incomplete', not_exact: '✗ not exact' }[result];
+  return html`<td class="${result === 'exact' ? 'good' : 'bad'}">${words}</td>`;
 }
 
 /** @param {RunFile} run @param {number} i */

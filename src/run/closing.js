@@ -1,5 +1,6 @@
 import { EXIT, InternalError, StressError, UnavailableError } from '../errors.js';
 import { foreignInWords, indexRanges } from '../chain/funding.js';
+import { auditWarning } from '../metrics/audit-result.js';
 import { shortWindow } from '../metrics/pace.js';
 
 /**
@@ -60,12 +61,15 @@ export function unexpected(error) {
  * @param {string[]} said warnings that were given while it went on
  */
 export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
-  for (const message of new Set(stop.errors.splice(0).map((error) => error.message))) log.error(message);
+  const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
+  for (const message of messages) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
   // The summary says that the window is short.
   const heard = [...said, shortWindow(run)?.words];
   for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
+  const warning = auditWarning(run);
+  if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
   const poor = run.failures?.insufficient_funds ?? 0;
   if (poor > 0)
     log.error(

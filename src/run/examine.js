@@ -1,4 +1,4 @@
-import { InternalError, StressError } from '../errors.js';
+import { InternalError, ProtocolError, RpcError, StressError } from '../errors.js';
 import { audit } from './audit.js';
 import { unexpected } from './closing.js';
 import { assertSameChain } from './start-block.js';
@@ -20,6 +20,9 @@ export async function auditUnlessHurried(parts, start, { drainTimeoutMs, request
     return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return hurried();
+    // The endpoint answers, and cannot tell what the audit asks: its state is pruned, or it lacks a method.
+    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
+    if (isAnswer) return { report: null, reason: error.message };
     const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
     stop.request('audit_failed', known.exitCode, known);
     return { report: null, reason: known.message };

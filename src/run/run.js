@@ -304,7 +304,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     end: facts.end,
     exitCodes: [
       ...stop.exitCodes,
-      audited.report !== null && !audited.report.exact ? EXIT.notExact : EXIT.ok,
+      audited.report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
       recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,

@@ -1,3 +1,4 @@
+import { auditResult } from '../metrics/audit-result.js';
 import { shortWindow } from '../metrics/pace.js';
 import { isPlain } from '../metrics/sample.js';
 import { isDeepStrictEqual } from 'node:util';
@@ -115,7 +116,8 @@ export function doubtsOf(base, candidate) {
     return files.length === 0 ? [] : [`${words}: ${files.slice(0, NAMED).join(', ')}${more}`];
   };
   return [
-    ...warn('the audit is not exact', ({ audit }) => /** @type {any} */ (audit)?.exact === false),
+    ...warn('the audit is not exact', (run) => auditResult(run) === 'not_exact'),
+    ...warn('the audit is incomplete', (run) => run.audit !== null && auditResult(run) === 'incomplete'),
     ...warn('there was no audit', (run) => run.audit === null && !isPlain(run)),
     ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),

@@ -62,13 +62,3 @@ export function paceOf({ rates, latency, window, blocks }) {
   const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
   return achieved / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
-
-/**
- * What was not verified in time may still be on its way when the audit gives up, which is then not exact. That says
- * that too much was asked, where nothing else is wrong.
- * @param {RunFile} run
- */
-export function isUndecided({ counts, audit }) {
-  const { pending, foreign } = /** @type {import('../run/audit.js').AuditReport} */ (audit) ?? {};
-  return counts.timedOut + counts.abandoned > 0 && pending > 0 && foreign.length === 0;
-}

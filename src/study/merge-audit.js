@@ -1,3 +1,6 @@
+import { auditGaps, auditResult } from '../metrics/audit-result.js';
+import { walletsOf } from './merge-words.js';
+
 /**
  * The audits of all instances as one. Each was made of wallets of its own, so that they add up; what belongs to one
  * wallet names that wallet, and the wallet says whose it is.
@@ -7,7 +10,7 @@
  */
 
 /** Lists are as long as those of one run may be. */
-const LISTED = Object.freeze({ mismatches: 100, foreign: 100, resolutions: 1000 });
+const LISTED = Object.freeze({ mismatches: 100, foreign: 100, resolutions: 1000, incomplete: 100 });
 
 const ADDED = Object.freeze(
   /** @type {const} */ ([
@@ -19,23 +22,29 @@ const ADDED = Object.freeze(
 export class AuditSum {
   /** @type {AuditReport | null} */
   #sum = null;
-  #audits = 0;
+  #isProven = false;
+  /** What could not be checked, and why. @type {string[]} */
+  #gaps = [];
 
-  /** @param {AuditReport | null} audit of one instance */
-  add(audit) {
-    if (audit === null) return;
-    this.#audits += 1;
-    this.#sum = this.#sum === null ? { ...audit } : together(this.#sum, audit);
+  /** @param {import('../metrics/summary.js').RunFile} run of one instance @param {import('./merge-card.js').Card} card */
+  add(run, { name, index, offset, threads }) {
+    const result = auditResult(run);
+    if (result === 'not_exact') this.#isProven = true;
+    const who = `${index === null ? name : `instance ${index}`} (${walletsOf({ offset, threads })})`;
+    if (result === 'incomplete' || run.partial) this.#gaps.push(...auditGaps(run).map((words) => `${who}: ${words}`));
+    const audit = /** @type {AuditReport | null} */ (run.audit);
+    if (audit !== null) this.#sum = this.#sum === null ? { ...audit } : together(this.#sum, audit);
   }
 
   /**
-   * @param {number} instances
-   * @param {boolean} isWhole none is missing, and none was ended before its run was over
+   * @param {string[]} absent instances that are not among them, in words
    * @returns {AuditReport | null} null: no instance made one
    */
-  result(instances, isWhole) {
+  result(absent) {
     if (this.#sum === null) return null;
-    return { ...this.#sum, exact: this.#sum.exact && isWhole && this.#audits === instances };
+    const incomplete = [...absent, ...this.#gaps];
+    const result = this.#isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
+    return { ...this.#sum, exact: result === 'exact', result, incomplete: incomplete.slice(0, LISTED.incomplete) };
   }
 }
 
@@ -46,7 +55,6 @@ function together(a, b) {
   return {
     ...a,
     .../** @type {Pick<AuditReport, typeof ADDED[number]>} */ (added),
-    exact: a.exact && b.exact,
     // The latest block that one of them was made at.
     ...{ blockNumber: last.blockNumber, blockHash: last.blockHash },
     effectsOnChain: sumOf(a.effectsOnChain, b.effectsOnChain),

@@ -1,3 +1,4 @@
+import { auditResult } from '../metrics/audit-result.js';
 import { safeWords } from './merge-words.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 
@@ -37,6 +38,7 @@ import { MAY_DIFFER, settingsOf } from './settings.js';
  * @property {number} inFlight
  * @property {number | null} verifiedPerSecond
  * @property {boolean | null} auditExact
+ * @property {import('../metrics/audit-result.js').AuditResult | null} auditResult
  * @property {number | null} auditBlock
  * @property {Float64Array} blocks of each interval that saw any: first number, last number, least skew in milliseconds
  */
@@ -66,7 +68,7 @@ export function cardOf(run, source) {
     ...{ windowStartMs, windowEndMs: windowStartMs + window.durationMs, intervalMs: lengthOf(run) },
     ...{ partial: run.partial, end: run.end, exitCode: run.exitCode, counts: run.counts, inFlight: run.inFlight },
     ...{ verifiedPerSecond: run.rates.verifiedPerSecond, blocks: blocksOf(run) },
-    ...{ auditExact: report?.exact ?? null, auditBlock: report?.blockNumber ?? null },
+    ...{ auditExact: report?.exact ?? null, auditResult: auditResult(run), auditBlock: report?.blockNumber ?? null },
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SAME_WINDOW, maxOf, minOf } from './merge-window.js';
-import { ranges, some } from './merge-words.js';
+import { ranges, some, walletsOf } from './merge-words.js';
 import { RUN_SCHEMA } from '../metrics/summary.js';
 
 /**
@@ -63,7 +63,7 @@ export function mergedRun(parts) {
     ...total.sums.distributions(),
     ...{ byName: total.sums.byName.toJSON(), byEndpoint: total.sums.byEndpoint.toJSON() },
     ...{ intervals: total.grid.rows(), blocks: total.sums.blocks, probes: total.sums.probes },
-    ...{ generator: total.generator.result(), audit: total.audit.result(cards.length, isWhole) },
+    ...{ generator: total.generator.result(), audit: total.audit.result(absentOf(chosen)) },
     ...{ spending: total.spending.result(), verdict: total.verdicts.result(), thresholds: [] },
     merged: {
       runId: cards[0].runId,
@@ -85,6 +85,16 @@ export function mergedRun(parts) {
 /** @param {Chosen} chosen */
 function isComplete({ cards, expected, damaged }) {
   return damaged.length === 0 && cards.length >= (expected ?? 0);
+}
+
+/** Instances whose wallets are in no audit. @param {Chosen} chosen @returns {string[]} */
+function absentOf({ cards, missing, damaged }) {
+  const [{ firstOffset, threads }] = cards;
+  const gone = missing.map((index) => {
+    return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * threads, threads })})`;
+  });
+  const unreadable = damaged.filter(({ index }) => index === null || !missing.includes(index));
+  return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
 }
 
 /** @param {Card[]} cards @param {Clocks} clocks */
@@ -131,11 +141,11 @@ function configOf(config, { ratePerSecond }, cards) {
 /** @param {Card} card @param {number | null} clockOffsetMs */
 function instanceOf(card, clockOffsetMs) {
   const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = card;
-  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditBlock } = card;
+  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = card;
   return {
     ...{ index, attempt, id, host, offset, threads },
     ...{ windowStartedAt: instant(windowStartMs), durationMs: windowEndMs - windowStartMs, clockOffsetMs },
-    ...{ partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditBlock },
+    ...{ partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock },
   };
 }
 

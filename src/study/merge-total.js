@@ -73,7 +73,7 @@ export class Total {
     this.grid.add(intervals, { loadStartMs, rank, endpointOf });
     for (const row of intervals) this.window.addRow(row, loadStartMs);
     this.window.addWindow(run, share);
-    this.audit.add(/** @type {import('../run/audit.js').AuditReport | null} */ (run.audit));
+    this.audit.add(run, this.cards[i]);
     this.generator.add(run, endpointOf, shiftMs);
     this.spending.add(run.spending);
     this.verdicts.add(run.verdict);

@@ -121,6 +121,7 @@ function judged(run, { thresholds }, cards) {
   const exitCode = worstExit([
     ...exitCodes,
     thresholdExit(results),
+    run.audit?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
     run.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
   ]);
   const config = { ...run.config, thresholds: thresholds.map(({ expression }) => expression) };

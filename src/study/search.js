@@ -5,7 +5,7 @@ import { isInterruption, runChild } from './child.js';
 import { runCommand, splitWords } from './command.js';
 import { inFolder } from './folder.js';
 import { answerText, limitText, trialText, valueText, whoseLimit } from './find-text.js';
-import { isRateImplied, isUndecided, judgeTrial } from './held.js';
+import { isRateImplied, judgeTrial } from './held.js';
 import { fingerprint } from './plan.js';
 import { readRunFiles } from './run-file.js';
 import { isWhole } from './sweep-cells.js';
@@ -204,7 +204,7 @@ class Course {
     const { exitCode, run, complaint } = await this.#startRun({ args, env: this.#config.study.env, out, stop });
     if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
     if (stop.drain.aborted) return null;
-    if (run === null || !isWhole(run) || !(MEASURED.includes(exitCode) || isUndecided(run)))
+    if (run === null || !isWhole(run) || !MEASURED.includes(exitCode))
       throw new StressError(
         `the run at ${setting}: ${complaint ?? `it ended with exit code ${exitCode}`}`,
         'run_failed',

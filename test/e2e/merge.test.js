@@ -182,7 +182,7 @@ describe('stress merge', { concurrency: 2 }, () => {
       /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m,
     );
     assert.throws(() => readFileSync(out), 'nothing was written');
-    const { code, stdout } = await runStress(['merge', ...folder, '--partial', '--out', out]);
+    const { code, stdout, stderr } = await runStress(['merge', ...folder, '--partial', '--out', out]);
     assert.equal(code, 0);
     const merged = readJson(out);
     assert.deepEqual(schemaErrors(merged), []);
@@ -192,7 +192,43 @@ describe('stress merge', { concurrency: 2 }, () => {
       { index: 1, offset: 5, threads: 5, inFlight: 2, lastKnownAt: endedAt },
     ]);
     assert.match(stdout, /unresolved {2}instance 1, wallets 5\.\.9: PARTIAL: 2 operations in flight at /);
-    assert.match(stdout, /audit +NOT EXACT/);
+    assert.match(stdout, /audit +INCOMPLETE: exact for 3 of the 4 instances present: 15 counters grew by /);
+    assert.match(stdout, /^ {4}not checked: instance 1 \(wallets 5\.\.9\): /m);
+    assert.match(stderr, /the audit is incomplete: instance 1/);
+  });
+
+  test('an instance that is missing: the audit is exact for those present, and incomplete', async (t) => {
+    const out = join(temporaryFolder(t), 'merged.json');
+    const partial = ['merge', ...filesIn(join(made, 'results')).slice(0, 3), '--partial', '--out', out];
+    const { code, stdout, stderr } = await runStress(partial);
+    assert.equal(code, 0, stderr);
+    const { audit, merged } = readJson(out);
+    assert.deepEqual(schemaErrors(readJson(out)), []);
+    assert.deepEqual([audit.exact, audit.result], [false, 'incomplete']);
+    assert.deepEqual(audit.incomplete, ['instance 3 is missing (wallets 15..19)']);
+    assert.deepEqual(
+      merged.instances.map((/** @type {any} */ { auditResult }) => auditResult),
+      ['exact', 'exact', 'exact'],
+    );
+    assert.match(stdout, /audit +INCOMPLETE: exact for the 3 instances present: 15 counters grew by /);
+    assert.match(stderr, /the audit is incomplete: instance 3 is missing \(wallets 15\.\.19\)/);
+    assert.doesNotMatch(stdout, /NOT EXACT/);
+    const wanted = await runStress([...partial, '--threshold', 'audit=exact']);
+    assert.equal(wanted.code, 99);
+    assert.match(wanted.stdout, /FAILED +audit=exact +incomplete/);
+  });
+
+  test('an instance that is not exact: so is the merge, and its exit code is 76, whatever is missing', async (t) => {
+    const folder = folderWith(t, 1, (run) => {
+      run.exitCode = 76;
+      Object.assign(run.audit, { exact: false, result: 'not_exact', mismatchCount: 1 });
+    });
+    const files = filesIn(folder[0]).slice(0, 3);
+    for (const args of [folder, [...files, '--partial']]) {
+      const { code, stdout } = await runStress(['merge', ...args]);
+      assert.equal(code, 76);
+      assert.match(stdout, /audit +NOT EXACT/);
+    }
   });
 
   test('an instance killed before its load takes no rate from the others', async (t) => {

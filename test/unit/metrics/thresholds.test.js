@@ -6,7 +6,7 @@ import { Distribution } from '../../../src/metrics/distribution.js';
 import { FAILURE_CODES, figureNames, figureOf } from '../../../src/metrics/figures.js';
 import { Recorder } from '../../../src/metrics/recorder.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/metrics/thresholds.js';
-import { readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+import { exactAudit, readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /** @typedef {import('../../../src/metrics/summary.js').RunFile} RunFile */
 /** @typedef {import('../../../src/metrics/thresholds.js').Threshold} Threshold */
@@ -113,7 +113,7 @@ describe('parseThreshold()', () => {
   });
 
   it('prints and parses to the same', () => {
-    const suffix = { us: 'us', bytes: 'B', percent: '%', perSecond: '', count: '' };
+    const suffix = { us: 'us', bytes: 'B', percent: '%', perSecond: '', count: '', result: '' };
     const text = fc
       .tuple(
         fc.constantFrom(...figureNames(), 'p12.5', 'lag.p99.999'),
@@ -138,6 +138,62 @@ describe('parseThreshold()', () => {
       { seed: 6, numRuns: 500 },
     );
     assert.ok(taken > 100);
+  });
+});
+
+describe('a threshold of the audit', () => {
+  it('names one of its results', () => {
+    for (const [text, operator, limit] of [
+      ['audit=exact', '=', 'exact'],
+      ['audit == exact', '=', 'exact'],
+      ['Audit!=NOT_EXACT', '!=', 'not_exact'],
+      ['audit=incomplete', '=', 'incomplete'],
+    ])
+      assert.deepEqual(parseThreshold(text), { expression: text, figure: 'audit', operator, limit, unit: 'result' });
+  });
+
+  it('is refused with anything else, in one line', () => {
+    for (const text of [
+      'audit<exact',
+      'audit>=exact',
+      'audit=0',
+      'audit=good',
+      'audit=',
+      'audit=exactly',
+      'audit!exact',
+    ])
+      assert.match(
+        refusal(text),
+        /^does not fit in "audit[^"]*": audit is exact, incomplete, not_exact, such as [^\n]*$/,
+      );
+    assert.match(refusal('audti=1'), /no figure: did you mean audit\?/);
+  });
+
+  /** @param {object | null} audit @param {Record<string, unknown>} [environment] */
+  const resultOf = (audit, environment = {}) => {
+    const run = runFileOf({ audit, environment, unmeasured: audit === null ? { '/audit': 'the reason' } : {} });
+    return check('audit=exact', run);
+  };
+
+  it('passes with an exact audit only', () => {
+    const audit = exactAudit();
+    assert.deepEqual([resultOf(audit).value, resultOf(audit).passed], ['exact', true]);
+    const incomplete = resultOf({ ...audit, exact: false, result: 'incomplete', incomplete: ['fees'] });
+    assert.deepEqual([incomplete.value, incomplete.passed, 'why' in incomplete], ['incomplete', false, false]);
+    assert.equal(resultOf({ ...audit, exact: false, result: 'not_exact' }).value, 'not_exact');
+    assert.equal(resultOf(null).value, 'incomplete', 'one that could not be made');
+    const plain = resultOf(null, { inclusion: null });
+    assert.deepEqual([plain.value, plain.passed, plain.why], [null, false, 'the reason']);
+    assert.equal(thresholdExit([incomplete]), 99);
+    assert.equal(check('audit!=not_exact', runFileOf({ audit })).passed, true);
+  });
+
+  it('reads files of versions that did not say the result', () => {
+    const audit = exactAudit();
+    assert.equal('result' in audit, false);
+    assert.equal(resultOf(audit).value, 'exact');
+    assert.equal(resultOf({ ...audit, exact: false }).value, 'not_exact');
+    assert.equal(resultOf({ ...audit, checks: [{ holds: null }] }).value, 'incomplete');
   });
 });
 
@@ -197,7 +253,7 @@ describe('checkThresholds()', () => {
   for (const [text, expected] of values) {
     it(`${text}: ${expected}`, () => {
       const { value, passed, why } = check(text);
-      assert.ok(value !== null && Math.abs(value - expected) <= expected * 1e-3, String(value));
+      assert.ok(Math.abs(Number(value ?? NaN) - expected) <= expected * 1e-3, String(value));
       assert.equal(passed, true);
       assert.equal(why, undefined);
     });

@@ -87,9 +87,20 @@ describe('junitText()', () => {
   });
 
   it('no audit is skipped, with its reason', () => {
-    const run = runFileOf({ audit: null, unmeasured: { '/audit': 'plain calls leave nothing to audit' } });
+    const environment = { inclusion: null };
+    const run = runFileOf({ audit: null, environment, unmeasured: { '/audit': 'plain calls leave nothing to audit' } });
     assert.deepEqual(casesOf(run), { audit: 'skipped: plain calls leave nothing to audit', run: 'passed' });
     assert.equal(parseXml(junitText(run)).attributes.skipped, '1');
+  });
+
+  it('an incomplete audit is skipped, with what could not be checked; so is one that could not be made', () => {
+    const audit = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['fees: no receipts', 'more'] };
+    assert.deepEqual(casesOf(runFileOf({ audit })), {
+      audit: 'skipped: incomplete: fees: no receipts; more',
+      run: 'passed',
+    });
+    const unmade = runFileOf({ audit: null, unmeasured: { '/audit': 'pruned' } });
+    assert.equal(casesOf(unmade).audit, 'skipped: incomplete: it could not be made: pruned');
   });
 
   it('an audit that is not exact fails, and the run does not fail for it once more', () => {
@@ -122,7 +133,7 @@ describe('junitText()', () => {
   it('any text comes through, as far as XML can hold it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (reason) => {
-        const run = runFileOf({ audit: null, unmeasured: { '/audit': reason } });
+        const run = runFileOf({ audit: null, environment: { inclusion: null }, unmeasured: { '/audit': reason } });
         const expected = reason.replace(
           /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu,
           '\ufffd',

@@ -263,7 +263,7 @@ Summary: ran for its duration, window 2.0 s
     assert.match(text, /^ {2}generator {3,}- {2}us of CPU/m);
     assert.match(text, /^ {2}latency ms( +-){7}$/m);
     assert.match(text, /^ {2}TPS +0\.0 /m);
-    assert.match(text, /^ {2}audit {7}none: ended at once, on request$/m);
+    assert.match(text, /^ {2}audit {7}INCOMPLETE: it could not be made: ended at once, on request$/m);
   });
 
   it('says why it ended, also in words that it does not know', () => {
@@ -293,6 +293,30 @@ Summary: ran for its duration, window 2.0 s
       '    pending: 0xpending (wallet 5, nonce 3)',
       '    replaced: 0xreplaced (wallet 5, nonce 4)',
     ]);
+  });
+
+  it('an incomplete audit never says exact: what could not be checked, and what is still pending', () => {
+    const text = withAudit({
+      ...{ exact: false, result: 'incomplete', pending: 1, incomplete: ['the fees: no receipts', 'more'] },
+      resolutions: [{ walletIndex: 5, nonce: 3, hash: HASH, outcome: 'timed_out', code: null, fate: 'pending' }],
+      checks: [
+        { name: 'a', words: 'what arrived', expected: '5', found: '5', holds: true, why: null },
+        { name: 'b', words: 'the fees', expected: null, found: null, holds: null, why: 'no receipts' },
+      ],
+    });
+    assert.deepEqual(text.split('\n').slice(-5), [
+      '  audit       INCOMPLETE: nothing disagrees at block 1,234: 17 verified + 1 included late, and the counters grew by 18',
+      '    not checked: the fees: no receipts',
+      '    not checked: more',
+      `    pending: ${HASH} (wallet 5, nonce 3)`,
+      '    what arrived: 5, as it must be',
+    ]);
+  });
+
+  it('in a file of an older version, an audit with checks that could not be made is incomplete, too', () => {
+    const check = { name: 'b', words: 'the fees', expected: null, found: null, holds: null, why: 'no receipts' };
+    const text = withAudit({ exact: true, checks: [check] });
+    assert.match(text, /audit {7}INCOMPLETE: nothing disagrees .*\n {4}not checked: the fees: no receipts$/);
   });
 
   it('of many wallets the first ten', () => {

@@ -147,6 +147,11 @@ describe('the page of a run', () => {
     assert.match(pageOf(runFileOf()), /audit exact/);
     const failed = pageOf(runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 2 } }));
     assert.match(failed, /✗ audit not exact/);
+    const audit = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['the fees: no receipts'] };
+    const incomplete = pageOf(runFileOf({ audit }));
+    assert.match(incomplete, /✗ audit incomplete/);
+    assert.match(incomplete, /– Not checked: the fees: no receipts\./);
+    assert.doesNotMatch(incomplete, /audit exact|id="discrepancies"/);
     assert.match(failed, /✗ Not exact/);
   });
 
@@ -171,7 +176,7 @@ describe('the page of a run', () => {
     );
     assert.match(page, /Nothing was measured/);
     assert.match(page, /nothing to draw over time/);
-    assert.match(page, /None: Nothing was sent\./);
+    assert.match(page, /Incomplete: Nothing was sent\./);
     assert.equal(figure(page, 'p99'), null);
     assert.deepEqual(dataOf(page).time.from, []);
   });

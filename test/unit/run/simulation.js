@@ -263,8 +263,8 @@ export function simulate({
       await settle();
     },
     start: () => driver.start(clock.nowUs(), Infinity),
-    /** No more blocks are seen after this; what is open is abandoned. */
-    end: async () => {
+    /** No more blocks are seen after this; what is open is abandoned. mines: whether more are made. */
+    end: async ({ mines = true } = {}) => {
       driver.stop(clock.nowUs());
       const drained = driver.drain(100, new AbortController().signal);
       await clock.advance(200);
@@ -285,7 +285,7 @@ export function simulate({
       });
       for (let seconds = 0; seconds < 6; seconds += 1) {
         await clock.advance(1000);
-        mine();
+        if (mines) mine();
       }
       return report;
     },

@@ -42,6 +42,7 @@ function cardOf(index, given = {}) {
       inFlight: 0,
       verifiedPerSecond: 1,
       auditExact: true,
+      auditResult: 'exact',
       auditBlock: 9,
       blocks: new Float64Array(0),
     },

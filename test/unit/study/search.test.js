@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
 import { parseThreshold } from '../../../src/metrics/thresholds.js';
 import { Stop } from '../../../src/run/stop.js';
-import { isUndecided, judgeTrial, paceOf } from '../../../src/study/held.js';
+import { judgeTrial, paceOf } from '../../../src/study/held.js';
 import { search } from '../../../src/study/search.js';
 import { readSweep } from '../../../src/study/sweep-file.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -230,19 +230,5 @@ describe('paceOf()', () => {
   it('takes no growth for real that few blocks can explain', () => {
     assert.ok((paceOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
     assert.equal(paceOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
-  });
-});
-
-describe('isUndecided()', () => {
-  it('is an audit that only waits for what was not verified in time', () => {
-    const run = runOf(1);
-    const counts = { ...run.counts, timedOut: 0, abandoned: 2 };
-    /** @param {object} audit @param {object} [more] */
-    const asked = (audit, more = {}) =>
-      isUndecided(/** @type {RunFile} */ ({ ...run, counts: { ...counts, ...more }, audit }));
-    assert.equal(asked({ pending: 2, foreign: [] }), true);
-    assert.equal(asked({ pending: 0, foreign: [] }), false);
-    assert.equal(asked({ pending: 2, foreign: [{}] }), false);
-    assert.equal(asked({ pending: 2, foreign: [] }, { abandoned: 0 }), false);
   });
 });
