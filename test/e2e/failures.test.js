@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -167,4 +168,27 @@ test('timed out: a transaction that is late is not lost, and it counts when it c
   }
   assert.match(stdout, new RegExp(`^ {2}timed out +${late}$`, 'm'));
   assert.match(stdout, new RegExp(`audit +exact: .* verified \\+ ${late} included late`));
+});
+
+test('abandoned: what a chain that stands still leaves open takes at least as long as it was waited for', async (t) => {
+  const more = ['-d', '4s', '--drain-timeout', '1s', '--threshold', 'max<2s', '--threshold', 'p50<2s'];
+  const { miner, stress, readRun } = await loadedRun(t, more);
+  await miner.pause();
+  // The window and the drain are over.
+  await stress.waitFor(/^ +4\.0 s /m);
+  await sleep(1500);
+  miner.resume();
+  const { code, stdout, stderr } = await stress.done;
+  assert.equal(code, 99, stderr);
+  const run = readRun();
+  assertConserved(run);
+  const { counts, latency, thresholds, audit } = run;
+  assert.deepEqual([counts.abandoned, audit.exact, audit.includedLate], [5, true, 5]);
+  assert.deepEqual([latency.total.count, latency.censored.count], [counts.verified + 5, 5]);
+  assert.ok(latency.censored.minUs >= 2_000_000, `${latency.censored.minUs} us`);
+  assert.deepEqual(
+    thresholds.map((/** @type {any} */ { passed }) => passed),
+    [false, true],
+  );
+  assert.match(stdout, /^ {2}thresholds {2}FAILED {2}max<2s +>= \d,\d{3}\.?\d* ms; 5 censored$/m);
 });

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
-import { HANG_UP, serve } from '../helpers/endpoint.js';
+import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
@@ -57,10 +57,11 @@ function assertCalls(run) {
   }
   assert.equal(window.counts.started, counts.started);
   assert.equal(window.counts.included, 0);
-  assert.equal(latency.total.count, counts.verified + counts.timedOut);
+  assert.equal(latency.total.count, counts.verified + latency.censored.count);
+  assert.equal(latency.censored.count, counts.timedOut + counts.abandoned + (failures.transport_timeout ?? 0));
   assert.equal(
     latency.total.sumUs,
-    latency.timedOut.sumUs + sumOf(Object.values(latency.stages).map(({ sumUs }) => sumUs)),
+    latency.censored.sumUs + sumOf(Object.values(latency.stages).map(({ sumUs }) => sumUs)),
     'the stages add up to the latency',
   );
   assert.equal(latency.stages.inclusion.maxUs ?? 0, 0, 'nothing is waited for');
@@ -133,6 +134,40 @@ describe('--workload rpc', () => {
       await assertNothingLeft(TMPDIR);
     });
   }
+
+  for (const workers of [1, 2])
+    test(`calls that are never answered are in every percentile that they may change, with ${workers} threads`, async (t) => {
+      let asked = 0;
+      const endpoint = await serve((body) => {
+        const { id, method } = JSON.parse(body);
+        if (method === 'eth_gasPrice' && (asked += 1) % 20 === 0) return SILENCE;
+        return { body: JSON.stringify({ jsonrpc: '2.0', id, result: '0x7a69' }) };
+      });
+      const limits = ['p50<400ms', 'p90<400ms', 'p99<400ms', 'p99.9<400ms', 'submit.p99<400ms', 'max<1h', 'max>1ms'];
+      const more = [
+        ...['--method', 'eth_gasPrice', '-t', '40', '--rate', '200', '-d', '2s', '--request-timeout', '500ms'],
+        ...['--workers', String(workers), ...limits.flatMap((text) => ['--threshold', text.replace('1h', '60m')])],
+      ];
+      const { args, options, readRun } = calls(t, endpoint.url, []);
+      const { code, stdout, stderr } = await runStress(
+        [...args.filter((arg) => !['-t', '4'].includes(arg)), ...more],
+        options,
+      );
+      assert.equal(code, 99, stderr);
+      const run = readRun();
+      assertCalls(run);
+      const { counts, failures, latency } = run;
+      const silent = failures.transport_timeout;
+      assert.ok(silent >= 10 && silent === counts.failed, JSON.stringify(failures));
+      assert.deepEqual([latency.total.count, latency.censored.count], [counts.started, silent]);
+      assert.ok(Number(latency.censored.minUs) >= 490_000);
+      assert.deepEqual(
+        run.thresholds.map(({ passed }) => passed),
+        [true, true, false, false, false, false, true],
+      );
+      assert.match(stdout, /^ {2}latency ms +>= [\d.]+ .* >= [\d,.]+ +>= [\d,.]+ +>= [\d,.]+$/m);
+      assert.match(stdout, new RegExp(`FAILED {2}p99<400ms +>= [\\d.,]+ ms; ${silent} censored$`, 'm'));
+    });
 
   test('asks for what it was told to, as often as it says', async (t) => {
     /** @type {Array<{method: string, params: unknown[]}>} */
