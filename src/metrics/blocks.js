@@ -48,7 +48,8 @@ export function addBlock(totals, block) {
   totals.gasUsed += block.gasUsed;
   totals.gasLimit = block.gasLimit;
   const { transactions, gasUsed, gasLimit } = block;
-  if (transactions > 0 && gasUsed + gasUsed / transactions > gasLimit) totals.full = (totals.full ?? 0) + 1;
+  // Nodes reserve the gas limit of a transaction, which may be twice what it uses.
+  if (transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit) totals.full = (totals.full ?? 0) + 1;
   totals.gapMaxMs = Math.max(totals.gapMaxMs ?? 0, block.gapMs ?? 0);
   totals.skewMinMs = Math.min(totals.skewMinMs ?? Infinity, block.skewMs);
   totals.skewMaxMs = Math.max(totals.skewMaxMs ?? -Infinity, block.skewMs);

@@ -39,6 +39,8 @@ const BUSY = 0.9;
 const STARVED = 0.25;
 /** Timers that are that late on average, not only while a block is worked off. */
 const LATE_TIMERS_US = 50_000;
+/** Waiting for a CPU limits nothing while timers fire on time. */
+const STARVED_TIMERS_US = 5000;
 /** In an open loop nothing but the generator delays a beginning: without an idle wallet an operation is dropped. */
 const LATE_STARTS_US = 100_000;
 
@@ -48,11 +50,14 @@ const DROPPED = 0.001;
 
 /** Of the blocks; with fewer than ENOUGH_BLOCKS they tell nothing. */
 const FULL = 0.5;
+/** Of the gas limit: with more the chain may be what limits. */
+const ROOM_LEFT = 0.9;
 const ENOUGH_BLOCKS = 4;
 /** Blocks that come faster than this may be made on demand, and their pace follows the load. */
 const PACED_US = 50_000;
 /** In block intervals: on an idle chain a closed loop takes one; with several the chain does not take what it has. */
 const ONE_BLOCK = 1.3;
+const ONE_BLOCK_P90 = 1.6;
 const SEVERAL_BLOCKS = 2.5;
 const LATER_BLOCKS = 1.5;
 /** Of the looks at the chain: with more that failed, when blocks were seen says little. */
@@ -141,10 +146,11 @@ function isVerifiedBetween({ intervals }, fromMs, toMs) {
 }
 
 /** @param {MeasuredRun} run */
-function funds({ failures, counts, config, end }) {
+function funds({ failures, counts, config, end, generator }) {
   const failed = failures.insufficient_funds ?? 0;
   const wallets = Number(config.threads);
-  const dry = Math.min(failed, wallets);
+  // With several in flight more operations fail than wallets are empty.
+  const dry = Math.min(failed, wallets, generator.retiredWallets || Infinity);
   if (failed === 0 || (dry < DRY * wallets && end !== 'no_wallets' && counts.verified > 0)) return null;
   return `${whole(dry)} of ${whole(wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(failed)}): --fund-amount sets what each must have`;
 }
@@ -179,8 +185,8 @@ function generator(run) {
     const { utilization, delayMeanUs } = loop;
     const waited = partOf(run, loop.waitedUs);
     if (utilization >= BUSY) return `${theLoop(run)} was busy ${percent(utilization)} of the time${whyLate(run)}`;
-    if (waited >= STARVED)
-      return `${theLoop(run)} waited ${percent(waited)} of the time for a CPU: other programs had it`;
+    if (waited >= STARVED && delayMeanUs >= STARVED_TIMERS_US)
+      return `${theLoop(run)} waited ${percent(waited)} of the time for a CPU, and timers fired ${ms(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
     if (delayMeanUs >= LATE_TIMERS_US)
       return `timers of ${theLoop(run)} fired ${ms(delayMeanUs)} late on average${whyLate(run)}`;
   }
@@ -261,12 +267,12 @@ function overloadedChain(run) {
   const { blocks, rates, latency, generator: own } = run;
   const { full = 0, count } = blocks;
   if (count > 0 && full >= FULL * count)
-    return `${whole(full)} of ${whole(count)} blocks had no room for another transaction (${percent(fullness(run) ?? 0)} of the gas limit was used)${achieved(run)}`;
+    return `${whole(full)} of ${whole(count)} blocks had no room for another transaction (${percent(fullness(run) ?? 0)} of the gas limit was used)${verifiedOfAsked(run)}`;
   const growth = backlog(run);
-  if (rates.askedPerSecond !== null && growth !== null) return `${growth}${achieved(run)}`;
+  if (rates.askedPerSecond !== null && growth !== null) return `${growth}${verifiedOfAsked(run)}`;
   const pending = quartersOf(run.intervals).map((rows) => rows.at(-1)?.probes.pool?.pending ?? null);
   if (rates.askedPerSecond !== null && grows(pending) && isDropping(run))
-    return `the pool of the node grew from ${whole(pending[0] ?? 0)} to ${whole(pending.at(-1) ?? 0)} pending transactions${achieved(run)}`;
+    return `the pool of the node grew from ${whole(pending[0] ?? 0)} to ${whole(pending.at(-1) ?? 0)} pending transactions${verifiedOfAsked(run)}`;
   const { intervalUs, extraUs } = pace(run);
   const [{ inclusion }, { minUs, p50Us }] = [latency.stages, latency.total];
   const polls = /** @type {Record<string, number>} */ (own.rpcCalls).inclusion ?? 0;
@@ -277,7 +283,7 @@ function overloadedChain(run) {
   const isSlower = (p50Us ?? 0) - (minUs ?? 0) > LATER_BLOCKS * (intervalUs ?? Infinity);
   if (!isSound || !isSlower || (inclusion.meanUs ?? 0) < leastUs) return null;
   const waits = `transactions that the node had taken waited ${tenths((inclusion.meanUs ?? 0) / (intervalUs ?? 1))} block intervals (${ms(intervalUs ?? 0)})`;
-  return `${waits}, and the fastest operation took ${tenths((minUs ?? 0) / (intervalUs ?? 1))} in all${achieved(run)}`;
+  return `${waits}, and the fastest operation took ${tenths((minUs ?? 0) / (intervalUs ?? 1))} in all${verifiedOfAsked(run)}`;
 }
 
 /**
@@ -302,23 +308,24 @@ function roundTripUs({ environment }) {
   return roundTripMs === null ? null : 1000 * roundTripMs;
 }
 
-/** All that the wallets can ask for was done, and an operation takes no longer than on an idle chain. @param {MeasuredRun} run */
+/** The wallets did all that they can, and an operation takes no longer than on an idle chain. @param {MeasuredRun} run */
 function concurrency(run) {
-  const { rates, latency, config, counts } = run;
+  const { rates, config, counts } = run;
   const asked = rates.askedPerSecond;
   if (asked !== null && !isDropping(run)) return null;
-  if (pausedOf(run) > PAUSED || counts.failed + counts.timedOut > RELEVANT * counts.started) return null;
+  const unanswered = counts.failed + counts.timedOut + counts.abandoned;
+  if (pausedOf(run) > PAUSED || unanswered > RELEVANT * counts.started) return null;
+  if ((fullness(run) ?? 0) >= ROOM_LEFT) return null;
   const why = oneBlock(run) ?? alone(run) ?? roundTrip(run) ?? idleNode(run);
   if (why === null) return null;
-  const cycleUs = (latency.total.meanUs ?? 0) + restUsOf(run);
-  const can = (1e6 * mostInFlight(run)) / Math.max(1, cycleUs);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
-  const factor = asked === null ? 2 : Math.max(1.2 * (asked / can), 1.2);
+  const done = (asked === null ? rates.verifiedPerSecond : rates.achievedPerSecond) ?? 0;
+  const factor = asked === null || done === 0 ? 2 : Math.max(1.2, (1.2 * asked) / done);
   const more = isPlain(run)
     ? `-t ${Math.ceil(wallets * factor)}`
     : `-t ${Math.ceil(wallets * factor)} or --in-flight ${Math.ceil(inFlight * factor)}`;
-  const most = `${whole(wallets)} ${noun(run)} with ${whole(inFlight)} in flight each, done after ${ms(cycleUs)} on average, ask for ${tenths(can)} per second`;
-  const rest = asked === null ? `${more} would ask for more` : `${more} would do for ${tenths(asked)} per second`;
+  const most = `${whole(wallets)} ${noun(run)} with ${whole(inFlight)} in flight each did ${tenths(done)} per second, ${ms(run.latency.total.p50Us ?? 0)} for the median operation`;
+  const rest = asked === null ? `${more} would ask for more` : `${more} would ask for ${tenths(asked)} per second`;
   return `${most}: ${why}; ${rest}${unchecked(run)}`;
 }
 
@@ -338,8 +345,11 @@ function oneBlock(run) {
 /** @param {MeasuredRun} run */
 function isOneBlock(run) {
   const { intervalUs, extraUs } = pace(run);
-  const { p50Us } = run.latency.total;
-  return intervalUs !== null && p50Us !== null && p50Us <= (ONE_BLOCK + confirmations(run)) * intervalUs + extraUs;
+  const { p50Us, p90Us } = run.latency.total;
+  if (intervalUs === null || p50Us === null || p90Us === null) return false;
+  const within = (/** @type {number} */ blocks) => (blocks + confirmations(run)) * intervalUs + extraUs;
+  // With room for most of the operations only the others wait for a second block.
+  return p50Us <= within(ONE_BLOCK) && p90Us <= within(ONE_BLOCK_P90);
 }
 
 /** @param {MeasuredRun} run */
@@ -356,10 +366,10 @@ function roundTrip(run) {
 
 /** @param {MeasuredRun} run */
 function idleNode(run) {
-  const { p50Us, minUs } = run.latency.total;
+  const { p90Us, minUs } = run.latency.total;
   const cores = nodeCores(run);
-  if (cores === null || cores > IDLE_NODE || p50Us === null || p50Us > AS_FAST * (minUs ?? 0)) return null;
-  return `the node used ${percent(cores)} of a core, and half of them took no more than ${ms(p50Us)}, the fastest ${ms(minUs ?? 0)}`;
+  if (cores === null || cores > IDLE_NODE || p90Us === null || p90Us > AS_FAST * (minUs ?? 0)) return null;
+  return `the node used ${percent(cores)} of a core, and 90 % of them took no more than ${ms(p90Us)}, the fastest ${ms(minUs ?? 0)}`;
 }
 
 /** @param {MeasuredRun} run @returns {number | null} null: it was not watched */
@@ -422,10 +432,10 @@ function fullness({ blocks: { count, gasUsed, gasLimit } }) {
   return count === 0 || !gasLimit ? null : gasUsed / (count * gasLimit);
 }
 
-/** @param {MeasuredRun} run */
-function achieved({ rates: { askedPerSecond, achievedPerSecond } }) {
+/** What ended in the drain was not done at the rate. @param {MeasuredRun} run */
+function verifiedOfAsked({ rates: { askedPerSecond, verifiedPerSecond } }) {
   if (askedPerSecond === null) return '';
-  return `; ${tenths(achievedPerSecond ?? 0)} of ${tenths(askedPerSecond)} per second were achieved`;
+  return `; ${tenths(verifiedPerSecond ?? 0)} of ${tenths(askedPerSecond)} per second were verified in the window`;
 }
 
 /** What each stage is, as a part of the latency. */

@@ -77,8 +77,11 @@ function auditTrouble(run) {
 
 /** What the other cases do not say. @param {RunFile} run @returns {Trouble} */
 function runTrouble(run) {
-  const { exitCode, end, warnings } = run;
+  const { exitCode, end, warnings, verdict } = run;
   if (end === 'set_up_failed') return failure(warnings.join('; '));
+  // Another exit code may be worse, and hide that of an endpoint that was lost.
+  if (verdict?.name === 'endpoint-down' && end === 'duration' && exitCode !== EXIT.ok)
+    return failure(`endpoint-down: ${verdict.evidence}`);
   const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && auditResult(run) === 'not_exact');
   // Behind an exit code that is said there may be another that lost: the end tells.
   if (exitCode === EXIT.ok || (isSaid && end === 'duration')) return null;

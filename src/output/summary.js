@@ -48,7 +48,7 @@ function instancesOf(run) {
 
 /** What went on for as long as it was meant to may have had nothing to ask. @param {import('../metrics/summary.js').RunFile} run */
 function downText({ verdict, end }) {
-  return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint stopped answering' : '';
+  return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
 }
 
 /** How many were made, where so many were asked for. @param {import('../metrics/summary.js').RunFile} run */
@@ -99,7 +99,7 @@ function overview(run) {
       : [
           '  achieved',
           figure(rates.achievedPerSecond),
-          'begun in the window and verified, also after its end, per second',
+          `begun in the window and ${words.verified}, also after its end, per second`,
         ],
     ['  attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),

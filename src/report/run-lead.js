@@ -58,7 +58,7 @@ function limit({ verdict: found }) {
   if (found === null) return 'there was nothing to judge';
   return (
     {
-      'endpoint-down': 'the endpoint stopped answering',
+      'endpoint-down': 'the endpoint was down',
       funds: 'wallets without funds were the limit',
       'port-bound': 'local ports were the limit',
       'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',

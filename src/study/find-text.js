@@ -93,7 +93,7 @@ const NOT_THE_NODE = Object.freeze({
   'generator-bound': 'this machine was the limit, not the node',
   'port-bound': 'local ports were the limit, not the node',
   'endpoint-limited': 'a limit that the endpoint sets was the limit, not what the node can take',
-  'endpoint-down': 'the endpoint stopped answering: what the node can take is not known',
+  'endpoint-down': 'the endpoint was down: what the node can take is not known',
   funds: 'wallets without funds were the limit, not the node',
 });
 

@@ -150,7 +150,7 @@ test('a second Ctrl-C during a drain ends at once with what is known; a later ru
   assert.equal(code, 130, output);
   assert.match(output, /Summary: interrupted/);
   assert.match(output, /^ {2}abandoned +5 /m);
-  assert.match(output, /audit +none: ended at once, on request/);
+  assert.match(output, /audit +INCOMPLETE: .*ended at once, on request/);
   assert.doesNotMatch(output, STACK_TRACE);
   const run = readJson(out);
   assert.equal(run.end, 'interrupted');
@@ -208,7 +208,7 @@ for (const victim of /** @type {const} */ (['keeper', 'chain'])) {
     assert.doesNotMatch(stderr, /code 0/, 'it did not end of its own will');
     assert.doesNotMatch(stderr, STACK_TRACE);
     assert.match(stdout, /^Summary: ended because the embedded chain ended/m);
-    assert.match(stdout, /^ {2}audit +none: /m);
+    assert.match(stdout, /^ {2}audit +INCOMPLETE: /m);
     const run = readJson(out);
     assert.equal(run.end, 'chain_ended');
     assert.equal(run.exitCode, 69);

@@ -63,7 +63,7 @@ describe('the verdict', () => {
     const { run, stdout, stderr } = await judged(t, 'closed loop, the endpoint dies');
     assert.match(stderr, /http:\/\/127\.0\.0\.1:\d+\/? does not answer: connection refused/);
     assert.match(stdout, /no answer for \d\.\d s: .*connection refused/);
-    assert.match(stdout, /^Summary: ran for its duration, but the endpoint stopped answering, window/m);
+    assert.match(stdout, /^Summary: ran for its duration, but the endpoint was down, window/m);
     const { intervals, generator } = /** @type {RunFile} */ (run);
     const [outage] = generator.outages ?? [];
     const silent = intervals.findIndex(({ silence }) => silence !== undefined);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SharedBlocks } from '../../../src/metrics/blocks.js';
+import { SharedBlocks, addBlock, noBlocks } from '../../../src/metrics/blocks.js';
 
 /** @param {number} number @param {Partial<import('../../../src/metrics/blocks.js').BlockFacts>} [given] */
 const blockOf = (number, given) => ({
@@ -14,6 +14,14 @@ function setUp() {
   const shared = new SharedBlocks((block) => whole.push(block));
   return { shared, whole, seen: () => whole.map(({ hash, ours }) => [hash, ours]) };
 }
+
+it('a block is full when the gas limit of one more transaction does not fit, though what it uses would', () => {
+  const totals = noBlocks();
+  const block = { number: 1, ours: 0, gasLimit: 3_000_000, skewMs: 0 };
+  addBlock(totals, { ...block, transactions: 112, gasUsed: 2_960_608 });
+  addBlock(totals, { ...block, transactions: 100, gasUsed: 2_640_000 });
+  assert.deepEqual([totals.full, totals.count], [1, 2]);
+});
 
 describe('SharedBlocks', () => {
   it('a block counts once all have seen it, with what is of each of them', () => {
