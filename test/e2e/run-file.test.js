@@ -60,6 +60,7 @@ function assertSchemaIsStrict(run) {
     ...['/latency/stages/visibility', '/intervals/0/stages/visibility', '/generator/endpoints'],
     ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
+    ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) => [`${blocks}/full`, `${blocks}/gapMaxMs`]),
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
     ...['/latency/censored', '/latency/fromStartCensored', '/spending/leftWei'],

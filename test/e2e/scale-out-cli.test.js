@@ -152,12 +152,13 @@ describe('files of instances with one command line', () => {
     assert.deepEqual(readdirSync(folder).sort(), expected);
   });
 
-  test('an instance that does not come to its load leaves no empty file', async (t) => {
+  test('an instance that does not come to its load leaves a run file that says why, and no empty file', async (t) => {
     const folder = temporaryFolder(t);
     const own = ['--results', folder, '--out', join(folder, 'out'), '--samples', join(folder, 's.csv')];
     const { code } = await instance(0, [...own, '--fund-amount', '1000000']);
     assert.equal(code, 69);
-    assert.deepEqual(readdirSync(folder), []);
+    assert.deepEqual(readdirSync(folder), ['out']);
+    assert.equal(readJson(join(folder, 'out')).end, 'set_up_failed');
   });
 });
 
