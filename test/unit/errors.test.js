@@ -128,6 +128,7 @@ describe('the error classes', () => {
     [new errors.UsageError('m'), 'UsageError', 'usage', 64],
     [new errors.InputError('m'), 'InputError', 'bad_input', 65],
     [new errors.UnavailableError('m'), 'UnavailableError', 'unavailable', 69],
+    [new errors.FundsError('m'), 'FundsError', 'unavailable', 69],
     [new errors.InternalError('m'), 'InternalError', 'internal', 70],
     [new errors.OutputError('m'), 'OutputError', 'cannot_write', 73],
     [new errors.IncompleteError('m'), 'IncompleteError', 'incomplete', 75],

@@ -179,11 +179,11 @@ describe('blocks', () => {
     });
   });
 
-  it('one is full that has no room for another transaction of its own size; the longest gap stays', () => {
+  it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
     const [first, second] = [noBlocks(), noBlocks()];
     const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
-    addBlock(first, { ...block, gasUsed: 749, gapMs: 100 });
-    addBlock(first, { ...block, gasUsed: 751, gapMs: 2500 });
+    addBlock(first, { ...block, gasUsed: 599, gapMs: 100 });
+    addBlock(first, { ...block, gasUsed: 601, gapMs: 2500 });
     addBlock(second, { ...block, gasUsed: 1000, gapMs: 300 });
     const { full, gapMaxMs } = mergeBlocks(first, second);
     assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);

@@ -84,7 +84,7 @@ describe('the start block', () => {
 describe('a wallet that was used since the set-up', () => {
   it('is named with the transaction, before the load', async () => {
     const { clock, rpc, ready, signal } = site({ nonce: 2 });
-    const transaction = { from: '0x1', nonce: '0x2', hash: '0xforeign' };
+    const transaction = { from: '0x1', nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
     const call = rpc.call;
     rpc.call = async (method, params, ...rest) => {
       if (method === 'eth_blockNumber') return '0x64';
@@ -95,7 +95,7 @@ describe('a wallet that was used since the set-up', () => {
     assert.ok(error instanceof ForeignSenderError);
     assert.match(
       error.message,
-      /^wallets 7 sent a transaction that is not of this run: 0xforeign \(wallet 7, nonce 2\)/,
+      /^wallets 7 sent a transaction that is not of this run: 0x(f0){32} \(wallet 7, nonce 2\)/,
     );
   });
 });
