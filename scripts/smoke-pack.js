@@ -102,7 +102,10 @@ async function shortRun(app, args, signer, env) {
 
 /** @param {string} app where it is installed without any binary */
 async function withoutBinaries(app) {
-  const refusal = await run(app, RUN_LIMIT_MS, STRESS, ['-t', '1'], { env: OTHER_PLATFORM, expected: 69 });
+  const refusal = await run(app, RUN_LIMIT_MS, STRESS, ['-t', '1', '-d', '2s'], {
+    env: OTHER_PLATFORM,
+    expected: 69,
+  });
   if (!/^stress: .+ --rpc\n$/.test(refusal)) throw new Error(`expected one line that names --rpc, not:\n${refusal}`);
   const chain = await startDevChain(createClock());
   try {
