@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { InputError, UsageError, displayName, oneLine } from '../errors.js';
+import { InputError, UsageError, displayName } from '../errors.js';
 import { summaryText } from '../output/summary.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
@@ -10,7 +10,7 @@ import { readCompare } from '../study/compare-file.js';
 import { compareText } from '../study/compare-text.js';
 import { COMPARE_SCHEMA } from '../study/compare.js';
 import { schemaOf } from '../study/document.js';
-import { runFileReader } from '../study/run-file.js';
+import { legible, runFileReader } from '../study/run-file.js';
 import { SWEEP_SCHEMA, readSweep } from '../study/sweep-file.js';
 import { sweepText } from '../study/sweep-text.js';
 import { OPTIONS } from './options.js';
@@ -75,7 +75,9 @@ export function pageOf(reports, html) {
   }
   if (swept !== null) return sweepPage(swept, file, html);
   return comparison === null
-    ? runPage(/** @type {import('../metrics/summary.js').RunFile} */ (run), { options: OPTIONS })
+    ? legible(displayName(file), () =>
+        runPage(/** @type {import('../metrics/summary.js').RunFile} */ (run), { options: OPTIONS }),
+      )
     : renderCompare(comparison);
 }
 
@@ -86,10 +88,5 @@ export function sweepPage(swept, file, html) {
 
 /** @param {import('../metrics/summary.js').RunFile} run @param {Config} config @param {string} file */
 function summaryOf(run, { explain }, file) {
-  try {
-    return summaryText(run, explain);
-  } catch (error) {
-    // It has the right form; what is in its histograms is seen by who needs them.
-    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
-  }
+  return legible(displayName(file), () => summaryText(run, explain));
 }

@@ -1,7 +1,7 @@
 import * as hdr from 'hdr-histogram-js';
 import { shownStages } from '../metrics/sample.js';
 import { BoundedFile } from './bounded-file.js';
-import { recordedValues } from './recorded-values.js';
+import { recordedValues } from '../metrics/histogram.js';
 
 /** Readers of the format take values for nanoseconds and show milliseconds. */
 const NS_PER_US = 1000;

@@ -2,7 +2,7 @@ import { mergeBlocks, noBlocks } from '../metrics/blocks.js';
 import { zeroCounts } from '../metrics/interval.js';
 import { addTo } from '../metrics/recorder.js';
 import { STAGES, shownStages } from '../metrics/sample.js';
-import { recordedValues } from './recorded-values.js';
+import { recordedValues } from '../metrics/histogram.js';
 
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
 export const BUCKETS = Object.freeze([

@@ -1,5 +1,5 @@
 import { Distribution } from '../metrics/distribution.js';
-import { recordedValues } from '../output/recorded-values.js';
+import { recordedValues } from '../metrics/histogram.js';
 import { quantity } from './client/quantity.js';
 import { latencyFigure, rounded } from './figures.js';
 

@@ -1,4 +1,4 @@
-import { recordedValues } from '../output/recorded-values.js';
+import { recordedValues } from '../metrics/histogram.js';
 import { reorgInWords } from '../metrics/reorgs.js';
 import { isPlain } from '../metrics/sample.js';
 import { coarser, deltasOf } from './client/buckets.js';

@@ -1,10 +1,11 @@
-import { EXIT, InputError, displayName, oneLine } from '../errors.js';
+import { EXIT, InputError, displayName } from '../errors.js';
 import { Distribution } from '../metrics/distribution.js';
 import { censoredOf } from '../metrics/figures.js';
 import { checkComparable, doubtsOf } from './comparable.js';
 import { ALPHA, decide, runsNeeded } from './decide.js';
 import { metricOf } from './metrics.js';
 import { arrange } from './pairs.js';
+import { legible } from './run-file.js';
 import { mean, median } from './statistics.js';
 import { methodWords, verdictOf } from './compare-words.js';
 import { judgeFailIf } from './fail-if.js';
@@ -110,8 +111,8 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   const all = [...base, ...candidate];
   const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
-    const values = all.map(({ run, file }) => legible(file, () => metric.read(run)));
-    const bounds = all.map(({ run, file }) => legible(file, () => metric.isAtLeast(run)));
+    const values = all.map(({ run, file }) => legible(displayName(file), () => metric.read(run)));
+    const bounds = all.map(({ run, file }) => legible(displayName(file), () => metric.isAtLeast(run)));
     const odd = values.findIndex((value) => !((value ?? 0) > 0));
     const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
     return { name, metric, values, bounds, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
@@ -158,15 +159,6 @@ function kindOf(values, isCondition) {
   return values.every((value) => value === 0) ? 'zero' : 'raw';
 }
 
-/** A file of the right form may still have a histogram that is none. @template T @param {string} file @param {() => T} read */
-function legible(file, read) {
-  try {
-    return read();
-  } catch (error) {
-    throw new InputError(`${displayName(file)} has figures that cannot be read: ${oneLine(error)}`, error);
-  }
-}
-
 /**
  * @param {number[]} values
  * @param {boolean[]} isAtLeast of each, whether it may be larger, because operations are censored
@@ -200,7 +192,7 @@ function distributions(base, candidate) {
 /** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => import('../metrics/distribution.js').DistributionJson} of */
 function distribution(side, of) {
   const all = new Distribution();
-  for (const { run, file } of side) legible(file, () => all.merge(Distribution.fromJSON(of(run))));
+  for (const { run, file } of side) legible(displayName(file), () => all.merge(Distribution.fromJSON(of(run))));
   return all.toJSON();
 }
 

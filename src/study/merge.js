@@ -8,7 +8,7 @@ import { mergedRun } from './merge-run.js';
 import { findSources } from './merge-sources.js';
 import { Total } from './merge-total.js';
 import { commonWindow } from './merge-window.js';
-import { runFileChecker } from './run-file.js';
+import { legible, runFileChecker } from './run-file.js';
 
 /**
  * Run files of all instances of a run become one run file. Each is read twice, and one at a time: first to find out what
@@ -106,12 +106,7 @@ function foreignWords(foreign) {
 function addTo(total, i, card) {
   const { json } = card.source.read();
   if (json?.id !== card.id) throw new InputError(`${card.source.name} was changed while it was read: merge again`);
-  try {
-    total.add(json, i);
-  } catch (error) {
-    // It has the right form; what is in its histograms is seen by who adds them up.
-    throw new InputError(`${card.source.name} has figures that cannot be read: ${oneLine(error)}`, error);
-  }
+  legible(card.source.name, () => total.add(json, i));
 }
 
 /** @param {any} run @param {Wanted} wanted @param {Card[]} cards @returns {RunFile & {exitCode: number}} */

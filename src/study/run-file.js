@@ -1,3 +1,4 @@
+import { InputError, oneLine } from '../errors.js';
 import { RUN_SCHEMA } from '../metrics/summary.js';
 import { documentChecker, documentReader } from './document.js';
 
@@ -25,4 +26,21 @@ export function runFileReader() {
 /** @returns {Promise<(json: any, name: string) => RunFile>} for what did not come as a file; throws as readRunFiles() does */
 export function runFileChecker() {
   return documentChecker(RUN_FILE);
+}
+
+/**
+ * A run file of the right form may still have histograms that cannot be read, which is seen when they are needed.
+ * @template T
+ * @param {string} name of its file
+ * @param {() => T} read
+ * @returns {T}
+ * @throws {InputError}
+ */
+export function legible(name, read) {
+  try {
+    return read();
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error);
+    throw new InputError(`${name} has figures that cannot be read: ${oneLine(message)}`, error);
+  }
 }

@@ -332,8 +332,14 @@ describe('stress report', () => {
         new RegExp(`bad-${i}\\.json.*${words.source}`),
       ]);
     });
+    const damaged = join(folder, 'damaged.json');
+    writeFileSync(
+      damaged,
+      changed((run) => (run.intervals.find((/** @type {any} */ row) => row.latency.count > 0).latency.hdr = 'AAAA')),
+    );
     await assertRefused(t, [
       ...bad,
+      [['report', damaged, '--html', join(folder, 'page.html')], 65, /damaged\.json has figures that cannot be read/],
       [['report', join(folder, 'nothing.json')], 65, /there is no such file/],
       [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
       [['report', '/dev/zero'], 65, /is not a file/],

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUCKETS } from '../../src/output/prometheus-state.js';
-import { recordedValues } from '../../src/output/recorded-values.js';
+import { recordedValues } from '../../src/metrics/histogram.js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { dashboardQueries, fillIn } from '../helpers/dashboard.js';
