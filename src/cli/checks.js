@@ -172,8 +172,13 @@ export function checkCallNames({ thresholds, workload }, names) {
     const name = figureOf(figure)?.ofCall;
     if (name === undefined || names.includes(name)) continue;
     const there = [...new Set(names)].join(', ');
-    const words = there === '' ? `--workload ${workload} without --calls has no names` : `there are ${oneLine(there)}`;
-    throw new UsageError(`--threshold ${oneLine(expression, 80)} is about the call ${oneLine(name, 60)}, and ${words}`);
+    const words =
+      there === ''
+        ? `operations of --workload ${workload} have no names, those of --calls FILE have`
+        : `there are ${oneLine(there)}`;
+    throw new UsageError(
+      `--threshold ${oneLine(expression, 80)}: there is no operation "${oneLine(name, 60)}"; ${words}`,
+    );
   }
 }
 

@@ -591,15 +591,15 @@ const TABLE = {
   calls: [
     {
       args: '-t 1 --workload rpc --calls light --threshold calls.eth_getLogs.p99<1s',
-      says: /^--threshold calls\.eth_getLogs\.p99<1s is about the call eth_getLogs, and there are eth_blockNumber, /,
+      says: /^--threshold calls\.eth_getLogs\.p99<1s: there is no operation "eth_getLogs"; there are eth_blockNumber, /,
     },
     {
       args: '-t 1 --workload rpc --method eth_chainId --threshold calls.eth_chainId.p99<1s',
-      says: /is about the call eth_chainId, and --workload rpc without --calls has no names$/,
+      says: /: there is no operation "eth_chainId"; operations of --workload rpc have no names, those of --calls FILE have$/,
     },
     {
-      args: '-t 1 --threshold calls.x.failed=0',
-      says: /is about the call x, and --workload counter without --calls has no names$/,
+      args: '-t 1 --threshold calls.constructor.failed=0',
+      says: /^--threshold calls\.constructor\.failed=0: there is no operation "constructor"; operations of --workload counter have no names, those of --calls FILE have$/,
     },
     { args: '-t 2 --workload transfer --contracts c', says: /^--contracts is an option of --workload counter$/ },
     {
