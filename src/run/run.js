@@ -220,6 +220,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   const watch = new Watch({
     ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
     warn: (words) => context.log.warn(words),
+    isEmbedded: context.embedded && config.nodePid === null,
   });
   warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls tell themselves whether they are answered.

@@ -10,6 +10,7 @@ import { socketWarnings } from '../probe/sockets.js';
  * @typedef {object} WatchOptions
  * @property {Pick<import('./run.js').Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
  * @property {URL[]} urls of the endpoints
+ * @property {boolean} [isEmbedded] whether the process of --node-pid is the embedded chain
  * @property {import('../chain/rpc.js').Rpc | null} rpc null where nothing is sent that could be in a pool
  * @property {import('../clock.js').Clock} clock
  * @property {(words: string) => void} warn called for each thing that is worth it, a few times for one kind
@@ -21,6 +22,9 @@ const PROBE_TIMEOUT_MS = 1000;
 /** Whoever asked for these wants to know that there is nothing to see. */
 const ASKED_FOR = Object.freeze(['node', 'metrics']);
 
+/** The embedded chain keeps what was sent to it. From this much memory on the user is told, while there is time to act. */
+const EMBEDDED_WARNING_BYTES = 750e6;
+
 export class Watch {
   #self = probes.self();
   #transport = { requests: 0, connectionsOpened: 0 };
@@ -31,6 +35,7 @@ export class Watch {
   #missing = {};
   #clock;
   #warn;
+  #memoryLimitBytes;
   /** What was warned about. @type {string[]} */
   warnings = [];
   /** How many there were of each kind. @type {Map<string, number>} */
@@ -38,11 +43,12 @@ export class Watch {
   /** Where in the warnings it stands how many more there were of a kind. @type {Map<string, number>} */
   #rest = new Map();
 
-  /** @param {WatchOptions} options */
-  constructor({ config, urls, rpc, clock, warn }) {
+  /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: of the embedded chain, until it is warned of */
+  constructor({ config, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
     const { nodePid, nodeMetrics, nodeSeries, insecure } = config;
     this.#clock = clock;
     this.#warn = warn;
+    this.#memoryLimitBytes = isEmbedded ? memoryLimitBytes : Infinity;
     this.#others = { sockets: probes.sockets({ urls }) };
     if (rpc === null) this.#missing.pool = 'plain calls leave nothing in it';
     else this.#others.pool = probes.pool({ rpc });
@@ -87,6 +93,13 @@ export class Watch {
         }
       }),
     );
+    if (readings.node?.rssBytes > this.#memoryLimitBytes) {
+      const used = `${(readings.node.rssBytes / 1e6).toFixed(0)} MB`;
+      this.warnOnce(
+        'memory',
+        `the embedded chain uses ${used} of memory and grows with each transaction and each new receiver; for a longer run start a node and give its endpoint with --rpc`,
+      );
+    }
     if (readings.sockets !== null) {
       // The figures in them change, and are no other warning for that.
       for (const words of socketWarnings(readings.sockets))

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Watch } from '../../../src/run/watch.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
-function watchOf() {
+/** @param {Partial<ConstructorParameters<typeof Watch>[0]>} [given] */
+function watchOf(given) {
   /** @type {string[]} */
   const said = [];
   const config = { nodePid: null, nodeMetrics: null, nodeSeries: null, insecure: false };
-  const options = { config, urls: [], rpc: null, clock: createFakeClock() };
+  const options = { config, urls: [], rpc: null, clock: createFakeClock(), ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 
@@ -39,5 +41,23 @@ describe('warnings of a Watch', () => {
       ...['no block', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4'],
       'and 2 more of this kind, the last of them: other 6',
     ]);
+  });
+
+  const noLinux = existsSync('/proc/self/status') ? false : 'needs /proc';
+  it('the embedded chain is warned of once, from a limit of its memory on', { skip: noLinux }, async () => {
+    const config = { nodePid: process.pid, nodeMetrics: null, nodeSeries: null, insecure: false };
+    const transport = /** @type {any} */ ({ requests: 0, connectionsOpened: 0 });
+    const cases = [
+      { isEmbedded: true, memoryLimitBytes: 1e6, wanted: 1 },
+      { isEmbedded: true, memoryLimitBytes: 1e12, wanted: 0 },
+      { isEmbedded: false, memoryLimitBytes: 1e6, wanted: 0 },
+    ];
+    for (const { wanted, ...given } of cases) {
+      const { said, watch } = watchOf({ config, ...given });
+      for (let i = 0; i < 3; i += 1) await watch.sample(null, transport);
+      watch.close();
+      assert.equal(said.length, wanted, said.join());
+      for (const words of said) assert.match(words, /^the embedded chain uses \d+ MB of memory and grows .* --rpc$/);
+    }
   });
 });
