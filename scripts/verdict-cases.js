@@ -15,6 +15,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { HDNodeWallet } from 'ethers';
+import { DEFAULT_HD_PATH, DEV_MNEMONIC } from '../src/chain/wallets.js';
 import { startAnvil } from './bench/anvil.js';
 import { startNullChain } from './bench/null-chain.js';
 import { call } from './nodes/build.js';
@@ -151,13 +153,22 @@ const geth =
     return { args: on(url, options.replace('PID', String(pid))), env: { STRESS_FUNDER_KEY: funderKey } };
   };
 
-/** @param {string} options @param {Array<[string, unknown[]]>} settings calls that change the chain @returns {Case['prepare']} */
+/**
+ * @param {string} options
+ * @param {Array<[string, unknown[]]>} settings calls that change the chain
+ * @param {bigint} [wei] the balance of each wallet: no transaction of the set-up funds it
+ * @returns {Case['prepare']}
+ */
 const anvil =
-  (options, settings) =>
+  (options, settings, wei = 10n ** 19n) =>
   async ({ use }) => {
-    const { url, funderKey } = await use(startAnvil());
+    const { url } = await use(startAnvil());
+    for (let i = 0; i < Number(/-t (\d+)/.exec(options)?.[1]); i += 1) {
+      const { address } = HDNodeWallet.fromPhrase(DEV_MNEMONIC, undefined, `${DEFAULT_HD_PATH}/${i}`);
+      await call(url, 'anvil_setBalance', [address, `0x${wei.toString(16)}`]);
+    }
     for (const [method, params] of settings) await call(url, method, params);
-    return { args: on(url, options), env: { STRESS_FUNDER_KEY: funderKey } };
+    return { args: on(url, options) };
   };
 
 /** Calls to a server that is no node. @param {string} options @param {() => Hook} hook @returns {Case['prepare']} */
@@ -220,11 +231,14 @@ export const CASES = Object.freeze([
       return answerTo(body, CHAIN_ID);
     }),
   },
-  {
-    name: 'closed loop, 60 wallets, geth whose 1 s blocks have room for 20 transactions',
-    right: ['node-bound'],
-    prepare: geth('-t 60 -d 10s', { period: 1, gasLimit: 900_000 }),
-  },
+  ...[24, 38, 48, 64].map((wallets) => ({
+    name: `closed loop, ${wallets} wallets, anvil whose 1 s blocks have room for 32 transactions`,
+    right: [wallets < 32 ? 'concurrency-bound' : 'node-bound'],
+    prepare: anvil(`-t ${wallets} -d 10s`, [
+      ['evm_setIntervalMining', [1]],
+      ['evm_setBlockGasLimit', ['0xdbba0']],
+    ]),
+  })),
   {
     name: 'closed loop, 100 wallets, null chain that takes 10 in 100 ms',
     right: ['node-bound'],
@@ -322,16 +336,7 @@ export const CASES = Object.freeze([
   {
     name: 'closed loop, 20 wallets with funds for a few operations',
     right: ['funds'],
-    prepare: async ({ use }) => {
-      const { url } = await use(startAnvil());
-      const { HDNodeWallet } = await import('ethers');
-      const words = 'test test test test test test test test test test test junk';
-      for (let i = 0; i < 20; i += 1) {
-        const { address } = HDNodeWallet.fromPhrase(words, undefined, `m/44'/60'/0'/0/${i}`);
-        await call(url, 'anvil_setBalance', [address, `0x${(10n ** 15n).toString(16)}`]);
-      }
-      return { args: on(url, '-t 20 -d 8s --fund-amount 0.001') };
-    },
+    prepare: anvil('-t 20 -d 8s --fund-amount 0.001', [], 10n ** 15n),
   },
   {
     name: 'plain calls, 64 users, answers of 300 kB',

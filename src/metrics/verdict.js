@@ -378,11 +378,16 @@ function nodeCores(run) {
   return cpu === null ? null : cpu / 100;
 }
 
+/** @param {number} cores */
+function nodeCpuWords(cores) {
+  return `the node used ${percent(cores)} of a core`;
+}
+
 /** @param {MeasuredRun} run */
 function busyNode(run) {
   const cores = nodeCores(run);
   if (cores !== null && cores >= BUSY_NODE && !isOneBlock(run))
-    return `the node used ${percent(cores)} of a core, ${facts(run).join(', ')}`;
+    return [...new Set([nodeCpuWords(cores), ...facts(run)])].join(', ');
   const [first, ...later] = run.intervals.filter(({ phase, latency }) => phase !== 'drain' && latency.count > 0);
   const all = new Distribution();
   for (const { latency } of later) all.merge(Distribution.fromJSON(latency));
@@ -423,7 +428,7 @@ function facts(run) {
   const loop = run.probes?.loop ?? null;
   if (loop !== null) words.push(`${theLoop(run)} busy ${percent(loop.utilization)} of the time`);
   const cores = nodeCores(run);
-  if (cores !== null) words.push(`the node used ${percent(cores)} of a core`);
+  if (cores !== null) words.push(nodeCpuWords(cores));
   return words;
 }
 
