@@ -38,6 +38,20 @@ export function numbered(displays) {
   return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
 }
 
+/**
+ * When none of several threads, or instances, had a submission accepted.
+ * @param {Array<import('./summary.js').Outage | undefined>} stalls the longest of each
+ * @returns {import('./summary.js').Outage | undefined}
+ */
+export function commonStall(stalls) {
+  return stalls.reduce((a, b) => {
+    if (a === undefined || b === undefined) return undefined;
+    const fromMs = Math.max(a.fromMs, b.fromMs);
+    const toMs = Math.min(a.toMs ?? Infinity, b.toMs ?? Infinity);
+    return fromMs > toMs ? undefined : { ...a, fromMs, toMs };
+  });
+}
+
 /** @returns {import('./groups.js').GroupJson} */
 function nothingSent() {
   const counts = { verified: 0, failed: 0, timedOut: 0, abandoned: 0 };

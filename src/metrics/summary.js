@@ -26,7 +26,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {number} windowStartedAtMs time of day
  * @property {Record<string, string>} failureWords of the first failure of each code
  * @property {import('./reorgs.js').Reorgs} reorgs
- * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: import('../run/submission.js').Pauses, outages?: Outage[], inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: import('../run/submission.js').Pauses, outages?: Outage[], submissionStall?: Outage, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
  * @property {object | null} audit
  * @property {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} spending
  * @property {boolean} isOpenLoop whether the pacer asked for a rate

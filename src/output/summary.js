@@ -242,7 +242,14 @@ function troubles({ generator, reorgs, blocks, window }) {
   const gapMs = blocks.gapMaxMs ?? 0;
   if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
     lines.push(
-      `  stall       the chain made no block for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
+      `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
+    );
+  const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
+  // In an outage nothing is accepted, and it is said already.
+  const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
+  if (stallEndMs - stallMs >= STALL_MS && !isSaid)
+    lines.push(
+      `  stall       no submission was accepted for ${seconds(stallEndMs - stallMs)}, from ${seconds(stallMs)} after the load began on: ${refusal}`,
     );
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   /** @type {Array<[number, string]>} */

@@ -75,6 +75,7 @@ import { Visibility } from './visibility.js';
  * @property {{used: number, discarded: number}} presigned
  * @property {import('./submission.js').Resubmissions} resubmissions
  * @property {import('./submission.js').Pauses} pauses
+ * @property {import('../metrics/summary.js').Outage} [submissionStall] the longest time in which no submission was accepted
  * @property {import('../metrics/reorgs.js').Reorgs} reorgs
  * @property {Record<string, string>} failureWords of the first failure of each code
  * @property {import('./purse.js').Spending | null} spending null without a cap
@@ -144,7 +145,8 @@ export class Engine {
         fees.observe(block.baseFeeWei);
         purse?.observe(block);
         const seenAtMs = clock.wallMs();
-        const gapMs = (block.seenAtUs - this.#lastBlockAtUs) / 1000;
+        // Before the load begins there is no gap that could be its own.
+        const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
         this.#lastBlockAtUs = block.seenAtUs;
         onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs });
       },
@@ -254,9 +256,17 @@ export class Engine {
       spending: this.#purse?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
       pauses: { ...this.#patience.pauses },
+      submissionStall: this.#submissionStall(),
       reorgs: { ...this.#reorgs, events: [...this.#reorgs.events] },
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
+  }
+
+  #submissionStall() {
+    const { stall } = this.#patience;
+    if (stall === null) return undefined;
+    const sinceLoad = (/** @type {number} */ us) => (us - this.#loadStartUs) / 1000;
+    return { fromMs: sinceLoad(stall.fromUs), toMs: sinceLoad(stall.toUs), words: stall.words };
   }
 
   async close() {

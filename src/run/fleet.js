@@ -1,5 +1,6 @@
 import { InterruptedError, WorkloadError } from '../errors.js';
 import { SharedBlocks } from '../metrics/blocks.js';
+import { commonStall } from '../metrics/endpoints.js';
 import { mergeIntervals, zeroCounts } from '../metrics/interval.js';
 import { mergeReorgs, noReorgs } from '../metrics/reorgs.js';
 import { worstLoop } from '../metrics/readings.js';
@@ -240,6 +241,7 @@ function mergeStats(all) {
     presigned,
     resubmissions,
     pauses,
+    submissionStall: commonStall(all.map(({ submissionStall }) => submissionStall)),
     reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
     failureWords,
     spending: all.map(({ spending }) => spending).reduce(bothSpent, null),

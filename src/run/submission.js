@@ -21,6 +21,8 @@ import { Failed } from './operation.js';
  * @property {number} limitAnswers that asked for less: 429, Retry-After, -32005
  * @property {number} limitedMs waiting because of them
  * @property {number} unansweredMs waiting before the next try where there was no good answer
+ *
+ * @typedef {{fromUs: number, toUs: number, words: string}} Stall in which no submission was accepted, and why
  */
 
 /** How often a node that refuses the nonce is asked for the transaction that may have used it. */
@@ -55,9 +57,13 @@ export async function submit(tools, operation, onSent) {
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
         : inclusion.submit(String(raw), String(hash), purpose, onSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
+      patience.answered(clock);
       return;
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
+      const isPassing = isRepeatable(error, failure);
+      if (isPassing) patience.refused(error, clock.nowUs());
+      else patience.answered(clock);
       if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
       if (error instanceof StressError) operation.words = error.message;
       if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
@@ -68,7 +74,7 @@ export async function submit(tools, operation, onSent) {
       } else if (failure === 'underpriced' && (raises += 1) <= MOST_RAISES) {
         if (!presigner.raise(operation)) throw error;
         isRaised = true;
-      } else if (!isRepeatable(error, failure)) throw error;
+      } else if (!isPassing) throw error;
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       patience.heed(error, clock.nowUs());
       await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
@@ -106,6 +112,11 @@ function isRepeatable(error, failure) {
   return error instanceof ProtocolError || isLost(error);
 }
 
+/** @param {Stall} stall */
+function lengthOf({ fromUs, toUs }) {
+  return toUs - fromUs;
+}
+
 /** No endpoint silences us for longer, whatever it asks for. */
 const LONGEST_REST_MS = 60_000;
 
@@ -113,6 +124,10 @@ const LONGEST_REST_MS = 60_000;
 export class Patience {
   /** @type {Pauses} */
   pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
+  /** The longest time in which no submission was accepted. @type {Stall | null} */
+  stall = null;
+  /** The one that goes on. @type {Stall | null} */
+  #stall = null;
   #untilUs = 0;
   #random;
 
@@ -126,6 +141,21 @@ export class Patience {
     if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(restMs(error), LONGEST_REST_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** A submission without an answer of use. @param {unknown} error @param {number} nowUs */
+  refused(error, nowUs) {
+    const { message } = /** @type {Error} */ (error);
+    this.#stall ??= { fromUs: nowUs, toUs: nowUs, words: message };
+    this.#stall.toUs = nowUs;
+    if (this.stall === null || lengthOf(this.#stall) > lengthOf(this.stall)) this.stall = this.#stall;
+  }
+
+  /** A submission was accepted, or the node had something to say of it. @param {import('../clock.js').Clock} clock */
+  answered(clock) {
+    if (this.#stall === null) return;
+    this.refused(new Error(), clock.nowUs());
+    this.#stall = null;
   }
 
   /** What is left of that. @param {number} nowUs */

@@ -1,5 +1,5 @@
 import { addUp } from '../metrics/interval.js';
-import { numbered } from '../metrics/endpoints.js';
+import { commonStall, numbered } from '../metrics/endpoints.js';
 
 /**
  * What the instances ran on and with, and what they used.
@@ -49,6 +49,7 @@ export class GeneratorSum {
   add({ generator, intervals }, endpointOf, shiftMs) {
     const own = endpointsByPlace(/** @type {any[]} */ (generator.endpoints ?? []), endpointOf, shiftMs);
     const one = { ...generator, endpoints: own };
+    if (generator.submissionStall !== undefined) one.submissionStall = shifted(generator.submissionStall, shiftMs);
     this.#sum = this.#sum === null ? one : together(this.#sum, one);
     for (const { phase, counts } of intervals) if (phase === 'load') this.#verified += counts.verified;
   }
@@ -70,6 +71,11 @@ function endpointsByPlace(endpoints, endpointOf, shiftMs) {
   return placed;
 }
 
+/** @param {import('../metrics/summary.js').Outage} stall @param {number} byMs */
+function shifted({ fromMs, toMs = Infinity, words }, byMs) {
+  return { fromMs: fromMs + byMs, toMs: toMs + byMs, words };
+}
+
 /** @param {any} a @param {any} b */
 function together(a, b) {
   /** @param {string} name */
@@ -86,6 +92,7 @@ function together(a, b) {
     headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
     resubmissions: addUp(a.resubmissions, b.resubmissions),
     pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
+    submissionStall: commonStall([a.submissionStall, b.submissionStall]),
     ...{ presigned: addUp(a.presigned, b.presigned), rpcCalls: addUp(a.rpcCalls, b.rpcCalls) },
     transport: addUp(a.transport, b.transport),
     batches: {

@@ -96,6 +96,7 @@ function assertWhole(run, stdout, { offset, threads }) {
     assert.equal(sumOf(intervals.map((row) => row.counts[name])), counts[name], `${name} of all intervals`);
   }
   assert.equal(latency.total.count, counts.verified + counts.timedOut);
+  assert.ok((run.blocks.gapMaxMs ?? 0) < 60_000, `no gap is longer than the run: ${run.blocks.gapMaxMs} ms`);
   assert.equal(sumOf(intervals.map((row) => row.latency.count)), counts.verified);
   assert.equal(auditOf(run).exact, true);
   assert.equal(auditOf(run).effectsOnChain, String(counts.verified));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { endpointsOf, numbered } from '../../../src/metrics/endpoints.js';
+import { commonStall, endpointsOf, numbered } from '../../../src/metrics/endpoints.js';
 
 describe('endpoints by name', () => {
   it('have their places where they look the same, and only then', () => {
@@ -19,5 +19,15 @@ describe('endpoints by name', () => {
       endpointsOf(run).map(({ display }) => display),
       ['http://a/*** (1)', 'http://a/*** (2)'],
     );
+  });
+});
+
+describe('commonStall()', () => {
+  const stall = (/** @type {number} */ fromMs, /** @type {number} */ toMs) => ({ fromMs, toMs, words: 'HTTP 503' });
+  it('is when no thread had a submission accepted', () => {
+    assert.deepEqual(commonStall([stall(1, 9), stall(3, 12)]), stall(3, 9));
+    assert.deepEqual(commonStall([stall(1, 9)]), stall(1, 9));
+    assert.equal(commonStall([stall(1, 9), stall(10, 12)]), undefined);
+    assert.equal(commonStall([stall(1, 9), undefined]), undefined);
   });
 });
