@@ -1,5 +1,5 @@
 /** Gateways and nodes that answer, and do not answer what was asked. */
-import { byProxy, testRows } from '../helpers/fault-row.js';
+import { byProxy, ofSubmissions, testRows } from '../helpers/fault-row.js';
 
 /** What the set-up asks for and can do without. */
 const OPTIONAL = ['web3_clientVersion', 'txpool_status', 'eth_maxPriorityFeePerGas'];
@@ -7,13 +7,13 @@ const OPTIONAL = ['web3_clientVersion', 'txpool_status', 'eth_maxPriorityFeePerG
 testRows(
   [
     {
-      fault: 'HTTP 429 with Retry-After: 50 %',
-      ...byProxy({ kind: 'status', status: '429 Too Many Requests', headers: ['retry-after: 1'], p: 0.5 }, 10),
+      fault: 'HTTP 429 with Retry-After: 30 % of submissions',
+      ...ofSubmissions({ kind: 'status', status: '429 Too Many Requests', headers: ['retry-after: 1'] }),
     },
     { fault: 'HTTP 502: 50 %', ...byProxy({ kind: 'status', status: '502 Bad Gateway', p: 0.5 }, 10) },
     {
-      fault: 'HTTP 503 with Retry-After: every request',
-      ...byProxy({ kind: 'status', status: '503 Service Unavailable', headers: ['retry-after: 2'] }, 5),
+      fault: 'HTTP 503 with Retry-After: every submission',
+      ...ofSubmissions({ kind: 'status', status: '503 Service Unavailable', headers: ['retry-after: 2'], p: 1 }),
     },
     { fault: 'a page in HTML with status 200: 30 %', ...byProxy({ kind: 'html', p: 0.3 }, 10) },
     { fault: 'wrong ids: 30 %', ...byProxy({ kind: 'wrongId', p: 0.3 }, 10) },

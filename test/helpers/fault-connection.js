@@ -86,7 +86,7 @@ function passFrames(client, node, handshake, shared) {
   const toClient = passing(client);
   client.on('data', toNode).on('close', () => node.destroy());
   const filter = frameFilter((text) => {
-    const isMissed = shared.fault?.kind === 'missHeads' && text.includes('eth_subscription') && isMet(shared, 0);
+    const isMissed = shared.fault?.kind === 'missHeads' && text.includes('eth_subscription') && isMet(shared, 0, text);
     if (isMissed) shared.counts.faults += 1;
     return !isMissed;
   });
@@ -94,9 +94,10 @@ function passFrames(client, node, handshake, shared) {
   node.write(handshake);
 }
 
-/** @param {Shared} shared @param {number} share */
-function isMet({ fault, random }, share) {
+/** @param {Shared} shared @param {number} share @param {string} body */
+function isMet({ fault, random }, share, body) {
   if (fault === null) return false;
+  if (fault.methods?.every((method) => !body.includes(`"${method}"`))) return false;
   const isOfConnections = fault.kind === 'lag';
   return (isOfConnections ? share : random()) < (fault.p ?? 1);
 }
@@ -117,7 +118,7 @@ async function exchange(connection, request, shared) {
     counts.faults += 1;
     if (isSubmission) counts.faultsOnSubmissions += 1;
   };
-  const fault = isMet(shared, connection.share) ? shared.fault : null;
+  const fault = isMet(shared, connection.share, body) ? shared.fault : null;
   if (fault?.kind === 'blackhole') happened();
   await shared.open;
   if (fault?.kind === 'latency') {
@@ -126,6 +127,7 @@ async function exchange(connection, request, shared) {
   }
   if (fault?.kind === 'halfOpen') {
     happened();
+    if (fault.when === 'reached') await connection.ask(request.bytes);
     connection.forget();
     return true;
   }

@@ -1,5 +1,6 @@
 /** docs/reliability.md, from the rows of the fault matrix. */
 import { SHARE, WITHIN_MS } from './fault-pace.js';
+import { SUBMISSIONS } from './fault-row.js';
 
 /** @typedef {import('./fault-results.js').RowResult} RowResult */
 
@@ -13,6 +14,9 @@ holds only if a counter in the proxy or the node proves that the fault happened,
 time with the right exit code, its run file is valid and adds up, the audit is exact, and the sum of all counters, read from the
 chain without \`stress\`, is what the run file says. Where the fault ends before the run does, TPS must come back to ${SHARE * 100} % of
 what it was within ${WITHIN_MS / 1000} s.
+
+Faults of submissions (requests with a transaction) leave all other requests alone and end when they have met
+${SUBMISSIONS.enough} submissions of a run with ${SUBMISSIONS.wallets} wallets; such a row fails with fewer than ${SUBMISSIONS.least}.
 
 To repeat it: \`npm run test:faults\`. It takes some twenty minutes, builds geth once, and writes this page if every row holds.
 `;

@@ -1,6 +1,7 @@
 /** The thread behind startFaultProxy(). */
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveConnection } from './fault-connection.js';
 
@@ -57,6 +58,9 @@ const COMMANDS = {
     return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
   },
   counts: async () => shared.counts,
+  met: async (/** @type {number} */ submissions) => {
+    while (shared.counts.faultsOnSubmissions < submissions) await sleep(5);
+  },
   set: async (/** @type {import('./fault-proxy.js').Fault | null} */ fault) => {
     end();
     end = () => {};

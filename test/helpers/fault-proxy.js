@@ -13,12 +13,13 @@ import { after } from 'node:test';
  * @property {FaultKind} kind
  * @property {number} [p] the share of requests that it meets, 1 by default; of connections with halfOpen and lag
  * @property {'before' | 'reached' | 'during' | 'after'} [when] of a reset: before the node has the request, when the node has
- *   answered and nobody knows, when a part of the answer is written, after the answer
+ *   answered and nobody knows, when a part of the answer is written, after the answer; of halfOpen: the first (by default) or the
+ *   second of them
  * @property {number} [ms] of latency
  * @property {number} [jitterMs] of latency
  * @property {string} [status] with its words
  * @property {string[]} [headers] of such an answer
- * @property {string[]} [methods] that are not there
+ * @property {string[]} [methods] only requests with one of them are met; with noMethod they are not there
  * @property {number} [blocks] that it lags
  * @property {number} [everyMs] between drops of all connections
  *
@@ -36,6 +37,7 @@ import { after } from 'node:test';
  * @property {(fault: Fault) => Promise<void>} set from now on, in place of the one before
  * @property {() => Promise<void>} clear
  * @property {() => Promise<FaultCounts>} counts
+ * @property {(submissions: number) => Promise<void>} met resolves when faults have met so many submissions
  * @property {() => Promise<void>} close
  */
 
@@ -77,6 +79,7 @@ export async function startFaultProxy(target, { seed = 1 } = {}) {
     set: (fault) => ask('set', fault),
     clear: () => ask('set', null),
     counts: () => ask('counts'),
+    met: (submissions) => ask('met', submissions),
     close: async () => {
       running.delete(worker);
       await worker.terminate();

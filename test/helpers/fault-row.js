@@ -35,7 +35,8 @@ import { temporaryFolder } from './temporary.js';
  * @property {'http' | 'ws' | 'direct'} [path] through the proxy by default
  * @property {(scene: Scene) => Promise<unknown>} [setUp] before stress is started
  * @property {(scene: Scene) => Promise<unknown>} begin the fault
- * @property {number} [faultMs] how long it lasts
+ * @property {number} [faultMs] how long it lasts at most
+ * @property {(scene: Scene) => Promise<unknown>} [until] ends it earlier
  * @property {(scene: Scene) => Promise<unknown>} [end] the fault; by default the proxy is a faithful one again
  * @property {(scene: Scene, run: any) => string | Promise<string>} proof that it happened, with a count; throws if it did not
  * @property {number[]} [exitCodes] one of them is right; 0 by default
@@ -97,7 +98,7 @@ async function carryOut(t, row) {
   await sleep(BEFORE_MS - 1000);
   const beginMs = Date.now();
   await row.begin(scene);
-  await Promise.race([sleep(faultMs), stress.done]);
+  await Promise.race([sleep(faultMs), stress.done, ...(row.until === undefined ? [] : [row.until(scene)])]);
   await (row.end ?? (() => proxy.clear()))(scene);
   const endMs = Date.now();
   const ended = await stress.done;
@@ -173,9 +174,32 @@ function rpcTo(node) {
 
 /** Enough for a run that is limited by blocks, and not by this machine. @param {import('node:test').TestContext} t */
 async function fiveBlocksASecond(t) {
-  const anvil = await startAnvil({ args: ['--accounts', '40', '--block-time', '0.2'] });
+  const anvil = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.2'] });
   t.after(anvil.stop);
   return anvil;
+}
+
+/** p: by default, so that the load goes on during the fault; enough: spoiled submissions that end it; least: that a row must have. */
+export const SUBMISSIONS = Object.freeze({ wallets: 100, p: 0.3, enough: 150, least: 50 });
+
+/**
+ * A fault that only submissions meet. It ends when enough of them were met, so that the speed of this machine does not matter.
+ * @param {import('./fault-proxy.js').Fault} fault
+ * @param {string[]} [args] of stress
+ */
+export function ofSubmissions(fault, args = []) {
+  const { begin, proof } = byProxy({ p: SUBMISSIONS.p, ...fault, methods: ['eth_sendRawTransaction'] });
+  return {
+    begin,
+    args: ['-t', `${SUBMISSIONS.wallets}`, ...args],
+    faultMs: 20_000,
+    until: (/** @type {Scene} */ { proxy }) => proxy.met(SUBMISSIONS.enough),
+    proof: async (/** @type {Scene} */ scene) => {
+      const { faultsOnSubmissions } = await scene.proxy.counts();
+      assert.ok(faultsOnSubmissions >= SUBMISSIONS.least, `only ${faultsOnSubmissions} submissions were met`);
+      return proof(scene);
+    },
+  };
 }
 
 /** A fault of the proxy, which counts how often it happened. @param {import('./fault-proxy.js').Fault} fault @param {number} [least] */
