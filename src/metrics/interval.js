@@ -26,7 +26,7 @@ import { STAGES } from './sample.js';
  * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums sumUs: of the
  *   latency of those verified
  *
- * @typedef {'latency' | 'lag' | import('./sample.js').Stage} IntervalDistribution
+ * @typedef {'latency' | 'censored' | 'lag' | import('./sample.js').Stage} IntervalDistribution
  */
 
 /** @returns {Counts} */
@@ -42,6 +42,8 @@ function newInterval(startUs) {
     counts: zeroCounts(),
     /** Of the operations verified in it, as are the stages. */
     latency: new Distribution(),
+    /** The time waited for those that ended in it without a good answer in time. */
+    censored: new Distribution(),
     /** Of the operations due in it. */
     lag: new Distribution(),
     stages: {
@@ -119,9 +121,11 @@ export class Intervals {
 }
 
 /** @param {Interval} interval @returns {IntervalState} */
-export function intervalState({ startUs, endUs, counts, failures, byEndpoint, latency, lag, stages }) {
+export function intervalState({ startUs, endUs, counts, failures, byEndpoint, latency, censored, lag, stages }) {
   const distributions = /** @type {IntervalState['distributions']} */ (
-    Object.fromEntries(Object.entries({ latency, lag, ...stages }).map(([name, value]) => [name, value.toJSON()]))
+    Object.fromEntries(
+      Object.entries({ latency, censored, lag, ...stages }).map(([name, value]) => [name, value.toJSON()]),
+    )
   );
   return { startUs, endUs, counts, failures, byEndpoint, distributions };
 }
@@ -148,7 +152,7 @@ export function mergeIntervals(states, nowUs) {
   );
 }
 
-const INTERVAL_DISTRIBUTIONS = Object.freeze(/** @type {const} */ (['latency', 'lag', ...STAGES]));
+const INTERVAL_DISTRIBUTIONS = Object.freeze(/** @type {const} */ (['latency', 'censored', 'lag', ...STAGES]));
 
 /** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
 export function addUp(a, b) {

@@ -169,7 +169,7 @@ export class Recorder {
       this.verifiedBy[sample.position] += 1;
       interval.latency.record(totalUs(sample));
       recordStages(interval.stages, stagesUs(sample));
-    }
+    } else if (isCensored(sample)) interval.censored.record(totalUs(sample));
   }
 
   /** @param {Sample} sample @param {import('./interval.js').Interval} interval that it ended in */

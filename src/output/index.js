@@ -15,6 +15,8 @@ import { createTextOutput } from './text.js';
  * @property {number} verified
  * @property {number | null} runTps verified operations per second since the start; null for the drain
  * @property {Record<import('../metrics/sample.js').Stage, import('../metrics/distribution.js').DistributionJson>} stages of the operations verified in the interval
+ * @property {import('../metrics/distribution.js').DistributionJson} [censored] the time waited for those that ended in the interval
+ *   without a good answer in time; row.latency is of the others
  *
  * @typedef {object} ClockFacts
  * @property {number} startUs start of the load on the run's clock

@@ -1,4 +1,5 @@
-import { censoredIn, countedWords } from '../metrics/sample.js';
+import { mergeJson } from '../metrics/distribution.js';
+import { countedWords } from '../metrics/sample.js';
 import { boundedMs, count, byCode, figure, printable, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
@@ -25,6 +26,8 @@ export function createTextOutput({ stream, verbose, explain }) {
       if (rows % HEADER_EVERY === 0) line(cells(titles, titles));
       rows += 1;
       const { failed, timedOut } = row.counts;
+      const { censored } = totals;
+      const latency = censored === undefined ? row.latency : mergeJson(row.latency, censored);
       const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
       const figures = [
         seconds(row.endMs),
@@ -32,7 +35,7 @@ export function createTextOutput({ stream, verbose, explain }) {
         count(totals.verified),
         figure(row.tps),
         figure(totals.runTps),
-        ...boundedMs(row.latency, censoredIn(row), ['avg', 'min', 'max', 'p50', 'p99']),
+        ...boundedMs(latency, censored, ['avg', 'min', 'max', 'p50', 'p99']),
         count(row.inFlight),
         count(failed + timedOut),
       ];

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import { Distribution } from '../metrics/distribution.js';
+import { Distribution, mergeJson } from '../metrics/distribution.js';
 import { addUp, zeroCounts } from '../metrics/interval.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
-import { censoredIn, countedWords, isPlain } from '../metrics/sample.js';
+import { countedWords, isPlain } from '../metrics/sample.js';
 import { latencyFigure } from './figures.js';
 import { html } from './html.js';
 import { renderPage } from './page.js';
@@ -63,7 +63,7 @@ export class DashboardState {
     // A page of many rows would take long if it began with their histograms.
     const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
     this.count += 1;
-    this.#soFar.add(row);
+    this.#soFar.add(row, totals);
     this.#last = nowWords(row, totals, countedWords(this.#run !== null && isPlain(this.#run)).verified);
     this.#rows.push(known);
     this.#recent.push(known);
@@ -135,7 +135,7 @@ export class DashboardState {
 
   /** @param {RunFile} run */
   #lead(run) {
-    return lead(this.#soFar.of(run), this.#soFar.censored);
+    return lead(this.#soFar.of(run));
   }
 
   /** What is new besides rows. @returns {Record<string, string>} */
@@ -159,18 +159,21 @@ class SoFar {
   #ms = 0;
   #cpuUs = 0;
   #latency = new Distribution();
-  /** How many operations of the window got no good answer in time. */
-  censored = 0;
+  /** The time waited for operations of the window without a good answer in time: these are in the latency. */
+  #censored = new Distribution();
 
-  /** @param {import('../metrics/intervals.js').IntervalRow} row */
-  add(row) {
+  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('../output/index.js').Totals} totals */
+  add(row, { censored }) {
     this.#counts = addUp(this.#counts, row.counts);
     if (row.phase !== 'load') return;
     this.#window = addUp(this.#window, row.counts);
     this.#ms += row.endMs - row.startMs;
     this.#cpuUs += row.probes.self.cpuUs;
     this.#latency.merge(Distribution.fromJSON(row.latency));
-    this.censored += censoredIn(row);
+    if (censored === undefined) return;
+    const waited = Distribution.fromJSON(censored);
+    this.#latency.merge(waited);
+    this.#censored.merge(waited);
   }
 
   /** @param {RunFile} run that goes on @returns {RunFile} with these figures */
@@ -183,7 +186,7 @@ class SoFar {
       counts: this.#counts,
       window: { ...run.window, durationMs: this.#ms, counts: { ...run.window.counts, ...this.#window } },
       rates: { ...run.rates, askedPerSecond: asked, verifiedPerSecond: rate(verified) },
-      latency: { ...run.latency, total: this.#latency.toJSON() },
+      latency: { ...run.latency, total: this.#latency.toJSON(), censored: this.#censored.toJSON() },
       generator: { ...run.generator, cpuUsPerVerified: verified === 0 ? null : this.#cpuUs / verified },
     };
   }
@@ -220,10 +223,11 @@ function sumOf(parts) {
  * @param {import('../output/index.js').Totals} totals
  * @param {string} words of what is verified
  */
-function nowWords(row, { attempts, verified }, words) {
+function nowWords(row, { attempts, verified, censored }, words) {
   const { startMs, endMs, tps, latency, inFlight, counts } = row;
   const failed = counts.failed + counts.timedOut;
-  const p99 = latencyFigure(latency, censoredIn(row), 'p99').text;
+  const all = censored === undefined ? latency : mergeJson(latency, censored);
+  const p99 = latencyFigure(all, censored, 'p99').text;
   const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
   return `Now, ${last}. Since the start: ${digits(verified)} ${words} of ${digits(attempts)} begun.`;
 }

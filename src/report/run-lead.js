@@ -25,11 +25,9 @@ function wallets({ threads }) {
   return typeof threads === 'number' ? `${quantity(threads, 'count')} wallets, ` : '';
 }
 
-/**
- * @param {RunFile} run
- * @param {Censored} [censored] of its latencies, or how many operations there are beside them
- */
-export function lead(run, censored = censoredOf(run)) {
+/** @param {RunFile} run */
+export function lead(run) {
+  const censored = censoredOf(run);
   return html`<p class="verdict">${verdict(run, censored)}</p>
     <ul class="badges">
       ${badges(run)}

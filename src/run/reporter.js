@@ -89,6 +89,7 @@ export class Reporter {
       attempts: totals.started,
       verified: totals.verified,
       runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
+      ...(distributions.censored.count > 0 && { censored: distributions.censored }),
       stages: { queued, submit, inclusion, visibility, readBack },
     };
     for (const output of this.#outputs) output.interval(row, sums);

@@ -172,6 +172,11 @@ describe('Recorder: the window', () => {
     assert.equal(total.sumUs, 11_000);
     assert.equal(halves[0].count + halves[1].count, 5);
     assert.equal(recorder.endedDueInside, 8);
+    const { censored: waited } = recorder.intervals.at(START);
+    assert.ok(
+      waited.count > 0 && waited.count <= 8 && waited.maxUs === 4000,
+      'the interval that they ended in has them',
+    );
   });
 
   it('what a dead thread left open is censored, too: for how long it was waited is not known', () => {

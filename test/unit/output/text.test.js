@@ -45,7 +45,7 @@ describe('the text output: intervals', () => {
         tps: 246.8,
         latency: latencyOf([10_000, 20_000, 30_000, 1_500_000]),
       }),
-      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES },
+      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: latencyOf([4_000_000]) },
     );
     output.interval(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
       ...{ attempts: 1250, verified: 1234, runTps: 123.4, stages: STAGES },
@@ -54,7 +54,7 @@ describe('the text output: intervals', () => {
       text(),
       [
         '  elapsed   attempts   verified      TPS  run TPS   avg ms   min ms   max ms   p50 ms   p99 ms  in flight  failed',
-        '    5.0 s      1,250      1,234      247      247   >= 390     10.0 >= 1,500  >= 20.0 >= 1,500        200       3  reverted 1, rpc_error 1, timed_out 1',
+        '    5.0 s      1,250      1,234      247      247 >= 1,112     10.0 >= 4,000     30.0 >= 4,000        200       3  reverted 1, rpc_error 1, timed_out 1',
         '   10.0 s      1,250      1,234      0.0      123        -        -        -        -        -        200       0',
         '',
       ].join('\n'),

@@ -120,11 +120,14 @@ describe('the tiles of the dashboard', () => {
       new RegExp(`data-figure="${name}"\\s+data-value="([^"]*)"\\s*>([^<]*)<`).exec(state.tiles().lead)?.slice(1);
     state.add({ ...rowNumber(0), phase: 'warmup', counts, latency: latency.toJSON() }, TOTALS);
     assert.deepEqual(figureOf('tps'), ['null', '–']);
-    for (const i of [1, 2]) state.add({ ...rowNumber(i), phase: 'load', counts, latency: latency.toJSON() }, TOTALS);
+    const waited = new Distribution();
+    waited.record(2_000_000);
+    const totals = { ...TOTALS, censored: waited.toJSON() };
+    for (const i of [1, 2]) state.add({ ...rowNumber(i), phase: 'load', counts, latency: latency.toJSON() }, totals);
     assert.deepEqual(figureOf('tps'), ['9', '9']);
     assert.deepEqual(figureOf('window'), ['2000', '2 s']);
     assert.deepEqual(figureOf('counts\\.verified'), ['27', '27']);
-    assert.deepEqual(figureOf('p99'), ['10000', '&gt;= 10 ms']);
+    assert.deepEqual(figureOf('p99'), ['2000000', '&gt;= 2,000 ms']);
     state.keep({ ...soFar([]), counts: { ...zeroCounts(), verified: 1000 } });
     assert.deepEqual(figureOf('counts\\.verified'), ['27', '27'], 'a checkpoint between two intervals changes nothing');
     assert.equal(state.sections().lead, state.tiles().lead);
