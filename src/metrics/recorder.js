@@ -24,6 +24,8 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
  *   planned; all in the first where its end was not known beforehand
  * @typedef {{count: number, sumUs: number}} Half
  *
+ * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs'>} Waited
+ *
  * @typedef {object} RecorderState a recorder as one thread hands it to another
  * @property {number} endUs of the window
  * @property {Counts} counts
@@ -213,7 +215,7 @@ export class Recorder {
     recordStages(this.stages, parts);
   }
 
-  /** @param {Sample} sample due inside the window */
+  /** @param {Waited & Pick<Sample, 'outcome'>} sample due inside the window */
   #addCensored(sample) {
     this.#addLatency(sample);
     this.censored.record(totalUs(sample));
@@ -221,7 +223,7 @@ export class Recorder {
     if (sample.outcome === 'timed_out') this.timedOut.record(totalUs(sample));
   }
 
-  /** @param {Sample} sample */
+  /** @param {Waited} sample */
   #addLatency(sample) {
     const total = totalUs(sample);
     const half = this.halves[sample.intendedAtUs < this.#middleUs ? 0 : 1];
@@ -282,11 +284,16 @@ export class Recorder {
     this.verifiedBy.set(state.verifiedBy, first);
   }
 
-  /** What was still open when its thread died is abandoned; for how long it was waited for died with the thread. */
-  abandonOpen() {
-    for (; this.endedDueInside < this.windowCounts.started; this.endedDueInside += 1)
-      for (const distribution of [this.total, this.fromStart, this.censored, this.fromStartCensored])
-        distribution.record(0);
+  /**
+   * What was still open when its thread died is abandoned.
+   * @param {Array<Waited>} open each as of the last report of its thread, and waited for until that died
+   */
+  abandonOpen(open) {
+    for (const { intendedAtUs, startedAtUs, endedAtUs } of open) {
+      if (!this.#inside(intendedAtUs)) continue;
+      this.endedDueInside += 1;
+      this.#addCensored({ intendedAtUs, startedAtUs, endedAtUs, outcome: 'abandoned' });
+    }
     this.startedBy.forEach((started, i) => {
       this.counts.abandoned += started - this.endedBy[i];
       this.endedBy[i] = started;

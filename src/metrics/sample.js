@@ -67,7 +67,7 @@ export function censoredIn({ counts, failures }) {
   return counts.timedOut + counts.abandoned + (failures.transport_timeout ?? 0) + (failures.lost ?? 0);
 }
 
-/** Seen from when it was due, so that what a stall delays is measured. @param {Sample} sample */
+/** Seen from when it was due, so that what a stall delays is measured. @param {Pick<Sample, 'intendedAtUs' | 'endedAtUs'>} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;
 }

@@ -217,6 +217,11 @@ export class Engine {
     return { interval, inFlight, totals: { ...counts }, silence, warning, reorgs, loop: this.#loop.sample() };
   }
 
+  /** When operations in flight were due, and begun. */
+  open() {
+    return [...this.#driver.live].map(({ intendedAtUs, startedAtUs }) => ({ intendedAtUs, startedAtUs }));
+  }
+
   /** @throws {import('../errors.js').InternalError} when conservation is broken */
   check() {
     /** @type {Map<number, number>} */

@@ -66,7 +66,7 @@ export async function startFleet(options) {
   };
 
   /** @param {'state' | 'latest'} which */
-  const recorded = (which) => mergeStates(heard(parts, which), new Recorder(sliceIndexes(config), plan.startUs), endUs);
+  const recorded = (which) => mergeStates(heard(parts, which), recorderOf(config, plan), endUs);
   return {
     prepare: () => prepareAll(parts),
     start: (given) => follow('start', given),
@@ -97,7 +97,7 @@ export async function startFleet(options) {
       const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
       for (const { state, first } of heard(parts, 'state')) ledger.adopt(state.ledger, first);
       const all = recorded('state');
-      all.recorder.abandonOpen();
+      all.recorder.abandonOpen(parts.flatMap(openOf));
       all.recorder.assertConservation(new Map());
       return { ...all, ledger };
     },
@@ -133,6 +133,19 @@ function knownUntilUs(parts, nowUs, loadStartUs) {
   const living = parts.filter(({ isDead }) => !isDead);
   const instants = living.map(({ latest }) => latest?.atUs ?? loadStartUs).filter(Number.isFinite);
   return instants.length === 0 ? nowUs : Math.min(...instants);
+}
+
+/** @param {FleetOptions['config']} config @param {import('./engine.js').Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
+function recorderOf(config, { startUs, endUs }) {
+  const recorder = new Recorder(sliceIndexes(config), startUs);
+  recorder.setWindow(startUs, endUs);
+  return recorder;
+}
+
+/** What was in flight at the last report of one that has died. @param {Part} part */
+function openOf({ isDead, state, diedAtUs }) {
+  if (!isDead || state === null) return [];
+  return state.open.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
 }
 
 /** Those that have said something. @param {Part[]} parts @param {'state' | 'latest'} which */

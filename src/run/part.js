@@ -8,6 +8,7 @@ import {
   displayName,
   worstExit,
 } from '../errors.js';
+import { createClock } from '../clock.js';
 import { isWorkloadFile } from '../workload/load-file.js';
 import { requestStop } from './crew.js';
 
@@ -36,6 +37,7 @@ export class Part {
   /** What it has done so far, as it said last. @type {import('../metrics/interval.js').Counts | null} */
   totals = null;
   isDead = false;
+  diedAtUs = Infinity;
   /** Why. @type {import('../errors.js').StressError | null} */
   error = null;
   /** All iterations of its wallets are made; the others may not be there yet. */
@@ -189,6 +191,7 @@ export class Part {
   #died(words, cause) {
     if (this.isDead) return;
     this.isDead = true;
+    this.diedAtUs = createClock().nowUs();
     this.report = null;
     if (!this.#isClosing) {
       const { stop, accounts } = this.#options;

@@ -19,6 +19,7 @@
  *
  * @typedef {object} State everything a worker knows
  * @property {number} atUs when it was so
+ * @property {ReturnType<Engine['open']>} open operations in flight
  * @property {import('../metrics/recorder.js').RecorderState} recorder
  * @property {import('./ledger.js').LedgerState} ledger
  * @property {import('./engine.js').EngineStats} stats
@@ -177,7 +178,15 @@ function createBundle(clock, onFull) {
 function stateOf(engine, endpoints, atUs) {
   const thread = threadStatsOf(endpoints);
   const { recorder, ledger } = engine;
-  return { atUs, recorder: recorder.state(), ledger: ledger.state(engine.isDrained), stats: engine.stats(), thread };
+  const open = engine.open();
+  return {
+    atUs,
+    open,
+    recorder: recorder.state(),
+    ledger: ledger.state(engine.isDrained),
+    stats: engine.stats(),
+    thread,
+  };
 }
 
 await work(workerData, /** @type {import('node:worker_threads').MessagePort} */ (parentPort));

@@ -332,6 +332,10 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     for (const name of /** @type {const} */ (['started', 'verified', 'failed'])) {
       assert.equal(sumOf(run.intervals.map((row) => row.counts[name])), run.counts[name], `${name} of all intervals`);
     }
+    const { censored, total, halves = [] } = run.latency;
+    assert.ok(censored !== undefined && censored.count === run.counts.abandoned && censored.count > 0);
+    assert.ok((censored.minUs ?? 0) > 0, 'what it had in flight was waited for until it died');
+    assert.equal(sumOf(halves.map(({ count }) => count)), total.count);
     await assertNothingLeft(TMPDIR);
 
     await t.test('the run file and the summary have words for it', () => {

@@ -179,13 +179,21 @@ describe('Recorder: the window', () => {
     );
   });
 
-  it('what a dead thread left open is censored, too: for how long it was waited is not known', () => {
+  it('what a dead thread left open is censored, too, in its half, at the time waited until the thread died', () => {
     const recorder = closedWindow();
-    for (const dueUs of [START - 1, START, START, START]) recorder.start(0, dueUs);
+    recorder.setWindow(START, END);
+    const dues = [START - 1, START, START, END];
+    for (const dueUs of [...dues, START]) recorder.start(0, dueUs);
     recorder.add(sampleOf({ startUs: START, endedAtUs: START + 2000 }));
-    recorder.abandonOpen();
-    const { counts, total, censored } = recorder;
-    assert.deepEqual([counts.abandoned, total.count, censored.count, censored.maxUs], [3, 3, 2, 0]);
+    recorder.abandonOpen(
+      dues.map((dueUs) => ({ intendedAtUs: dueUs, startedAtUs: dueUs + 10, endedAtUs: END + 5000 })),
+    );
+    const { counts, total, censored, fromStartCensored, halves } = recorder;
+    assert.deepEqual([counts.abandoned, total.count, censored.count, recorder.endedDueInside], [4, 4, 3, 4]);
+    assert.deepEqual([censored.minUs, censored.maxUs], [5000, END - START + 5000]);
+    assert.equal(fromStartCensored.minUs, 4990);
+    assert.deepEqual(halves[1], { count: 1, sumUs: 5000 });
+    assert.equal(halves[0].count, 3);
     recorder.assertConservation(new Map());
   });
 
