@@ -56,6 +56,22 @@ export function addBlock(totals, block) {
   totals.skewSumMs += block.skewMs;
 }
 
+/** So many times the other gaps on average: the chain stood still, and the gap says nothing of its pace. */
+const STILL = 5;
+
+/**
+ * @param {BlockTotals} totals
+ * @param {number} durationMs in which they were seen
+ * @returns {number} the mean time between two blocks, without the longest gap where the chain stood still
+ */
+export function blockIntervalMs({ count, gapMaxMs = 0, skewMinMs, skewMaxMs }, durationMs) {
+  const gapMs = Math.min(gapMaxMs, durationMs);
+  const othersMs = (durationMs - gapMs) / Math.max(1, count - 1);
+  // Blocks that were made in the gap were seen that much later than their timestamps.
+  const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
+  return count > 2 && gapMs > STILL * othersMs && !isLate ? othersMs : durationMs / count;
+}
+
 /** @param {BlockTotals} a @param {BlockTotals} b the later one @returns {BlockTotals} */
 export function mergeBlocks(a, b) {
   return {

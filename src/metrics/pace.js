@@ -1,3 +1,4 @@
+import { blockIntervalMs, mergeBlocks, noBlocks } from './blocks.js';
 import { Distribution } from './distribution.js';
 import { isPlain } from './sample.js';
 
@@ -103,15 +104,16 @@ const BLOCKS_OF_WINDOW = 10;
 
 /**
  * Operations are verified a block at a time: what is in flight at the end of a short window makes a difference.
- * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'>} run
+ * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<MeasuredRun, 'verdict'>>} run
  * @returns {{blocks: number, words: string} | null} how far TPS may be off; null where the window is long enough
  */
-export function shortWindow({ environment, end, window, blocks, intervals }) {
+export function shortWindow({ environment, end, window, blocks, intervals, verdict }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
-  const allBlocks = intervals.reduce((sum, row) => sum + row.blocks.count, 0);
+  const all = intervals.reduce((sum, row) => mergeBlocks(sum, row.blocks), noBlocks());
   // A run that ends with its iterations has nothing in flight at the end.
-  if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || allBlocks === 0) return null;
-  if (blocks.count >= BLOCKS_OF_WINDOW) return null;
+  if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || all.count === 0) return null;
+  // While the endpoint was down a longer window would not have had more of them.
+  if (blocks.count >= BLOCKS_OF_WINDOW || verdict?.name === 'endpoint-down') return null;
   const inFlight = load.at(-1)?.inFlight ?? 0;
   const inFlightBefore = intervals.findLast(({ phase }) => phase === 'warmup')?.inFlight ?? null;
   if (inFlight + (inFlightBefore ?? 0) === 0) return null;
@@ -121,7 +123,7 @@ export function shortWindow({ environment, end, window, blocks, intervals }) {
   const bias = isWarm
     ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
     : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
-  const blockMs = (intervals.at(-1)?.endMs ?? 0) / allBlocks;
+  const blockMs = blockIntervalMs(all, intervals.at(-1)?.endMs ?? 0);
   // One more than is needed, for where the first of them lies.
   const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
   const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;

@@ -71,7 +71,7 @@ export function buildRunFile(parts) {
   const { unmeasured } = measured;
   return {
     ...measured,
-    warnings: warningsOf(measured),
+    warnings: warningsOf({ ...measured, verdict }),
     exitCode: worstExit([...parts.exitCodes, thresholdExit(thresholds)]),
     verdict,
     thresholds,

@@ -1,3 +1,4 @@
+import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
 import { Distribution } from './distribution.js';
 import { backlog, grows, quartersOf } from './pace.js';
@@ -292,7 +293,7 @@ function overloadedChain(run) {
  */
 function pace(run) {
   const { blocks, window, generator: own } = run;
-  const intervalUs = blocks.count < ENOUGH_BLOCKS ? null : (1000 * window.durationMs) / blocks.count;
+  const intervalUs = blocks.count < ENOUGH_BLOCKS ? null : 1000 * blockIntervalMs(blocks, window.durationMs);
   const extraUs = 3 * (roundTripUs(run) ?? 0) + 1000 * (own.inclusionResolutionMs ?? 0);
   return { intervalUs: intervalUs !== null && intervalUs >= PACED_US ? intervalUs : null, extraUs };
 }
@@ -393,7 +394,7 @@ function busyNode(run) {
   for (const { latency } of later) all.merge(Distribution.fromJSON(latency));
   const [firstUs, laterUs] = [first?.latency.minUs ?? null, all.percentileUs(1)];
   // In step with the blocks they may all take a block longer than the luckiest of the first.
-  const blocksUs = run.blocks.count === 0 ? 0 : (2000 * run.window.durationMs) / run.blocks.count;
+  const blocksUs = run.blocks.count === 0 ? 0 : 2000 * blockIntervalMs(run.blocks, run.window.durationMs);
   if (firstUs === null || laterUs === null || laterUs < SLOWER * firstUs + blocksUs) return null;
   return `the first operations took from ${ms(firstUs)} on, 99 % of the later ones ${ms(laterUs)} or more: they wait for each other, ${facts(run).join(', ')}`;
 }

@@ -67,6 +67,18 @@ describe('shortWindow()', () => {
       assert.equal(short?.blocks, run.blocks.count);
     });
 
+  it('an outage is no part of the block interval, and without an endpoint there is nothing to advise', () => {
+    const run = runOf({ seconds: 15, verifiedBlocks: 5 });
+    const load = run.intervals[0];
+    load.blocks = { ...noBlocks(), count: 5, gapMaxMs: 11_000, skewMinMs: 200, skewMaxMs: 700 };
+    assert.match(shortWindow(run)?.words ?? '', / give --duration 11s or longer/);
+    // Blocks that were made meanwhile, and seen late.
+    load.blocks.skewMaxMs = 10_500;
+    assert.match(shortWindow(run)?.words ?? '', / give --duration 30s or longer/);
+    const verdict = { name: /** @type {const} */ ('endpoint-down'), evidence: 'gone' };
+    assert.equal(shortWindow({ ...run, verdict }), null);
+  });
+
   it('stands among the warnings of the run file', () => {
     const { intervals } = runOf({ seconds: 4 });
     const parts = partsOf({ intervals, environment: { inclusion: { name: 'blocks' } } });
