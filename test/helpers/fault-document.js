@@ -16,7 +16,8 @@ chain without \`stress\`, is what the run file says. Where the fault ends before
 what it was within ${WITHIN_MS / 1000} s.
 
 Faults of submissions (requests with a transaction) leave all other requests alone and end when they have met
-${SUBMISSIONS.enough} submissions of a run with ${SUBMISSIONS.wallets} wallets; such a row fails with fewer than ${SUBMISSIONS.least}.
+${SUBMISSIONS.enough} submissions of a run with ${SUBMISSIONS.wallets} wallets; such a row fails with fewer than ${SUBMISSIONS.least},
+or if an operation failed or timed out.
 
 To repeat it: \`npm run test:faults\`. It takes some twenty minutes, builds geth once, and writes this page if every row holds.
 `;
@@ -26,7 +27,7 @@ const HOW_TO_READ = `## How to read the tables
 - **proof**: how often the fault happened, as the proxy or the node counted it.
 - **not verified**: operations by why they failed, and those that timed out. None of them is lost: the audit says what became of each.
 - **sent again**: transactions whose bytes were repeated after an answer that did not come, rebroadcast because the node had lost them,
-  or replaced by one with a higher fee.
+  or replaced by one with a higher fee. _Lost_: those of them that the node did not know any more.
 - **TPS**: verified operations per second. _Before_: over the one-second intervals that ended before the fault, without the first.
   _During_: all intervals that lie in the fault. _After_: the best three intervals in a row that begin within ${WITHIN_MS / 1000} s after its end.
 - **back after**: from the end of the fault to the first of three intervals in a row that together held ${SHARE * 100} % of _before_; intervals

@@ -194,9 +194,10 @@ export function ofSubmissions(fault, args = []) {
     args: ['-t', `${SUBMISSIONS.wallets}`, ...args],
     faultMs: 20_000,
     until: (/** @type {Scene} */ { proxy }) => proxy.met(SUBMISSIONS.enough),
-    proof: async (/** @type {Scene} */ scene) => {
+    proof: async (/** @type {Scene} */ scene, /** @type {any} */ { failures, counts }) => {
       const { faultsOnSubmissions } = await scene.proxy.counts();
       assert.ok(faultsOnSubmissions >= SUBMISSIONS.least, `only ${faultsOnSubmissions} submissions were met`);
+      assert.deepEqual({ ...failures, timedOut: counts.timedOut }, { timedOut: 0 }, 'each submission is repeated or found');
       return proof(scene);
     },
   };
