@@ -10,8 +10,9 @@ import { METRICS as TREND_METRICS } from '../src/study/metrics.js';
 import { randomNumbers } from '../src/study/random.js';
 import { trend } from '../src/study/trend.js';
 
+/** @import { Random } from '../src/study/random.js' */
+
 /**
- * @typedef {import('../src/study/random.js').Random} Random
  *
  * @typedef {object} Plan
  * @property {'paired' | 'unpaired'} test
@@ -124,7 +125,8 @@ export function trendAlarms({ values, repeats, noise }, { trials, seed }) {
   for (let trial = 0; trial < trials; trial += 1) {
     const shared = NOISES[noise](random);
     const points = Array.from({ length: values * repeats }, (_, i) => ({
-      ...{ settings: { rate: 100 + 10 * (i % values) }, shift: shared() },
+      settings: { rate: 100 + 10 * (i % values) },
+      shift: shared(),
       metrics: /** @type {Record<string, number>} */ ({}),
     }));
     for (const name of TREND_METRICS) {

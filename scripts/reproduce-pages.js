@@ -16,9 +16,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGeth } from './nodes/geth.js';
 
-const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
+/** @import { RunningNode } from './nodes/build.js' */
 
-/** @typedef {import('./nodes/build.js').RunningNode} RunningNode */
+const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 
 const { values } = parseArgs({
   options: {

@@ -19,6 +19,8 @@ import { parseArgs } from 'node:util';
 import { duration } from '../src/cli/values.js';
 import { borderless, textOf } from '../src/output/table.js';
 
+/** @import { ChildProcess } from 'node:child_process' */
+
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 const DEFAULTS = ['-t', '200', '-o', '0'];
 
@@ -48,7 +50,7 @@ function look(pid, atMs) {
 
 /**
  * Asks the process for a snapshot, which stands still while it writes, reads it, and deletes it.
- * @param {import('node:child_process').ChildProcess} child
+ * @param {ChildProcess} child
  * @param {string} folder
  * @param {number} startMs
  * @returns {Promise<Snapshot>}
@@ -135,7 +137,7 @@ function report(snapshots, seen) {
 }
 
 /**
- * @param {import('node:child_process').ChildProcess} child
+ * @param {ChildProcess} child
  * @param {{folder: string, durationMs: number, warmupMs: number}} plan
  */
 async function watch(child, { folder, durationMs, warmupMs }) {
@@ -156,7 +158,7 @@ async function watch(child, { folder, durationMs, warmupMs }) {
   return { seen, snapshots };
 }
 
-/** @param {import('node:child_process').ChildProcess} child @returns {Promise<number | null>} */
+/** @param {ChildProcess} child @returns {Promise<number | null>} */
 async function end(child) {
   const over = once(child, 'exit');
   if (child.exitCode === null && child.signalCode === null) {

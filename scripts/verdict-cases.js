@@ -23,6 +23,11 @@ import { call } from './nodes/build.js';
 import { startGeth } from './nodes/geth.js';
 
 /**
+ * @import { ChildProcess } from 'node:child_process'
+ * @import { AddressInfo } from 'node:net'
+ */
+
+/**
  * @typedef {object} Case
  * @property {string} name how it is constructed
  * @property {string[]} right the verdicts that name what limits; `unknown` is never a wrong one
@@ -31,7 +36,7 @@ import { startGeth } from './nodes/geth.js';
  * @typedef {object} Prepared
  * @property {string[]} args of stress
  * @property {NodeJS.ProcessEnv} [env]
- * @property {(child: import('node:child_process').ChildProcess) => Promise<void>} [during] from the first interval on
+ * @property {(child: ChildProcess) => Promise<void>} [during] from the first interval on
  *
  * @typedef {object} Tools
  * @property {<T extends {stop: () => unknown}>(started: Promise<T>) => Promise<T>} use it is stopped after the run
@@ -78,7 +83,7 @@ async function startProxy(target, hook = async () => null) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   const stop = () => {
     server.close();
     server.closeAllConnections();
@@ -122,7 +127,7 @@ const CALLS = ['--workload', 'rpc', '--method', 'eth_blockNumber'];
 /** @param {string} url @param {string} options */
 const on = (url, options) => ['--rpc', url, ...options.split(' ')];
 
-/** @param {import('node:child_process').ChildProcess} child @param {number} forMs @param {number} runMs @param {number} stopMs */
+/** @param {ChildProcess} child @param {number} forMs @param {number} runMs @param {number} stopMs */
 async function stopAndGo(child, forMs, runMs, stopMs) {
   const endMs = Date.now() + forMs;
   while (Date.now() < endMs && child.exitCode === null) {

@@ -1,3 +1,5 @@
+/** @import { Clock } from './clock.js' */
+
 /**
  * Deadlines that all lie the same time ahead, so that they fall due in the order they were set: a linked list and
  * one timer, where a timer for each would cost more than what it guards.
@@ -20,7 +22,7 @@ export class Deadlines {
   #clock;
   #timeoutMs;
 
-  /** @param {Pick<import('./clock.js').Clock, 'nowUs' | 'after'>} clock @param {number} timeoutMs */
+  /** @param {Pick<Clock, 'nowUs' | 'after'>} clock @param {number} timeoutMs */
   constructor(clock, timeoutMs) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;

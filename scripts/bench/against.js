@@ -18,10 +18,12 @@ import { startGeth } from '../nodes/geth.js';
 import { ROOT, checkOut, median, readOptions, runOurs, table } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
+/** @import { Node } from './lib.js' */
+
 /**
  * @typedef {Record<string, number>} Figures
  * @typedef {object} Scenario
- * @property {() => Promise<import('./lib.js').Node & {stop: () => Promise<void>} | null>} start the chain; null: none is needed
+ * @property {() => Promise<Node & {stop: () => Promise<void>} | null>} start the chain; null: none is needed
  * @property {(root: string, node: any) => Promise<Figures>} run one run of the stress in a folder
  */
 

@@ -4,11 +4,13 @@ import { startDevChain } from '../../src/chain/devchain.js';
 import { createClock } from '../../src/clock.js';
 import { call } from '../nodes/build.js';
 
+/** @import { Node } from './lib.js' */
+
 /** Not a wallet of the test mnemonic: those are what is loaded. */
 const FUNDER_KEY = id('evm-stress benchmark funder');
 const FUNDS_WEI = 10n ** 27n;
 
-/** @returns {Promise<import('./lib.js').Node & {stop: () => Promise<void>}>} */
+/** @returns {Promise<Node & {stop: () => Promise<void>}>} */
 export async function startAnvil() {
   const chain = await startDevChain(createClock());
   const url = chain.url.href;

@@ -15,12 +15,14 @@ import { startGeth } from '../nodes/geth.js';
 import { startAnvil } from './anvil.js';
 import { interleave, publish, ratios, readOptions, runOurs, spread, table } from './lib.js';
 
+/** @import { Figures, Node } from './lib.js' */
+
 const PEER = fileURLToPath(new URL('ethers-client.js', import.meta.url));
 const PEER_OVERHEAD_MS = 300_000;
 /** Selector of Counter.count(). */
 const COUNT = '0x06661abd';
 
-/** @typedef {import('./lib.js').Node & {stop: () => Promise<void>}} BenchNode */
+/** @typedef {Node & {stop: () => Promise<void>}} BenchNode */
 /** @type {Record<string, {title: string, start: () => Promise<BenchNode>}>} */
 const NODES = {
   geth: { title: 'geth --dev (period 0)', start: () => startGeth({ period: 0 }) },
@@ -32,7 +34,7 @@ const { rounds, threads, seconds } = numbers;
 const chosen = Object.entries(NODES).filter(([name]) => words.node === 'all' || words.node === name);
 if (chosen.length === 0) throw new Error(`--node: give all, ${Object.keys(NODES).join(' or ')}`);
 
-/** @type {{name: string, cell: (node: BenchNode) => Promise<import('./lib.js').Figures>}[]} */
+/** @type {{name: string, cell: (node: BenchNode) => Promise<Figures>}[]} */
 const CLIENTS = [
   { name: 'ethers v6', cell: runPeer },
   ...['undici', 'tcp'].map((transport) => ({
@@ -60,8 +62,7 @@ await publish('increment', 'Against an ethers v6 client', [setting, ...parts].jo
 /** @param {string} title @param {BenchNode} node @returns {Promise<string>} */
 async function compare(title, node) {
   console.error(title);
-  const say = (/** @type {import('./lib.js').Figures} */ { tps, cpuUs }) =>
-    `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
+  const say = (/** @type {Figures} */ { tps, cpuUs }) => `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
   const rows = await interleave(CLIENTS, rounds, (run) => run(node), say);
   const [peer] = rows;
   return table(
@@ -84,7 +85,7 @@ async function compare(title, node) {
   );
 }
 
-/** @param {BenchNode} node @returns {Promise<import('./lib.js').Figures>} */
+/** @param {BenchNode} node @returns {Promise<Figures>} */
 async function runPeer({ url, funderKey }) {
   const args = [PEER, '--rpc', url, '--threads', `${threads}`, '--duration', `${seconds}`, '--contracts'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {

@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { EXIT } from '../../src/errors.js';
 
+/** @import { RunFile } from '../../src/metrics/summary.js' */
+
 export { publish } from './page.js';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,7 +25,6 @@ const OVERHEAD_MS = 300_000;
  *
  * @typedef {Figures & {run: RunFile, startMs: number}} OurFigures startMs: from the start of the process to the first
  *   operation
- * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
  * @typedef {{url: string, funderKey: string}} Node
  */
 
@@ -117,7 +118,8 @@ export async function runOurs(node, args, seconds, root) {
   const { rates, generator, latency, counts, audit } = /** @type {any} */ (run);
   if (!audit?.exact) throw new Error('the audit is not exact');
   return {
-    ...{ run, startMs },
+    run,
+    startMs,
     tps: rates.verifiedPerSecond,
     cpuUs: generator.cpuUsPerVerified,
     meanMs: latency.total.meanUs / 1000,

@@ -62,14 +62,26 @@ function asInstance(real, index) {
   const lag = { ...real.lag, count: counts.scheduled };
   return {
     ...real,
-    ...{ id: randomUUID(), endedAt, counts, inFlight: 0, lag, audit: { ...real.audit, verified: counts.verified } },
+    id: randomUUID(),
+    endedAt,
+    counts,
+    inFlight: 0,
+    lag,
+    audit: { ...real.audit, verified: counts.verified },
     window: { startedAt, durationMs: intervals * 1000, counts: of },
     config: { ...real.config, offset: 0, durationMs: intervals * 1000 },
     latency: { ...real.latency, total: varied(real.latency.total, index) },
     intervals: rows,
     instance: {
-      ...{ runId: 'bench', index, instances, attempt: 0, scheduler: null, offset: index * THREADS, threads: THREADS },
-      ...{ host: 'bench', start: { by: null, at: null, waitedMs: null, lateMs: null } },
+      runId: 'bench',
+      index,
+      instances,
+      attempt: 0,
+      scheduler: null,
+      offset: index * THREADS,
+      threads: THREADS,
+      host: 'bench',
+      start: { by: null, at: null, waitedMs: null, lateMs: null },
     },
   };
 }

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+/** @import { AddressInfo } from 'node:net' */
+
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x1b4"}';
 const KEEPER = fileURLToPath(new URL('../../src/chain/keeper.js', import.meta.url));
 const START_TIMEOUT_MS = 5000;
@@ -87,7 +89,7 @@ function freePort() {
     const server = createServer();
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      const { port } = /** @type {AddressInfo} */ (server.address());
       server.close(() => resolve(port));
     });
   });

@@ -17,6 +17,11 @@ import { createHttpServer } from './null-http.js';
 import { createRpcServer } from './null-rpc.js';
 import { createState } from './null-state.js';
 
+/**
+ * @import { State } from './null-state.js'
+ * @import { AddressInfo } from 'node:net'
+ */
+
 /** That of anvil and hardhat, on which the test mnemonic is allowed on loopback. */
 const CHAIN_ID = 31337;
 const SELF = fileURLToPath(import.meta.url);
@@ -80,7 +85,7 @@ async function serve({ port, blockMs, blocksPerLoad, perBlock }) {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {
-      const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+      const address = /** @type {AddressInfo} */ (server.address());
       resolve(`http://127.0.0.1:${address.port}`);
     });
   });
@@ -89,7 +94,7 @@ async function serve({ port, blockMs, blocksPerLoad, perBlock }) {
 /**
  * The JSON-RPC server, which counts its requests and its CPU since the last deployment: a set-up costs something else
  * than the load.
- * @param {import('./null-state.js').State} state
+ * @param {State} state
  * @returns {(body: string) => string}
  */
 function meter(state) {

@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { Fault } from './null-state.js';
 
+/** @import { Block, Contract, State, Transaction } from './null-state.js' */
+
 /**
- * @typedef {import('./null-state.js').State} State
  * @typedef {(params: any[]) => string} Method
  */
 
@@ -127,7 +128,7 @@ function readCount(state, { to, data, input }, block) {
   return `"0x${count.toString(16).padStart(64, '0')}"`;
 }
 
-/** The runtime code, with its owner where the artifact has zeros. @param {import('./null-state.js').Contract | undefined} contract @param {number} block */
+/** The runtime code, with its owner where the artifact has zeros. @param {Contract | undefined} contract @param {number} block */
 function codeOf(contract, block) {
   if (contract?.counts.at(block) === undefined) return '"0x"';
   const word = contract.owner.address.padStart(64, '0');
@@ -139,7 +140,7 @@ function codeOf(contract, block) {
   return `"0x${code}"`;
 }
 
-/** @param {import('./null-state.js').Block | undefined} block @param {boolean} full with whole transactions, not just their hashes */
+/** @param {Block | undefined} block @param {boolean} full with whole transactions, not just their hashes */
 function describeBlock(block, full) {
   if (block === undefined) return 'null';
   const { number, hash, parentHash, timestampS, transactions } = block;
@@ -154,7 +155,7 @@ function describeBlock(block, full) {
   );
 }
 
-/** @param {import('./null-state.js').Transaction | undefined} transaction */
+/** @param {Transaction | undefined} transaction */
 function describeTransaction(transaction) {
   if (transaction === undefined) return null;
   const { hash, from, nonce, to, block } = transaction;
@@ -168,7 +169,7 @@ function describeTransaction(transaction) {
   };
 }
 
-/** @param {import('./null-state.js').Transaction | undefined} transaction */
+/** @param {Transaction | undefined} transaction */
 function describeReceipt(transaction) {
   if (transaction === undefined || transaction.block === null) return 'null';
   const { hash, ...rest } = /** @type {NonNullable<ReturnType<typeof describeTransaction>>} */ (

@@ -17,6 +17,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT, checkOut, interleave, publish, ratios, readOptions, spread, table } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
+/** @import { AddressInfo } from 'node:net' */
+
 /** The last commit without probes. */
 const BASE = '747da3b';
 const SCRAPE_EVERY_MS = 1000;
@@ -121,7 +123,7 @@ async function scrape(url, signal) {
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   server.close();
   await once(server, 'close');
   return port;

@@ -18,12 +18,17 @@ import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
 import { interleave, median, publish, readOptions, runStress, table } from './lib.js';
 
+/**
+ * @import { RunningNode } from '../nodes/build.js'
+ * @import { AddressInfo } from 'node:net'
+ */
+
 /** AvalancheGo's chain id is none of those on which this is the default. */
 const MNEMONIC = 'test test test test test test test test test test test junk';
 const STAGES = /** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']);
 
 /**
- * @typedef {import('../nodes/build.js').RunningNode & {wsUrl: string}} BenchNode
+ * @typedef {RunningNode & {wsUrl: string}} BenchNode
  * @typedef {{workload: string, transport: string, inclusion: string}} Cell
  * @typedef {{why: string} | {why: null, tps: number, cpuUs: number, meanMs: number, stagesMs: number[], exact: boolean}} Result
  */
@@ -85,7 +90,7 @@ function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);
     server.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      const { port } = /** @type {AddressInfo} */ (server.address());
       server.close(() => resolve(port));
     });
   });

@@ -7,11 +7,11 @@ import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
 import { interleave, median, publish, readNumbers, runOurs, spread, table } from './lib.js';
 
+/** @import { RunFile } from '../../src/metrics/summary.js' */
+
 const SHARES = [25, 50, 75, 150];
 
 const { rounds, threads, seconds, warmup } = readNumbers({ rounds: 3, threads: 200, seconds: 15, warmup: 3 });
-
-/** @typedef {import('./lib.js').RunFile} RunFile */
 
 const load = ['-t', `${threads}`, '--warmup', `${warmup}s`];
 const geth = await startGeth({ period: 0 });

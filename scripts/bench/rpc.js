@@ -13,11 +13,13 @@ import { interleave, publish, ratios, readOptions, spread, table } from './lib.j
 import { startNginx } from './nginx.js';
 import { ab, autocannon, ensureTools, loadtest, measure, stress, writeBodies, wrk } from './rpc-tools.js';
 
+/** @import { Tool } from './rpc-tools.js' */
+
 const one = { keepAlive: true, workers: 1 };
 const two = { keepAlive: true, workers: 2 };
 const none = { keepAlive: false, workers: 1 };
 
-/** What everything is compared with comes first. @type {Record<string, {title: string, tools: import('./rpc-tools.js').Tool[]}>} */
+/** What everything is compared with comes first. @type {Record<string, {title: string, tools: Tool[]}>} */
 const SECTIONS = {
   'one-core': {
     title: 'One process, keep-alive',
@@ -67,7 +69,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** @param {string} title @param {import('./rpc-tools.js').Tool[]} tools @returns {Promise<string>} */
+/** @param {string} title @param {Tool[]} tools @returns {Promise<string>} */
 async function compare(title, tools) {
   console.error(title);
   const cells = tools.map((tool) => ({ name: tool.name, cell: tool }));
@@ -88,7 +90,7 @@ async function compare(title, tools) {
   );
 }
 
-/** @param {import('./rpc-tools.js').Tool} tool */
+/** @param {Tool} tool */
 async function run(tool) {
   const before = await nginx.requests();
   const { rate, cpuUs } = await measure(tool, { url: nginx.url, seconds, connections, folder });

@@ -18,6 +18,12 @@ import { Stop } from '../../src/run/stop.js';
 import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
 
+/**
+ * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { Node } from './lib.js'
+ * @import { AddressInfo } from 'node:net'
+ */
+
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 const MERGE = fileURLToPath(new URL('merge.js', import.meta.url));
 
@@ -30,8 +36,6 @@ const STAGGER_MS = 500;
 /** The first of the wallets that measureGas() funds. */
 export const FUNDED_FROM = 1_000_000;
 
-/** @typedef {import('../../src/metrics/summary.js').RunFile} RunFile */
-
 /** @param {number} count of wallets @returns {number} seconds that their keys take */
 export function deriveSeconds(count) {
   const source = mnemonicSource(DEV_MNEMONIC);
@@ -42,7 +46,7 @@ export function deriveSeconds(count) {
 
 /**
  * One instance that has as many wallets as each will have, on a chain that is not the limit.
- * @param {import('./lib.js').Node} node
+ * @param {Node} node
  * @param {number} wallets
  * @param {number} seconds
  */
@@ -77,7 +81,7 @@ function sizeOf(run) {
 
 /**
  * What it costs to pay a wallet, to deploy its contract, and to use it.
- * @param {import('./lib.js').Node} node
+ * @param {Node} node
  * @param {number} wallets
  */
 export async function measureGas(node, wallets) {
@@ -106,12 +110,17 @@ export async function measureGas(node, wallets) {
     used.blockBytes = JSON.stringify(await call(node.url, 'eth_getBlockByNumber', [tag, false])).length;
   }
   return {
-    ...{ fundS, startS: startupMs / 1000, fundGas: used.fund / wallets, deployGas: used.deploy / used.deployed },
-    ...{ callGas: used.call, hashBytes: used.blockBytes / used.blockTransactions, hash: used.hash },
+    fundS,
+    startS: startupMs / 1000,
+    fundGas: used.fund / wallets,
+    deployGas: used.deploy / used.deployed,
+    callGas: used.call,
+    hashBytes: used.blockBytes / used.blockTransactions,
+    hash: used.hash,
   };
 }
 
-/** Pays the first of FUNDED_FROM. @param {import('./lib.js').Node} node @param {number} wallets */
+/** Pays the first of FUNDED_FROM. @param {Node} node @param {number} wallets */
 export async function fund(node, wallets) {
   const args = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`, '--fund-amount', '1'];
   await stress(['fund', ...args], { STRESS_FUNDER_KEY: node.funderKey });
@@ -244,7 +253,7 @@ async function pageOf(port, ended) {
 function freePort() {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      const { port } = /** @type {AddressInfo} */ (server.address());
       server.close(() => resolve(port));
     });
   });

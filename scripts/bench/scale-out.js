@@ -24,7 +24,10 @@ import {
 import { headsPerSecond, setUpCallsPerSecond } from './scale-out-node.js';
 
 const { instances, wallets, processes, paid } = readNumbers({
-  ...{ instances: 1000, wallets: 10_000, processes: 8, paid: 200 },
+  instances: 1000,
+  wallets: 10_000,
+  processes: 8,
+  paid: 200,
 });
 
 const INTERVALS_AN_HOUR = 720;
@@ -55,7 +58,11 @@ say('geth: gas, calls, heads that are pushed');
 const node = await on(startGeth({ period: 1 }), async (geth) => {
   const gas = await measureGas(geth, paid);
   const pushed = await measureTogether(ws(geth.url), {
-    ...{ processes: 2, threads: 5, seconds: 8, chainId: 1337, offset: FUNDED_FROM },
+    processes: 2,
+    threads: 5,
+    seconds: 8,
+    chainId: 1337,
+    offset: FUNDED_FROM,
   });
   const setUpPerS = await setUpCallsPerSecond(geth.url, { wallets: paid, hash: gas.hash });
   return { ...gas, pushed, setUpPerS, callsPerS: await headsPerSecond(geth.url) };

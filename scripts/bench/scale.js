@@ -10,6 +10,8 @@
 import { interleave, median, publish, readOptions, runOurs, spread, table } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
+/** @import { Node } from './lib.js' */
+
 const WALLETS = [10, 100, 200, 1000, 10_000];
 const BLOCKS_PER_LOAD = 50;
 
@@ -20,7 +22,7 @@ const { numbers, words } = readOptions(
 const { rounds, seconds, most } = numbers;
 if (!['anvil', 'null'].includes(words.chain)) throw new Error('--chain: give anvil or null');
 
-/** @typedef {{node: import('./lib.js').Node | null, wallets: number}} Cell */
+/** @typedef {{node: Node | null, wallets: number}} Cell */
 
 const idleChain = await startNullChain({ blocksPerLoad: BLOCKS_PER_LOAD });
 const nullChain = words.chain === 'null' ? await startNullChain() : null;

@@ -19,6 +19,8 @@ import { startGeth } from '../nodes/geth.js';
 import { readNumbers } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
+/** @import { AddressInfo, Socket } from 'node:net' */
+
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 const PER_BLOCK = 30;
 const NEAR_MS = 20;
@@ -33,7 +35,7 @@ const TIMEOUT_MS = 900_000;
  */
 async function startProxy(target, delayMs) {
   const { hostname, port } = new URL(target);
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const sockets = new Set();
   const server = createServer((client) => {
     const node = connect(Number(port), hostname);
@@ -46,7 +48,7 @@ async function startProxy(target, delayMs) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const address = /** @type {AddressInfo} */ (server.address());
   return {
     url: `http://127.0.0.1:${address.port}`,
     stop: () => {
@@ -61,7 +63,8 @@ async function study(args, result, env = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
   try {
     await promisify(execFile)(process.execPath, [STRESS, ...args, '--dir', join(folder, 'study'), '--quiet'], {
-      ...{ env: { ...process.env, ...env }, timeout: TIMEOUT_MS },
+      env: { ...process.env, ...env },
+      timeout: TIMEOUT_MS,
     });
     return JSON.parse(readFileSync(join(folder, 'study', result), 'utf8'));
   } finally {

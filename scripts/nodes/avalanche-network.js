@@ -18,6 +18,8 @@ import { DEV_MNEMONIC } from '../../src/chain/wallets.js';
 import { FUNDER_KEY, startAvalanche } from './avalanche.js';
 import { call, parsePort, serve } from './build.js';
 
+/** @import { RunningNode } from './build.js' */
+
 /**
  * Below the ports that systems give to outgoing connections, one of which could take the port of a node that is away.
  */
@@ -81,7 +83,7 @@ export async function startNetwork({ apiNodes = 2, port = 0, signal } = {}) {
  */
 function createNode(name, options, leader) {
   const url = `http://127.0.0.1:${options.port}/ext/bc/C/rpc`;
-  /** @type {import('./build.js').RunningNode | undefined} */
+  /** @type {RunningNode | undefined} */
   let life;
   const height = async () => Number(await call(url, 'eth_blockNumber'));
   return {

@@ -1,5 +1,7 @@
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 
+/** @import { Reply } from '../transport/index.js' */
+
 /**
  * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
  * nodes word in many ways.
@@ -26,8 +28,6 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} post sends one body, gives its
  *   JSON. Rejects with TransportError or ProtocolError.
  * @property {(answer: any, item: Item, reply: Reply) => any} resultOf throws RpcError or ProtocolError
- *
- * @typedef {import('../transport/index.js').Reply} Reply
  */
 
 /** Where the limit starts. Nodes take 100 and more, gateways often fewer. */

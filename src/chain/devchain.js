@@ -10,6 +10,12 @@ import { UnavailableError, oneLine } from '../errors.js';
 import { toHex } from './rpc.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Rpc } from './rpc.js'
+ * @import { AddressInfo } from 'node:net'
+ */
+
+/**
  * The embedded development chain: the anvil binary that npm ships, on a free loopback port, under a keeper.
  *
  * @typedef {object} DevChain
@@ -69,14 +75,14 @@ function listenBriefly(port) {
     const server = createServer();
     server.once('error', () => resolve(null));
     server.listen(port, '127.0.0.1', () => {
-      const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+      const address = /** @type {AddressInfo} */ (server.address());
       server.close(() => resolve(address.port));
     });
   });
 }
 
 /**
- * @param {import('../clock.js').Clock} clock
+ * @param {Clock} clock
  * @param {{port?: number}} [options] a fixed port instead of any free one
  * @returns {Promise<DevChain>}
  * @throws {UnavailableError}
@@ -149,7 +155,7 @@ function keeperEnvironment() {
   return { PATH, NODE_V8_COVERAGE, SystemRoot };
 }
 
-/** @param {URL} url @param {import('../clock.js').Clock} clock @returns {Promise<boolean>} false after a time-out */
+/** @param {URL} url @param {Clock} clock @returns {Promise<boolean>} false after a time-out */
 async function answers(url, clock) {
   const deadlineUs = clock.nowUs() + START_TIMEOUT_MS * 1000;
   while (clock.nowUs() < deadlineUs) {
@@ -173,7 +179,7 @@ function canConnect(port) {
 
 /**
  * Gives wallets of an embedded chain their balance, without a transaction.
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {string[]} addresses
  */
 export async function fundOnDevChain(rpc, addresses) {

@@ -2,16 +2,21 @@ import { RpcError } from '../errors.js';
 import { toBigInt } from './rpc.js';
 
 /**
+ * @import { Rpc } from './rpc.js'
+ * @import { Fee } from './transaction.js'
+ */
+
+/**
  * What a transaction offers for its gas. The fee follows the base fee of blocks that were fetched anyway, so
  * following costs no call of its own.
  *
  * @typedef {object} Fees
  * @property {'eip1559' | 'legacy'} mode
- * @property {() => import('./transaction.js').Fee} current
- * @property {(offer: import('./transaction.js').Fee) => boolean} holds whether an earlier offer may still be made
- * @property {(offer: import('./transaction.js').Fee) => import('./transaction.js').Fee | null} raise what replaces a
+ * @property {() => Fee} current
+ * @property {(offer: Fee) => boolean} holds whether an earlier offer may still be made
+ * @property {(offer: Fee) => Fee | null} raise what replaces a
  *   transaction with that offer; null where it would be more than may be offered
- * @property {(offer: import('./transaction.js').Fee) => boolean} isTooLow whether it does not pay for the newest block
+ * @property {(offer: Fee) => boolean} isTooLow whether it does not pay for the newest block
  * @property {() => FeeState} state what createFees makes the same again from, in another thread
  * @property {() => bigint} worstPriceWei the most that one gas can cost at the current offer
  * @property {() => bigint} priceWei what one gas costs now, as far as blocks tell
@@ -39,7 +44,7 @@ const LEGACY_HEADROOM = 2n;
 const RAISED_BY = 8n;
 
 /**
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {bigint | null} baseFeeWei of the latest block, null where blocks have none
  * @param {FeeOptions} options
  * @returns {Promise<Fees>}
@@ -53,7 +58,7 @@ export async function readFees(rpc, baseFeeWei, options) {
   return createFees({ baseFeeWei, tipWei: await readTip(rpc), ...options });
 }
 
-/** @param {import('./rpc.js').Rpc} rpc */
+/** @param {Rpc} rpc */
 async function readTip(rpc) {
   try {
     const tip = toBigInt(await rpc.call('eth_maxPriorityFeePerGas', [], 'setup'));
@@ -79,7 +84,7 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
   let baseFee = baseFeeWei ?? 0n;
   let fee = offer();
 
-  /** @returns {import('./transaction.js').Fee} */
+  /** @returns {Fee} */
   function offer() {
     const wanted = baseFee * headroom + tipWei;
     const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
@@ -116,8 +121,8 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
 }
 
 /**
- * @param {import('./transaction.js').Fee} earlier @param {import('./transaction.js').Fee} current
- * @returns {import('./transaction.js').Fee} the current offer, but as much above the earlier one as a replacement must be
+ * @param {Fee} earlier @param {Fee} current
+ * @returns {Fee} the current offer, but as much above the earlier one as a replacement must be
  */
 function higherOf(earlier, current) {
   /** @param {bigint | undefined} before @param {bigint | undefined} now */
@@ -134,7 +139,7 @@ function higherOf(earlier, current) {
   };
 }
 
-/** @param {import('./transaction.js').Fee} fee @returns {bigint} in wei, the most that one gas can cost */
+/** @param {Fee} fee @returns {bigint} in wei, the most that one gas can cost */
 function priceOf(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
 }

@@ -13,14 +13,19 @@ import { toBigInt, toHex, toNumber } from './rpc.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Rpc } from './rpc.js'
+ * @import { Order, Sender } from './send.js'
+ * @import { Wallet } from './wallets.js'
+ */
+
+/**
  * What wallets have, what they lack, and how they get it.
  *
  * @typedef {object} WalletState
  * @property {bigint} balanceWei
  * @property {number} latest nonce of the latest block
  * @property {number} pending nonce including what waits in the pool
- *
- * @typedef {import('./wallets.js').Wallet} Wallet
  */
 
 /** Wallets paid by one transaction: some 8 million gas, which fits into half a block nearly everywhere. */
@@ -41,7 +46,7 @@ const MOST_READ = 10_000;
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
 const TRANSFER_GAS = 21_000;
 
-/** @param {import('./rpc.js').Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
+/** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
 async function readStates(rpc, wallets) {
   const answers = await rpc.batch(
     wallets.flatMap(({ address }) => [
@@ -60,7 +65,7 @@ async function readStates(rpc, wallets) {
 
 /**
  * Waits until no wallet has a transaction in the pool, and sets each wallet's next nonce.
- * @param {{rpc: import('./rpc.js').Rpc, clock: import('../clock.js').Clock, signal: AbortSignal, timeoutMs: number}} sender
+ * @param {{rpc: Rpc, clock: Clock, signal: AbortSignal, timeoutMs: number}} sender
  * @param {Wallet[]} wallets
  * @returns {Promise<WalletState[]>}
  * @throws {ForeignSenderError} a wallet's nonce passed what was pending when we came: somebody else mines with it
@@ -98,7 +103,7 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
 
 /**
  * We have sent nothing, and yet transactions were mined.
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Wallet[]} wallets
  * @param {number[]} pendingAtFirst nonces when we came, including what was in the pool
  */
@@ -132,7 +137,7 @@ function stillInPool(wallets, timeoutMs) {
  * Transactions that an earlier run left in the node's pool, behind a nonce that never arrived: the load would run into
  * them. An empty transaction for each missing nonce lets the chain mine them before. Where the node does not show its
  * pool, nothing is done.
- * @param {import('./send.js').Sender} sender
+ * @param {Sender} sender
  * @param {Wallet[]} wallets with their next nonces; without anything that waits for a block
  * @param {(line: string) => void} notice
  * @throws {UnavailableError} they do not get into a block
@@ -176,7 +181,7 @@ export async function mineQueued(sender, wallets, notice) {
   }
 }
 
-/** @param {Wallet} wallet @param {number} first nonce that is in the pool @returns {import('./send.js').Order[]} */
+/** @param {Wallet} wallet @param {number} first nonce that is in the pool @returns {Order[]} */
 function fillersOf(wallet, first) {
   const missing = first - wallet.nonce;
   if (missing > MOST_FILLED)
@@ -187,7 +192,7 @@ function fillersOf(wallet, first) {
 }
 
 /**
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Wallet[]} wallets
  * @returns {Promise<Map<Wallet, number> | null>} the lowest nonce of each wallet that has transactions in the pool; null:
  *   the node does not say
@@ -212,7 +217,7 @@ async function pooledNonces(rpc, wallets) {
 }
 
 /**
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Wallet[]} wallets
  * @param {number} size of the pool
  * @returns {Promise<number[][]>} nonces in the pool, by wallet
@@ -272,7 +277,7 @@ export function fundsMissing(missing, needWei, cure = "fund them with --fund-fro
 
 /**
  * Tops wallets up through Disperse, hundreds of them in one transaction.
- * @param {import('./send.js').Sender} sender
+ * @param {Sender} sender
  * @param {Wallet} funder
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
  * @param {(done: number) => void} [onProgress]
@@ -310,7 +315,7 @@ export async function topUp(sender, funder, missing, onProgress) {
 
 /**
  * Sends what wallets have, less the fee, to one address.
- * @param {import('./send.js').Sender} sender
+ * @param {Sender} sender
  * @param {Wallet[]} wallets
  * @param {string} to
  * @param {(done: number) => void} [onProgress]

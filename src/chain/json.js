@@ -1,5 +1,7 @@
 import { ProtocolError, oneLine } from '../errors.js';
 
+/** @import { Reply } from '../transport/index.js' */
+
 /**
  * JSON from outside. What parsing costs is not a matter of bytes but of the objects and arrays it makes: 64 MB of {},
  * or of [, take a minute and 2 GB, a block of that size a second. No answer that is worth having is made of so little.
@@ -35,7 +37,7 @@ function isCrowded(text) {
 
 /**
  * What the body of an answer says.
- * @param {import('../transport/index.js').Reply} reply
+ * @param {Reply} reply
  * @param {{display: string, secrets: readonly string[]}} endpoint that it is of
  * @returns {any}
  * @throws {ProtocolError}

@@ -1,5 +1,10 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
+/**
+ * @import { Clock } from '../clock.js'
+ * @import { Purpose } from './rpc.js'
+ */
+
 /** Failures of the way to an endpoint after which nothing is gained by trying again. */
 const FINAL = new Set([
   'transport_not_sent',
@@ -63,7 +68,7 @@ const INSIST_MS = 20_000;
  * Asks again while the reason may pass.
  * @template T
  * @param {() => Promise<T>} ask
- * @param {{clock: import('../clock.js').Clock, signal: AbortSignal, forMs?: number}} options signal: ends it
+ * @param {{clock: Clock, signal: AbortSignal, forMs?: number}} options signal: ends it
  * @returns {Promise<T>}
  */
 export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
@@ -82,14 +87,14 @@ export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
 /** What an endpoint is asked first. */
 const FIRST_METHOD = 'eth_chainId';
 
-/** @typedef {{clock: import('../clock.js').Clock, signals: Partial<Record<import('./rpc.js').Purpose, AbortSignal>>, mostMs?: Partial<Record<import('./rpc.js').Purpose, number>>}} Insistence for which purposes to ask again, until a signal aborts, and for how long at most */
+/** @typedef {{clock: Clock, signals: Partial<Record<Purpose, AbortSignal>>, mostMs?: Partial<Record<Purpose, number>>}} Insistence for which purposes to ask again, until a signal aborts, and for how long at most */
 
 /**
  * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
  * because an endpoint that is not there is to be named at once.
  * @param {Insistence | null} insistence
  * @param {string} method
- * @param {import('./rpc.js').Purpose} purpose
+ * @param {Purpose} purpose
  * @param {() => Promise<any>} ask
  */
 export function patiently(insistence, method, purpose, ask) {

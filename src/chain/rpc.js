@@ -5,14 +5,18 @@ import { parseReply } from './json.js';
 import { patiently } from './passing.js';
 import { subscribe } from './subscription.js';
 
-export { displayUrl } from './endpoint-url.js';
+/**
+ * @import { Reply, Transport } from '../transport/index.js'
+ * @import { BatchFacts } from './batches.js'
+ * @import { Insistence } from './passing.js'
+ * @import { Tools } from './subscription.js'
+ */
 
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
  * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe' | 'check' | 'follow' | 'health'} Purpose
  *
- * @typedef {import('../transport/index.js').Reply} Reply
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  *
  * @typedef {object} Request
@@ -31,7 +35,7 @@ export { displayUrl } from './endpoint-url.js';
  * @property {null | ((kind: 'newHeads', onEvent: (event: any) => void, onLost: (error: TransportError) => void) => Promise<() => void>)} subscribe
  *   null where the node cannot speak first. What comes back ends it. Rejects as call does.
  * @property {() => Record<string, number>} callCounts calls made so far, by purpose
- * @property {() => import('./batches.js').BatchFacts} batchFacts
+ * @property {() => BatchFacts} batchFacts
  */
 
 /** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */
@@ -50,9 +54,9 @@ const MOST_WORDS = 300;
 const GATHERED_AT_ONCE = 800;
 
 /**
- * @param {Pick<import('../transport/index.js').Transport, 'post' | 'subscribe'>} transport
+ * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: import('./passing.js').Insistence | null}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: Insistence | null}} [options]
  *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
  *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
@@ -125,7 +129,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const gather = (method, params, purpose) =>
     patiently(insistence, method, purpose, () => gatherOnce(method, params, purpose));
 
-  /** @type {import('./subscription.js').Tools['ask']} */
+  /** @type {Tools['ask']} */
   const ask = (method, params) => {
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
@@ -136,7 +140,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const send = fixedId === null ? transport.subscribe : undefined;
 
   return {
-    ...{ display, secrets, call, gather, batch: batchOf(gather) },
+    display,
+    secrets,
+    call,
+    gather,
+    batch: batchOf(gather),
     subscribe: send === undefined ? null : (...args) => subscribe({ send, ask }, ...args),
     callCounts: () => ({ ...counts }),
     batchFacts: () => batcher.facts(),

@@ -3,13 +3,21 @@ import { backOffMs, isPassing, restMs } from './passing.js';
 import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Fees } from './fees.js'
+ * @import { Rpc } from './rpc.js'
+ * @import { Signer } from './signer.js'
+ * @import { Wallet } from './wallets.js'
+ */
+
+/**
  * Transactions of the set-up: sent many at once, waited for together. The load has a path of its own.
  *
  * @typedef {object} Sender
- * @property {import('./rpc.js').Rpc} rpc
- * @property {import('../clock.js').Clock} clock
- * @property {import('./signer.js').Signer} signer
- * @property {import('./fees.js').Fees} fees
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {Signer} signer
+ * @property {Fees} fees
  * @property {number} chainId
  * @property {number} timeoutMs longest wait for one transaction
  * @property {AbortSignal} signal
@@ -20,7 +28,7 @@ import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
  * @property {(receipts: Receipt[], priceWei: bigint) => void} pay
  *
  * @typedef {object} Order one transaction of one wallet, with the wallet's next nonce
- * @property {import('./wallets.js').Wallet} wallet
+ * @property {Wallet} wallet
  * @property {string | null} to
  * @property {string} data
  * @property {bigint} value
@@ -52,7 +60,7 @@ const LOST_AFTER_MS = 3000;
 
 /** A wallet's nonce was used by a transaction that we did not send, or one of ours is stuck there. */
 export class NonceTakenError extends UnavailableError {
-  /** @param {import('./wallets.js').Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
+  /** @param {Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
   constructor(wallet, nonce, hash, why) {
     super(`wallet ${wallet.index} (${wallet.address}): the node does not take nonce ${nonce}: ${why}`);
     this.wallet = wallet;
@@ -153,7 +161,7 @@ async function waitForReceipts(sender, sent, onProgress) {
   return sent.map(({ hash }) => /** @type {Receipt} */ (receipts.get(hash)));
 }
 
-/** A pool that is too small drops what it has taken, and says nothing. @param {import('./rpc.js').Rpc} rpc @param {Sent[]} open */
+/** A pool that is too small drops what it has taken, and says nothing. @param {Rpc} rpc @param {Sent[]} open */
 async function sendLostAgain(rpc, open) {
   await Promise.all(
     open.map(async ({ raw, hash }) => {
@@ -163,7 +171,7 @@ async function sendLostAgain(rpc, open) {
   );
 }
 
-/** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {import('./rpc.js').Rpc} rpc @param {string[]} hashes */
+/** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {Rpc} rpc @param {string[]} hashes */
 async function receiptsOf(rpc, hashes) {
   return Promise.all(
     hashes.map((hash) =>
@@ -177,7 +185,7 @@ async function receiptsOf(rpc, hashes) {
 
 /**
  * Gas for a set-up transaction or a workload's call, with a margin of a tenth.
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {{from: string, to?: string, data: string, value?: string}} transaction
  */
 export async function estimateGas(rpc, transaction) {
@@ -188,7 +196,7 @@ export async function estimateGas(rpc, transaction) {
 /**
  * The mined transaction with this sender and nonce, found by bisection over the sender's nonce, because nodes
  * do not index transactions that way. Null when there is none, or the node no longer has the states to tell.
- * @param {import('./rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {string} address
  * @param {number} nonce
  * @param {number} fromBlock a block before the transaction
@@ -211,7 +219,7 @@ export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
   return { hash: found.hash, blockNumber: low };
 }
 
-/** A state that is no longer there is an old one, so it counts as before. @param {import('./rpc.js').Rpc} rpc @param {string} address @param {number} block */
+/** A state that is no longer there is an old one, so it counts as before. @param {Rpc} rpc @param {string} address @param {number} block */
 async function nonceAt(rpc, address, block) {
   try {
     return toNumber(await rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));

@@ -1,10 +1,15 @@
 import { parseJson } from './json.js';
 
 /**
+ * @import { TransportError } from '../errors.js'
+ * @import { Transport } from '../transport/index.js'
+ */
+
+/**
  * A subscription by eth_subscribe: the node says what happens without being asked again.
  *
  * @typedef {object} Tools of the Rpc
- * @property {NonNullable<import('../transport/index.js').Transport['subscribe']>} send
+ * @property {NonNullable<Transport['subscribe']>} send
  * @property {(method: string, params: unknown[]) => {body: string, read: (text: string) => any}} ask makes a request, and
  *   what reads the result out of its answer; counts it
  */
@@ -16,7 +21,7 @@ const MOST_EARLY = 100;
  * @param {Tools} tools
  * @param {string} kind what eth_subscribe calls it, such as newHeads
  * @param {(event: any) => void} onEvent
- * @param {(error: import('../errors.js').TransportError) => void} onLost called once if the connection is lost
+ * @param {(error: TransportError) => void} onLost called once if the connection is lost
  * @returns {Promise<() => void>} ends it
  */
 export async function subscribe({ send, ask }, kind, onEvent, onLost) {

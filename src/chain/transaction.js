@@ -1,3 +1,5 @@
+/** @import { Signer } from './signer.js' */
+
 /**
  * Encodes and signs transactions: legacy with replay protection (EIP-155) and dynamic fee (EIP-1559).
  *
@@ -70,7 +72,7 @@ export function encodeCall({ to, data, value, gasLimit }) {
  * @param {Omit<Transaction, 'call'>} transaction
  * @param {string} encodedCall of encodeCall
  * @param {Uint8Array} privateKey 32 bytes
- * @param {import('./signer.js').Signer} signer
+ * @param {Signer} signer
  * @returns {SignedTransaction}
  */
 export function signTransaction({ chainId, nonce, fee }, encodedCall, privateKey, signer) {
@@ -91,12 +93,12 @@ function rlpWord(hex) {
   return rlpString(hex.startsWith('00') ? hex.replace(/^(?:00)+/, '') : hex);
 }
 
-/** @param {string} hex without 0x @param {import('./signer.js').Signer} signer */
+/** @param {string} hex without 0x @param {Signer} signer */
 function digest(hex, signer) {
   return signer.keccak256(Buffer.from(hex, 'hex'));
 }
 
-/** @param {string} hex without 0x @param {import('./signer.js').Signer} signer @returns {SignedTransaction} */
+/** @param {string} hex without 0x @param {Signer} signer @returns {SignedTransaction} */
 function finish(hex, signer) {
   return { raw: `0x${hex}`, hash: `0x${signer.keccak256Hex(Buffer.from(hex, 'hex'))}` };
 }

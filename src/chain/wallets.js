@@ -4,6 +4,11 @@ import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { createCurve, extendedKeyOf } from './curve.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
+/**
+ * @import { Signer } from './signer.js'
+ * @import { Call, Transaction } from './transaction.js'
+ */
+
 /** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
 export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
 
@@ -19,7 +24,7 @@ const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e
 export class Wallet {
   /** @type {Buffer} */
   #privateKey;
-  /** The call signed last, and its encoding: most workloads make the same one again. @type {import('./transaction.js').Call | null} */
+  /** The call signed last, and its encoding: most workloads make the same one again. @type {Call | null} */
   #call = null;
   #encodedCall = '';
 
@@ -59,8 +64,8 @@ export class Wallet {
   }
 
   /**
-   * @param {import('./transaction.js').Transaction} transaction
-   * @param {import('./signer.js').Signer} signer
+   * @param {Transaction} transaction
+   * @param {Signer} signer
    */
   sign(transaction, signer) {
     if (transaction.call !== this.#call) {

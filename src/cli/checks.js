@@ -8,10 +8,12 @@ import { checkInstance, checkSlices } from './instance-checks.js';
 import { OPTIONS } from './options.js';
 
 /**
+ * @import { Config } from '../run/config.js'
+ * @import { Command } from './command-names.js'
+ */
+
+/**
  * What no option can say alone.
- *
- * @typedef {import('./options.js').Command} Command
- * @typedef {import('../run/run.js').Config} Config
  */
 
 /** Options of stress compare that say something of runs that are there already. */

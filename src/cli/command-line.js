@@ -4,10 +4,13 @@ import { INSTANCE_OPTIONS } from './instance-options.js';
 import { COMMANDS, OPTIONS, optionsOf } from './options.js';
 
 /**
+ * @import { Command } from './command-names.js'
+ * @import { Option } from './options.js'
+ */
+
+/**
  * Command line to text by option, and the help: the two things yargs does here. What it does with numbers, empty
  * values and values given twice is not strict enough, so every value leaves this file as text.
- *
- * @typedef {import('./options.js').Command} Command
  */
 
 /** What is behind the name of a command. @type {Partial<Record<Command, string>>} */
@@ -100,7 +103,7 @@ function isOption(word) {
   return /^-[^\d.]/.test(word);
 }
 
-/** @param {import('./options.js').Option} option */
+/** @param {Option} option */
 function namesOf({ name, alias }) {
   return alias === undefined ? [name] : [name, alias];
 }
@@ -111,7 +114,7 @@ export function helpText(command) {
 }
 
 /**
- * @param {readonly import('./options.js').Option[]} options
+ * @param {readonly Option[]} options
  * @param {string[]} argv
  * @param {Command | 'split'} purpose help for a command, or splitting the command line, where even flags are text
  */

@@ -37,10 +37,20 @@ import { asArgument, writeTemplate } from './new-workload.js';
 import { OPTIONS } from './options.js';
 
 /**
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Address, Output } from '../output/index.js'
+ * @import { Config } from '../run/config.js'
+ * @import { ChainInfo } from '../run/connect.js'
+ * @import { Account, Tools } from '../run/funds.js'
+ * @import { Surroundings as RunSurroundings } from '../run/run.js'
+ * @import { Command } from './command-names.js'
+ */
+
+/**
  * What each command does with its Config.
  *
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {Omit<import('../run/run.js').Surroundings, 'outputs'>} Surroundings
+ * @typedef {Omit<RunSurroundings, 'outputs'>} Surroundings
  */
 
 /** The port that tools look for a development chain on. */
@@ -49,7 +59,7 @@ const USUAL_PORT = 8545;
 /** What is paid beforehand, for each wei that a load is estimated to need. */
 const FUND_MARGIN = 2n;
 
-/** @type {Record<import('./options.js').Command, (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<Command, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);
@@ -143,15 +153,14 @@ export const commands = {
     const { logCount, logBytes, fundAmountWei, maxSpendWei } = config;
     const out = present(config.out);
     await checkWritable(out);
-    const wanted = {
-      ...{ count: present(logCount), bytes: logBytes, pageSize: config.pageSize },
-      ...{ fundAmountWei, maxSpendWei },
-    };
+    const wanted = { count: present(logCount), bytes: logBytes, pageSize: config.pageSize, fundAmountWei, maxSpendWei };
     return connected({ ...config, threads: config.threads ?? 1 }, surroundings, async (tools) => {
       const { all, source, sender, onProgress } = tools;
       const wallets = await deriveWallets(source, all, sender.signal, onProgress);
       const { dataSet, transactions, pagesRead } = await prepareLogs({
-        ...{ ...tools, wallets, wanted },
+        ...tools,
+        wallets,
+        wanted,
         say: (line) => say(config, line),
       });
       await writeDataSet(out, dataSet);
@@ -182,7 +191,7 @@ function study(name) {
   };
 }
 
-/** @param {Config} config @param {string} version @returns {Promise<import('../output/index.js').Output[]>} */
+/** @param {Config} config @param {string} version @returns {Promise<Output[]>} */
 async function wantedOutputs(config, version) {
   const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload } = config;
   const stream = out === '-' ? stderr : stdout;
@@ -207,7 +216,7 @@ async function reportTo(file) {
   return createReportOutput({ file, options: OPTIONS });
 }
 
-/** Says where it is, once it is there. @param {Config} config @param {import('../output/index.js').Address} address */
+/** Says where it is, once it is there. @param {Config} config @param {Address} address */
 async function dashboardOf(config, address) {
   const { createDashboardOutput, dashboardUrl } = await import('../report/dashboard.js');
   const dashboard = createDashboardOutput({ address, options: OPTIONS });
@@ -243,7 +252,7 @@ function say(config, line) {
   if (!config.quiet) stdout.write(`${line}\n`);
 }
 
-/** @param {Config} config @param {import('../clock.js').Clock} clock */
+/** @param {Config} config @param {Clock} clock */
 async function startNode({ port }, clock) {
   if (port === null) return startDevChain(clock, (await isFree(USUAL_PORT)) ? { port: USUAL_PORT } : {});
   if (!(await isFree(port))) throw new UnavailableError(`port ${port} is taken: give --port another one`);
@@ -253,9 +262,9 @@ async function startNode({ port }, clock) {
 /**
  * Says at the end what was done, and how far it came where the rest fails or is interrupted.
  * @param {Config} config
- * @param {import('../run/funds.js').Tools} tools
+ * @param {Tools} tools
  * @param {string} done what was done to a wallet
- * @param {(account: import('../run/funds.js').Account) => Promise<string>} action
+ * @param {(account: Account) => Promise<string>} action
  */
 async function accounted(config, { all }, done, action) {
   const account = emptyAccount();
@@ -275,7 +284,7 @@ async function accounted(config, { all }, done, action) {
  * Connects, checks the chain, hands over what leads to the wallets of all instances, and cleans up.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @param {(tools: import('../run/funds.js').Tools & {funder: import('../chain/wallets.js').Wallet | null, chain: import('../run/connect.js').ChainInfo}) => Promise<void>} action
+ * @param {(tools: Tools & {funder: Wallet | null, chain: ChainInfo}) => Promise<void>} action
  */
 async function connected(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc[0] ?? null);
@@ -293,8 +302,14 @@ async function connected(config, { clock, stop, onProgress }, action) {
       const fees = await chooseFees(rpc, chain, config);
       const { chainId } = chain;
       const sender = {
-        ...{ rpc, clock, fees, chainId, signer: await createSigner() },
-        ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs: new SetUpCosts(config.maxSpendWei) },
+        rpc,
+        clock,
+        fees,
+        chainId,
+        signer: await createSigner(),
+        timeoutMs: config.txTimeoutMs,
+        signal: stop.drain,
+        costs: new SetUpCosts(config.maxSpendWei),
       };
       await action({ all, source, funder: given.funder, sender, chain, onProgress });
     });

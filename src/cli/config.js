@@ -15,19 +15,26 @@ import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
 
 /**
+ * @import { Config } from '../run/config.js'
+ * @import { Command } from './command-names.js'
+ * @import { Found } from './given.js'
+ * @import { Option } from './options.js'
+ */
+
+/**
  * Command line, environment and --config file become one frozen Config; flags win over the environment, the
  * environment over the file.
- *
- * @typedef {import('./options.js').Command} Command
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {import('./given.js').Found} Found
  *
  * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
 
-/** Where other options come from; no part of Config. @type {import('./options.js').Option} */
+/** Where other options come from; no part of Config. @type {Option} */
 const CONFIG_OPTION = Object.freeze({
-  ...{ name: 'config', key: 'config', argument: 'FILE', describe: '', commands: [] },
+  name: 'config',
+  key: 'config',
+  argument: 'FILE',
+  describe: '',
+  commands: [],
   parse: pathName,
 });
 /** Commands with names of files behind them. @type {readonly Command[]} */
@@ -83,8 +90,13 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   const durationMs = given.durationMs ?? stagesMs(given);
   const place = placeOf(command, given, env);
   const complete = {
-    ...{ ...given, ...place, ...instanceFiles(given, place.index), durationMs, files },
-    ...{ study: study.build(), redacted: Object.freeze(redacted) },
+    ...given,
+    ...place,
+    ...instanceFiles(given, place.index),
+    durationMs,
+    files,
+    study: study.build(),
+    redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);
   return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
@@ -124,7 +136,7 @@ function studyOptions(command, parsed, env, fromFile) {
 
 /**
  * Who else may read a secret: a command line everybody on this machine, a file those whom its mode lets.
- * @param {import('./options.js').Option} option
+ * @param {Option} option
  * @param {Found} found
  * @returns {string[]}
  */
@@ -143,7 +155,7 @@ function exposureOf(file) {
   return mode === null ? [] : [`${name} holds secrets, and its mode ${mode} lets others have it: chmod 600 ${name}`];
 }
 
-/** A funder's key may be in a file, whose name is no secret. @param {import('./options.js').Option} option @param {string} text */
+/** A funder's key may be in a file, whose name is no secret. @param {Option} option @param {string} text */
 function isFile(option, text) {
   return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
 }
@@ -197,7 +209,7 @@ function didYouMean(word, names) {
     : '';
 }
 
-/** @param {import('./options.js').Option} option @param {unknown} value @param {string} text that it came from */
+/** @param {Option} option @param {unknown} value @param {string} text that it came from */
 function redact(option, value, text) {
   if (value === null) return null;
   if (option.isSecret) return '[redacted]';

@@ -1,6 +1,8 @@
 import { InputError, UsageError } from '../errors.js';
 import { OPTIONS, envName } from './options.js';
 
+/** @import { Option } from './options.js' */
+
 /**
  * What is given of an option, and where: a flag wins over the environment, the environment over the file.
  *
@@ -8,7 +10,7 @@ import { OPTIONS, envName } from './options.js';
  */
 
 /**
- * @param {import('./options.js').Option} option
+ * @param {Option} option
  * @param {Record<string, unknown>} parsed
  * @param {NodeJS.ProcessEnv} env
  * @param {Record<string, unknown>} fromFile
@@ -32,7 +34,7 @@ export function find(option, parsed, env, fromFile) {
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
-/** @param {import('./options.js').Option} option @param {Found} found */
+/** @param {Option} option @param {Found} found */
 export function parseValue(option, { text, where, label }) {
   try {
     return isSeveral(option) ? Object.freeze(textsOf(option, text).map(option.parse)) : option.parse(text);
@@ -42,25 +44,25 @@ export function parseValue(option, { text, where, label }) {
   }
 }
 
-/** All of a list, the last of flags; of anything else there are too many. @param {import('./options.js').Option} option @param {string[]} given */
+/** All of a list, the last of flags; of anything else there are too many. @param {Option} option @param {string[]} given */
 function oneOfSeveral(option, given) {
   if (isSeveral(option)) return given.join(separatorOf(option));
   return option.isFlag ? given.at(-1) : given;
 }
 
-/** @param {import('./options.js').Option} option */
+/** @param {Option} option */
 export function isSeveral({ isList, isRest }) {
   return isList === true || isRest === true;
 }
 
-/** @param {import('./options.js').Option} option @param {string} text of several values */
+/** @param {Option} option @param {string} text of several values */
 export function textsOf(option, text) {
   // A URL may have commas in it, but none before the scheme of another one.
   const separator = /^\s*\w+:\/\//.test(text) ? /,(?=\s*\w+:\/\/)/ : separatorOf(option);
   return text === '' ? [] : text.split(separator).map((one) => one.trim());
 }
 
-/** The name of a file may have a comma in it. @param {import('./options.js').Option} option */
+/** The name of a file may have a comma in it. @param {Option} option */
 function separatorOf({ isRest }) {
   return isRest ? '\0' : ',';
 }

@@ -1,10 +1,12 @@
 import { UsageError } from '../errors.js';
 
 /**
+ * @import { Config } from '../run/config.js'
+ * @import { Command } from './command-names.js'
+ */
+
+/**
  * What the options of instances say together with the others. See src/cli/checks.js.
- *
- * @typedef {import('./options.js').Command} Command
- * @typedef {import('../run/run.js').Config} Config
  */
 
 /** The last index of a wallet (BIP-32). */

@@ -2,10 +2,10 @@ import { displayName } from '../errors.js';
 import { isDevice } from '../files.js';
 import { claimFile } from '../output/claim.js';
 
+/** @import { Config } from '../run/config.js' */
+
 /**
  * The files of one of several instances, which are given the same command line and may share a folder.
- *
- * @typedef {import('../run/run.js').Config} Config
  */
 
 /** Options that name a file which an instance writes for itself. */

@@ -2,13 +2,15 @@ import { FUNDED_SLICES, MERGE, RUN, SHARED_NAME } from './command-names.js';
 import { fileName } from './file-names.js';
 import { duration, flag, instant, runName, wholeNumber } from './values.js';
 
+/** @import { Option } from './options.js' */
+
 /** What instances on many machines are told, and their merge. See src/cli/options.js. */
 
 /** The most instances of one run. */
 const MOST_INSTANCES = 100_000;
 
 // prettier-ignore
-/** @type {readonly import('./options.js').Option[]} */
+/** @type {readonly Option[]} */
 export const INSTANCE_OPTIONS = Object.freeze([
   { name: 'index', key: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
     defaultText: 'auto where --instances is given',

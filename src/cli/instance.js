@@ -59,7 +59,9 @@ export function instanceOf({ index, instances, attempt, runId }, env) {
   checkRange(`${variable}=${place.index}`, place.index, all, 'the number of instances,');
   const isSlurm = scheduler !== 'kubernetes';
   return {
-    ...{ index: place.index, instances: all, scheduler },
+    index: place.index,
+    instances: all,
+    scheduler,
     attempt: attempt ?? (isSlurm ? (numberIn(env, 'SLURM_RESTART_COUNT') ?? 0) : 0),
     runId: runId ?? (isSlurm ? jobName(env) : null),
   };

@@ -44,12 +44,10 @@ import {
 } from './values.js';
 import { WORKLOAD_OPTIONS } from './workload-options.js';
 
-export { COMMANDS } from './command-names.js';
+/** @import { Command } from './command-names.js' */
 
 /**
  * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
- *
- * @typedef {import('./command-names.js').Command} Command
  *
  * @typedef {object} Option
  * @property {string} name on the command line; STRESS_NAME in the environment

@@ -15,7 +15,12 @@ import { SWEEP_SCHEMA, readSweep } from '../study/sweep-file.js';
 import { sweepText } from '../study/sweep-text.js';
 import { OPTIONS } from './options.js';
 
-/** @typedef {import('../run/run.js').Config} Config */
+/**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Config } from '../run/config.js'
+ * @import { Comparison } from '../study/compare.js'
+ * @import { SweepFile } from '../study/sweep-file.js'
+ */
 
 /** Where studies say what they found. */
 const RESULTS = Object.freeze(['sweep.json', 'compare.json']);
@@ -25,9 +30,9 @@ const RESULTS = Object.freeze(['sweep.json', 'compare.json']);
  * @typedef {object} Report
  * @property {string} file
  * @property {string} text
- * @property {import('../metrics/summary.js').RunFile | null} run
- * @property {import('../study/sweep-file.js').SweepFile | null} sweep
- * @property {import('../study/compare.js').Comparison | null} comparison
+ * @property {RunFile | null} run
+ * @property {SweepFile | null} sweep
+ * @property {Comparison | null} comparison
  */
 
 /** @param {string} name of a file, or of the folder of a study @returns {string} the file that says what was found */
@@ -75,18 +80,16 @@ export function pageOf(reports, html) {
   }
   if (swept !== null) return sweepPage(swept, file, html);
   return comparison === null
-    ? legible(displayName(file), () =>
-        runPage(/** @type {import('../metrics/summary.js').RunFile} */ (run), { options: OPTIONS }),
-      )
+    ? legible(displayName(file), () => runPage(/** @type {RunFile} */ (run), { options: OPTIONS }))
     : renderCompare(comparison);
 }
 
-/** Its run files are named as seen from the page. @param {import('../study/sweep-file.js').SweepFile} swept @param {string} file @param {string} html */
+/** Its run files are named as seen from the page. @param {SweepFile} swept @param {string} file @param {string} html */
 export function sweepPage(swept, file, html) {
   return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run @param {Config} config @param {string} file */
+/** @param {RunFile} run @param {Config} config @param {string} file */
 function summaryOf(run, { explain }, file) {
   return legible(displayName(file), () => summaryText(run, explain));
 }

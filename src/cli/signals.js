@@ -3,6 +3,12 @@ import { cannotWrite } from '../files.js';
 import { stdout } from '../output/streams.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { StressError } from '../errors.js'
+ * @import { Stop } from '../run/stop.js'
+ */
+
+/**
  * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
  * to us already. Nobody means "at once" before having seen that the first one did something.
  */
@@ -13,9 +19,9 @@ const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
  * What the outside can do to a run: the first signal asks for an end, the second ends it at once.
- * @param {import('../run/stop.js').Stop} stop
- * @param {import('../clock.js').Clock} clock
- * @param {(thrown: unknown) => import('../errors.js').StressError | null} [ofWorkload] whether the user's own workload threw it
+ * @param {Stop} stop
+ * @param {Clock} clock
+ * @param {(thrown: unknown) => StressError | null} [ofWorkload] whether the user's own workload threw it
  * @returns {() => void} takes the handlers away again
  */
 export function connectSignals(stop, clock, ofWorkload = () => null) {

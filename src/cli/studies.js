@@ -24,10 +24,14 @@ import { OPTIONS, envName } from './options.js';
 import { pageOf, readReports, resultFile, sweepPage } from './reports.js';
 
 /**
+ * @import { Config } from '../run/config.js'
+ * @import { Both } from '../study/live-compare.js'
+ * @import { Parts } from '../study/sweep.js'
+ * @import { Surroundings } from './commands.js'
+ */
+
+/**
  * What the commands do that know runs by their run files.
- *
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {import('./commands.js').Surroundings} Surroundings
  */
 
 /** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
@@ -66,8 +70,13 @@ export const studyCommands = {
     // Interrupted before there was anything to compare.
     if (isLive && base.length === 0) return worstExit(stop.exitCodes);
     const comparison = compare(base, candidate, {
-      ...{ baseFiles: files.base, candidateFiles: files.candidate, primary: metric, failIf, allowDifferent },
-      ...{ pairs: isLive, stress: version },
+      baseFiles: files.base,
+      candidateFiles: files.candidate,
+      primary: metric,
+      failIf,
+      allowDifferent,
+      pairs: isLive,
+      stress: version,
       ...(isLive ? { baseLabel: labelOf(config.rpcA), candidateLabel: labelOf(config.rpcB) } : {}),
     });
     if (isLive)
@@ -105,23 +114,28 @@ export const studyCommands = {
  * What a study that makes runs is given from outside.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @returns {import('../study/sweep.js').Parts}
+ * @returns {Parts}
  */
 function partsOf(config, { clock, stop, log, version, onProgress }) {
   const ours = new Set(OPTIONS.map(envName));
   return {
-    ...{ clock, stop, log, version, onProgress },
+    clock,
+    stop,
+    log,
+    version,
+    onProgress,
     say: (line) => say(config, line),
     checkCell: (args, env) => readInvocation(args, env, version),
     env: Object.fromEntries(Object.entries(config.study.env).filter(([name]) => !ours.has(name))),
   };
 }
 
-/** @param {Config} config @returns {Promise<import('../study/live-compare.js').Both>} */
+/** @param {Config} config @returns {Promise<Both>} */
 async function runsOf({ files, candidates }) {
   const runs = await readRunFiles([...files, ...candidates]);
   return {
-    ...{ base: runs.slice(0, files.length), candidate: runs.slice(files.length) },
+    base: runs.slice(0, files.length),
+    candidate: runs.slice(files.length),
     files: { base: [...files], candidate: [...candidates] },
   };
 }

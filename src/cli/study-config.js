@@ -2,10 +2,12 @@ import { axisTexts, bracketTexts } from './axes.js';
 import { OPTIONS, envName } from './options.js';
 
 /**
+ * @import { Found } from './given.js'
+ * @import { Option } from './options.js'
+ */
+
+/**
  * What a study gives to the runs that it starts.
- *
- * @typedef {import('./options.js').Option} Option
- * @typedef {import('./given.js').Found} Found
  *
  * @typedef {object} Axis
  * @property {string} name of the option

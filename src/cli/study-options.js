@@ -5,10 +5,12 @@ import { STUDY, SWEEP, COMPARE, TREND } from './command-names.js';
 import { fileName, pathName } from './file-names.js';
 import { anyText, duration, endpoint, flag, oneOf, wholeNumber } from './values.js';
 
+/** @import { Option } from './options.js' */
+
 /** What studies are asked. See src/cli/options.js. */
 
 // prettier-ignore
-/** @type {readonly import('./options.js').Option[]} */
+/** @type {readonly Option[]} */
 export const STUDY_OPTIONS = Object.freeze([
   { name: 'repeat', key: 'repeat', argument: 'N', parse: wholeNumber(1, 1000), commands: STUDY,
     defaultText: '1 in a sweep, 8 in a comparison',

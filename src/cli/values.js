@@ -2,6 +2,8 @@ import { isAddress, parseUnits } from 'ethers';
 import { oneLine, withoutKeys } from '../errors.js';
 import { operationsOf } from '../pacer/open.js';
 
+/** @import { Stage } from '../pacer/index.js' */
+
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
  * name: "-t must be a whole number".
@@ -89,7 +91,7 @@ export function rate(text) {
 /**
  * Stages such as 0:100/30s,100:1000/2m,1000/1m.
  * @param {string} text
- * @returns {import('../pacer/index.js').Stage[]}
+ * @returns {Stage[]}
  */
 export function stages(text) {
   const list = text.split(',').map((part) => {

@@ -5,10 +5,12 @@ import { LOAD, NEEDED, SWEPT, PREPARE } from './command-names.js';
 import { nameOrFile, pathName } from './file-names.js';
 import { endpoint, jsonArray, methodName, oneOf, setting, wholeNumber } from './values.js';
 
+/** @import { Option } from './options.js' */
+
 /** What one operation is, and what is prepared for it. See src/cli/options.js. */
 
 // prettier-ignore
-/** @type {readonly import('./options.js').Option[]} */
+/** @type {readonly Option[]} */
 export const WORKLOAD_OPTIONS = Object.freeze([
   { name: 'workload', key: 'workload', argument: 'NAME|FILE', parse: nameOrFile(Object.keys(workloads)), fallback: 'counter', commands: NEEDED,
     describe: `what one operation is: ${Object.keys(workloads).join(', ')}, or a file of your own, see stress new-workload` },

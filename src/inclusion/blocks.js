@@ -1,24 +1,29 @@
 import { followChain } from './chain.js';
 
 /**
+ * @import { Found, Watched } from './chain.js'
+ * @import { InclusionDetector, InclusionOptions } from './index.js'
+ */
+
+/**
  * Inclusion by block: one head check and one block fetch serve every waiting transaction, so the cost is per
  * block and not per transaction.
  *
- * @param {import('./index.js').InclusionOptions} options
- * @returns {import('./index.js').InclusionDetector}
+ * @param {InclusionOptions} options
+ * @returns {InclusionDetector}
  */
 export function createBlocksInclusion(options) {
   return followChain(options, (watched) => ({ find: (block, number) => takeListed(watched, block, number) }));
 }
 
 /**
- * @param {import('./chain.js').Watched} watched
+ * @param {Watched} watched
  * @param {any} block
  * @param {number} number
- * @returns {import('./chain.js').Found[]} what the block lists
+ * @returns {Found[]} what the block lists
  */
 export function takeListed(watched, block, number) {
-  /** @type {import('./chain.js').Found[]} */
+  /** @type {Found[]} */
   const found = [];
   for (const hash of block.transactions) {
     const callback = watched.get(hash);

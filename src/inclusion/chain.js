@@ -3,6 +3,8 @@ import { toNumber } from '../chain/rpc.js';
 import { NotServedYet, describeBlock, fetchBlock, followHeads } from './heads.js';
 import { Lineage } from './lineage.js';
 
+/** @import { Inclusion, InclusionDetector, InclusionOptions } from './index.js' */
+
 /**
  * Reads the chain block by block, and notices when what was read is no longer part of it. What the detectors share;
  * each only knows how to find what is watched for in a block.
@@ -11,9 +13,9 @@ import { Lineage } from './lineage.js';
  * @property {string} hash of the transaction
  * @property {number} blockNumber
  * @property {string} blockHash
- * @property {(inclusion: import('./index.js').Inclusion) => void} callback
+ * @property {(inclusion: Inclusion) => void} callback
  *
- * @typedef {Map<string, (inclusion: import('./index.js').Inclusion) => void>} Watched by the hash of the transaction
+ * @typedef {Map<string, (inclusion: Inclusion) => void>} Watched by the hash of the transaction
  *
  * @typedef {object} Finder
  * @property {(to: number) => Promise<void>} [prepare] before new blocks are read
@@ -30,9 +32,9 @@ const LAG_MS = 5000;
 const BELOW_START_MS = 20_000;
 
 /**
- * @param {import('./index.js').InclusionOptions} options
+ * @param {InclusionOptions} options
  * @param {(watched: Watched) => Finder} createFinder
- * @returns {import('./index.js').InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive: a
+ * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive: a
  *   receipt has come unasked; gives whether it has to be kept until its block is read, which will be soon
  */
 export function followChain(options, createFinder) {
@@ -41,7 +43,9 @@ export function followChain(options, createFinder) {
   const reader = new ChainReader(options, watched, createFinder(watched));
   const { rpc, clock, head, confirmations = 0 } = options;
   const heads = followHeads({
-    ...{ rpc, clock, head },
+    rpc,
+    clock,
+    head,
     onHeads: (to) => reader.readUpTo(to),
     onBehind: (number, behindMs) => reader.fallBehind(number, behindMs),
   });
@@ -92,7 +96,7 @@ class ChainReader {
   #finder;
   #options;
 
-  /** @param {import('./index.js').InclusionOptions} options @param {Watched} watched @param {Finder} finder */
+  /** @param {InclusionOptions} options @param {Watched} watched @param {Finder} finder */
   constructor(options, watched, finder) {
     this.#options = options;
     this.#watched = watched;
@@ -221,7 +225,9 @@ class ChainReader {
     const number = fork + 1;
     const untold = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
     const reorg = {
-      ...{ number, hash: this.#lineage.hashOf(number), depth: this.done - fork },
+      number,
+      hash: this.#lineage.hashOf(number),
+      depth: this.done - fork,
       untold: untold.map(({ hash }) => hash),
     };
     this.#lineage.cutAfter(fork);

@@ -5,6 +5,11 @@ import { needs } from './index.js';
 import { NO_METHOD, METHOD as SYNC, connectionsFor, findsFault, isRefused, mostWaiting } from './sync.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ */
+
+/**
  * Which detector a run uses: asked of every endpoint before the load, so that what one lacks is said then. Only what may
  * be used is asked for.
  *
@@ -13,8 +18,7 @@ import { NO_METHOD, METHOD as SYNC, connectionsFor, findsFault, isRefused, mostW
  * @typedef {Partial<Record<Ability, boolean>> & {name: string, why: string}} Chosen as the run file states it: with what
  *   was asked for, and whether all endpoints can do it
  *
- * @typedef {import('../chain/rpc.js').Rpc} Rpc
- * @typedef {{clock: import('../clock.js').Clock, signal: AbortSignal}} Patience
+ * @typedef {{clock: Clock, signal: AbortSignal}} Patience
  *
  * @typedef {string | null} Finding null: the endpoint can; else why not, empty where there is nothing to add
  */

@@ -4,6 +4,12 @@ import { ProtocolError, TransportError } from '../errors.js';
 import { Pace } from './pace.js';
 import { subscribeToHeads } from './subscription.js';
 
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Block, InclusionDetector } from './index.js'
+ */
+
 /** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
 const SAFETY_POLL_MS = 1000;
 
@@ -21,14 +27,14 @@ export class NotServedYet extends Error {}
  * is no subscription, eth_blockNumber is polled at a pace that follows the chain's own.
  *
  * @param {object} options
- * @param {import('../chain/rpc.js').Rpc} options.rpc
- * @param {import('../clock.js').Clock} options.clock
+ * @param {Rpc} options.rpc
+ * @param {Clock} options.clock
  * @param {number} options.head
  * @param {(to: number) => Promise<number>} options.onHeads there are blocks up to that one; gives the last one that was
  *   read. When it rejects, it is told again.
  * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node has had no later block than
  *   that for so long, though we have read one; gives the last one that still counts
- * @returns {Pick<import('./index.js').InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<import('./index.js').InclusionDetector['stats']>, 'stillMs' | 'newestBlock' | 'warning'>}}
+ * @returns {Pick<InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<InclusionDetector['stats']>, 'stillMs' | 'newestBlock' | 'warning'>}}
  *   announce: something else that the node said tells that it has that block
  */
 export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
@@ -116,7 +122,7 @@ class News {
   #onNews;
   #subscription;
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {{clock: import('../clock.js').Clock, head: number, onNews: () => void}} options */
+  /** @param {Rpc} rpc @param {{clock: Clock, head: number, onNews: () => void}} options */
   constructor({ subscribe }, { clock, head, onNews }) {
     this.#announced = head;
     this.#onNews = onNews;
@@ -163,7 +169,7 @@ class News {
  * A connection may be dead without a word. What is not answered soon is asked for once more, on another one: every
  * operation waits for it.
  * @template T
- * @param {import('../clock.js').Clock} clock
+ * @param {Clock} clock
  * @param {() => Promise<T>} ask
  * @returns {Promise<T>} the first answer
  */
@@ -181,8 +187,8 @@ async function hedged(clock, ask) {
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('../clock.js').Clock} clock
+ * @param {Rpc} rpc
+ * @param {Clock} clock
  * @param {number} number
  * @returns {Promise<any>} the block with the hashes of its transactions
  */
@@ -200,7 +206,7 @@ export async function fetchBlock(rpc, clock, number) {
  * @param {any} block as the node gave it
  * @param {number} seenAtUs
  * @param {number} ours
- * @returns {import('./index.js').Block}
+ * @returns {Block}
  */
 export function describeBlock(block, seenAtUs, ours) {
   return {

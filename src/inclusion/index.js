@@ -3,6 +3,12 @@ import { createReceiptsInclusion } from './receipts.js';
 import { createSyncInclusion } from './sync.js';
 
 /**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Ability } from './choose.js'
+ */
+
+/**
  * An inclusion detector finds out in which block a transaction is.
  *
  * @typedef {object} Block what a detector learned of one block
@@ -43,13 +49,13 @@ import { createSyncInclusion } from './sync.js';
  * @callback Submit used in place of eth_sendRawTransaction
  * @param {string} raw
  * @param {string} hash
- * @param {import('../chain/rpc.js').Purpose} purpose
+ * @param {Purpose} purpose
  * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
  * @returns {Promise<string>} the node has it: its hash. Rejects as Rpc.call does.
  *
  * @typedef {object} InclusionOptions
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('../clock.js').Clock} clock
+ * @property {Rpc} rpc
+ * @property {Clock} clock
  * @property {number} head number of the latest block when the load starts
  * @property {string | null} [headHash] its hash
  * @property {string | null} [genesisHash] of the first block of the chain
@@ -73,7 +79,7 @@ export const detectors = {
 
 /**
  * What an endpoint must be able to do for each of them, the cheapest first: `auto` takes the first one that it can do.
- * @type {Record<keyof detectors, readonly import('./choose.js').Ability[]>}
+ * @type {Record<keyof detectors, readonly Ability[]>}
  */
 export const needs = Object.freeze({
   heads: ['pushesHeads', 'listsTransactions'],

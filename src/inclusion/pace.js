@@ -1,3 +1,5 @@
+/** @import { Clock } from '../clock.js' */
+
 const POLLS_PER_BLOCK = 10;
 const SHORTEST_POLL_MS = 4;
 const LONGEST_POLL_MS = 250;
@@ -20,7 +22,7 @@ export class Pace {
   #announcedAtUs;
   #clock;
 
-  /** @param {import('../clock.js').Clock} clock @param {number} head */
+  /** @param {Clock} clock @param {number} head */
   constructor(clock, head) {
     this.#clock = clock;
     this.#announced = head;

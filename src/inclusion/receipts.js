@@ -2,6 +2,11 @@ import { toNumber } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
 import { followChain } from './chain.js';
 
+/**
+ * @import { Found } from './chain.js'
+ * @import { InclusionDetector, InclusionOptions } from './index.js'
+ */
+
 /** Receipts asked for at once. */
 const ASK_AT_ONCE = 64;
 
@@ -9,13 +14,13 @@ const ASK_AT_ONCE = 64;
  * Inclusion by receipt: after each new head every waiting transaction is asked for. It costs a call for each
  * transaction and block, and is here for nodes that do not list the transactions of a block, and to compare with.
  *
- * @param {import('./index.js').InclusionOptions} options
- * @returns {import('./index.js').InclusionDetector}
+ * @param {InclusionOptions} options
+ * @returns {InclusionDetector}
  */
 export function createReceiptsInclusion(options) {
   const { rpc } = options;
   return followChain(options, (watched) => {
-    /** Receipts whose blocks are not read yet, by block. @type {Map<number, import('./chain.js').Found[]>} */
+    /** Receipts whose blocks are not read yet, by block. @type {Map<number, Found[]>} */
     const byBlock = new Map();
 
     /** @param {string} hash */
@@ -48,7 +53,7 @@ export function createReceiptsInclusion(options) {
         }
       },
       find: (block, number) => {
-        /** @type {import('./chain.js').Found[]} */
+        /** @type {Found[]} */
         const all = [];
         // One whose block was read before its receipt is told of with the next block.
         for (const blockNumber of [...byBlock.keys()].filter((known) => known <= number)) {
@@ -56,8 +61,7 @@ export function createReceiptsInclusion(options) {
           byBlock.delete(blockNumber);
         }
         // The receipt may be of a block that another one has replaced meanwhile.
-        const isThere = (/** @type {import('./chain.js').Found} */ found) =>
-          found.blockNumber < number || found.blockHash === block.hash;
+        const isThere = (/** @type {Found} */ found) => found.blockNumber < number || found.blockHash === block.hash;
         for (const { hash, callback } of all.filter((found) => !isThere(found))) watched.set(hash, callback);
         return all.filter(isThere);
       },

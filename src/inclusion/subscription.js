@@ -1,5 +1,10 @@
 import { ProtocolError, RpcError } from '../errors.js';
 
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ */
+
 /** Between two attempts to subscribe; doubled until a head is pushed. */
 const SHORTEST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
@@ -10,9 +15,9 @@ const MISSED_IS_SILENT = 3;
  * Keeps a subscription to the heads of the chain for as long as the node allows it: one that is lost, or says nothing
  * though there is news, is made again.
  *
- * @param {NonNullable<import('../chain/rpc.js').Rpc['subscribe']>} subscribe
+ * @param {NonNullable<Rpc['subscribe']>} subscribe
  * @param {object} options
- * @param {import('../clock.js').Clock} options.clock
+ * @param {Clock} options.clock
  * @param {number} options.head
  * @param {() => void} options.onNews called when there is a new head, and when there may be one that was not pushed,
  *   because the subscription was just made or lost

@@ -3,6 +3,11 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { takeListed } from './blocks.js';
 import { followChain } from './chain.js';
 
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { InclusionDetector, InclusionOptions } from './index.js'
+ */
+
 export const METHOD = 'eth_sendRawTransactionSync';
 
 /** The JSON-RPC error code for a method that is not there. Gateways have codes of their own, and words. */
@@ -35,7 +40,7 @@ const ANSWER_MS = 10_000;
 
 /**
  * How many submissions may wait for their blocks at once.
- * @param {Pick<import('./index.js').InclusionOptions, 'rpc' | 'connections'>} options
+ * @param {Pick<InclusionOptions, 'rpc' | 'connections'>} options
  */
 export function mostWaiting({ rpc, connections = Infinity }) {
   // Where the node can speak first, a connection carries many requests.
@@ -52,8 +57,8 @@ export function connectionsFor(operations, threads) {
  * the chain is followed as ever: a block that is told of is read at once, one that was not is found by its head, and so
  * is what the node did not answer in time.
  *
- * @param {import('./index.js').InclusionOptions} options
- * @returns {import('./index.js').InclusionDetector}
+ * @param {InclusionOptions} options
+ * @returns {InclusionDetector}
  */
 export function createSyncInclusion(options) {
   const { rpc, answerMs = ANSWER_MS } = options;
@@ -150,7 +155,7 @@ function wordsOf({ rpcMessage }) {
 
 /**
  * Whether the node can be told how long to wait: anvil finds fault with that, and not with what is no transaction.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {number} waitMs
  */
 async function doesTakeWait(rpc, waitMs) {

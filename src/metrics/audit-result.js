@@ -1,10 +1,15 @@
 import { isPlain } from './sample.js';
 
 /**
+ * @import { AuditReport } from '../run/audit.js'
+ * @import { MeasuredRun } from './summary.js'
+ */
+
+/**
  * What the audit of a run came to, also in run files of versions that did not say it.
  *
  * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
- * @typedef {Pick<import('./summary.js').MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
+ * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */
 
 /** @type {readonly AuditResult[]} */
@@ -12,7 +17,7 @@ export const AUDIT_RESULTS = Object.freeze(['exact', 'incomplete', 'not_exact'])
 
 /** @param {Audited} run @returns {AuditResult | null} null: the run goes on, or leaves nothing on the chain to audit */
 export function auditResult(run) {
-  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
+  const audit = /** @type {AuditReport | null} */ (run.audit);
   if (audit === null) return run.partial || isPlain(run) ? null : 'incomplete';
   const { exact, result, checks = [] } = audit;
   if (result !== undefined) return result;
@@ -29,7 +34,7 @@ export function auditWarning(run) {
 
 /** @param {Audited} run @returns {string[]} what could not be checked, and why */
 export function auditGaps({ audit: given, unmeasured }) {
-  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (given);
+  const audit = /** @type {AuditReport | null} */ (given);
   if (audit === null) return [`it could not be made: ${unmeasured['/audit']}`];
   const { incomplete, checks = [] } = audit;
   return incomplete ?? checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);

@@ -29,9 +29,18 @@
 /** @returns {BlockTotals} */
 export function noBlocks() {
   return {
-    ...{ count: 0, firstNumber: null, lastNumber: null, transactions: 0, ours: 0, gasUsed: 0, gasLimit: null },
-    ...{ full: 0, gapMaxMs: 0 },
-    ...{ skewMinMs: null, skewMaxMs: null, skewSumMs: 0 },
+    count: 0,
+    firstNumber: null,
+    lastNumber: null,
+    transactions: 0,
+    ours: 0,
+    gasUsed: 0,
+    gasLimit: null,
+    full: 0,
+    gapMaxMs: 0,
+    skewMinMs: null,
+    skewMaxMs: null,
+    skewSumMs: 0,
   };
 }
 

@@ -2,10 +2,13 @@ import { Distribution } from './distribution.js';
 import { STEPS, decodeHistogram, valueAt } from './histogram.js';
 
 /**
+ * @import { DistributionJson } from './distribution.js'
+ * @import { Take } from './histogram.js'
+ */
+
+/**
  * Many distributions, as run files have them, added up: the same as Distribution.merge() one after the other, bucket by
  * bucket, but a tenth of the work, because no histogram is built for each.
- *
- * @typedef {import('./distribution.js').DistributionJson} DistributionJson
  */
 
 export class DistributionSum {
@@ -37,7 +40,7 @@ export class DistributionSum {
     for (const [i, count] of this.#counts.entries()) if (count > 0) yield [valueAt(i), count];
   }
 
-  /** @type {import('./histogram.js').Take} */
+  /** @type {Take} */
   #countAt = (place, count) => {
     if (place >= this.#counts.length) {
       const longer = new Float64Array((Math.floor(place / STEPS) + 1) * STEPS);

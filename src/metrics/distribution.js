@@ -1,6 +1,8 @@
 import * as hdr from 'hdr-histogram-js';
 import { decodeHistogram } from './histogram.js';
 
+/** @import { InputError } from '../errors.js' */
+
 /**
  * The distribution of a duration: an HDR histogram (three significant digits) beside the exact count, sum, sum
  * of squares, minimum and maximum, which a histogram alone would round. Distributions merge exactly.
@@ -133,7 +135,7 @@ export class Distribution {
   /**
    * @param {DistributionJson} json
    * @returns {Distribution}
-   * @throws {import('../errors.js').InputError} which says what is wrong with its histogram
+   * @throws {InputError} which says what is wrong with its histogram
    */
   static fromJSON(json) {
     const { count, sumUs, minUs, maxUs } = json;

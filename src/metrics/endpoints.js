@@ -1,14 +1,19 @@
 import { Distribution } from './distribution.js';
 
 /**
+ * @import { GroupJson } from './groups.js'
+ * @import { MeasuredRun, Outage } from './summary.js'
+ */
+
+/**
  * What a run file says of each of several endpoints, in one place.
  *
- * @typedef {Pick<import('./summary.js').MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
+ * @typedef {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
  *
  * @typedef {object} EndpointFigures
  * @property {string} display with its place, where another one looks the same
  * @property {string | null} clientVersion
- * @property {import('./groups.js').GroupJson} group operations that were sent to it last
+ * @property {GroupJson} group operations that were sent to it last
  * @property {number | null} tps verified operations of those, per second of the window
  * @property {number} left how often it was left for the others
  * @property {number} awayMs
@@ -40,8 +45,8 @@ export function numbered(displays) {
 
 /**
  * When none of several threads, or instances, had a submission accepted.
- * @param {Array<import('./summary.js').Outage | undefined>} stalls the longest of each
- * @returns {import('./summary.js').Outage | undefined}
+ * @param {Array<Outage | undefined>} stalls the longest of each
+ * @returns {Outage | undefined}
  */
 export function commonStall(stalls) {
   return stalls.reduce((a, b) => {
@@ -52,7 +57,7 @@ export function commonStall(stalls) {
   });
 }
 
-/** @returns {import('./groups.js').GroupJson} */
+/** @returns {GroupJson} */
 function nothingSent() {
   const counts = { verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
   return { counts, windowVerified: 0, failures: {}, latency: new Distribution().toJSON() };

@@ -2,9 +2,14 @@ import { boundsOf, Distribution, STATISTICS } from './distribution.js';
 import { nameFigure } from './name-figures.js';
 
 /**
+ * @import { Bounds, DistributionJson, Statistic } from './distribution.js'
+ * @import { Counts } from './interval.js'
+ * @import { MeasuredRun } from './summary.js'
+ */
+
+/**
  * The figures of a run that a threshold can name.
  *
- * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  * @typedef {'us' | 'perSecond' | 'count' | 'percent' | 'bytes'} Unit
  *
  * @typedef {object} Figure
@@ -18,7 +23,7 @@ import { nameFigure } from './name-figures.js';
  * @property {string} [ofCall] the name of the calls that it is about
  * @property {(run: MeasuredRun) => string | undefined} [why] there is none
  *
- * @typedef {import('./distribution.js').Bounds & {censored: number}} CensoredBounds with how many operations are censored
+ * @typedef {Bounds & {censored: number}} CensoredBounds with how many operations are censored
  */
 
 /** What came to its end between the beginning of the window and the end of the drain. A warm-up is not judged. */
@@ -44,12 +49,16 @@ export const FIGURES = Object.freeze([
   count('failed', `operations that failed ${MEASURED}`, sinceWindow('counts', 'failed'), 'started'),
   count('abandoned', 'operations still open when the drain ended', ({ counts }) => counts.abandoned, 'started'),
   {
-    ...{ name: 'cpu', unit: 'us', words: 'CPU time of this process for a verified operation' },
+    name: 'cpu',
+    unit: 'us',
+    words: 'CPU time of this process for a verified operation',
     read: ({ generator }) => generator.cpuUsPerVerified,
     why: ({ unmeasured }) => unmeasured['/generator/cpuUsPerVerified'],
   },
   {
-    ...{ name: 'rss', unit: 'bytes', words: 'most resident memory of this process' },
+    name: 'rss',
+    unit: 'bytes',
+    words: 'most resident memory of this process',
     read: ({ generator }) => generator.peakRssBytes,
   },
   probed('timewait', 'count', 'most sockets in TIME_WAIT', 'sockets', ({ probes }) => probes?.sockets?.timeWait),
@@ -91,8 +100,6 @@ export const DURATIONS = Object.freeze({
     ...ofVerified(),
   },
 });
-
-/** @typedef {import('./distribution.js').DistributionJson} DistributionJson */
 
 /** The operations whose latency is known to be longer than it says. Older run files only know which timed out. @param {Pick<MeasuredRun, 'latency'>} run */
 export function censoredOf({ latency }) {
@@ -164,9 +171,11 @@ function durationFigure(word) {
   const percentile = Number(digits);
   const isPercentile = percentile > 0 && percentile < 100;
   if (!isPercentile && !Object.hasOwn(STATISTICS, statistic ?? '')) return null;
-  const which = isPercentile ? percentile : /** @type {import('./distribution.js').Statistic} */ (statistic);
+  const which = isPercentile ? percentile : /** @type {Statistic} */ (statistic);
   return {
-    ...{ name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`, unit: 'us', words },
+    name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`,
+    unit: 'us',
+    words,
     isOfVerified,
     read: (run) => boundsOf(of(run), 0, which).us,
     bounds: (run) => {
@@ -180,7 +189,9 @@ function durationFigure(word) {
 /** @param {string} name @param {keyof MeasuredRun['rates']} key @param {string} words @returns {Figure} */
 function rate(name, key, words) {
   return {
-    ...{ name, unit: 'perSecond', words },
+    name,
+    unit: 'perSecond',
+    words,
     read: ({ rates }) => rates[key],
     why: ({ unmeasured }) => unmeasured[`/rates/${key}`] ?? unmeasured['/rates'],
   };
@@ -191,7 +202,9 @@ function count(name, words, read, whole) {
   // Nothing can be said of a window of no length, not even that nothing failed in it.
   const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
   return {
-    ...{ name, unit: 'count', words },
+    name,
+    unit: 'count',
+    words,
     read: (run) => (hasNoWindow(run) ? null : read(run)),
     why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
     ...(whole === undefined ? {} : { whole }),
@@ -215,7 +228,7 @@ function verifiedOf(run) {
  */
 function sinceWindow(key, name) {
   return (/** @type {MeasuredRun} */ run) => {
-    /** @param {{counts: import('./interval.js').Counts, failures: Record<string, number>}} part */
+    /** @param {{counts: Counts, failures: Record<string, number>}} part */
     const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
     // Instances need not warm up at the same time: of many, what they counted then is apart.
     const { warmup } = /** @type {any} */ (run).merged ?? {};
@@ -234,7 +247,9 @@ function sinceWindow(key, name) {
  */
 function probed(name, unit, words, probe, read) {
   return {
-    ...{ name, unit, words },
+    name,
+    unit,
+    words,
     read: (run) => read(run) ?? null,
     why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'],
   };
@@ -255,7 +270,9 @@ export function nodeCpuPercent({ probes, window }) {
 /** @param {string} statistic avg, min or max @returns {Figure} */
 function skew(statistic) {
   return {
-    ...{ name: `skew.${statistic}`, unit: 'us', words: 'when a block was seen, less its timestamp' },
+    name: `skew.${statistic}`,
+    unit: 'us',
+    words: 'when a block was seen, less its timestamp',
     read: ({ blocks: { count: n, skewSumMs, skewMinMs, skewMaxMs } }) => {
       if (n === 0 || skewMinMs === null || skewMaxMs === null) return null;
       return 1000 * (statistic === 'avg' ? skewSumMs / n : statistic === 'min' ? skewMinMs : skewMaxMs);

@@ -2,6 +2,11 @@ import { Distribution } from './distribution.js';
 import { isCensored, totalUs } from './sample.js';
 
 /**
+ * @import { DistributionJson } from './distribution.js'
+ * @import { Outcome, Sample } from './sample.js'
+ */
+
+/**
  * Operations told apart by one word of theirs: the kind of call, or the endpoint that they were sent to.
  *
  * @typedef {'verified' | 'failed' | 'timedOut' | 'abandoned'} Ended
@@ -10,8 +15,8 @@ import { isCensored, totalUs } from './sample.js';
  * @property {Record<Ended, number>} counts of the whole run
  * @property {number} windowVerified verified inside the window
  * @property {Record<string, number>} failures of the whole run, by code
- * @property {import('./distribution.js').DistributionJson} latency of those due inside the window, as that of all
- * @property {import('./distribution.js').DistributionJson} [censored] those of them that are known to take longer than
+ * @property {DistributionJson} latency of those due inside the window, as that of all
+ * @property {DistributionJson} [censored] those of them that are known to take longer than
  *   that; older run files do not have it
  *
  * @typedef {ReturnType<typeof newGroup>} Group
@@ -21,7 +26,7 @@ import { isCensored, totalUs } from './sample.js';
 const MOST_GROUPS = 64;
 const OTHERS = 'others';
 
-/** @type {Readonly<Record<import('./sample.js').Outcome, Ended>>} */
+/** @type {Readonly<Record<Outcome, Ended>>} */
 const ENDED = Object.freeze({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' });
 
 function newGroup() {
@@ -41,7 +46,7 @@ export class Groups {
 
   /**
    * @param {string} key
-   * @param {import('./sample.js').Sample} sample
+   * @param {Sample} sample
    * @param {{isDueInside: boolean, isEndInside: boolean}} where it lies in the window
    */
   add(key, sample, { isDueInside, isEndInside }) {
@@ -72,8 +77,11 @@ export class Groups {
       [...this.#groups].map(([key, { counts, failures, windowVerified, latency, censored }]) => [
         key,
         {
-          ...{ counts: { ...counts }, windowVerified, failures: { ...failures } },
-          ...{ latency: latency.toJSON(), censored: censored.toJSON() },
+          counts: { ...counts },
+          windowVerified,
+          failures: { ...failures },
+          latency: latency.toJSON(),
+          censored: censored.toJSON(),
         },
       ]),
     );

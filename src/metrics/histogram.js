@@ -1,13 +1,15 @@
 import { inflateSync } from 'node:zlib';
 import { InputError } from '../errors.js';
 
+/** @import { DistributionJson } from './distribution.js' */
+
 /**
  * The histograms of run files, in HdrHistogram's V2 encoding. A run file may come from anywhere, so the memory that
  * reading one takes is bounded, and a histogram must hold as many values as its distribution says.
  *
  * A place is the index of a bucket: values that differ in their first three digits have different places.
  *
- * @typedef {Pick<import('./distribution.js').DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
+ * @typedef {Pick<DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
  * @callback Take
  * @param {number} place
  * @param {number} count how many values lie there; above 0
@@ -41,7 +43,7 @@ export function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
 /**
  * What was recorded in a distribution: a value for each bucket of its histogram, the middle of it but never beyond
  * what was recorded, and how often.
- * @param {import('./distribution.js').DistributionJson} json
+ * @param {DistributionJson} json
  * @returns {Array<{valueUs: number, count: number}>} ascending
  * @throws {InputError} which says what is wrong with its histogram
  */

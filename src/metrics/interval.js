@@ -2,6 +2,11 @@ import { Distribution, mergeJson } from './distribution.js';
 import { STAGES } from './sample.js';
 
 /**
+ * @import { DistributionJson } from './distribution.js'
+ * @import { Stage } from './sample.js'
+ */
+
+/**
  * What happens between two reports.
  *
  * @typedef {object} Counts
@@ -21,12 +26,12 @@ import { STAGES } from './sample.js';
  * @property {Counts} counts
  * @property {Record<string, number>} failures by code
  * @property {Record<string, EndpointSums>} byEndpoint what ended in it, where there are several
- * @property {Record<IntervalDistribution, import('./distribution.js').DistributionJson>} distributions
+ * @property {Record<IntervalDistribution, DistributionJson>} distributions
  *
  * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums sumUs: of the
  *   latency of those verified
  *
- * @typedef {'latency' | 'censored' | 'lag' | import('./sample.js').Stage} IntervalDistribution
+ * @typedef {'latency' | 'censored' | 'lag' | Stage} IntervalDistribution
  */
 
 /** @returns {Counts} */

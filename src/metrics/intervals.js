@@ -5,6 +5,14 @@ import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
 
 /**
+ * @import { BlockTotals } from './blocks.js'
+ * @import { DistributionJson } from './distribution.js'
+ * @import { Counts, EndpointSums } from './interval.js'
+ * @import { Readings } from './readings.js'
+ * @import { Stage } from './sample.js'
+ */
+
+/**
  * The intervals of a run, bounded: above the limit neighbours are merged pairwise, so a run of any length keeps
  * between half the limit and the limit.
  *
@@ -12,19 +20,19 @@ import { STAGES } from './sample.js';
  * @property {Phase} phase
  * @property {number} startMs since the start of the load
  * @property {number} endMs
- * @property {import('./interval.js').Counts} counts what happened in it
+ * @property {Counts} counts what happened in it
  * @property {Record<string, number>} failures by code
  * @property {number} inFlight at its end
  * @property {number | null} tps verified operations per second; null for the drain
- * @property {import('./distribution.js').DistributionJson} latency of the operations verified in it
- * @property {import('./distribution.js').DistributionJson} lag of the operations due in it: from due to begun
- * @property {Record<string, import('./interval.js').EndpointSums>} byEndpoint where there are several
+ * @property {DistributionJson} latency of the operations verified in it
+ * @property {DistributionJson} lag of the operations due in it: from due to begun
+ * @property {Record<string, EndpointSums>} byEndpoint where there are several
  * @property {Stages} stages of the latency of those operations
- * @property {import('./blocks.js').BlockTotals} blocks
- * @property {import('./readings.js').Readings} probes
+ * @property {BlockTotals} blocks
+ * @property {Readings} probes
  * @property {{ms: number, words: string}} [silence] at its end: for how long no look at the chain was answered, and why
  *
- * @typedef {Record<import('./sample.js').Stage, {count: number, sumUs: number}>} Stages enough for their means
+ * @typedef {Record<Stage, {count: number, sumUs: number}>} Stages enough for their means
  * @typedef {'warmup' | 'load' | 'drain'} Phase
  */
 
@@ -80,7 +88,7 @@ function mergeStages(a, b) {
   return stagesFrom((stage) => ({ count: a[stage].count + b[stage].count, sumUs: a[stage].sumUs + b[stage].sumUs }));
 }
 
-/** @param {(stage: import('./sample.js').Stage) => {count: number, sumUs: number}} sumOf @returns {Stages} */
+/** @param {(stage: Stage) => {count: number, sumUs: number}} sumOf @returns {Stages} */
 export function stagesFrom(sumOf) {
   const [queued, submit, inclusion, visibility, readBack] = STAGES.map((stage) => {
     const { count, sumUs } = sumOf(stage);

@@ -1,10 +1,14 @@
 import { boundsOf } from './distribution.js';
 
 /**
+ * @import { Statistic } from './distribution.js'
+ * @import { Figure, Unit } from './figures.js'
+ * @import { GroupJson } from './groups.js'
+ * @import { MeasuredRun } from './summary.js'
+ */
+
+/**
  * Figures of one kind of calls, or of whatever a workload gives names to: calls.NAME.p99.
- *
- * @typedef {import('./figures.js').Figure} Figure
- * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  */
 
 /**
@@ -19,9 +23,12 @@ export function nameFigure(text) {
   if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
   /** Also names that every object has, such as constructor. @param {Pick<MeasuredRun, 'byName'>} run */
   const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
-  /** @param {import('./figures.js').Unit} unit @param {string} words @param {(group: import('./groups.js').GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
+  /** @param {Unit} unit @param {string} words @param {(group: GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
   const figure = (unit, words, read) => ({
-    ...{ name: text, ofCall: name, unit, words: `${words} ${name}` },
+    name: text,
+    ofCall: name,
+    unit,
+    words: `${words} ${name}`,
     read: (run) => {
       const group = groupOf(run);
       return group === undefined ? null : read(group, run);
@@ -36,7 +43,7 @@ export function nameFigure(text) {
       window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs,
     );
   if (statistic === 'failed') return figure('count', 'those that failed of', ({ counts }) => counts.failed);
-  const which = /** @type {import('./distribution.js').Statistic | undefined} */ (statistic) ?? percentile;
+  const which = /** @type {Statistic | undefined} */ (statistic) ?? percentile;
   return {
     ...figure('us', 'latency of', ({ latency }) => boundsOf(latency, 0, which).us),
     bounds: (run) => {

@@ -3,9 +3,12 @@ import { Distribution } from './distribution.js';
 import { isPlain } from './sample.js';
 
 /**
+ * @import { IntervalRow } from './intervals.js'
+ * @import { MeasuredRun } from './summary.js'
+ */
+
+/**
  * How an open loop kept its pace, and whether the window was long enough to tell.
- *
- * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  */
 
 /** By less than this a rate may fall short before it is said aloud. */
@@ -77,7 +80,7 @@ export function grows(values) {
   return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
 }
 
-/** The rows of the window, by the quarter that they end in. @param {import('./intervals.js').IntervalRow[]} intervals */
+/** The rows of the window, by the quarter that they end in. @param {IntervalRow[]} intervals */
 export function quartersOf(intervals) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
@@ -86,13 +89,13 @@ export function quartersOf(intervals) {
   );
 }
 
-/** Where the end of the window was not known beforehand. @param {import('./intervals.js').IntervalRow[]} intervals */
+/** Where the end of the window was not known beforehand. @param {IntervalRow[]} intervals */
 function halvesOf(intervals) {
   const quarters = quartersOf(intervals);
   return [quarters.slice(0, 2).flat(), quarters.slice(2).flat()];
 }
 
-/** @param {import('./intervals.js').IntervalRow[]} rows */
+/** @param {IntervalRow[]} rows */
 function meanLatencyUs(rows) {
   const all = new Distribution();
   for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));

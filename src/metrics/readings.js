@@ -1,14 +1,15 @@
 /**
+ * @import { ConnectionsReading } from '../probe/connections.js'
+ * @import { LoopReading } from '../probe/loop.js'
+ * @import { MetricsReading } from '../probe/metrics-page.js'
+ * @import { NodeReading } from '../probe/node.js'
+ * @import { PoolReading } from '../probe/pool.js'
+ * @import { SelfReading } from '../probe/self.js'
+ * @import { EndpointSockets, SocketsReading } from '../probe/sockets.js'
+ */
+
+/**
  * What the probes say of one interval, and how the readings of two become one.
- *
- * @typedef {import('../probe/self.js').SelfReading} SelfReading
- * @typedef {import('../probe/loop.js').LoopReading} LoopReading
- * @typedef {import('../probe/connections.js').ConnectionsReading} ConnectionsReading
- * @typedef {import('../probe/sockets.js').SocketsReading} SocketsReading
- * @typedef {import('../probe/sockets.js').EndpointSockets} EndpointSockets
- * @typedef {import('../probe/pool.js').PoolReading} PoolReading
- * @typedef {import('../probe/node.js').NodeReading} NodeReading
- * @typedef {import('../probe/metrics-page.js').MetricsReading} MetricsReading
  *
  * @typedef {object} Readings a probe without a reading is null, and `why` has the reason under its name
  * @property {SelfReading} self

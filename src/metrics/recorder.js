@@ -5,10 +5,14 @@ import { Intervals, zeroCounts } from './interval.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 
 /**
+ * @import { DistributionJson } from './distribution.js'
+ * @import { GroupJson } from './groups.js'
+ * @import { Counts, Interval } from './interval.js'
+ * @import { Sample, Stage, Stages } from './sample.js'
+ */
+
+/**
  * Counts and distributions of a run: whole run, window, intervals. It takes samples and nothing else.
- *
- * @typedef {import('./sample.js').Sample} Sample
- * @typedef {import('./interval.js').Counts} Counts
  *
  * @typedef {object} WindowCounts operations by where their instants lie: inside the window or not
  * @property {number} scheduled due inside
@@ -33,9 +37,9 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
  * @property {WindowCounts} windowCounts
  * @property {Halves} halves
  * @property {number} endedDueInside
- * @property {Record<string, import('./distribution.js').DistributionJson>} latency all of the run's, by name
- * @property {Record<string, import('./groups.js').GroupJson>} byName
- * @property {Record<string, import('./groups.js').GroupJson>} byEndpoint
+ * @property {Record<string, DistributionJson>} latency all of the run's, by name
+ * @property {Record<string, GroupJson>} byName
+ * @property {Record<string, GroupJson>} byEndpoint
  * @property {Float64Array} startedBy by position
  * @property {Float64Array} endedBy by position
  * @property {Float64Array} verifiedBy by position
@@ -174,7 +178,7 @@ export class Recorder {
     } else if (isCensored(sample)) interval.censored.record(totalUs(sample));
   }
 
-  /** @param {Sample} sample @param {import('./interval.js').Interval} interval that it ended in */
+  /** @param {Sample} sample @param {Interval} interval that it ended in */
   #addToGroups(sample, interval) {
     const { name, endpoint } = sample;
     if (name === null && endpoint === null) return;
@@ -258,8 +262,17 @@ export class Recorder {
     );
     const groups = { byName: this.byName.toJSON(), byEndpoint: this.byEndpoint.toJSON() };
     return {
-      ...{ endUs, counts, failures, windowCounts, halves, endedDueInside, latency, ...groups },
-      ...{ startedBy, endedBy, verifiedBy },
+      endUs,
+      counts,
+      failures,
+      windowCounts,
+      halves,
+      endedDueInside,
+      latency,
+      ...groups,
+      startedBy,
+      endedBy,
+      verifiedBy,
     };
   }
 
@@ -326,7 +339,7 @@ export function addTo(sums, more) {
   for (const [key, value] of Object.entries(more)) sums[key] = (sums[key] ?? 0) + value;
 }
 
-/** @param {Record<import('./sample.js').Stage, Distribution>} stages @param {import('./sample.js').Stages} parts */
+/** @param {Record<Stage, Distribution>} stages @param {Stages} parts */
 function recordStages({ queued, submit, inclusion, visibility, readBack }, parts) {
   queued.record(parts.queuedUs);
   submit.record(parts.submitUs);

@@ -7,6 +7,16 @@ import { rateNotHeld, shortWindow } from './pace.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
+/**
+ * @import { Pauses } from '../run/submission.js'
+ * @import { Counts } from './interval.js'
+ * @import { IntervalRow } from './intervals.js'
+ * @import { Recorder } from './recorder.js'
+ * @import { Reorgs } from './reorgs.js'
+ * @import { Threshold, ThresholdResult } from './thresholds.js'
+ * @import { Verdict } from './verdict.js'
+ */
+
 /** The run file: a whole run as one JSON document. docs/run.schema.json describes it; nothing in here does I/O. */
 
 export const RUN_SCHEMA = 'evm-stress/run@1';
@@ -21,16 +31,16 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
  * @property {Record<string, unknown>} config redacted
  * @property {InstanceFacts | null} [instance]
  * @property {Record<string, unknown>} environment
- * @property {import('./recorder.js').Recorder} recorder
- * @property {import('./intervals.js').IntervalRow[]} intervals
+ * @property {Recorder} recorder
+ * @property {IntervalRow[]} intervals
  * @property {number} windowStartedAtMs time of day
  * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {import('./reorgs.js').Reorgs} reorgs
- * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: import('../run/submission.js').Pauses, outages?: Outage[], submissionStall?: Outage, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
+ * @property {Reorgs} reorgs
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: Pauses, outages?: Outage[], submissionStall?: Outage, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
  * @property {object | null} audit
  * @property {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} spending
  * @property {boolean} isOpenLoop whether the pacer asked for a rate
- * @property {import('./thresholds.js').Threshold[]} thresholds
+ * @property {Threshold[]} thresholds
  * @property {string[]} warnings one line each
  * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
  */
@@ -172,18 +182,18 @@ function measuredRun(parts, { durationUs, partial }) {
     },
     audit: parts.audit,
     spending: parts.spending,
-    verdict: /** @type {import('./verdict.js').Verdict | null} */ (null),
-    thresholds: /** @type {import('./thresholds.js').ThresholdResult[]} */ ([]),
+    verdict: /** @type {Verdict | null} */ (null),
+    thresholds: /** @type {ThresholdResult[]} */ ([]),
     unmeasured: whatIsNotMeasured(parts, { seconds, verified, isProbed: load.length > 0 }),
   };
 }
 
-/** The law of conservation, which was asserted against the live iterations. @param {import('./interval.js').Counts} counts */
+/** The law of conservation, which was asserted against the live iterations. @param {Counts} counts */
 function inFlight({ started, verified, failed, timedOut, abandoned }) {
   return started - verified - failed - timedOut - abandoned;
 }
 
-/** @param {[import('./intervals.js').IntervalRow, ...import('./intervals.js').IntervalRow[]] | import('./intervals.js').IntervalRow[]} rows at least one */
+/** @param {[IntervalRow, ...IntervalRow[]] | IntervalRow[]} rows at least one */
 function mergeAll([first, ...rest]) {
   return rest.reduce(
     ({ probes, ms }, row) => {

@@ -4,9 +4,13 @@ import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
 
 /**
+ * @import { Figure, Unit } from './figures.js'
+ * @import { MeasuredRun } from './summary.js'
+ */
+
+/**
  * Thresholds: figures that must be on one side of a limit, or the run ends with an exit code of its own.
  *
- * @typedef {import('./figures.js').Unit} Unit of a number
  * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
  *
  * @typedef {object} Threshold
@@ -78,9 +82,12 @@ export function parseThreshold(text) {
     throw new Error(`does not fit in ${quote(expression)}: ${figure.name} is ${FITTING[base]}${orShare}`);
   }
   return Object.freeze({
-    ...{ expression, figure: figure.name, operator: /** @type {Operator} */ (operator === '==' ? '=' : operator) },
+    expression,
+    figure: figure.name,
+    operator: /** @type {Operator} */ (operator === '==' ? '=' : operator),
     // 1.001 * 1000 is a little less than 1001, which a figure that is exactly at its limit would feel.
-    ...{ limit: Number((Number(number) * factor).toPrecision(15)), unit: base },
+    limit: Number((Number(number) * factor).toPrecision(15)),
+    unit: base,
   });
 }
 
@@ -103,7 +110,7 @@ function auditThreshold(expression) {
 
 /**
  * @param {readonly Threshold[]} thresholds
- * @param {import('./summary.js').MeasuredRun} run
+ * @param {MeasuredRun} run
  * @returns {ThresholdResult[]}
  */
 export function checkThresholds(thresholds, run) {
@@ -117,7 +124,7 @@ export function checkThresholds(thresholds, run) {
   });
 }
 
-/** @param {Threshold} threshold of the audit @param {import('./summary.js').MeasuredRun} run @returns {ThresholdResult} */
+/** @param {Threshold} threshold of the audit @param {MeasuredRun} run @returns {ThresholdResult} */
 function checkResult(threshold, run) {
   const value = auditResult(run);
   if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
@@ -129,7 +136,7 @@ export function thresholdExit(results) {
   return results.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {Threshold} threshold @param {import('./summary.js').MeasuredRun} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
+/** @param {Threshold} threshold @param {MeasuredRun} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
 function measure({ figure: name, unit }, run) {
   const figure = known(name);
   if (figure.bounds !== undefined) {
@@ -147,7 +154,7 @@ function measure({ figure: name, unit }, run) {
 
 /** @param {string} name of a figure that a threshold was made of */
 function known(name) {
-  return /** @type {import('./figures.js').Figure} */ (figureOf(name));
+  return /** @type {Figure} */ (figureOf(name));
 }
 
 /** How many are proposed for one that does not exist. */

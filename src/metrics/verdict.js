@@ -4,6 +4,8 @@ import { Distribution } from './distribution.js';
 import { backlog, grows, quartersOf } from './pace.js';
 import { isPlain } from './sample.js';
 
+/** @import { MeasuredRun } from './summary.js' */
+
 /**
  * What limited a run. An opinion with its reasons: the figures that it is made from are all in the run file. A name needs
  * evidence that excludes the other explanations; without it the verdict is `unknown`, with what was seen.
@@ -13,8 +15,6 @@ import { isPlain } from './sample.js';
  * @typedef {object} Verdict
  * @property {VerdictName} name
  * @property {string} evidence one sentence with the figures
- *
- * @typedef {import('./summary.js').MeasuredRun} MeasuredRun
  */
 
 /** What fewer operations met than this share limits nothing. */

@@ -1,5 +1,7 @@
 import { RowFile } from './rows.js';
 
+/** @import { Output, OutputOptions } from './index.js' */
+
 /** The columns, for good: docs/outputs.md says what is in each. */
 export const BLOCK_COLUMNS = Object.freeze([
   ...['number', 'seen_at_ms', 'timestamp_s', 'transactions', 'ours', 'gas_used', 'gas_limit', 'hash'],
@@ -7,8 +9,8 @@ export const BLOCK_COLUMNS = Object.freeze([
 
 /**
  * A row for each block that came during the load and the drain.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS);

@@ -6,6 +6,8 @@ import { gzip } from 'node:zlib';
 import { OutputError } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 
+/** @import { FileHandle } from 'node:fs/promises' */
+
 const compress = promisify(gzip);
 
 /** Lines are written together, in pieces of about this many characters. */
@@ -40,7 +42,7 @@ export class BoundedFile {
   #waitingBytes = 0;
   /** Of what is whole in the file. */
   #sizeBytes = 0;
-  /** @type {import('node:fs/promises').FileHandle | null} */
+  /** @type {FileHandle | null} */
   #handle = null;
   /** @type {Promise<void> | null} */
   #writing = null;
@@ -165,7 +167,7 @@ export class BoundedFile {
     await this.#handle?.truncate(this.#sizeBytes).catch(() => {});
   }
 
-  /** @param {import('node:fs/promises').FileHandle} handle @param {Buffer} bytes */
+  /** @param {FileHandle} handle @param {Buffer} bytes */
   async #writeWhole(handle, bytes) {
     for (let from = 0; from < bytes.length && !this.#isOver;) {
       try {

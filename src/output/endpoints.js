@@ -3,9 +3,11 @@ import { countedWords, isPlain } from '../metrics/sample.js';
 import { boundedMs, count, figure, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * Several endpoints, a line each.
- * @param {import('../metrics/summary.js').RunFile} run
+ * @param {RunFile} run
  * @returns {string[]} nothing where there is one
  */
 export function endpointsTable(run) {

@@ -1,6 +1,8 @@
 import { UNSEEN_CHARACTERS } from '../errors.js';
 import { boundsOf } from '../metrics/distribution.js';
 
+/** @import { DistributionJson } from '../metrics/distribution.js' */
+
 /** Figures as people read them. A figure that could not be measured is a dash, never a zero. */
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
@@ -34,7 +36,7 @@ export const LATENCY_FIGURES = Object.freeze(
 
 /**
  * Figures of a distribution in milliseconds, with >= where they may be larger, because operations are censored.
- * @param {import('../metrics/distribution.js').DistributionJson} json
+ * @param {DistributionJson} json
  * @param {Parameters<typeof boundsOf>[1]} censored
  * @param {ReadonlyArray<keyof typeof LATENCY_FIGURES>} names
  * @returns {string[]}

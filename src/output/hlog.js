@@ -3,6 +3,12 @@ import { shownStages } from '../metrics/sample.js';
 import { BoundedFile } from './bounded-file.js';
 import { recordedValues } from '../metrics/histogram.js';
 
+/**
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
 /** Readers of the format take values for nanoseconds and show milliseconds. */
 const NS_PER_US = 1000;
 const NS_PER_MS = 1e6;
@@ -10,13 +16,13 @@ const NS_PER_MS = 1e6;
 /**
  * HdrHistogram's log format, version 1.3: for each interval the latency of the operations verified in it, without a tag,
  * and that of each stage under its name.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createHlogOutput({ hlog }) {
   const file = new BoundedFile(/** @type {string} */ (hlog));
   const writer = new hdr.HistogramLogWriter((text) => file.add(text));
-  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('../metrics/distribution.js').DistributionJson} distribution @param {string} tag */
+  /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>
     writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
   return {
@@ -51,7 +57,7 @@ function iso(atMs) {
   return new Date(atMs).toISOString();
 }
 
-/** @param {import('../metrics/distribution.js').DistributionJson} distribution @param {string} tag */
+/** @param {DistributionJson} distribution @param {string} tag */
 function nanoseconds(distribution, tag) {
   // As large as it has to be from the start: growing costs more than recording.
   const highestTrackableValue = Math.max(2, 2 * NS_PER_US * (distribution.maxUs ?? 0));

@@ -8,14 +8,23 @@ import { createSamplesOutput } from './samples.js';
 import { createTextOutput } from './text.js';
 
 /**
+ * @import { StressError } from '../errors.js'
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { Sample, Stage } from '../metrics/sample.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { OutputStream } from './streams.js'
+ */
+
+/**
  * An output shows or keeps what a run reports. It decides nothing.
  *
  * @typedef {object} Totals of the run so far, and what the row of an interval has no room for
  * @property {number} attempts
  * @property {number} verified
  * @property {number | null} runTps verified operations per second since the start; null for the drain
- * @property {Record<import('../metrics/sample.js').Stage, import('../metrics/distribution.js').DistributionJson>} stages of the operations verified in the interval
- * @property {import('../metrics/distribution.js').DistributionJson} [censored] the time waited for those that ended in the interval
+ * @property {Record<Stage, DistributionJson>} stages of the operations verified in the interval
+ * @property {DistributionJson} [censored] the time waited for those that ended in the interval
  *   without a good answer in time; row.latency is of the others
  *
  * @typedef {object} ClockFacts
@@ -35,7 +44,7 @@ import { createTextOutput } from './text.js';
  *
  * @typedef {object} Settled
  * @property {number} [samplesDropped] samples that are not in the file
- * @property {import('../errors.js').StressError | null} [error] why not all of it could be written; finish() throws it again
+ * @property {StressError | null} [error] why not all of it could be written; finish() throws it again
  *
  * They are called in this order; what is optional need not be there.
  *
@@ -45,23 +54,23 @@ import { createTextOutput } from './text.js';
  * @property {(clock: ClockFacts) => void} [start] once, before the load
  * @property {(line: string) => void} notice one line worth knowing
  * @property {boolean} wantsSamples false: it does nothing with them, so that they need not be brought to it
- * @property {(sample: import('../metrics/sample.js').Sample) => void} sample called for every iteration: cheap
+ * @property {(sample: Sample) => void} sample called for every iteration: cheap
  * @property {(block: BlockFacts) => void} [block] every new block, once and in order
- * @property {(row: import('../metrics/intervals.js').IntervalRow, totals: Totals) => void} interval
- * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} [checkpoint] now and then from the beginning of the load on,
+ * @property {(row: IntervalRow, totals: Totals) => void} interval
+ * @property {(run: RunFile) => void | Promise<void>} [checkpoint] now and then from the beginning of the load on,
  *   with what is known so far, in case that the run does not come to its end; a StressError if it cannot be kept
  * @property {() => void} [discard] nothing was loaded: what a checkpoint wrote goes
  * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,
  *   waits no longer than 5 s for it, and says what was dropped
- * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} finish
- * @property {(run: import('../metrics/summary.js').RunFile) => void | Promise<void>} [setUpFailed] in place of finish where there was
+ * @property {(run: RunFile) => void | Promise<void>} finish
+ * @property {(run: RunFile) => void | Promise<void>} [setUpFailed] in place of finish where there was
  *   no load, because the endpoint or what is needed there was missing, or going on could have done harm
  * @property {() => Promise<void>} [close] at the very end, also after errors: gives back ports and files; never throws
  *
  * @typedef {{host: string, port: number}} Address
  *
  * @typedef {object} OutputOptions
- * @property {import('./streams.js').OutputStream} stream for text
+ * @property {OutputStream} stream for text
  * @property {boolean} verbose each verified operation on a line
  * @property {boolean} explain the definition of each figure after the summary
  * @property {string | null} out where the run file goes; '-' for standard output

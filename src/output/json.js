@@ -6,9 +6,14 @@ import { claimFile } from './claim.js';
 import { stdout } from './streams.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/**
  * The run file: as far as the run has come now and then, whole at the end, each time by rename.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createJsonOutput({ out }) {
   const output = out !== null && out !== '-' ? outputTo(out, !isDevice(out)) : outputTo('', false);
@@ -19,8 +24,8 @@ export function createJsonOutput({ out }) {
 /**
  * The same, in a folder that the instances of a run share, under a name of its own. The name is taken before anything is
  * sent: of two processes with one index the second does not begin.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createResultsOutput({ results, instance }) {
   const folder = results ?? '.';
@@ -42,7 +47,7 @@ export function createResultsOutput({ results, instance }) {
   };
 }
 
-/** @param {string} file @param {boolean} keepsWhatIsWritten @returns {import('./index.js').Output} */
+/** @param {string} file @param {boolean} keepsWhatIsWritten @returns {Output} */
 function outputTo(file, keepsWhatIsWritten) {
   return {
     notice: () => {},
@@ -60,7 +65,7 @@ function outputTo(file, keepsWhatIsWritten) {
   };
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function textOf(run) {
   return `${JSON.stringify(run, null, 2)}\n`;
 }

@@ -4,15 +4,21 @@ import { auditGaps, auditResult } from '../metrics/audit-result.js';
 import { measuredText } from './thresholds.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { ThresholdResult } from '../metrics/thresholds.js'
+ * @import { AuditReport } from '../run/audit.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/**
  * What a CI server shows: a test case for each threshold, one for the audit and one for the run itself.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
 /**
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
@@ -43,8 +49,13 @@ export function junitText(run) {
   const times = (kind) => String(cases.filter(({ trouble }) => trouble?.kind === kind).length);
   const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
   const suite = attributes({
-    ...{ name: 'stress', tests: String(cases.length), failures: times('failure'), errors: '0' },
-    ...{ skipped: times('skipped'), time: String(seconds), timestamp: run.startedAt },
+    name: 'stress',
+    tests: String(cases.length),
+    failures: times('failure'),
+    errors: '0',
+    skipped: times('skipped'),
+    time: String(seconds),
+    timestamp: run.startedAt,
   });
   const lines = cases.map(({ group, name, trouble }) => {
     const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}`;
@@ -55,14 +66,14 @@ export function junitText(run) {
   return ['<?xml version="1.0" encoding="UTF-8"?>', `<testsuite${suite}>`, ...lines, '</testsuite>', ''].join('\n');
 }
 
-/** @param {import('../metrics/thresholds.js').ThresholdResult} result @returns {Trouble} */
+/** @param {ThresholdResult} result @returns {Trouble} */
 function thresholdTrouble(result) {
   return result.passed ? null : failure(`${result.figure}: ${measuredText(result)}`);
 }
 
 /** @param {RunFile} run @returns {Trouble} */
 function auditTrouble(run) {
-  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
+  const audit = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
   if (result === null) return { kind: 'skipped', words: run.unmeasured['/audit'] ?? 'there is none' };
   if (result === 'exact') return null;

@@ -2,9 +2,14 @@ import { isIP } from 'node:net';
 import { UnavailableError, oneLine } from '../errors.js';
 
 /**
+ * @import { Address } from './index.js'
+ * @import { IncomingMessage, Server } from 'node:http'
+ */
+
+/**
  * Takes the port of a page that others read.
- * @param {import('node:http').Server} server
- * @param {import('./index.js').Address} address
+ * @param {Server} server
+ * @param {Address} address
  * @param {string} option that names it
  * @returns {Promise<void>}
  * @throws {UnavailableError}
@@ -23,7 +28,7 @@ export function listen(server, { host, port }, option) {
 /**
  * Whether a request is for an IP address, a name without a dot (localhost, a container) or the name that the page listens
  * on. A web page that lets its own domain point to this machine (DNS rebinding) sends that domain.
- * @param {import('node:http').IncomingMessage} request
+ * @param {IncomingMessage} request
  * @param {string} host that it listens on
  */
 export function isOwnHost({ headers }, host) {

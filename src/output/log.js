@@ -6,6 +6,8 @@ import { OutputError, displayName, oneLine } from '../errors.js';
 import { FILE_MODE, cannotWrite } from '../files.js';
 import { OutputStream, fileStream, stderr } from './streams.js';
 
+/** @import { Level, Logger, StreamEntry } from 'pino' */
+
 /** Wherever these names appear in something that is logged, the value is not shown. */
 const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password'];
 
@@ -15,21 +17,21 @@ const DEEPEST = 12;
 /**
  * Logs: for people on standard error, as JSON in a file.
  * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean}} options
- * @returns {import('pino').Logger}
+ * @returns {Logger}
  */
 export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
   const pretty = prettyFactory({ colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
   const screen = { write: (/** @type {string} */ line) => stderr.write(pretty(line)) };
-  /** @type {import('pino').StreamEntry[]} */
+  /** @type {StreamEntry[]} */
   const streams = [];
   const screenLevel = quiet && logLevel !== 'silent' ? 'error' : logLevel;
   if (hasScreen && screenLevel !== 'silent') {
-    streams.push({ level: /** @type {import('pino').Level} */ (screenLevel), stream: screen });
+    streams.push({ level: /** @type {Level} */ (screenLevel), stream: screen });
   }
   if (logFile !== null) {
     try {
       streams.push({
-        level: /** @type {import('pino').Level} */ (FILE_LEVELS[logLevel] ?? logLevel),
+        level: /** @type {Level} */ (FILE_LEVELS[logLevel] ?? logLevel),
         stream: openLogFile(logFile),
       });
     } catch (error) {

@@ -2,10 +2,11 @@ import { countedWords, isPlain } from '../metrics/sample.js';
 import { count, figure, seconds } from './format.js';
 import { borderless, textOf } from './table.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * What the summary says of a run file that stands for many instances.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  * @typedef {any} Merged see docs/run.schema.json
  */
 

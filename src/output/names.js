@@ -1,9 +1,11 @@
 import { boundedMs, count, figure } from './format.js';
 import { borderless, textOf } from './table.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * The kinds of calls of a run, the most frequent first; nothing where there is one kind only.
- * @param {Pick<import('../metrics/summary.js').RunFile, 'byName' | 'window'>} run
+ * @param {Pick<RunFile, 'byName' | 'window'>} run
  * @returns {string[]} one table
  */
 export function namesTable({ byName = {}, window }) {

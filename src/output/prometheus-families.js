@@ -2,18 +2,21 @@ import { shownStages } from '../metrics/sample.js';
 import { BUCKETS } from './prometheus-state.js';
 
 /**
+ * @import { Readings } from '../metrics/readings.js'
+ * @import { CumulativeHistogram, PrometheusState } from './prometheus-state.js'
+ */
+
+/**
  * Every family of metrics on the page, once: its name, its type, what it means, and how it is read off the state. It is
  * read when somebody asks for the page, and changes at each interval, so it costs an operation nothing.
  *
- * @typedef {import('./prometheus-state.js').PrometheusState} State
- * @typedef {import('../metrics/readings.js').Readings} Readings
  * @typedef {{metricName?: string, labels: Record<string, string | number>, value: number}} Value
  *
  * @typedef {object} Family
  * @property {string} name
  * @property {'counter' | 'gauge' | 'histogram'} type
  * @property {string} help
- * @property {(state: State) => Value[]} values none for what could not be measured
+ * @property {(state: PrometheusState) => Value[]} values none for what could not be measured
  */
 
 /** @type {readonly Family[]} */
@@ -144,12 +147,14 @@ function gauge(name, help, values) {
 /**
  * @param {string} name
  * @param {string} help
- * @param {(state: State) => Array<{labels: Record<string, string>, histogram: import('./prometheus-state.js').CumulativeHistogram}>} read
+ * @param {(state: PrometheusState) => Array<{labels: Record<string, string>, histogram: CumulativeHistogram}>} read
  * @returns {Family}
  */
 function histogram(name, help, read) {
   return {
-    ...{ name, type: 'histogram', help: explained(help) },
+    name,
+    type: 'histogram',
+    help: explained(help),
     values: (state) => read(state).flatMap((series) => histogramValues(name, series)),
   };
 }
@@ -159,7 +164,7 @@ function explained(help) {
   return `${help} (changes at each interval)`;
 }
 
-/** @param {string} name @param {{labels: Record<string, string>, histogram: import('./prometheus-state.js').CumulativeHistogram}} series @returns {Value[]} */
+/** @param {string} name @param {{labels: Record<string, string>, histogram: CumulativeHistogram}} series @returns {Value[]} */
 function histogramValues(name, { labels, histogram: { counts, count, sumUs } }) {
   let below = 0;
   const buckets = BUCKETS.map((le, i) => {

@@ -4,6 +4,12 @@ import { addTo } from '../metrics/recorder.js';
 import { STAGES, shownStages } from '../metrics/sample.js';
 import { recordedValues } from '../metrics/histogram.js';
 
+/**
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { Totals } from './index.js'
+ */
+
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
 export const BUCKETS = Object.freeze([
   ...[0.0001, 0.0002, 0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07],
@@ -17,7 +23,7 @@ export class CumulativeHistogram {
   count = 0;
   sumUs = 0;
 
-  /** @param {import('../metrics/distribution.js').DistributionJson} distribution of an interval */
+  /** @param {DistributionJson} distribution of an interval */
   add(distribution) {
     this.count += distribution.count;
     this.sumUs += distribution.sumUs;
@@ -37,14 +43,16 @@ export class PrometheusState {
   blocks = noBlocks();
   /** Null as long as it was not read. */
   used = {
-    ...{ cpuUs: 0, connectionsOpened: 0, connectionsReused: 0 },
+    cpuUs: 0,
+    connectionsOpened: 0,
+    connectionsReused: 0,
     gcUs: /** @type {number | null} */ (null),
     nodeCpuUs: /** @type {number | null} */ (null),
   };
   latency = new CumulativeHistogram();
   lag = new CumulativeHistogram();
   stages = Object.fromEntries(STAGES.map((stage) => [stage, new CumulativeHistogram()]));
-  /** @type {import('../metrics/intervals.js').IntervalRow | null} */
+  /** @type {IntervalRow | null} */
   row = null;
   /** @type {number | null} */
   runTps = null;
@@ -57,7 +65,7 @@ export class PrometheusState {
     this.instances = instances;
   }
 
-  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('./index.js').Totals} totals */
+  /** @param {IntervalRow} row @param {Totals} totals */
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;

@@ -4,12 +4,18 @@ import { FAMILIES } from './prometheus-families.js';
 import { PrometheusState } from './prometheus-state.js';
 
 /**
+ * @import { Address, Output, OutputOptions } from './index.js'
+ * @import { IncomingMessage, ServerResponse } from 'node:http'
+ * @import { Metric, Registry } from 'prom-client'
+ */
+
+/**
  * A page that Prometheus can scrape, on a port of its own, from before the set-up to the end of the run.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createPrometheusOutput({ prometheus, info, instance = null }) {
-  const { host, port } = /** @type {import('./index.js').Address} */ (prometheus);
+  const { host, port } = /** @type {Address} */ (prometheus);
   const state = new PrometheusState(info, instance?.instances);
   /** Its library is loaded only where somebody wants the page. */
   const registry = registryOf(state, labelsOf(instance));
@@ -39,7 +45,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
 
 /**
  * What every series of an instance of a larger run carries. `instance` and `job` are names that Prometheus gives itself.
- * @param {import('./index.js').OutputOptions['instance']} [instance]
+ * @param {OutputOptions['instance']} [instance]
  * @returns {Record<string, string>}
  */
 function labelsOf(instance) {
@@ -58,15 +64,15 @@ async function registryOf(state, labels) {
   registry.setDefaultLabels(labels);
   for (const { name, type, help, values } of FAMILIES) {
     const metric = { name, type, help, get: () => ({ name, type, help, values: values(state) }) };
-    registry.registerMetric(/** @type {import('prom-client').Metric} */ (/** @type {unknown} */ (metric)));
+    registry.registerMetric(/** @type {Metric} */ (/** @type {unknown} */ (metric)));
   }
   return registry;
 }
 
 /**
- * @param {import('prom-client').Registry} registry
- * @param {import('node:http').IncomingMessage} request
- * @param {import('node:http').ServerResponse} response
+ * @param {Registry} registry
+ * @param {IncomingMessage} request
+ * @param {ServerResponse} response
  */
 async function answer(registry, { url = '' }, response) {
   if (url.split('?')[0] !== '/metrics') {

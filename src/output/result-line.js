@@ -2,6 +2,11 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/**
  * The run file in one line among whatever else a log has, for clusters whose instances share no storage: `stress merge`
  * finds it there.
  */
@@ -9,7 +14,7 @@ import { gzipSync } from 'node:zlib';
 export const RESULT_SCHEMA = 'evm-stress/result@1';
 
 /**
- * @param {import('../metrics/summary.js').RunFile} run
+ * @param {RunFile} run
  * @returns {string}
  */
 export function resultLine(run) {
@@ -17,7 +22,12 @@ export function resultLine(run) {
   const { runId = null, index = null, attempt = 0 } = run.instance ?? {};
   const bytes = Buffer.from(text);
   const result = {
-    ...{ schema: RESULT_SCHEMA, runId, index, attempt, id: run.id, bytes: bytes.length },
+    schema: RESULT_SCHEMA,
+    runId,
+    index,
+    attempt,
+    id: run.id,
+    bytes: bytes.length,
     sha256: createHash('sha256').update(bytes).digest('hex'),
     gzip: gzipSync(bytes).toString('base64'),
   };
@@ -25,8 +35,8 @@ export function resultLine(run) {
 }
 
 /**
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createResultLineOutput({ stream }) {
   return {

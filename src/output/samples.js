@@ -1,5 +1,7 @@
 import { RowFile } from './rows.js';
 
+/** @import { Output, OutputOptions } from './index.js' */
+
 /** The columns, for good: docs/outputs.md says what is in each. */
 export const SAMPLE_COLUMNS = Object.freeze([
   ...['wallet', 'nonce', 'hash', 'outcome', 'code', 'intended_at_us', 'started_at_us', 'sent_at_us'],
@@ -18,8 +20,8 @@ export const SAMPLE_COLUMNS = Object.freeze([
 
 /**
  * A row for each operation, also of the warm-up and of the drain. Instants are microseconds since the start of the load.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createSamplesOutput({ samples }) {
   const file = new RowFile(/** @type {string} */ (samples), SAMPLE_COLUMNS);

@@ -1,6 +1,11 @@
 import { createWriteStream, fstatSync } from 'node:fs';
 import { count } from './format.js';
 
+/**
+ * @import { Stats } from 'node:fs'
+ * @import { Writable } from 'node:stream'
+ */
+
 /** What may wait until it is read, in characters: more than 10,000 lines. */
 const BOUND_CHARS = 1 << 20;
 
@@ -11,7 +16,7 @@ const BOUND_CHARS = 1 << 20;
 export class OutputStream {
   #dropped = 0;
 
-  /** @param {import('node:stream').Writable} stream whose writes do not block */
+  /** @param {Writable} stream whose writes do not block */
   constructor(stream) {
     this.stream = stream;
     stream.on('error', ignore);
@@ -66,7 +71,7 @@ export const stderr =
     ? stdout
     : new OutputStream(withoutBlocking(process.stderr, 2));
 
-/** @param {import('node:fs').Stats} a @param {import('node:fs').Stats} b */
+/** @param {Stats} a @param {Stats} b */
 function isOneFile(a, b) {
   return a.dev === b.dev && a.ino === b.ino;
 }

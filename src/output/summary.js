@@ -10,8 +10,15 @@ import { borderless, textOf } from './table.js';
 import { thresholdsTable } from './thresholds.js';
 
 /**
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { AuditReport } from '../run/audit.js'
+ * @import { Check } from '../workload/index.js'
+ */
+
+/**
  * The whole run at a glance.
- * @param {import('../metrics/summary.js').RunFile} run
+ * @param {RunFile} run
  * @param {boolean} explain
  */
 export function summaryText(run, explain) {
@@ -37,7 +44,7 @@ export function summaryText(run, explain) {
   return parts.join('\n');
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function instancesOf(run) {
   const merged = mergedOf(run);
   if (merged === null) return '';
@@ -46,12 +53,12 @@ function instancesOf(run) {
   return `${count(instances.length)}${of} instances as one, `;
 }
 
-/** What went on for as long as it was meant to may have had nothing to ask. @param {import('../metrics/summary.js').RunFile} run */
+/** What went on for as long as it was meant to may have had nothing to ask. @param {RunFile} run */
 function downText({ verdict, end }) {
   return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
 }
 
-/** How many were made, where so many were asked for. @param {import('../metrics/summary.js').RunFile} run */
+/** How many were made, where so many were asked for. @param {RunFile} run */
 function iterationsText({ config, counts, environment }) {
   if (typeof config.iterations !== 'number') return '';
   const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
@@ -81,7 +88,7 @@ const ENDS = {
   output_closed: 'ended because its output was closed',
 };
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function overview(run) {
   const { counts, window, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
@@ -118,7 +125,7 @@ function overview(run) {
   return textOf(table);
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run @returns {string[]} none where nothing is paid */
+/** @param {RunFile} run @returns {string[]} none where nothing is paid */
 function feesText({ spending, counts }) {
   const { setUpWei, spentWei, leftWei = null, capWei } = spending;
   const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
@@ -144,7 +151,7 @@ function tenths(value) {
 /** With less of the rate than this, of 1, it is said in capitals. */
 const HELD = 0.95;
 
-/** @param {import('../metrics/summary.js').RunFile} run @returns {[string, string, string]} */
+/** @param {RunFile} run @returns {[string, string, string]} */
 function rateRow(run) {
   const { askedPerSecond, achievedPerSecond, verifiedPerSecond } = run.rates;
   const [asked, achieved, verified] = [askedPerSecond ?? 0, achievedPerSecond ?? 0, verifiedPerSecond ?? 0];
@@ -159,7 +166,7 @@ function rateRow(run) {
   ];
 }
 
-/** Of the window, as thresholds and warnings have it. @param {import('../metrics/summary.js').RunFile} run @returns {[string, string, string]} */
+/** Of the window, as thresholds and warnings have it. @param {RunFile} run @returns {[string, string, string]} */
 function droppedRow({ window, counts }) {
   const { dropped, scheduled } = window.counts;
   const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
@@ -169,7 +176,7 @@ function droppedRow({ window, counts }) {
   return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function latencyTable(run) {
   const { latency, rates } = run;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
@@ -194,9 +201,7 @@ function latencyTable(run) {
   return `${textOf(table)}\n  censored    ${words}: figures with >= may be any larger; stages are of the others`;
 }
 
-/** @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson */
-
-/** What was seen beside the load, a line each. @param {import('../metrics/summary.js').RunFile} run */
+/** What was seen beside the load, a line each. @param {RunFile} run */
 function surroundings(run) {
   const { blocks, probes, generator } = run;
   const lines = [];
@@ -231,7 +236,7 @@ const STALL_MS = 2000;
 const STALL = 10;
 const SHOWN_OUTAGES = 3;
 
-/** What had to be overcome, if anything had. @param {import('../metrics/summary.js').RunFile} run */
+/** What had to be overcome, if anything had. @param {RunFile} run */
 function troubles({ generator, reorgs, blocks, window }) {
   const outages = generator.outages ?? [];
   const lines = outages.slice(0, SHOWN_OUTAGES).map(({ fromMs, toMs, words }) => {
@@ -282,15 +287,15 @@ const LINE_LENGTH = 100;
 /** One less than where the words of these lines begin. */
 const INDENT = 13;
 
-/** How far the figures above may be off. @param {import('../metrics/summary.js').RunFile} run @returns {string[]} */
+/** How far the figures above may be off. @param {RunFile} run @returns {string[]} */
 function windowText(run) {
   const short = shortWindow(run);
   return short === null ? [] : [wrapped('warning', short.words)];
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function auditText(run) {
-  const audit = /** @type {import('../run/audit.js').AuditReport | null} */ (run.audit);
+  const audit = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
   if (audit === null) {
     const [why] = auditGaps(run);
@@ -332,7 +337,7 @@ function auditText(run) {
   return lines.join('\n');
 }
 
-/** @param {import('../run/audit.js').AuditReport} audit */
+/** @param {AuditReport} audit */
 function openLines({ resolutions }) {
   return resolutions
     .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
@@ -340,7 +345,7 @@ function openLines({ resolutions }) {
     .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`);
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run @returns {string | null} for which instances of a merge the audit is exact, if it is for all that have one */
+/** @param {RunFile} run @returns {string | null} for which instances of a merge the audit is exact, if it is for all that have one */
 function exactInstances(run) {
   const instances = /** @type {Array<{auditExact: boolean | null}>} */ (mergedOf(run)?.instances ?? []);
   const exact = instances.filter(({ auditExact }) => auditExact).length;
@@ -349,14 +354,14 @@ function exactInstances(run) {
   return `exact for ${of}the ${count(instances.length)} instances present`;
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function gapLines(run) {
   const gaps = auditGaps(run);
   const more = gaps.length > SHOWN ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
   return [...gaps.slice(0, SHOWN).map((words) => `    not checked: ${words}`), ...more];
 }
 
-/** @param {import('../workload/index.js').Check} check one that could be made */
+/** @param {Check} check one that could be made */
 function checkText({ words, expected, found, holds }) {
   return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
 }

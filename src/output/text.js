@@ -3,10 +3,12 @@ import { countedWords } from '../metrics/sample.js';
 import { boundedMs, count, byCode, figure, printable, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
+/** @import { Output, OutputOptions } from './index.js' */
+
 /**
  * What a person reads: a line per interval under a header that returns now and then, and the summary.
- * @param {import('./index.js').OutputOptions} options
- * @returns {import('./index.js').Output}
+ * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createTextOutput({ stream, verbose, explain }) {
   let rows = 0;

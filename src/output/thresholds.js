@@ -1,10 +1,10 @@
 import { count } from './format.js';
 import { borderless, textOf } from './table.js';
 
+/** @import { ThresholdResult } from '../metrics/thresholds.js' */
+
 /**
  * Thresholds as people read them.
- *
- * @typedef {import('../metrics/thresholds.js').ThresholdResult} ThresholdResult
  */
 
 /** More digits than elsewhere: 99.96 is less than 100, and has to look like it. */

@@ -1,3 +1,5 @@
+/** @import { Arrival } from './index.js' */
+
 /**
  * How operations arrive: how much of the schedule has to be owed before operation number n is due. Uniform: n of them,
  * so that they follow each other evenly. Poisson: the sum of n exponentially distributed figures with a mean of 1, which
@@ -8,7 +10,7 @@
  * @returns {number}
  */
 
-/** @type {Record<import('./index.js').Arrival, (seed: number) => Owed>} */
+/** @type {Record<Arrival, (seed: number) => Owed>} */
 export const arrivals = {
   uniform: () => (ordinal) => ordinal,
 

@@ -1,6 +1,8 @@
+/** @import { Pacer } from './index.js' */
+
 /**
  * Closed loop: an operation is due as soon as a wallet is idle, so the number of wallets is the load.
- * @returns {import('./index.js').Pacer}
+ * @returns {Pacer}
  */
 export function closed() {
   return { isOpen: false, dueUs: () => 0 };

@@ -1,12 +1,14 @@
 import { arrivals } from './arrivals.js';
 
+/** @import { Pacer, Schedule, Share, Stage } from './index.js' */
+
 /**
  * Open loop: operations are due at instants that are fixed beforehand, whatever becomes of them. The instants come from
  * the integral of the rate: operation n is due when n of them are owed.
  *
- * @param {import('./index.js').Schedule} schedule
- * @param {import('./index.js').Share} share
- * @returns {import('./index.js').Pacer}
+ * @param {Schedule} schedule
+ * @param {Share} share
+ * @returns {Pacer}
  */
 export function open({ stages, arrival, seed }, { numbers, of }) {
   const owedAt = arrivals[arrival](seed);
@@ -22,14 +24,14 @@ export function open({ stages, arrival, seed }, { numbers, of }) {
   };
 }
 
-/** How many operations all stages ask for: those that are due before their end. @param {import('./index.js').Stage[]} stages */
+/** How many operations all stages ask for: those that are due before their end. @param {Stage[]} stages */
 export function operationsOf(stages) {
   return withStarts(stages).at(-1)?.owedAtEnd ?? 0;
 }
 
-/** @typedef {import('./index.js').Stage & {startUs: number, owedAtStart: number, owedAtEnd: number}} Part */
+/** @typedef {Stage & {startUs: number, owedAtStart: number, owedAtEnd: number}} Part */
 
-/** @param {import('./index.js').Stage[]} stages @returns {Part[]} */
+/** @param {Stage[]} stages @returns {Part[]} */
 function withStarts(stages) {
   let startUs = 0;
   let owed = 0;

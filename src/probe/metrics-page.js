@@ -3,6 +3,8 @@ import { displayUrl, secretsOf } from '../chain/endpoint-url.js';
 import { oneLine, withoutControl } from '../errors.js';
 import { parsePrometheus } from './prometheus-text.js';
 
+/** @import { PrometheusSample } from './prometheus-text.js' */
+
 /**
  * The Prometheus page of a node.
  *
@@ -121,7 +123,7 @@ function headersFor({ username, password }) {
 }
 
 /**
- * @param {import('./prometheus-text.js').PrometheusSample[]} samples
+ * @param {PrometheusSample[]} samples
  * @param {readonly string[] | null} series
  */
 function chosen(samples, series) {

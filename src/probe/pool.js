@@ -1,6 +1,8 @@
 import { toNumber } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
 
+/** @import { Rpc } from '../chain/rpc.js' */
+
 /**
  * The transaction pool of the node.
  *
@@ -9,7 +11,7 @@ import { RpcError } from '../errors.js';
  * @property {number} queued transactions that wait for an earlier nonce
  */
 
-/** @param {{rpc: Pick<import('../chain/rpc.js').Rpc, 'call'>}} options */
+/** @param {{rpc: Pick<Rpc, 'call'>}} options */
 export function createPoolProbe({ rpc }) {
   let isRefused = false;
   return {

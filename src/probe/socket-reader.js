@@ -9,9 +9,14 @@ import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { SocketCount } from './socket-table.js';
 
+/**
+ * @import { SocketsReading } from './sockets.js'
+ * @import { MessagePort } from 'node:worker_threads'
+ */
+
 const CHUNK_BYTES = 64 * 1024;
 
-/** @param {Question} question @returns {import('./sockets.js').SocketsReading} */
+/** @param {Question} question @returns {SocketsReading} */
 function read({ proc, endpoints }) {
   const [from, to] = readFileSync(`${proc}/sys/net/ipv4/ip_local_port_range`, 'latin1').trim().split(/\s+/).map(Number);
   const count = new SocketCount({ from, to }, endpoints);
@@ -51,7 +56,7 @@ function reasonOf({ code, message }) {
     : `the socket table cannot be read: ${message}`;
 }
 
-const port = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
+const port = /** @type {MessagePort} */ (parentPort);
 port.on('message', (/** @type {Question} */ question) => {
   try {
     port.postMessage({ reading: read(question) });

@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
 
+/** @import { SocketsReading } from './sockets.js' */
+
 /** Tables of sockets as /proc/net/tcp and /proc/net/tcp6 write them, read as bytes: they have a line per socket. */
 
 /** How the kernel writes the first 12 bytes of an IPv6 address that carries an IPv4 one. */
@@ -98,12 +100,15 @@ export class SocketCount {
     }
   }
 
-  /** @returns {import('./sockets.js').SocketsReading} */
+  /** @returns {SocketsReading} */
   reading() {
     const { from, to } = this.#range;
     const ports = to - from + 1;
     const endpoints = this.#endpoints.map(({ endpoint, timeWait, ports: used }) => ({
-      ...{ endpoint, timeWait, portsInUse: used.size, portsLeft: ports - used.size },
+      endpoint,
+      timeWait,
+      portsInUse: used.size,
+      portsLeft: ports - used.size,
     }));
     return { timeWait: this.#timeWait, range: { from, to, ports }, endpoints };
   }

@@ -2,6 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { Worker } from 'node:worker_threads';
 import { endpointKeys } from './socket-table.js';
 
+/** @import { Question } from './socket-reader.js' */
+
 /**
  * The TCP sockets of this machine, or of the network namespace that we are in.
  *
@@ -75,7 +77,7 @@ function createReader() {
   // A probe that nobody closes does not keep the process alive, unless somebody waits for it.
   worker.unref();
   return {
-    /** @param {import('./socket-reader.js').Question} question @returns {Promise<SocketsReading>} */
+    /** @param {Question} question @returns {Promise<SocketsReading>} */
     ask: async (question) => {
       if (ended !== null) throw new Error(ended);
       /** @type {Promise<Answer>} */

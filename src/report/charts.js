@@ -1,10 +1,10 @@
 import { quantity } from './client/quantity.js';
 import { html } from './html.js';
 
+/** @import { Unit } from './client/quantity.js' */
+
 /**
  * What a chart is: data that the script draws with uPlot, and a figure with everything that can be read without it.
- *
- * @typedef {import('./client/quantity.js').Unit} Unit
  *
  * @typedef {object} TimeAxis in seconds since the start of the load
  * @property {number[]} from of each interval

@@ -3,10 +3,12 @@ import { rounded } from './figures.js';
 import { measureOf } from './measure.js';
 
 /**
+ * @import { Comparison } from '../study/compare.js'
+ * @import { Chart } from './charts.js'
+ */
+
+/**
  * The primary metric in each run of a comparison.
- *
- * @typedef {import('../study/compare.js').Comparison} Comparison
- * @typedef {import('./charts.js').Chart} Chart
  */
 
 /** From there on the values are so close together that an axis from 0 would show them as one. */
@@ -29,7 +31,11 @@ export function runsChart(comparison) {
   const isClose = low > CLOSE * high;
   /** @type {Chart} */
   const chart = {
-    ...{ id: 'runs', title: `${label} of each run`, kind: 'points', unit, xLabel: isPaired ? 'pair' : 'run' },
+    id: 'runs',
+    title: `${label} of each run`,
+    kind: 'points',
+    unit,
+    xLabel: isPaired ? 'pair' : 'run',
     ...(isPaired ? pairedSeries(values) : orderedSeries(comparison, values)),
     ...(isClose ? { floor: floorOf(low, high), ceiling: high + 0.15 * (high - low) } : {}),
   };
@@ -43,7 +49,8 @@ function pairedSeries([base, candidate]) {
   const end = (/** @type {'min' | 'max'} */ which) =>
     base.map((value, i) => Math[which](value ?? 0, candidate[i] ?? 0));
   return {
-    ...{ x, xTexts: x.map(String) },
+    x,
+    xTexts: x.map(String),
     series: [
       { ...SIDES[0], values: base, low: end('min'), high: end('max') },
       { ...SIDES[1], values: candidate },
@@ -57,7 +64,8 @@ function orderedSeries({ base, candidate }, values) {
     .flatMap(({ startedAt }, side) => startedAt.map((at, i) => ({ at, side, value: values[side][i] })))
     .sort((a, b) => a.at.localeCompare(b.at));
   return {
-    ...{ x: runs.map((_, i) => i + 1), xTexts: runs.map((_, i) => String(i + 1)) },
+    x: runs.map((_, i) => i + 1),
+    xTexts: runs.map((_, i) => String(i + 1)),
     series: SIDES.map((look, side) => ({ ...look, values: runs.map((run) => (run.side === side ? run.value : null)) })),
   };
 }

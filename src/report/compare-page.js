@@ -11,11 +11,14 @@ import { measureOf, withBound } from './measure.js';
 import { renderPage } from './page.js';
 
 /**
+ * @import { Comparison } from '../study/compare.js'
+ * @import { Chart } from './charts.js'
+ * @import { KeyFigure } from './figures.js'
+ * @import { Html } from './html.js'
+ */
+
+/**
  * The page of a comparison.
- *
- * @typedef {import('../study/compare.js').Comparison} Comparison
- * @typedef {import('./charts.js').Chart} Chart
- * @typedef {import('./html.js').Html} Html
  */
 
 /** @param {Comparison} comparison @returns {string} an HTML document */
@@ -77,7 +80,7 @@ function badges({ verdict: { word }, method: { pairs, runs }, failIf: conditions
   ];
 }
 
-/** @param {Comparison} comparison @returns {import('./figures.js').KeyFigure[]} */
+/** @param {Comparison} comparison @returns {KeyFigure[]} */
 function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
   const { text } = measureOf(name);
   return [

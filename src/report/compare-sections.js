@@ -5,10 +5,10 @@ import { intervalWords, kindOf, percent, sign } from './forest.js';
 import { html } from './html.js';
 import { measureOf, withBound } from './measure.js';
 
+/** @import { Comparison } from '../study/compare.js' */
+
 /**
  * What is said of a comparison beside its charts.
- *
- * @typedef {import('../study/compare.js').Comparison} Comparison
  */
 
 /** @param {string} title @param {readonly string[]} lines */

@@ -12,12 +12,16 @@ import { lead } from './run-lead.js';
 import { runPage, runParts, runSections } from './run-page.js';
 
 /**
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Totals } from '../output/index.js'
+ * @import { OptionFacts } from './repeat.js'
+ * @import { Row, RunKind } from './run-charts.js'
+ */
+
+/**
  * What is known of a run that goes on, and the page of it. What is made for those who watch takes time of the load: it is
  * made once for all of them, and not more often than its cost allows.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./run-charts.js').Row} Row
- * @typedef {import('./repeat.js').OptionFacts} OptionFacts
  */
 
 /** Rows that somebody may have missed between the page and its events. */
@@ -40,7 +44,7 @@ export class DashboardState {
   #page = null;
   /** What the page that was made last has charts of: rows can be added to none but these. */
   #shape = '';
-  /** @type {import('./run-charts.js').RunKind | null} */
+  /** @type {RunKind | null} */
   #kind = null;
   /** Charts that have something to show; there are only ever more. @type {Set<string>} */
   #drawable = new Set();
@@ -58,7 +62,7 @@ export class DashboardState {
     return this.#run !== null;
   }
 
-  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('../output/index.js').Totals} totals */
+  /** @param {IntervalRow} row @param {Totals} totals */
   add(row, totals) {
     // A page of many rows would take long if it began with their histograms.
     const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
@@ -162,7 +166,7 @@ class SoFar {
   /** The time waited for operations of the window without a good answer in time: these are in the latency. */
   #censored = new Distribution();
 
-  /** @param {import('../metrics/intervals.js').IntervalRow} row @param {import('../output/index.js').Totals} totals */
+  /** @param {IntervalRow} row @param {Totals} totals */
   add(row, { censored }) {
     this.#counts = addUp(this.#counts, row.counts);
     if (row.phase !== 'load') return;
@@ -219,8 +223,8 @@ function sumOf(parts) {
 }
 
 /**
- * @param {import('../metrics/intervals.js').IntervalRow} row
- * @param {import('../output/index.js').Totals} totals
+ * @param {IntervalRow} row
+ * @param {Totals} totals
  * @param {string} words of what is verified
  */
 function nowWords(row, { attempts, verified, censored }, words) {

@@ -5,9 +5,13 @@ import { DashboardState } from './dashboard-state.js';
 import { EventClients, eventText } from './event-clients.js';
 
 /**
+ * @import { Address, Output } from '../output/index.js'
+ * @import { OptionFacts } from './repeat.js'
+ * @import { IncomingMessage, ServerResponse } from 'node:http'
+ */
+
+/**
  * The page of the run while it goes on. Whoever reaches it can read, and nothing else.
- *
- * @typedef {import('../output/index.js').Address} Address
  */
 
 /** Connections at once, those that watch among them. */
@@ -22,9 +26,9 @@ const HEADERS = Object.freeze({
 });
 
 /**
- * @param {{address: Address, options: readonly import('./repeat.js').OptionFacts[]}} how options: all that there are, to
+ * @param {{address: Address, options: readonly OptionFacts[]}} how options: all that there are, to
  *   say how to repeat the run
- * @returns {import('../output/index.js').Output}
+ * @returns {Output}
  */
 export function createDashboardOutput({ address: { host, port }, options }) {
   const state = new DashboardState(options);
@@ -67,8 +71,8 @@ export function createDashboardOutput({ address: { host, port }, options }) {
 
 /**
  * @param {{state: DashboardState, clients: EventClients, host: string}} parts
- * @param {import('node:http').IncomingMessage} request
- * @param {import('node:http').ServerResponse} response
+ * @param {IncomingMessage} request
+ * @param {ServerResponse} response
  */
 function answer({ state, clients, host }, request, response) {
   const { pathname, searchParams } = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
@@ -90,7 +94,7 @@ function answer({ state, clients, host }, request, response) {
 /**
  * Reading is all that there is. A page of somebody else must not read along: not by a name of its own for this address,
  * and not from a frame or a script.
- * @param {import('node:http').IncomingMessage} request
+ * @param {IncomingMessage} request
  * @param {string} host that we listen on
  * @returns {[number, string] | null}
  */
@@ -103,7 +107,7 @@ function refuse(request, host) {
   return site === 'cross-site' && !isVisit ? [403, 'not for other pages'] : null;
 }
 
-/** @param {import('node:http').ServerResponse} response @param {number} status @param {string} words */
+/** @param {ServerResponse} response @param {number} status @param {string} words */
 function say(response, status, words) {
   const allow = status === 405 ? { allow: 'GET, HEAD' } : {};
   response.writeHead(status, {

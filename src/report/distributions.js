@@ -4,11 +4,14 @@ import { quantity } from './client/quantity.js';
 import { latencyFigure, rounded } from './figures.js';
 
 /**
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { Chart } from './charts.js'
+ */
+
+/**
  * The latencies of several sides over each other: how many operations took how long, and how long a share of them took at
  * most. Both have logarithmic axes, because what makes tails is factors and not sums.
  *
- * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
- * @typedef {import('./charts.js').Chart} Chart
  * @typedef {{label: string, json: DistributionJson, censored?: DistributionJson, look?: number}} Side censored: operations in
  *   it that may have taken longer; look: which of LOOKS, if not that of its place
  */
@@ -40,7 +43,11 @@ export function densityChart(sides) {
   const x = Array.from({ length: last - first + 1 }, (_, i) => first + i);
   const begin = (/** @type {number} */ bucket) => 10 ** (bucket / perDecade) / 1000;
   return {
-    ...{ id: 'density', title: 'How many operations took how long', kind: 'lines', unit: 'percent', xLabel: 'latency' },
+    id: 'density',
+    title: 'How many operations took how long',
+    kind: 'lines',
+    unit: 'percent',
+    xLabel: 'latency',
     x,
     xTexts: x.map((bucket) => `${quantity(begin(bucket), 'ms')} to ${quantity(begin(bucket + 1), 'ms')}`),
     xTicks: ticksBetween(begin(first), begin(last + 1)).map((ms) => [
@@ -48,7 +55,8 @@ export function densityChart(sides) {
       quantity(ms, 'ms'),
     ]),
     series: sides.map(({ label, look }, i) => ({
-      ...{ label, ...LOOKS[look ?? i] },
+      label,
+      ...LOOKS[look ?? i],
       values: x.map((bucket) => rounded(all[i].get(bucket) ?? 0)),
     })),
   };
@@ -108,8 +116,15 @@ export function percentileChart(sides, { each = false } = {}) {
   const slowest = (/** @type {Array<number | null>} */ values) => values.findLast((value) => value !== null) ?? 0;
   const isLog = series.some(({ values }) => slowest(values) > LOG_FROM * (values[shown.indexOf(50)] ?? Infinity));
   return {
-    ...{ id: 'percentiles', title: 'Within which time so many of them were done', kind: 'lines', unit: 'ms', isLog },
-    ...{ x: shown.map(place), xTexts: shown.map(name), xLabel: 'share of the operations', series },
+    id: 'percentiles',
+    title: 'Within which time so many of them were done',
+    kind: 'lines',
+    unit: 'ms',
+    isLog,
+    x: shown.map(place),
+    xTexts: shown.map(name),
+    xLabel: 'share of the operations',
+    series,
     xTicks: TICKS.filter((p) => shown.includes(p)).map((p) => [place(p), name(p)]),
   };
 }

@@ -1,3 +1,5 @@
+/** @import { ServerResponse } from 'node:http' */
+
 /**
  * Those who watch: each has an answer that does not end, and gets every event. Whoever does not take what it is sent is
  * let go, so that nothing piles up here.
@@ -19,14 +21,14 @@ const HEADERS = Object.freeze({
 });
 
 export class EventClients {
-  /** @type {Set<import('node:http').ServerResponse>} */
+  /** @type {Set<ServerResponse>} */
   #all = new Set();
 
   get size() {
     return this.#all.size;
   }
 
-  /** @param {import('node:http').ServerResponse} response @returns {boolean} false: there are too many */
+  /** @param {ServerResponse} response @returns {boolean} false: there are too many */
   add(response) {
     if (this.#all.size >= MOST_CLIENTS) return false;
     this.#all.add(response);
@@ -43,7 +45,7 @@ export class EventClients {
     for (const response of this.#all) this.send(response, event);
   }
 
-  /** @param {import('node:http').ServerResponse} response @param {string} event */
+  /** @param {ServerResponse} response @param {string} event */
   send(response, event) {
     if (response.writableLength > MOST_WAITING) response.destroy();
     else response.write(event);

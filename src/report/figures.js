@@ -3,6 +3,8 @@ import { atLeast, LATENCY_FIGURES } from '../output/format.js';
 import { quantity } from './client/quantity.js';
 import { html } from './html.js';
 
+/** @import { DistributionJson } from '../metrics/distribution.js' */
+
 /**
  * Figures of a run file on a page: each carries its value as the file has it, so that nothing that was rounded for
  * people is lost to programs.
@@ -33,7 +35,7 @@ export function figureCell(name, value, text) {
 
 /**
  * A figure of a latency, with >= where it may be larger, because operations are censored.
- * @param {import('../metrics/distribution.js').DistributionJson} json
+ * @param {DistributionJson} json
  * @param {Parameters<typeof boundsOf>[1]} censored
  * @param {LatencyName} name
  */

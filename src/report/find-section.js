@@ -5,10 +5,12 @@ import { html } from './html.js';
 import { hrefOf } from './sweep-sections.js';
 
 /**
+ * @import { Find } from '../study/sweep-file.js'
+ * @import { Chart } from './charts.js'
+ */
+
+/**
  * What was searched for, and the runs that led to the answer.
- *
- * @typedef {import('../study/sweep-file.js').Find} Find
- * @typedef {import('./charts.js').Chart} Chart
  */
 
 /** @param {Find} find @returns {Chart} */
@@ -18,7 +20,11 @@ export function findChart({ name, trials, estimate, low, high }) {
   const gap = last.map(() => null);
   const none = trials.map(() => null);
   return {
-    ...{ id: 'find', title: `The search for the highest ${name}`, kind: 'points', unit: 'plain', xLabel: 'run' },
+    id: 'find',
+    title: `The search for the highest ${name}`,
+    kind: 'points',
+    unit: 'plain',
+    xLabel: 'run',
     x: [...trials, ...last].map((_, i) => i + 1),
     xTexts: [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')],
     series: [

@@ -1,12 +1,11 @@
 import { marks } from './figures.js';
 import { html } from './html.js';
 
+/** @import { ComparedMetric, Comparison } from '../study/compare.js' */
+
 /**
  * Changes with their intervals, a row for each metric: what lies right of the line is more, left of it less; an interval
  * that reaches over the line may be no change at all. Made without a script, so that it is there on paper, too.
- *
- * @typedef {import('../study/compare.js').Comparison} Comparison
- * @typedef {import('../study/compare.js').ComparedMetric} ComparedMetric
  */
 
 /** An interval may be so many times as wide as the changes before it is cut off. */

@@ -3,12 +3,11 @@ import { html } from './html.js';
 import { marks } from './figures.js';
 import { across, capital, measureOf } from './measure.js';
 
+/** @import { SweepCell, SweepFile } from '../study/sweep-file.js' */
+
 /**
  * A sweep of two axes as a table for each figure, its cells coloured as in a heat map. Numbers and words say all that
  * the colours say.
- *
- * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
- * @typedef {import('../study/sweep-file.js').SweepCell} SweepCell
  */
 
 /** Classes of page.css, from dark to bright. */

@@ -1,10 +1,10 @@
 import { figureOf } from '../metrics/figures.js';
 import { digits, quantity } from './client/quantity.js';
 
+/** @import { Unit } from './client/quantity.js' */
+
 /**
  * A figure that a study has of its runs, as a page shows it: the files have only its name.
- *
- * @typedef {import('./client/quantity.js').Unit} Unit
  *
  * @typedef {object} Measure
  * @property {string} name

@@ -3,10 +3,12 @@ import { auditWord, mergedOf, mergedLines } from '../output/merged.js';
 import { countedWords, isPlain } from '../metrics/sample.js';
 import { html } from './html.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * Which instances a page is of, where they are many.
  *
- * @param {import('../metrics/summary.js').RunFile} run
+ * @param {RunFile} run
  */
 export function instances(run) {
   const merged = mergedOf(run);

@@ -2,10 +2,12 @@ import { digits, quantity } from './client/quantity.js';
 import { sentence } from './charts.js';
 import { html } from './html.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * The node's own metrics: from one interval to the last. Whether a series counts or shows a level the page of a node does
  * not say reliably, so that both are told.
- * @param {import('../metrics/summary.js').RunFile} run
+ * @param {RunFile} run
  */
 export function nodeMetrics({ intervals, probes }) {
   const read = intervals.flatMap(({ endMs, probes: { metrics } }) => (metrics === null ? [] : [{ endMs, ...metrics }]));

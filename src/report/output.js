@@ -2,10 +2,15 @@ import { writeFileAtomically } from '../files.js';
 import { runPage } from './run-page.js';
 
 /**
+ * @import { Output } from '../output/index.js'
+ * @import { OptionFacts } from './repeat.js'
+ */
+
+/**
  * The page of the run as a file, when it is over.
- * @param {{file: string, options: readonly import('./repeat.js').OptionFacts[]}} how options: all that there are, to say
+ * @param {{file: string, options: readonly OptionFacts[]}} how options: all that there are, to say
  *   how to repeat the run
- * @returns {import('../output/index.js').Output}
+ * @returns {Output}
  */
 export function createReportOutput({ file, options }) {
   return {

@@ -1,12 +1,14 @@
 import { pageAssets } from './assets.js';
 import { html, Html, scriptJson } from './html.js';
 
+/** @import { Chart, TimeAxis } from './charts.js' */
+
 /**
  * The frame of every page: one file that asks nobody for anything.
  *
  * @typedef {object} PageData what the script draws
- * @property {import('./charts.js').TimeAxis | null} time the axis that all charts of a run share
- * @property {import('./charts.js').Chart[]} charts
+ * @property {TimeAxis | null} time the axis that all charts of a run share
+ * @property {Chart[]} charts
  *
  * @typedef {object} Page
  * @property {string} title

@@ -1,7 +1,7 @@
+/** @import { Row } from './run-charts.js' */
+
 /**
  * Figures of one interval in the units of a chart, and how lines differ besides their colours.
- *
- * @typedef {import('./run-charts.js').Row} Row
  */
 
 export const DASHED = [7, 4];

@@ -3,15 +3,18 @@ import { html } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
 
 /**
- * How a run was made, and what its figures mean.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { OptionFacts, Setting } from './repeat.js'
  */
 
-/** @param {RunFile} run @param {readonly import('./repeat.js').OptionFacts[]} options */
+/**
+ * How a run was made, and what its figures mean.
+ */
+
+/** @param {RunFile} run @param {readonly OptionFacts[]} options */
 export function configuration(run, options) {
   const settings = settingsOf(run.config, options);
-  const rows = (/** @type {import('./repeat.js').Setting[]} */ all) =>
+  const rows = (/** @type {Setting[]} */ all) =>
     html`<table class="wraps">
       <tbody>
         ${all.map(

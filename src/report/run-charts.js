@@ -3,11 +3,15 @@ import { generatorPlans, nodePlans } from './probe-charts.js';
 import { DASHED, DASH_DOTTED, DOTTED, ms, perSecond } from './row-units.js';
 
 /**
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { Stage } from '../metrics/sample.js'
+ * @import { Chart } from './charts.js'
+ */
+
+/**
  * The charts over the time of a run: what each of their series is of one interval. The same for a run file as for a run
  * that goes on.
  *
- * @typedef {import('../metrics/intervals.js').IntervalRow} IntervalRow
- * @typedef {import('../metrics/sample.js').Stage} Stage
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, where they were made before
  *
  * @typedef {object} SeriesPlan
@@ -16,7 +20,7 @@ import { DASHED, DASH_DOTTED, DOTTED, ms, perSecond } from './row-units.js';
  * @property {number[]} [dash]
  * @property {(row: Row) => number | null | undefined} of
  *
- * @typedef {Pick<import('./charts.js').Chart, 'id' | 'title' | 'kind' | 'unit'> & {section: Section, series: SeriesPlan[],
+ * @typedef {Pick<Chart, 'id' | 'title' | 'kind' | 'unit'> & {section: Section, series: SeriesPlan[],
  *   isWide?: boolean, note?: string, ceiling?: number, probe?: 'loop' | 'sockets' | 'pool' | 'node', isOptional?: boolean}} ChartPlan
  *   probe: what measures it; isOptional: without anything to show it is left out, and nobody misses it
  *
@@ -36,8 +40,12 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
   const words = countedWords(isPlain);
   return [
     {
-      ...{ id: 'tps', title: isPlain ? 'Calls per second' : 'Operations per second', kind: 'lines', unit: 'perSecond' },
-      ...{ section: 'load', isWide: true },
+      id: 'tps',
+      title: isPlain ? 'Calls per second' : 'Operations per second',
+      kind: 'lines',
+      unit: 'perSecond',
+      section: 'load',
+      isWide: true,
       series: [
         {
           label: words.verified,
@@ -48,7 +56,12 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
       ],
     },
     {
-      ...{ id: 'latency', title: 'Latency', kind: 'lines', unit: 'ms', section: 'load', isWide: true },
+      id: 'latency',
+      title: 'Latency',
+      kind: 'lines',
+      unit: 'ms',
+      section: 'load',
+      isWide: true,
       note: `Of the ${words.many} that were ${words.verified} in each interval; those without a good answer are among the failures.`,
       series: [
         { label: 'p50', color: 2, of: ({ latency }) => ms(latency.p50Us) },
@@ -58,8 +71,13 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
       ],
     },
     {
-      ...{ id: 'stages', title: 'Latency by stage, on average', kind: 'stacked', unit: 'ms', section: 'load' },
-      ...{ isOptional: true, isWide: true },
+      id: 'stages',
+      title: 'Latency by stage, on average',
+      kind: 'stacked',
+      unit: 'ms',
+      section: 'load',
+      isOptional: true,
+      isWide: true,
       series: STAGES.filter((stage) => stage !== 'visibility' || isApart).map((stage, color) => ({
         label: STAGE_WORDS[stage],
         color,
@@ -67,15 +85,26 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
       })),
     },
     {
-      ...{ id: 'failures', title: 'Failures', kind: 'stacked', unit: 'count', section: 'load', isOptional: true },
+      id: 'failures',
+      title: 'Failures',
+      kind: 'stacked',
+      unit: 'count',
+      section: 'load',
+      isOptional: true,
       note: 'Operations that failed or timed out in each interval, by code.',
       series: failureCodes.map((code, i) => ({
-        ...{ label: code, color: (i + 1) % 6, dash: [[], DASHED, DOTTED, DASH_DOTTED][i % 4] },
+        label: code,
+        color: (i + 1) % 6,
+        dash: [[], DASHED, DOTTED, DASH_DOTTED][i % 4],
         of: ({ failures, counts }) => (code === TIMED_OUT ? counts.timedOut : (failures[code] ?? 0)),
       })),
     },
     {
-      ...{ id: 'flight', title: 'Operations in flight', kind: 'lines', unit: 'count', section: 'load' },
+      id: 'flight',
+      title: 'Operations in flight',
+      kind: 'lines',
+      unit: 'count',
+      section: 'load',
       series: [{ label: 'at the end of the interval', color: 0, of: ({ inFlight }) => inFlight }],
     },
     ...(isOpenLoop ? [lagPlan()] : []),
@@ -102,7 +131,9 @@ function meanMs(stage) {
 /** @returns {SeriesPlan} */
 function askedSeries() {
   return {
-    ...{ label: 'asked for', color: 1, dash: DASHED },
+    label: 'asked for',
+    color: 1,
+    dash: DASHED,
     of: (row) => (row.phase === 'drain' ? null : perSecond(row, row.counts.scheduled)),
   };
 }
@@ -110,7 +141,11 @@ function askedSeries() {
 /** @returns {ChartPlan} */
 function lagPlan() {
   return {
-    ...{ id: 'lag', title: 'Begun later than due', kind: 'lines', unit: 'ms', section: 'load' },
+    id: 'lag',
+    title: 'Begun later than due',
+    kind: 'lines',
+    unit: 'ms',
+    section: 'load',
     series: [
       { label: 'p50', color: 2, of: ({ lag }) => ms(lag.p50Us) },
       { label: 'p99', color: 1, dash: DASH_DOTTED, of: ({ lag }) => ms(lag.p99Us) },
@@ -123,7 +158,11 @@ function blockPlans({ isPlain }) {
   if (isPlain) return [];
   return [
     {
-      ...{ id: 'blocks', title: 'Transactions in blocks', kind: 'stacked', unit: 'perSecond', section: 'blocks' },
+      id: 'blocks',
+      title: 'Transactions in blocks',
+      kind: 'stacked',
+      unit: 'perSecond',
+      section: 'blocks',
       series: [
         { label: 'ours', color: 0, of: (row) => perSecond(row, row.blocks.ours) },
         {
@@ -135,11 +174,19 @@ function blockPlans({ isPlain }) {
       ],
     },
     {
-      ...{ id: 'gas', title: 'Gas used of the block gas limit', kind: 'lines', unit: 'percent', section: 'blocks' },
+      id: 'gas',
+      title: 'Gas used of the block gas limit',
+      kind: 'lines',
+      unit: 'percent',
+      section: 'blocks',
       series: [{ label: 'used', color: 2, of: gasPercent }],
     },
     {
-      ...{ id: 'block-rate', title: 'Blocks', kind: 'lines', unit: 'perSecond', section: 'blocks' },
+      id: 'block-rate',
+      title: 'Blocks',
+      kind: 'lines',
+      unit: 'perSecond',
+      section: 'blocks',
       series: [{ label: 'seen', color: 0, of: (row) => perSecond(row, row.blocks.count) }],
     },
   ];

@@ -6,13 +6,14 @@ import { rounded } from './figures.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
 
 /**
+ * @import { ReorgEvent } from '../metrics/reorgs.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Chart, Series, TimeAxis } from './charts.js'
+ * @import { ChartPlan, Row, RunKind } from './run-charts.js'
+ */
+
+/**
  * A run file, reduced to what its page draws. Pure: nothing here makes HTML.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./run-charts.js').Row} Row
- * @typedef {import('./run-charts.js').ChartPlan} ChartPlan
- * @typedef {import('./charts.js').Chart} Chart
- * @typedef {import('./charts.js').TimeAxis} TimeAxis
  *
  * @typedef {{plan: ChartPlan, chart: Chart} | {plan: ChartPlan, why: string}} Drawn or why it cannot be
  *
@@ -31,7 +32,7 @@ const MOST_CELLS = 60_000;
 /** A percentile that far above the others would press them flat on a linear axis. */
 const LOG_FROM = 8;
 
-/** @param {RunFile} run @returns {import('./run-charts.js').RunKind} */
+/** @param {RunFile} run @returns {RunKind} */
 export function kindOf(run) {
   const { rates, config, failures, counts, intervals } = run;
   const codes = [...Object.keys(failures), ...intervals.flatMap((row) => Object.keys(row.failures))];
@@ -68,7 +69,7 @@ export function chartsOf(run) {
   });
 }
 
-/** What one more interval adds to the charts of a page. @param {Row} row @param {import('./run-charts.js').RunKind} kind */
+/** What one more interval adds to the charts of a page. @param {Row} row @param {RunKind} kind */
 export function rowData(row, kind) {
   const values = chartPlans(kind).map(({ id, series }) => [id, series.map(({ of }) => rounded(of(row)))]);
   return {
@@ -102,7 +103,7 @@ function failureMarks({ failures, counts, startMs, endMs }) {
   return words.length === 0 ? [] : [{ at: seconds((startMs + endMs) / 2), kind: 'failure', words: words.join(', ') }];
 }
 
-/** @param {import('../metrics/reorgs.js').ReorgEvent} event @returns {TimeAxis['marks'][number]} */
+/** @param {ReorgEvent} event @returns {TimeAxis['marks'][number]} */
 function reorgMark(event) {
   return { at: seconds(event.atMs), kind: 'reorg', words: reorgInWords(event) };
 }
@@ -116,7 +117,7 @@ function whyMissing(run, { probe, section }) {
   return run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
 }
 
-/** @param {import('./charts.js').Series[]} series the first is the median, the last the maximum */
+/** @param {Series[]} series the first is the median, the last the maximum */
 function isSkewed(series) {
   const most = (/** @type {Array<number | null> | undefined} */ values) =>
     Math.max(0, ...(values ?? []).map((value) => value ?? 0));
@@ -136,7 +137,11 @@ function heatOf(rows) {
     .reduce(([low, high], bucket) => [Math.min(low, bucket), Math.max(high, bucket)], [Infinity, -Infinity]);
   const bounds = last < first ? { first: 3 * perDecade, last: 6 * perDecade } : { first, last };
   return {
-    ...{ id: 'heat', title: 'Every operation by its latency', kind: 'heat', unit: 'count', series: [] },
+    id: 'heat',
+    title: 'Every operation by its latency',
+    kind: 'heat',
+    unit: 'count',
+    series: [],
     heat: { perDecade, ...bounds, columns: columns.map(deltasOf) },
   };
 }

@@ -5,12 +5,17 @@ import { figureCell, latencyCells } from './figures.js';
 import { html } from './html.js';
 
 /**
- * Several endpoints, each with the operations that were sent to it, and when it was left.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @import { EndpointFigures } from '../metrics/endpoints.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { EndpointFacts } from '../run/endpoints.js'
+ * @import { LatencyName } from './figures.js'
  */
 
-/** @type {readonly import('./figures.js').LatencyName[]} */
+/**
+ * Several endpoints, each with the operations that were sent to it, and when it was left.
+ */
+
+/** @type {readonly LatencyName[]} */
 const NAMES = ['avg', 'p50', 'p99', 'max'];
 
 /** @param {RunFile} run */
@@ -39,7 +44,7 @@ export function endpoints(run) {
   </section>`;
 }
 
-/** @param {import('../metrics/endpoints.js').EndpointFigures} endpoint @param {number} i */
+/** @param {EndpointFigures} endpoint @param {number} i */
 function row({ display, clientVersion, group, tps, left, awayMs }, i) {
   const { counts, latency, censored } = group;
   return html`<tr>
@@ -55,9 +60,9 @@ function row({ display, clientVersion, group, tps, left, awayMs }, i) {
   </tr>`;
 }
 
-/** @param {RunFile} run @param {import('../metrics/endpoints.js').EndpointFigures[]} all */
+/** @param {RunFile} run @param {EndpointFigures[]} all */
 function eventsOf({ generator }, all) {
-  const known = /** @type {Array<import('../run/endpoints.js').EndpointFacts>} */ (generator.endpoints ?? []);
+  const known = /** @type {Array<EndpointFacts>} */ (generator.endpoints ?? []);
   const events = known.flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })));
   if (events.length === 0) return '';
   events.sort((a, b) => a.atMs - b.atMs);

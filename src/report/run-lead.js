@@ -7,10 +7,13 @@ import { badge, keyFigure, latencyFigure } from './figures.js';
 import { html } from './html.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { KeyFigure, LatencyName } from './figures.js'
+ */
+
+/**
  * The top of the page of a run: the verdict in one sentence, what went well and what did not, and the figures that most
  * people look for.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  */
 
 /** @param {RunFile} run */
@@ -122,11 +125,11 @@ function droppedWords({ counts, window }) {
   return `no wallet was idle; ${where}where ${quantity(scheduled, 'count')} were due`;
 }
 
-/** @param {RunFile} run @param {Censored} censored @returns {import('./figures.js').KeyFigure[]} */
+/** @param {RunFile} run @param {Censored} censored @returns {KeyFigure[]} */
 function figures(run, censored) {
   const { rates, latency, counts, generator, window } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
-  /** @param {import('./figures.js').LatencyName} name @param {string} label */
+  /** @param {LatencyName} name @param {string} label */
   const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censored, name) });
   /** @param {string} name @param {string} label @param {number | null} value */
   const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
@@ -155,7 +158,9 @@ function figures(run, censored) {
       : []),
     { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
     {
-      ...{ name: 'cpu', label: `CPU per ${countedWords(isPlain(run)).one}`, value: generator.cpuUsPerVerified },
+      name: 'cpu',
+      label: `CPU per ${countedWords(isPlain(run)).one}`,
+      value: generator.cpuUsPerVerified,
       text: generator.cpuUsPerVerified === null ? '–' : `${quantity(generator.cpuUsPerVerified, 'plain')} µs`,
       note: why === undefined ? 'of this generator' : sentence(why),
     },

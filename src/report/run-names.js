@@ -4,12 +4,15 @@ import { latencyCells } from './figures.js';
 import { html } from './html.js';
 
 /**
- * The kinds of calls of a run, each with its latency.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { LatencyName } from './figures.js'
  */
 
-/** @type {readonly import('./figures.js').LatencyName[]} */
+/**
+ * The kinds of calls of a run, each with its latency.
+ */
+
+/** @type {readonly LatencyName[]} */
 const NAMES = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
 
 /** @param {RunFile} run */

@@ -16,16 +16,21 @@ import { nodeMetrics } from './node-metrics.js';
 import { countedWords, isPlain } from '../metrics/sample.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Chart } from './charts.js'
+ * @import { Html } from './html.js'
+ * @import { OptionFacts } from './repeat.js'
+ * @import { Section } from './run-charts.js'
+ * @import { Drawn, RunData } from './run-data.js'
+ */
+
+/**
  * The page of one run.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./run-data.js').RunData} RunData
- * @typedef {import('./repeat.js').OptionFacts} OptionFacts
  */
 
 /**
  * @param {RunFile} run
- * @param {{options: readonly OptionFacts[], liveSince?: number, top?: import('./html.js').Html}} how options: all there are,
+ * @param {{options: readonly OptionFacts[], liveSince?: number, top?: Html}} how options: all there are,
  *   to say how to repeat it; liveSince: as a page has it; top: its lead, where that is another
  * @returns {string} an HTML document
  */
@@ -71,7 +76,7 @@ export function runSections(run) {
 /** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */
 function mainOf(run, data, options) {
   const { drawn } = data;
-  const section = (/** @type {import('./run-charts.js').Section} */ name) =>
+  const section = (/** @type {Section} */ name) =>
     drawn.filter(({ plan }) => plan.section === name).map((one) => figureOf(run, one));
   const [tps, latency, ...others] = section('load');
   const hasTime = run.intervals.length > 0;
@@ -136,7 +141,7 @@ function timeNote({ time: { phases, marks } }) {
   </p>`;
 }
 
-/** @param {RunFile} run @param {import('./run-data.js').Drawn} one */
+/** @param {RunFile} run @param {Drawn} one */
 function figureOf(run, one) {
   const { plan } = one;
   if ('why' in one) return missingFigure(plan.id, plan.title, one.why);
@@ -144,7 +149,7 @@ function figureOf(run, one) {
   return chartFigure(one.chart, { summary: summaryOf(run, one.chart), isWide, note });
 }
 
-/** What a chart says, in one sentence about the window. @param {RunFile} run @param {import('./charts.js').Chart} chart */
+/** What a chart says, in one sentence about the window. @param {RunFile} run @param {Chart} chart */
 export function summaryOf(run, chart) {
   const { series, unit, isLog } = chart;
   const isInWindow = run.intervals.map(({ phase }) => phase === 'load');

@@ -5,10 +5,14 @@ import { figureCell } from './figures.js';
 import { html } from './html.js';
 
 /**
+ * @import { AuditResult } from '../metrics/audit-result.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { AuditReport } from '../run/audit.js'
+ * @import { Check } from '../workload/index.js'
+ */
+
+/**
  * What is said of a run below its charts.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../run/audit.js').AuditReport} AuditReport
  */
 
 /** @param {RunFile} run */
@@ -96,7 +100,7 @@ function valueWords({ value, unit, why, atMost, censored }) {
   return unit === 'percent' ? quantity(value, 'percent') : quantity(value, 'plain');
 }
 
-/** @type {Record<import('../metrics/audit-result.js').AuditResult, string>} */
+/** @type {Record<AuditResult, string>} */
 const RESULT_WORDS = {
   exact: '✓ Exact: what this run says it did is what the chain says.',
   incomplete: '– Incomplete: nothing disagrees, but not everything could be checked.',
@@ -130,7 +134,7 @@ export function audit(run) {
     </section>`;
 }
 
-/** @param {import('../workload/index.js').Check} check */
+/** @param {Check} check */
 function checkWords({ words, expected, found, holds }) {
   return holds ? `✓ ${words}: ${found}, as it must be.` : `✗ ${words}: ${found}, and it must be ${expected}.`;
 }

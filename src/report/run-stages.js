@@ -7,13 +7,16 @@ import { countedWords, isPlain, shownStages } from '../metrics/sample.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
- * Latency over the whole window, and the parts that it is made of.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/distribution.js').DistributionJson} DistributionJson
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { LatencyName } from './figures.js'
  */
 
-/** @type {readonly import('./figures.js').LatencyName[]} */
+/**
+ * Latency over the whole window, and the parts that it is made of.
+ */
+
+/** @type {readonly LatencyName[]} */
 const NAMES = ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'];
 
 /** @param {RunFile} run */

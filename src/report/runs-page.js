@@ -14,13 +14,18 @@ import { areDifferent, differences, overview } from './runs-tables.js';
 import { tpsChart } from './runs-tps.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Chart } from './charts.js'
+ * @import { Html } from './html.js'
+ * @import { OptionFacts } from './repeat.js'
+ */
+
+/**
  * The page of several runs beside each other. It judges nothing: whether a difference is more than noise is what a
  * comparison says.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./repeat.js').OptionFacts} OptionFacts
  * @typedef {{name: string, file: string, run: RunFile}} NamedRun name: short, and no other's
- * @typedef {{chart: import('./charts.js').Chart | null, figure: import('./html.js').Html}} Figure
+ * @typedef {{chart: Chart | null, figure: Html}} Figure
  */
 
 /** More rows than that nobody reads. */

@@ -9,10 +9,15 @@ import { measureOf } from './measure.js';
 import { commandLine, settingsOf } from './repeat.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { LatencyName } from './figures.js'
+ * @import { OptionFacts } from './repeat.js'
+ * @import { NamedRun } from './runs-page.js'
+ */
+
+/**
  * What the page of several runs has in tables: a row for each run.
  *
- * @typedef {import('./runs-page.js').NamedRun} NamedRun
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
  */
 
@@ -30,7 +35,7 @@ const columnsOf = ({ verified, tps }) => [
   { name: 'cpu', label: `CPU per ${verified}`, of: ({ generator }) => generator.cpuUsPerVerified },
 ];
 
-/** @param {import('./figures.js').LatencyName} name @returns {Column} */
+/** @param {LatencyName} name @returns {Column} */
 function latencyColumn(name) {
   const figure = (/** @type {RunFile} */ run) => latencyFigure(run.latency.total, censoredOf(run), name);
   return { name, label: name, of: (run) => figure(run).value, text: (_, run) => figure(run).text };
@@ -83,7 +88,7 @@ function exitCell({ exitCode }, i) {
 /** Longer values are told apart by their beginnings. */
 const LONGEST = 60;
 
-/** @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
+/** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 export function differences(runs, options) {
   const columns = [...optionColumns(runs, options), ...environmentColumns(runs)];
   return html`<section aria-labelledby="differences">
@@ -114,12 +119,12 @@ function differencesTable(runs, columns) {
   </div>`;
 }
 
-/** Whether the runs were asked for different things. @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
+/** Whether the runs were asked for different things. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 export function areDifferent(runs, options) {
   return optionColumns(runs, options).length > 0;
 }
 
-/** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly import('./repeat.js').OptionFacts[]} options */
+/** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 function optionColumns(runs, options) {
   return options
     .filter((option) => differs(runs.map(({ run }) => commandLine(run.config, [option]))))

@@ -3,10 +3,13 @@ import { rounded } from './figures.js';
 import { perSecond } from './row-units.js';
 
 /**
+ * @import { Chart } from './charts.js'
+ * @import { Row } from './run-charts.js'
+ * @import { NamedRun } from './runs-page.js'
+ */
+
+/**
  * The rate of several runs over the time of each.
- *
- * @typedef {import('./run-charts.js').Row} Row
- * @typedef {import('./charts.js').Chart} Chart
  */
 
 /** More points than that on a line are a smear: neighbours are taken together. */
@@ -15,7 +18,7 @@ const MOST_POINTS = 120;
 /** Reports of different runs come at the same twentieth of a second, but not at the same millisecond. */
 const STEP_MS = 50;
 
-/** @param {ReadonlyArray<import('./runs-page.js').NamedRun>} runs @param {string} title @returns {Chart | null} null: there is nothing to draw */
+/** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: there is nothing to draw */
 export function tpsChart(runs, title) {
   const series = runs.flatMap(({ name, run }, i) => {
     const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
@@ -24,8 +27,13 @@ export function tpsChart(runs, title) {
   });
   if (series.length === 0) return null;
   return {
-    ...{ id: 'tps', title, kind: 'lines', unit: 'perSecond', series },
-    ...{ xLabel: 'since the window began', xUnit: 'seconds' },
+    id: 'tps',
+    title,
+    kind: 'lines',
+    unit: 'perSecond',
+    series,
+    xLabel: 'since the window began',
+    xUnit: 'seconds',
   };
 }
 

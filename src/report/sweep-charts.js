@@ -5,14 +5,16 @@ import { across as acrossRuns, capital, measureOf } from './measure.js';
 import { cellName } from './sweep-layout.js';
 
 /**
+ * @import { SweepCell } from '../study/sweep-file.js'
+ * @import { Chart, Series } from './charts.js'
+ * @import { Html } from './html.js'
+ * @import { Layout, Line } from './sweep-layout.js'
+ */
+
+/**
  * The charts of a sweep.
  *
- * @typedef {import('./sweep-layout.js').Layout} Layout
- * @typedef {import('./sweep-layout.js').Line} Line
- * @typedef {import('../study/sweep-file.js').SweepCell} SweepCell
- * @typedef {import('./charts.js').Chart} Chart
- * @typedef {import('./charts.js').Series} Series
- * @typedef {{chart: Chart, figure: import('./html.js').Html}} Drawn
+ * @typedef {{chart: Chart, figure: Html}} Drawn
  */
 
 /** More lines, or charts, than these nobody tells apart: the table has all. */
@@ -51,7 +53,12 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
   const title = `Throughput against ${across.isAsked ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`;
   /** @type {Chart} */
   const chart = {
-    ...{ id: `throughput${suffix}`, title, kind: 'lines', unit: 'perSecond', ...xOf(across), crossWords: 'saturated' },
+    id: `throughput${suffix}`,
+    title,
+    kind: 'lines',
+    unit: 'perSecond',
+    ...xOf(across),
+    crossWords: 'saturated',
     series: [
       ...shown.map((line, i) => series(across, line, 'tps', i)),
       ...(across.isAsked ? [{ ...ASKED, values: [...across.places] }] : []),
@@ -98,13 +105,15 @@ function percentiles({ across }, line) {
   const isLog = most(all[PERCENTILES.length - 1]) > LOG_FROM * most(all[0]);
   /** @type {Chart} */
   const chart = {
-    ...{
-      id: 'latency',
-      title: `Latency against ${across.isAsked ? 'what was asked' : across.label}`,
-      kind: 'lines',
-      unit: 'ms',
-    },
-    ...{ ...xOf(across), series: all, isLog, crossWords: 'saturated', ...markOf(across, [line]) },
+    id: 'latency',
+    title: `Latency against ${across.isAsked ? 'what was asked' : across.label}`,
+    kind: 'lines',
+    unit: 'ms',
+    ...xOf(across),
+    series: all,
+    isLog,
+    crossWords: 'saturated',
+    ...markOf(across, [line]),
   };
   const [first, last] = [line.cells[0], line.cells[line.cells.length - 1]];
   const p99 = (/** @type {SweepCell} */ cell) =>
@@ -130,8 +139,14 @@ function latencyPath({ across }, lines, names) {
     .map(({ line, name, label: text }, i) => pathSeries(across, line.cells, name, look(i, text)));
   /** @type {Chart} */
   const chart = {
-    ...{ id: `path-${names.join('-')}`, title: `${what} against throughput`, kind: 'path', unit },
-    ...{ xUnit: 'plain', xLabel: 'verified per second', crossWords: 'saturated', series },
+    id: `path-${names.join('-')}`,
+    title: `${what} against throughput`,
+    kind: 'path',
+    unit,
+    xUnit: 'plain',
+    xLabel: 'verified per second',
+    crossWords: 'saturated',
+    series,
   };
   const summary = `Each point is one load, named by ${across.isAsked ? 'the rate' : across.label}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.`;
   return { chart, figure: chartFigure(chart, { summary }) };

@@ -1,14 +1,17 @@
 /**
+ * @import { SweepCell, SweepFile } from '../study/sweep-file.js'
+ * @import { Unit } from './client/quantity.js'
+ */
+
+/**
  * How the cells of a sweep are laid out on charts: one of its axes goes to the right, one makes lines, and what is left
  * makes charts of their own.
  *
- * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
- * @typedef {import('../study/sweep-file.js').SweepCell} SweepCell
  * @typedef {SweepFile['axes'][number]} Axis
  *
  * @typedef {object} Across what goes to the right
  * @property {string} label
- * @property {import('./charts.js').Unit} unit
+ * @property {Unit} unit
  * @property {boolean} isAsked the rate that was asked for, so that throughput can be held against it
  * @property {number[]} places of all cells, ascending
  * @property {string[]} [texts] of the places, where these are no numbers or not evenly apart
@@ -80,14 +83,21 @@ function acrossOf(axis, lines) {
   const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
   if (isAsked)
     return {
-      ...{ label: 'asked per second', unit: 'plain', isAsked, of: asked, text },
+      label: 'asked per second',
+      unit: 'plain',
+      isAsked,
+      of: asked,
+      text,
       places: ascending(cells.map((cell) => cell.asked ?? 0)),
     };
   const { places, texts } = placesOf(axis);
   const placeByText = new Map(axis.values.map((value, i) => [value, places[i]]));
   const order = axis.values.map((_, i) => i).sort((a, b) => places[a] - places[b]);
   return {
-    ...{ label: axis.name, unit: 'plain', isAsked, text },
+    label: axis.name,
+    unit: 'plain',
+    isAsked,
+    text,
     of: (cell) => placeByText.get(text(cell)) ?? null,
     places: order.map((i) => places[i]),
     ...(texts === null ? {} : { texts: order.map((i) => texts[i]) }),

@@ -11,9 +11,12 @@ import { cellName, layoutOf } from './sweep-layout.js';
 import { cellTables, plan, saturation, warnings } from './sweep-sections.js';
 
 /**
+ * @import { SweepFile } from '../study/sweep-file.js'
+ * @import { KeyFigure } from './figures.js'
+ */
+
+/**
  * The page of a sweep.
- *
- * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
  */
 
 /** What the cells of a grid are coloured by. */
@@ -149,11 +152,14 @@ function saturationBadge(lines, cells) {
   return doubtfulOf(lines, cells).length > 0 ? 'saturation in doubt' : 'no saturation';
 }
 
-/** @param {SweepFile} sweep @returns {import('./figures.js').KeyFigure[]} */
+/** @param {SweepFile} sweep @returns {KeyFigure[]} */
 function figures({ find, cells }) {
   const best = bestOf(cells);
   const number = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number | null} */ value) => ({
-    ...{ name, label, value, text: quantity(value, 'plain') },
+    name,
+    label,
+    value,
+    text: quantity(value, 'plain'),
   });
   const answer =
     find === null

@@ -6,10 +6,12 @@ import { across, measureOf, withBound } from './measure.js';
 import { cellName } from './sweep-layout.js';
 
 /**
+ * @import { SweepCell, SweepFile } from '../study/sweep-file.js'
+ * @import { Measure } from './measure.js'
+ */
+
+/**
  * What is said of a sweep beside its charts.
- *
- * @typedef {import('../study/sweep-file.js').SweepFile} SweepFile
- * @typedef {import('../study/sweep-file.js').SweepCell} SweepCell
  */
 
 /** What most people ask of a cell; the rest is one click away. */
@@ -113,7 +115,7 @@ function axisCell({ settings, derived }, name, column) {
   return column === 0 ? html`<th scope="row">${text}</th>` : html`<td>${text}</td>`;
 }
 
-/** @param {SweepCell} cell @param {import('./measure.js').Measure} measure @param {number | null} i */
+/** @param {SweepCell} cell @param {Measure} measure @param {number | null} i */
 function valueCell({ metrics, atLeast = [] }, { name, text }, i) {
   const { mean, low, high } = across(metrics[name]);
   const ends = [text(low), text(high)];

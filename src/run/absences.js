@@ -1,3 +1,5 @@
+/** @import { Outage } from '../metrics/summary.js' */
+
 /**
  * When endpoints were left for the others, and for how long.
  *
@@ -70,7 +72,7 @@ export class Absences {
   outages(loadStartUs) {
     /** @type {Set<number>} */
     const left = new Set();
-    /** @type {import('../metrics/summary.js').Outage[]} */
+    /** @type {Outage[]} */
     const outages = [];
     for (const { endpoint, isBack, atUs, words } of this.events) {
       const atMs = (atUs - loadStartUs) / 1000;

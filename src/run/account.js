@@ -1,13 +1,18 @@
 /**
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Open } from './ledger.js'
+ * @import { Operation } from './operation.js'
+ * @import { Signed } from './presigner.js'
+ */
+
+/**
  * What this run did with one wallet: the ledger that the audit compares with the chain, and the nonces that are under
  * way. Operations of a wallet may end in any order; the chain executes them in the order of their nonces.
- *
- * @typedef {import('./operation.js').Operation} Operation
  *
  * @typedef {object} Slot what is known of one nonce
  * @property {Standing} standing
  * @property {Operation | null} operation null where another thread had it
- * @property {import('./ledger.js').Open | null} undecided the last operation with this nonce, when the node knew
+ * @property {Open | null} undecided the last operation with this nonce, when the node knew
  *   nothing of it: its transaction may still arrive, so its hashes belong to every later operation with the nonce
  *
  * @typedef {'live' | 'executed' | 'spent' | 'open' | 'vacant'} Standing live: under way; executed: with its effect;
@@ -37,7 +42,7 @@ export class Account {
   held = 0;
   /**
    * The next transaction, signed already.
-   * @type {{nonce: number, signed: import('./presigner.js').Signed} | null}
+   * @type {{nonce: number, signed: Signed} | null}
    */
   ahead = null;
   failuresInRow = 0;
@@ -53,7 +58,7 @@ export class Account {
 
   /**
    * @param {number} position in the slice
-   * @param {import('../chain/wallets.js').Wallet} wallet
+   * @param {Wallet} wallet
    */
   constructor(position, wallet) {
     this.position = position;

@@ -5,6 +5,16 @@ import { fateOf } from './fate.js';
 import { readAll } from './reading.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Recorder } from '../metrics/recorder.js'
+ * @import { Check, TransactionWorkload } from '../workload/index.js'
+ * @import { Account, Slot } from './account.js'
+ * @import { Foreign, Ledger, Open, Resolution } from './ledger.js'
+ * @import { Reading } from './reading.js'
+ */
+
+/**
  * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
  *
  * It is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start + our
@@ -39,10 +49,10 @@ import { readAll } from './reading.js';
  * @property {{atLeast: string, atMost: string}} bounds of the operations of ours that the chain executed
  * @property {number} mismatchCount
  * @property {Mismatch[]} mismatches the first of them
- * @property {import('./ledger.js').Foreign[]} foreign
- * @property {import('./ledger.js').Resolution[]} resolutions
+ * @property {Foreign[]} foreign
+ * @property {Resolution[]} resolutions
  * @property {string} subject of the effects, as a person says it
- * @property {import('../workload/index.js').Check[]} checks what else has to agree, over all wallets
+ * @property {Check[]} checks what else has to agree, over all wallets
  */
 
 /** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */
@@ -57,12 +67,12 @@ const PAUSE_MS = 200;
 
 /**
  * @typedef {object} AuditOptions
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('../clock.js').Clock} clock
- * @property {import('../workload/index.js').TransactionWorkload} workload
- * @property {import('./account.js').Account[]} accounts
- * @property {import('../metrics/recorder.js').Recorder} recorder
- * @property {import('./ledger.js').Ledger} ledger
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {TransactionWorkload} workload
+ * @property {Account[]} accounts
+ * @property {Recorder} recorder
+ * @property {Ledger} ledger
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for what is not decided yet
  * @property {AbortSignal} signal ends the waiting
@@ -131,7 +141,7 @@ function undecided({ ledger, accounts }) {
   return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
 }
 
-/** A later operation with the same nonce knows all hashes of this one. @param {import('./ledger.js').Ledger} ledger @param {import('./ledger.js').Open['operation']} operation */
+/** A later operation with the same nonce knows all hashes of this one. @param {Ledger} ledger @param {Open['operation']} operation */
 function isOpenElsewhere(ledger, operation) {
   return ledger.expected(operation.account, operation.nonce) !== null;
 }
@@ -171,7 +181,7 @@ async function fillGaps({ rpc, accounts }) {
   }
 }
 
-/** @param {import('./account.js').Slot} slot */
+/** @param {Slot} slot */
 function vacantBytes({ standing, undecided: open }) {
   return standing === 'vacant' ? (open?.operation.raw ?? []) : [];
 }
@@ -181,8 +191,6 @@ function claimed({ recorder, accounts }, position) {
   const { includedLate, reorgedOut } = accounts[position];
   return recorder.verifiedBy[position] + includedLate - reorgedOut;
 }
-
-/** @typedef {import('./reading.js').Reading} Reading */
 
 /** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
 function compare(options, { effects, nonces, pendingNonces }) {
@@ -231,14 +239,18 @@ function provenOf(options, mismatches) {
  * @param {AuditOptions} options
  * @param {Reading} reading
  * @param {Mismatch[]} mismatches
- * @returns {Promise<import('../workload/index.js').Check[]>}
+ * @returns {Promise<Check[]>}
  */
 async function reconcile(options, { hash, number, nonces }, mismatches) {
   const { workload, accounts, ledger, startBlock, signal } = options;
   if (workload.reconcile === undefined) return [];
   const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
   const books = {
-    ...{ blockHash: hash, blockNumber: number, startBlock, nonces, signal },
+    blockHash: hash,
+    blockNumber: number,
+    startBlock,
+    nonces,
+    signal,
     startNonces: accounts.map(({ startNonce }) => startNonce),
     executed: accounts.map((_, i) => claimed(options, i)),
     reverted: accounts.map(({ reverted }) => reverted),
@@ -256,7 +268,7 @@ async function reconcile(options, { hash, number, nonces }, mismatches) {
  * What could not be checked, and why.
  * @param {AuditOptions} options
  * @param {Mismatch[]} unproven
- * @param {import('../workload/index.js').Check[]} checks
+ * @param {Check[]} checks
  */
 function gapsOf({ ledger: { unresolved } }, unproven, checks) {
   const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
@@ -278,7 +290,7 @@ function gapsOf({ ledger: { unresolved } }, unproven, checks) {
  * @param {AuditOptions} options
  * @param {Reading} reading
  * @param {Mismatch[]} mismatches
- * @param {import('../workload/index.js').Check[]} checks
+ * @param {Check[]} checks
  * @returns {AuditReport}
  */
 function describe(options, reading, mismatches, checks) {
@@ -302,7 +314,9 @@ function describe(options, reading, mismatches, checks) {
   const isProven = proven.size > 0 || foreign.length > 0 || checks.some(({ holds }) => holds === false);
   const result = isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
   return {
-    ...{ exact: result === 'exact', result, incomplete },
+    exact: result === 'exact',
+    result,
+    incomplete,
     blockNumber: reading.number,
     blockHash: reading.hash,
     wallets: accounts.length,
@@ -332,7 +346,7 @@ async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatche
   );
   const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
   for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
-    const account = /** @type {import('./account.js').Account} */ (byIndex.get(walletIndex));
+    const account = /** @type {Account} */ (byIndex.get(walletIndex));
     const { wallet } = account;
     if (account.isLost || wallet.nonce >= next) continue;
     const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);

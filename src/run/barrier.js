@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { IncompleteError, RefusedError, oneLine } from '../errors.js';
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 
+/** @import { OutputError } from '../errors.js' */
+
 /**
  * A folder that all instances of a run share, where each leaves word that it has arrived, and where index 0 leaves word
  * when the load begins. Only creating a file that must not be there yet decides anything, which holds over NFS as well.
@@ -65,7 +67,7 @@ export class Barrier {
   /**
    * Before anything is sent.
    * @param {Pick<Arrival, 'index' | 'attempt'>} who
-   * @throws {import('../errors.js').OutputError | IncompleteError | RefusedError}
+   * @throws {OutputError | IncompleteError | RefusedError}
    */
   async open(who) {
     proveWritable(this.#folder);

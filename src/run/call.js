@@ -3,15 +3,20 @@ import { RpcError } from '../errors.js';
 import { failureCode } from './iteration.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { CallWorkload } from '../workload/index.js'
+ * @import { Operation } from './operation.js'
+ */
+
+/**
  * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for, and its
  * deadline is that of its request. A check that takes time, because somebody else has to be asked, is no part of it.
  *
- * @typedef {import('./operation.js').Operation} Operation
- *
  * @typedef {object} CallTools
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('../clock.js').Clock} clock
- * @property {import('../workload/index.js').CallWorkload} workload
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {CallWorkload} workload
  */
 
 /** @param {CallTools} tools @param {Operation} operation */

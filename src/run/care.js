@@ -2,6 +2,16 @@ import { InternalError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../metrics/reorgs.js';
 import { Queue } from './queue.js';
 
+/**
+ * @import { ReorgEvent } from '../metrics/reorgs.js'
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Account } from './account.js'
+ * @import { OnLost } from './course.js'
+ * @import { DriverOptions } from './driver.js'
+ * @import { Operation } from './operation.js'
+ * @import { Remembered } from './past.js'
+ */
+
 /** How often in a row a workload of the user's own may fail before its wallet is given up. */
 const WORKLOAD_FAILURES = 5;
 
@@ -12,10 +22,7 @@ const AT_ONCE = 32;
  * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
  * it waits for is the course's business; here it is decided what that means for the wallet.
  *
- * @typedef {import('./account.js').Account} Account
- * @typedef {import('./operation.js').Operation} Operation
- *
- * @typedef {Pick<import('./driver.js').DriverOptions, 'clock' | 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
+ * @typedef {Pick<DriverOptions, 'clock' | 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
  *
  * @typedef {object} Own
  * @property {ReadonlySet<Operation>} live
@@ -41,7 +48,7 @@ export class Care {
 
   /**
    * @param {Operation} operation
-   * @param {import('../metrics/sample.js').Sample} sample
+   * @param {Sample} sample
    * @param {number} [restMs] its wallet is not used again before that
    */
   mend(operation, sample, restMs = 0) {
@@ -57,7 +64,7 @@ export class Care {
     );
   }
 
-  /** @param {Operation} operation @param {import('../metrics/sample.js').Sample} sample */
+  /** @param {Operation} operation @param {Sample} sample */
   #whyFailing({ account, words }, { code }) {
     if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return null;
     this.#workloadWords ??= words;
@@ -76,7 +83,7 @@ export class Care {
    * Blocks have left the chain: what was in them has to get into others.
    * @param {number} blockNumber of the first of them
    * @param {string[]} untold hashes of transactions in them that were not told of
-   * @returns {Pick<import('../metrics/reorgs.js').ReorgEvent, 'operations' | 'touched' | 'isComplete'>} what was in them
+   * @returns {Pick<ReorgEvent, 'operations' | 'touched' | 'isComplete'>} what was in them
    */
   reorganise(blockNumber, untold = []) {
     const { course, live } = this.#options;
@@ -98,10 +105,10 @@ export class Care {
     return { operations: all.length, touched: named, isComplete };
   }
 
-  /** The chain no longer has what a wallet did from a nonce on. @type {import('./course.js').OnLost} */
+  /** The chain no longer has what a wallet did from a nonce on. @type {OnLost} */
   lost = (account, nonce) => this.#revive(this.#options.course.reopenOf(account, nonce));
 
-  /** @param {import('./past.js').Remembered[]} orphans */
+  /** @param {Remembered[]} orphans */
   #revive(orphans) {
     const { course, drained } = this.#options;
     /** @type {Map<Account, typeof orphans>} */

@@ -1,14 +1,19 @@
 import { EXIT, StressError } from '../errors.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Stop } from './stop.js'
+ */
+
+/**
  * Keeps what is known of a run while it goes on, so that little is lost when something kills it.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- *
  * @typedef {object} CheckpointOptions
- * @property {import('../clock.js').Clock} clock
- * @property {import('../output/index.js').Output[]} outputs
- * @property {import('./stop.js').Stop} stop
+ * @property {Clock} clock
+ * @property {Output[]} outputs
+ * @property {Stop} stop
  * @property {(words: string) => void} warn called once, whatever goes wrong how often
  */
 

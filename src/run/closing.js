@@ -4,10 +4,15 @@ import { auditWarning } from '../metrics/audit-result.js';
 import { shortWindow } from '../metrics/pace.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Foreign, Ledger } from './ledger.js'
+ * @import { Stop } from './stop.js'
+ * @import { Logger } from 'pino'
+ */
+
+/**
  * What is left to do when a run is over: its files, and the few lines that nobody must miss.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../output/index.js').Output} Output
  */
 
 /**
@@ -54,9 +59,9 @@ export function unexpected(error) {
 
 /**
  * One line for each thing that went wrong, after the summary, where it is seen.
- * @param {import('pino').Logger} log
- * @param {import('./stop.js').Stop} stop
- * @param {import('./ledger.js').Ledger} ledger
+ * @param {Logger} log
+ * @param {Stop} stop
+ * @param {Ledger} ledger
  * @param {RunFile} run
  * @param {string[]} said warnings that were given while it went on
  */
@@ -82,13 +87,13 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   }
 }
 
-/** @param {import('./ledger.js').Foreign[]} foreign */
+/** @param {Foreign[]} foreign */
 function foreignSender(foreign) {
   const indexes = foreign.map(({ walletIndex }) => walletIndex);
   return foreignInWords(`wallets ${indexRanges(indexes)}`, foreign[0]);
 }
 
-/** Nothing that is in flight can arrive any more. @param {import('./stop.js').Stop} stop @param {string} words */
+/** Nothing that is in flight can arrive any more. @param {Stop} stop @param {string} words */
 export function chainEnded(stop, words) {
   const error = new UnavailableError(`the embedded chain ended: ${words}`);
   stop.request('chain_ended', EXIT.unavailable, error);

@@ -4,14 +4,21 @@ import { indexRanges } from '../chain/funding.js';
 import { Barrier } from './barrier.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Arrival, Attempts, Start } from './barrier.js'
+ * @import { Config } from './config.js'
+ * @import { Stop } from './stop.js'
+ */
+
+/**
  * All instances of a run begin their load at one instant: one that was named (--start-at), or one that they agree on as
  * soon as all of them are there (--barrier).
  *
  * @typedef {object} CommonStartOptions
  * @property {string} id of the run file
- * @property {Pick<import('./run.js').Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>} config
- * @property {import('../clock.js').Clock} clock
- * @property {import('./stop.js').Stop} stop
+ * @property {Pick<Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>} config
+ * @property {Clock} clock
+ * @property {Stop} stop
  * @property {(line: string) => void} notice
  * @property {number} [workers] threads that are yet to be started when all are there
  *
@@ -20,8 +27,6 @@ import { Barrier } from './barrier.js';
  * @property {string | null} at
  * @property {number | null} waitedMs from the end of the set-up to the beginning of the load
  * @property {number | null} lateMs by the clock of this machine; less than 0 where that is behind the others
- *
- * @typedef {import('./barrier.js').Arrival} Arrival
  */
 
 /** What is left to do when all are there (start block, first signatures) takes less than this. */
@@ -137,8 +142,16 @@ export class CommonStart {
     const { id, config, clock, stop } = this.#options;
     const { instances, threads, firstOffset, attempt, startTimeoutMs } = config;
     const own = {
-      ...{ id, index: config.index ?? 0, attempt, instances: instances ?? 1, threads, firstOffset, ...chain },
-      ...{ host: hostname(), arrivedAt: iso(clock.wallMs()), leadMs: this.#leadMs },
+      id,
+      index: config.index ?? 0,
+      attempt,
+      instances: instances ?? 1,
+      threads,
+      firstOffset,
+      ...chain,
+      host: hostname(),
+      arrivedAt: iso(clock.wallMs()),
+      leadMs: this.#leadMs,
     };
     this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
     let isAgreed = false;
@@ -158,7 +171,7 @@ export class CommonStart {
     }
   }
 
-  /** Nobody is to wait for years because of a file. @param {import('./barrier.js').Start} start */
+  /** Nobody is to wait for years because of a file. @param {Start} start */
   #instantOf({ at }) {
     const { clock, config } = this.#options;
     const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
@@ -169,7 +182,7 @@ export class CommonStart {
     );
   }
 
-  /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<import('./barrier.js').Start>} */
+  /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<Start>} */
   async #awaitStart(barrier, own) {
     const { clock, stop, notice } = this.#options;
     const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
@@ -252,7 +265,7 @@ export class CommonStart {
  * does not.
  * @param {Barrier} barrier
  * @param {Arrival} own
- * @param {import('./barrier.js').Attempts} attempts
+ * @param {Attempts} attempts
  * @param {Pick<CommonStartOptions, 'clock' | 'stop'>} options
  */
 async function startOf(barrier, own, attempts, { clock, stop }) {
@@ -274,7 +287,7 @@ function leadMsOf({ leadMs }) {
 
 /**
  * Not under its name alone: an earlier process may have had that.
- * @param {import('./barrier.js').Start} start
+ * @param {Start} start
  * @param {Arrival} own
  * @param {string | null} runId
  */

@@ -1,4 +1,13 @@
 /**
+ * @import { Scheduler } from '../cli/instance.js'
+ * @import { StudyConfig } from '../cli/study-config.js'
+ * @import { Threshold } from '../metrics/thresholds.js'
+ * @import { Arrival, Stage } from '../pacer/index.js'
+ * @import { FailIf } from '../study/fail-if.js'
+ * @import { Spread } from './route.js'
+ */
+
+/**
  * What was asked for on the command line, in the environment and in a file, as one object.
  *
  * @typedef {object} Config everything a command needs, checked and frozen by src/cli/config.js
@@ -6,7 +15,7 @@
  * @property {number} offset of the first wallet of this instance
  * @property {number} firstOffset of the first wallet of all instances, as -o gives it
  * @property {readonly URL[]} rpc endpoints of one chain; none for an embedded one
- * @property {import('./route.js').Spread} spread of the load over several of them
+ * @property {Spread} spread of the load over several of them
  * @property {number | null} chainId
  * @property {number | null} allowChain
  * @property {string | null} keys
@@ -21,8 +30,8 @@
  * @property {number | null} iterations of each wallet
  * @property {number} thinkTimeMs
  * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages
- * @property {import('../pacer/index.js').Stage[] | null} stages
- * @property {import('../pacer/index.js').Arrival | null} arrival of an open loop
+ * @property {Stage[] | null} stages
+ * @property {Arrival | null} arrival of an open loop
  * @property {number} inFlight most operations of one wallet at once
  * @property {number} intervalMs
  * @property {number} drainTimeoutMs
@@ -52,7 +61,7 @@
  * @property {bigint | null} gasPriceWei
  * @property {bigint | null} maxFeeWei
  * @property {string | null} out
- * @property {import('../metrics/thresholds.js').Threshold[]} thresholds
+ * @property {Threshold[]} thresholds
  * @property {string | null} junit
  * @property {string | null} samples
  * @property {string | null} blocks
@@ -70,7 +79,7 @@
  * @property {number | null} instances that the run has
  * @property {number} attempt how often this index was started before
  * @property {string | null} runId
- * @property {import('../cli/instance.js').Scheduler | null} scheduler that numbered the instances; null: the user did
+ * @property {Scheduler | null} scheduler that numbered the instances; null: the user did
  * @property {number | null} startAtMs when the load of all instances begins, since 1970
  * @property {string | null} barrier folder where instances wait for each other
  * @property {number} startTimeoutMs
@@ -90,15 +99,15 @@
  * @property {string | null} dir of a study
  * @property {string | null} preset
  * @property {string | null} find the option that is searched for
- * @property {import('../metrics/thresholds.js').Threshold[]} until
+ * @property {Threshold[]} until
  * @property {readonly string[]} candidates run files of the other side
  * @property {URL | null} rpcA
  * @property {URL | null} rpcB
  * @property {string} metric that decides a comparison
- * @property {import('../study/fail-if.js').FailIf[]} failIf
+ * @property {FailIf[]} failIf
  * @property {boolean} allowDifferent
  * @property {string | null} over
- * @property {import('../cli/study-config.js').StudyConfig} study
+ * @property {StudyConfig} study
  * @property {Record<string, unknown>} redacted as the run file states it
  */
 export {};

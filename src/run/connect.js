@@ -18,11 +18,17 @@ import { unlessAborted } from '../workload/blame.js';
 import { sliceIndexes } from './slice.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { KeySource, Wallet } from '../chain/wallets.js'
+ * @import { Transport } from '../transport/index.js'
+ * @import { Config } from './config.js'
+ * @import { Slice } from './slice.js'
+ * @import { Stop } from './stop.js'
+ */
+
+/**
  * The way to an endpoint and to the wallets of a slice. Nothing is signed before the chain is known to be the
  * one that was meant.
- *
- * @typedef {import('../chain/wallets.js').Wallet} Wallet
- * @typedef {import('./run.js').Config} Config
  *
  * @typedef {object} Identity
  * @property {number | null} chainId null when the endpoint is no node; only on this machine
@@ -61,8 +67,8 @@ export function openTransport({ transport, connections, requestTimeoutMs, noKeep
 /**
  * What comes before a load, ended at once by the first signal: there is nothing to drain yet.
  * @template T
- * @param {import('./stop.js').Stop} stop
- * @param {Pick<import('../transport/index.js').Transport, 'close'>} transport
+ * @param {Stop} stop
+ * @param {Pick<Transport, 'close'>} transport
  * @param {() => Promise<T>} action
  * @returns {Promise<T>}
  */
@@ -87,7 +93,7 @@ export async function interruptible(stop, transport, action) {
 /**
  * The same for what has no connection that could be closed: it is not waited for any more.
  * @template T
- * @param {import('./stop.js').Stop} stop
+ * @param {Stop} stop
  * @param {() => Promise<T>} action
  * @returns {Promise<T>}
  */
@@ -98,7 +104,7 @@ export function abandonable(stop, action) {
 /**
  * Who answers there, as far as plain calls need to know. On this machine it may be something that only looks like a
  * node, a web server with a constant answer for instance.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {URL} url
  * @param {Config} config
  * @returns {Promise<Identity>}
@@ -115,7 +121,7 @@ export async function identify(rpc, url, config) {
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {URL} url
  * @param {Config} config
  */
@@ -134,14 +140,14 @@ async function timed(ask) {
   return [performance.now() - fromMs, answer];
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} */
+/** @param {Rpc} rpc @returns {Promise<string | null>} */
 export async function clientVersionOf(rpc) {
   const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
   return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {URL} url
  * @param {Config} config
  * @returns {Promise<ChainInfo>}
@@ -169,7 +175,7 @@ export async function readChain(rpc, url, config) {
  * said at once.
  *
  * @typedef {object} Given
- * @property {import('../chain/wallets.js').KeySource | null} source null: the test mnemonic, where it is allowed
+ * @property {KeySource | null} source null: the test mnemonic, where it is allowed
  * @property {Wallet | null} funder
  *
  * @param {Config} config
@@ -191,7 +197,7 @@ export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads })
  * @param {string} hdPath
  * @param {URL} url
  * @param {number} chainId
- * @returns {import('../chain/wallets.js').KeySource}
+ * @returns {KeySource}
  */
 export function chooseKeys({ source }, hdPath, url, chainId) {
   if (source !== null) return source;
@@ -204,8 +210,8 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
 }
 
 /**
- * @param {import('../chain/wallets.js').KeySource} source
- * @param {import('./slice.js').Slice} slice
+ * @param {KeySource} source
+ * @param {Slice} slice
  * @param {AbortSignal} signal
  * @param {(label: string, done: number, all: number) => void} onProgress
  * @returns {Promise<Wallet[]>}
@@ -224,7 +230,7 @@ export async function deriveWallets(source, slice, signal, onProgress) {
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {ChainInfo} chain
  * @param {Config} config
  */

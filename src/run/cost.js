@@ -6,6 +6,16 @@ import { operationsOf } from '../pacer/open.js';
 import { warmupSeconds } from './warm-up.js';
 
 /**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Gas, TransactionWorkload } from '../workload/index.js'
+ * @import { Config } from './config.js'
+ * @import { ChainInfo } from './connect.js'
+ * @import { Needs } from './funds.js'
+ */
+
+/**
  * What a run is expected to cost, said before anything is sent. It is an estimate: prices move, and in a closed loop
  * the chain decides how many operations there are.
  *
@@ -36,13 +46,13 @@ const UNKNOWN_BLOCK_S = 1;
 /**
  * Where fees are money, or there is a cap on them, it is said what the run will cost before anything is sent.
  * @param {object} parts
- * @param {import('./run.js').Config} parts.config
- * @param {import('./connect.js').ChainInfo} parts.chain
+ * @param {Config} parts.config
+ * @param {ChainInfo} parts.chain
  * @param {boolean} parts.embedded
- * @param {import('../chain/fees.js').Fees} parts.fees
- * @param {import('../chain/rpc.js').Rpc} parts.rpc
- * @param {import('../workload/index.js').TransactionWorkload} parts.workload
- * @param {import('../chain/wallets.js').Wallet[]} parts.wallets
+ * @param {Fees} parts.fees
+ * @param {Rpc} parts.rpc
+ * @param {TransactionWorkload} parts.workload
+ * @param {Wallet[]} parts.wallets
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
@@ -58,9 +68,9 @@ export async function foreseeCost({ config, chain, embedded, fees, rpc, workload
 
 /**
  * @param {object} parts
- * @param {Pick<import('./run.js').Config, 'threads' | 'inFlight' | 'ratePerSecond' | 'stages' | 'warmupMs' | 'durationMs'>} parts.config
- * @param {import('../workload/index.js').Gas} parts.gas
- * @param {import('../chain/fees.js').Fees} parts.fees
+ * @param {Pick<Config, 'threads' | 'inFlight' | 'ratePerSecond' | 'stages' | 'warmupMs' | 'durationMs'>} parts.config
+ * @param {Gas} parts.gas
+ * @param {Fees} parts.fees
  * @param {number} parts.blockSeconds
  * @param {number} parts.deployments
  * @param {Array<{missingWei: bigint}>} parts.missing
@@ -72,7 +82,11 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
   const isBounded = config.durationMs !== null;
   const operations = isBounded ? Math.ceil(operationsExpected(config, blockSeconds)) : ROUND_NUMBER;
   return {
-    ...{ priceWei, deployments, payments, operations, isBounded },
+    priceWei,
+    deployments,
+    payments,
+    operations,
+    isBounded,
     setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(missing.length, fees),
     movedWei: missing.reduce((sum, { missingWei }) => sum + missingWei, 0n),
     loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
@@ -83,10 +97,10 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
 /**
  * The same for payments alone.
  * @param {object} parts
- * @param {Pick<import('./run.js').Config, 'maxSpendWei'>} parts.config
+ * @param {Pick<Config, 'maxSpendWei'>} parts.config
  * @param {{chainId: number}} parts.chain
- * @param {import('../chain/fees.js').Fees} parts.fees
- * @param {import('./funds.js').Needs} parts.needs
+ * @param {Fees} parts.fees
+ * @param {Needs} parts.needs
  * @returns {string | null} one line, where fees are money and something is to be paid
  */
 export function foreseePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
@@ -99,7 +113,7 @@ export function foreseePayments({ config, chain, fees, needs: { wallets, movedWe
   return `${ether(movedWei)} will be paid to ${some(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
-/** What it costs to pay so many wallets. @param {number} wallets @param {import('../chain/fees.js').Fees} fees */
+/** What it costs to pay so many wallets. @param {number} wallets @param {Fees} fees */
 export function paymentsWei(wallets, fees) {
   return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
 }
@@ -117,7 +131,7 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
 
 /**
  * The pace of the chain.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {number} head
  * @returns {Promise<number>}
  */

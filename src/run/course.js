@@ -4,13 +4,19 @@ import { lookAfterOverdue, push } from './push.js';
 import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
 
 /**
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Account } from './account.js'
+ * @import { CallTools } from './call.js'
+ * @import { Tools } from './iteration.js'
+ * @import { Ledger } from './ledger.js'
+ * @import { Operation } from './operation.js'
+ * @import { Remembered } from './past.js'
+ * @import { Pauses } from './submission.js'
+ */
+
+/**
  * What the driver needs to know of a kind of operation: how one starts, what is done about one that did not verify,
  * and what goes on beside them.
- *
- * @typedef {import('./operation.js').Operation} Operation
- *
- * @typedef {import('./account.js').Account} Account
- * @typedef {import('./past.js').Remembered} Remembered
  *
  * @callback OnLost the chain no longer has what a wallet did from a nonce on
  * @param {Account} account
@@ -19,10 +25,10 @@ import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
  *
  * @typedef {object} Course
  * @property {(operation: Operation) => void} begin ends the operation some time, on every path
- * @property {(operation: Operation, sample: import('../metrics/sample.js').Sample, signal: AbortSignal) => Promise<string | null>} mend
+ * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} mend
  *   after one that did not verify; gives why its wallet cannot be used any more, or null
  * @property {(operation: Operation) => void} remember one that was verified
- * @property {(blockNumber: number) => ReturnType<import('./ledger.js').Ledger['reopen']>} reopen blocks from that one on have
+ * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen blocks from that one on have
  *   left the chain: gives those that had ended
  * @property {(operations: Operation[]) => Promise<void>} hasten those of a wallet that the node may have lost
  * @property {(orphans: Remembered[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
@@ -32,8 +38,8 @@ import { REPAIR_PAUSE_MS, repair, revive } from './repair.js';
 
 /**
  * Operations that are transactions: the chain tells what became of each.
- * @param {import('./iteration.js').Tools} tools
- * @param {import('./ledger.js').Ledger} ledger
+ * @param {Tools} tools
+ * @param {Ledger} ledger
  * @returns {Course}
  */
 export function transactionCourse(tools, ledger) {
@@ -64,7 +70,7 @@ const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
 /**
  * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that does not answer, or makes
  * no sense, is given a pause, and a longer one each time.
- * @param {import('./call.js').CallTools & {pauses: import('./submission.js').Pauses}} tools
+ * @param {CallTools & {pauses: Pauses}} tools
  * @returns {Course}
  */
 export function callCourse({ clock, pauses: sums, ...tools }) {

@@ -3,14 +3,26 @@ import { addBlock, noBlocks } from '../metrics/blocks.js';
 import { Engine } from './engine.js';
 
 /**
+ * @import { BatchFacts } from '../chain/batches.js'
+ * @import { Counts } from '../metrics/interval.js'
+ * @import { Recorder } from '../metrics/recorder.js'
+ * @import { Transport, TransportStats } from '../transport/index.js'
+ * @import { StopReason } from './driver.js'
+ * @import { EngineOptions, EngineStats, Plan, Report } from './engine.js'
+ * @import { Ledger } from './ledger.js'
+ * @import { Traffic } from './route.js'
+ * @import { Stop } from './stop.js'
+ */
+
+/**
  * Those who do the load: the engine in this thread, or a fleet of workers. The rest of a run does not care which.
  *
  * @typedef {object} Crew
  * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
- * @property {(plan: import('./engine.js').Plan) => void} start
- * @property {(plan: import('./engine.js').Plan) => void} setWindow after an automatic warm-up
- * @property {() => Promise<import('../metrics/interval.js').Counts>} counts of the whole run so far
- * @property {(nowUs: number) => Promise<import('./engine.js').Report>} report ends an interval
+ * @property {(plan: Plan) => void} start
+ * @property {(plan: Plan) => void} setWindow after an automatic warm-up
+ * @property {() => Promise<Counts>} counts of the whole run so far
+ * @property {(nowUs: number) => Promise<Report>} report ends an interval
  * @property {() => void} check asserts the law of conservation. Throws InternalError.
  * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
  * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
@@ -19,18 +31,18 @@ import { Engine } from './engine.js';
  * @property {() => Promise<void>} close
  *
  * @typedef {object} Result
- * @property {import('../metrics/recorder.js').Recorder} recorder
- * @property {import('./ledger.js').Ledger} ledger
- * @property {import('./engine.js').EngineStats} stats
+ * @property {Recorder} recorder
+ * @property {Ledger} ledger
+ * @property {EngineStats} stats
  * @property {ThreadStats[]} threads of the workers; what this thread did itself is not in it
  *
  * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar what is known now, and up to which instant
  *
  * @typedef {object} ThreadStats
  * @property {Record<string, number>} rpcCalls
- * @property {import('../transport/index.js').TransportStats} transport
- * @property {import('../chain/batches.js').BatchFacts} batches
- * @property {import('./route.js').Traffic[]} endpoints where there are several
+ * @property {TransportStats} transport
+ * @property {BatchFacts} batches
+ * @property {Traffic[]} endpoints where there are several
  */
 
 /** Exit codes of the reasons for which the driver ends a run. */
@@ -46,8 +58,8 @@ const STOP_EXIT = Object.freeze({
 
 /**
  * What a thread asks for.
- * @param {import('./stop.js').Stop} stop
- * @param {import('./driver.js').StopReason} reason
+ * @param {Stop} stop
+ * @param {StopReason} reason
  * @param {Error} [error]
  */
 export function requestStop(stop, reason, error) {
@@ -58,8 +70,8 @@ export function requestStop(stop, reason, error) {
 
 /**
  * One thread, this one.
- * @param {import('./engine.js').EngineOptions} options
- * @param {Pick<import('../transport/index.js').Transport, 'stats'>} transport
+ * @param {EngineOptions} options
+ * @param {Pick<Transport, 'stats'>} transport
  * @returns {Crew}
  */
 export function soloCrew(options, transport) {

@@ -5,23 +5,30 @@ import { Queue } from './queue.js';
 import { Quota } from './quota.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Recorder } from '../metrics/recorder.js'
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Pacer } from '../pacer/index.js'
+ * @import { Account } from './account.js'
+ * @import { Course } from './course.js'
+ * @import { Purse } from './purse.js'
+ */
+
+/**
  * Starts operations when the pacer says so, keeps at most some in flight per wallet, and re-arms a wallet in O(1) when
  * one of its operations has ended. A wallet with an operation that did not verify is mended first.
  *
- * @typedef {import('../metrics/sample.js').Sample} Sample
- * @typedef {import('./account.js').Account} Account
- *
  * @typedef {object} DriverOptions
- * @property {import('../clock.js').Clock} clock
- * @property {import('./course.js').Course} course
+ * @property {Clock} clock
+ * @property {Course} course
  * @property {Account[]} accounts
  * @property {number} inFlight most operations of one wallet at once
  * @property {number} [operationsEach] most operations of one wallet in all
  * @property {number} [perIteration] operations of a wallet that belong together: it rests after the last of them
  * @property {number} [restMs] for so long, in a closed loop
- * @property {import('../metrics/recorder.js').Recorder} recorder
- * @property {import('../pacer/index.js').Pacer} pacer
- * @property {import('./purse.js').Purse | null} [purse] null where nothing is paid, or without a cap
+ * @property {Recorder} recorder
+ * @property {Pacer} pacer
+ * @property {Purse | null} [purse] null where nothing is paid, or without a cap
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
  *
@@ -70,15 +77,13 @@ export class Driver {
     setMaxListeners(0, this.#halt.signal, this.#drained.signal);
     this.care = new Care({
       ...options,
-      ...{
-        live: this.live,
-        signal: this.#halt.signal,
-        drained: this.#drained.signal,
-        rearm: (account, times) => this.#rearm(account, times),
-        retire: ({ position }) => {
-          this.#quota.forfeit(position);
-          this.#endIfSpent();
-        },
+      live: this.live,
+      signal: this.#halt.signal,
+      drained: this.#drained.signal,
+      rearm: (account, times) => this.#rearm(account, times),
+      retire: ({ position }) => {
+        this.#quota.forfeit(position);
+        this.#endIfSpent();
       },
     });
   }

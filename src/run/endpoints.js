@@ -7,21 +7,29 @@ import { OneChain } from './one-chain.js';
 import { createRouter } from './route.js';
 
 /**
+ * @import { Insistence } from '../chain/passing.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Transport } from '../transport/index.js'
+ * @import { ThreadStats } from './crew.js'
+ * @import { Health } from './health.js'
+ * @import { Spread, Traffic } from './route.js'
+ * @import { Watch } from './watch.js'
+ */
+
+/**
  * The way to the endpoints of a run, from one thread. Where there is one, its Rpc is used as it is; where there are
  * several, a router stands for all of them, and the main thread looks after their health.
- *
- * @typedef {import('../transport/index.js').Transport} Transport
- * @typedef {import('../chain/rpc.js').Rpc} Rpc
  *
  * @typedef {object} EndpointOptions
  * @property {Parameters<typeof openTransport>[0] & {fixedId: number | null}} config
  * @property {URL[]} urls
- * @property {import('../clock.js').Clock} clock
+ * @property {Clock} clock
  * @property {number} home place of the endpoint of this thread's wallets
- * @property {import('./route.js').Spread} spread
- * @property {import('./health.js').Health} health
+ * @property {Spread} spread
+ * @property {Health} health
  * @property {{limit: number, largest: number}} [batches] as the set-up learned them
- * @property {import('../chain/passing.js').Insistence | null} [insistence]
+ * @property {Insistence | null} [insistence]
  *
  * @typedef {ReturnType<typeof openEndpoints>} Endpoints
  */
@@ -30,7 +38,7 @@ import { createRouter } from './route.js';
 export function openEndpoints({ config, urls, clock, home, spread, health, batches, insistence = null }) {
   const transports = urls.map((url) => openTransport(config, url));
   const { fixedId } = config;
-  /** @param {import('../chain/passing.js').Insistence | null} own */
+  /** @param {Insistence | null} own */
   const rpcsWith = (own) =>
     urls.map((url, i) =>
       createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches, insistence: own }),
@@ -68,7 +76,7 @@ function together(transports) {
   };
 }
 
-/** What went to them from this thread. @param {Endpoints} endpoints @returns {import('./crew.js').ThreadStats} */
+/** What went to them from this thread. @param {Endpoints} endpoints @returns {ThreadStats} */
 export function threadStatsOf({ rpc, others, transport, traffic }) {
   const rpcCalls = rpc.callCounts();
   for (const other of others) addTo(rpcCalls, other.callCounts());
@@ -83,8 +91,8 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
 /**
  * What looks after them.
  * @param {Rpc[]} rpcs
- * @param {import('./health.js').Health} health
- * @param {import('../clock.js').Clock} clock
+ * @param {Health} health
+ * @param {Clock} clock
  */
 export function lookAfter(rpcs, health, clock) {
   if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), oneChain: null };
@@ -96,7 +104,7 @@ export function lookAfter(rpcs, health, clock) {
 /**
  * Says what becomes of them.
  * @param {Monitor} monitor
- * @param {import('./watch.js').Watch} watch
+ * @param {Watch} watch
  * @param {readonly string[]} names
  */
 export function warnOfEndpoints(monitor, watch, names) {
@@ -126,14 +134,17 @@ export function warnOfEndpoints(monitor, watch, names) {
 
 /**
  * @param {Monitor} monitor
- * @param {import('./route.js').Traffic[]} traffic of all threads, where there are several
+ * @param {Traffic[]} traffic of all threads, where there are several
  * @param {{nowUs: number, loadStartUs: number}} instants
  * @returns {EndpointFacts[]}
  */
 export function describeEndpoints(monitor, traffic, { nowUs, loadStartUs }) {
   const absences = monitor.absences(nowUs);
   return traffic.map(({ requests, failures }, i) => ({
-    ...{ requests, failures, left: absences[i].left, awayMs: absences[i].awayUs / 1000 },
+    requests,
+    failures,
+    left: absences[i].left,
+    awayMs: absences[i].awayUs / 1000,
     events: monitor.events
       .filter(({ endpoint }) => endpoint === i)
       .map(({ atUs, isBack, words }) => ({ atMs: (atUs - loadStartUs) / 1000, isBack, words })),

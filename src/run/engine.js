@@ -15,24 +15,46 @@ import { Patience } from './submission.js';
 import { Visibility } from './visibility.js';
 
 /**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Signer } from '../chain/signer.js'
+ * @import { Clock } from '../clock.js'
+ * @import { InternalError } from '../errors.js'
+ * @import { Block, InclusionDetector, Reorg } from '../inclusion/index.js'
+ * @import { BlockTotals } from '../metrics/blocks.js'
+ * @import { Counts, IntervalState } from '../metrics/interval.js'
+ * @import { ReorgEvent, Reorgs } from '../metrics/reorgs.js'
+ * @import { Outage } from '../metrics/summary.js'
+ * @import { Schedule, Share } from '../pacer/index.js'
+ * @import { LoopReading } from '../probe/loop.js'
+ * @import { TransportStats } from '../transport/index.js'
+ * @import { Workload } from '../workload/index.js'
+ * @import { Account } from './account.js'
+ * @import { Config } from './config.js'
+ * @import { DriverOptions } from './driver.js'
+ * @import { Spending } from './purse.js'
+ * @import { Pauses, Resubmissions } from './submission.js'
+ */
+
+/**
  * The load of one thread: what starts operations, what finds them in blocks, and what counts them. A run has one in
  * its own thread, or one in each worker.
  *
  * @typedef {object} EngineOptions
- * @property {Pick<import('./run.js').Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} config
- * @property {import('../pacer/index.js').Schedule | null} schedule null for a closed loop
- * @property {import('../pacer/index.js').Share} [share] of the schedule; all of it where there is one thread
- * @property {import('../clock.js').Clock} clock
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('../chain/rpc.js').Rpc | null} [reading] to the endpoint that effects are read back from, where it is another one
- * @property {import('./account.js').Account[]} accounts
- * @property {import('../workload/index.js').Workload} workload
+ * @property {Pick<Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} config
+ * @property {Schedule | null} schedule null for a closed loop
+ * @property {Share} [share] of the schedule; all of it where there is one thread
+ * @property {Clock} clock
+ * @property {Rpc} rpc
+ * @property {Rpc | null} [reading] to the endpoint that effects are read back from, where it is another one
+ * @property {Account[]} accounts
+ * @property {Workload} workload
  * @property {ChainTools | null} chain null where the workload sends no transactions
- * @property {import('./driver.js').DriverOptions['onSample']} onSample
+ * @property {DriverOptions['onSample']} onSample
  * @property {(block: SeenBlock) => void} onBlock each new block, in order
- * @property {import('./driver.js').DriverOptions['onStop']} onStop
+ * @property {DriverOptions['onStop']} onStop
  *
- * @typedef {import('../inclusion/index.js').Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock with the
+ * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock with the
  *   time of day when it was seen, how much later that was than its timestamp, and than the block before it was seen
  *
  * @typedef {object} Plan when the load begins and its window, on the run's clock
@@ -41,8 +63,8 @@ import { Visibility } from './visibility.js';
  * @property {number} endUs Infinity when it is not known yet
  *
  * @typedef {object} ChainTools
- * @property {import('../chain/signer.js').Signer} signer
- * @property {import('../chain/fees.js').Fees} fees
+ * @property {Signer} signer
+ * @property {Fees} fees
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
  * @property {string | null} startHash its hash
@@ -52,17 +74,17 @@ import { Visibility } from './visibility.js';
  * @property {number} confirmations blocks on top of its own before an operation counts as included
  *
  * @typedef {object} EngineReport what happened since the last one
- * @property {import('../metrics/interval.js').IntervalState} interval
+ * @property {IntervalState} interval
  * @property {number} inFlight
- * @property {import('../metrics/interval.js').Counts} totals of the whole run so far
+ * @property {Counts} totals of the whole run so far
  * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence how long no poll of the chain has
  *   succeeded, and why; stillMs: how long there was no new block; restMs: how long nothing is submitted from now on,
  *   because the endpoint asked for that
  * @property {string | null} warning what the detector of inclusion can do no longer, in words
- * @property {import('../metrics/reorgs.js').ReorgEvent[]} reorgs
- * @property {import('../probe/loop.js').LoopReading | null} loop of the thread; null where every thread died
+ * @property {ReorgEvent[]} reorgs
+ * @property {LoopReading | null} loop of the thread; null where every thread died
  *
- * @typedef {EngineReport & {blocks: import('../metrics/blocks.js').BlockTotals, transport: import('../transport/index.js').TransportStats}} Report
+ * @typedef {EngineReport & {blocks: BlockTotals, transport: TransportStats}} Report
  *   with what the transports of all threads have done so far
  *
  * @typedef {object} EngineStats
@@ -73,12 +95,12 @@ import { Visibility } from './visibility.js';
  * @property {'poll' | 'subscription' | null} headSource how new heads are learned of, as of the end
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
- * @property {import('./submission.js').Resubmissions} resubmissions
- * @property {import('./submission.js').Pauses} pauses
- * @property {import('../metrics/summary.js').Outage} [submissionStall] the longest time in which no submission was accepted
- * @property {import('../metrics/reorgs.js').Reorgs} reorgs
+ * @property {Resubmissions} resubmissions
+ * @property {Pauses} pauses
+ * @property {Outage} [submissionStall] the longest time in which no submission was accepted
+ * @property {Reorgs} reorgs
  * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {import('./purse.js').Spending | null} spending null without a cap
+ * @property {Spending | null} spending null without a cap
  */
 
 export class Engine {
@@ -86,7 +108,7 @@ export class Engine {
   recorder;
   #options;
   #driver;
-  /** @type {import('../inclusion/index.js').InclusionDetector | null} */
+  /** @type {InclusionDetector | null} */
   #detector = null;
   /** @type {Visibility | null} */
   #visibility = null;
@@ -100,10 +122,10 @@ export class Engine {
   #patience = new Patience(Math.random);
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
-  /** @type {import('./submission.js').Resubmissions} */
+  /** @type {Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   #reorgs = noReorgs();
-  /** Since the last report. @type {import('../metrics/reorgs.js').ReorgEvent[]} */
+  /** Since the last report. @type {ReorgEvent[]} */
   #newReorgs = [];
 
   /** @param {EngineOptions} options */
@@ -117,9 +139,15 @@ export class Engine {
     this.ledger = new Ledger(accounts, () => onStop('foreign_sender'));
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
     this.#driver = new Driver({
-      ...{ clock, accounts, onSample, onStop },
-      ...{ course: this.#course(), recorder: this.recorder, pacer: createPacer(schedule, share) },
-      ...{ inFlight: config.inFlight, purse: this.#purse },
+      clock,
+      accounts,
+      onSample,
+      onStop,
+      course: this.#course(),
+      recorder: this.recorder,
+      pacer: createPacer(schedule, share),
+      inFlight: config.inFlight,
+      purse: this.#purse,
       ...iterationsOf(options),
     });
   }
@@ -139,8 +167,14 @@ export class Engine {
     };
     const purse = capWei === null ? null : new Purse({ capWei, fees, gasLimitOf });
     const inclusion = detectors[about.inclusion]({
-      ...{ rpc, clock, head: startBlock, headHash: startHash, genesisHash, confirmations },
-      ...{ connections: config.connections, answerMs: config.requestTimeoutMs },
+      rpc,
+      clock,
+      head: startBlock,
+      headHash: startHash,
+      genesisHash,
+      confirmations,
+      connections: config.connections,
+      answerMs: config.requestTimeoutMs,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
         purse?.observe(block);
@@ -160,14 +194,23 @@ export class Engine {
     this.#presigner = presigner;
     this.#purse = purse;
     const tools = {
-      ...{ clock, rpc, deadlines: this.#deadlines, workload, inclusion, visibility, presigner, startBlock },
-      ...{ patience: this.#patience, random: Math.random, resubmissions: this.#resubmissions },
+      clock,
+      rpc,
+      deadlines: this.#deadlines,
+      workload,
+      inclusion,
+      visibility,
+      presigner,
+      startBlock,
+      patience: this.#patience,
+      random: Math.random,
+      resubmissions: this.#resubmissions,
       txTimeoutMs: config.txTimeoutMs,
     };
     return transactionCourse(tools, this.ledger);
   }
 
-  /** @param {import('../inclusion/index.js').Reorg} reorg */
+  /** @param {Reorg} reorg */
   #reorganise({ number, hash, depth, untold }) {
     const touched = this.#driver.care.reorganise(number, untold);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
@@ -222,7 +265,7 @@ export class Engine {
     return [...this.#driver.live].map(({ intendedAtUs, startedAtUs }) => ({ intendedAtUs, startedAtUs }));
   }
 
-  /** @throws {import('../errors.js').InternalError} when conservation is broken */
+  /** @throws {InternalError} when conservation is broken */
   check() {
     /** @type {Map<number, number>} */
     const inFlightBy = new Map();

@@ -2,16 +2,24 @@ import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { chooseTransport } from '../transport/index.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Chosen } from '../inclusion/choose.js'
+ * @import { Config } from './config.js'
+ * @import { Ready } from './setup.js'
+ */
+
+/**
  * What a run ran on and with, as the run file states it.
  * @param {object} parts
  * @param {string} parts.version
- * @param {import('./setup.js').Ready['chain']} parts.chain
- * @param {Pick<import('../chain/rpc.js').Rpc, 'display'>} parts.rpc
+ * @param {Ready['chain']} parts.chain
+ * @param {Pick<Rpc, 'display'>} parts.rpc
  * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints where there are several
- * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
+ * @param {Sender | null} parts.sender null where nothing is signed
  * @param {Record<string, unknown>} parts.facts of the workload
- * @param {import('./run.js').Config} parts.config
- * @param {import('../inclusion/choose.js').Chosen | null} parts.inclusion null where nothing is included
+ * @param {Config} parts.config
+ * @param {Chosen | null} parts.inclusion null where nothing is included
  * @param {boolean} parts.embedded
  */
 export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
@@ -49,15 +57,15 @@ function whyTransport(urls) {
   return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
 }
 
-/** The transports to all endpoints, by name. @param {Pick<import('./run.js').Config, 'transport' | 'rpc'>} config */
+/** The transports to all endpoints, by name. @param {Pick<Config, 'transport' | 'rpc'>} config */
 export function transportsOf({ transport, rpc }) {
   const names = rpc.map((url) => chooseTransport(transport, url));
   return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
 }
 
 /**
- * @param {import('./setup.js').Ready['chain']} chain
- * @param {import('../chain/send.js').Sender | null} sender
+ * @param {Ready['chain']} chain
+ * @param {Sender | null} sender
  * @returns {Record<string, string>} why figures are null, by their JSON pointers
  */
 export function whatIsNotKnown({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {

@@ -4,11 +4,18 @@ import { unexpected } from './closing.js';
 import { assertSameChain } from './start-block.js';
 
 /**
+ * @import { AuditReport } from './audit.js'
+ * @import { Config } from './config.js'
+ * @import { StartBlock } from './start-block.js'
+ * @import { Stop } from './stop.js'
+ */
+
+/**
  * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
- * @param {import('./start-block.js').StartBlock} start
- * @param {Pick<import('./run.js').Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
- * @param {import('./stop.js').Stop} stop
- * @returns {Promise<{report: import('./audit.js').AuditReport | null, reason: string}>} the reason why there is none
+ * @param {StartBlock} start
+ * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
+ * @param {Stop} stop
+ * @returns {Promise<{report: AuditReport | null, reason: string}>} the reason why there is none
  */
 export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
   const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });

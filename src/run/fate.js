@@ -3,6 +3,11 @@ import { toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 
 /**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Open } from './ledger.js'
+ */
+
+/**
  * What became of an operation that was not verified, as the chain tells it:
  * included: executed in a block after all; reverted: in a block, without effect; replaced: a mined transaction that
  * is not ours has its nonce; never_sent: the node knows nothing of it; pending: it may still be included, or the
@@ -18,9 +23,9 @@ import { findMinedTransaction } from '../chain/send.js';
  */
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('./ledger.js').Open['operation']} operation
- * @param {import('../chain/rpc.js').Purpose} purpose
+ * @param {Rpc} rpc
+ * @param {Open['operation']} operation
+ * @param {Purpose} purpose
  * @param {number} startBlock a block before the operation
  * @returns {Promise<Decision>}
  */
@@ -49,8 +54,8 @@ export async function fateOf(rpc, operation, purpose, startBlock) {
 
 /**
  * What the node knows of an operation's transactions; one that does not answer knows nothing.
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {Pick<import('./ledger.js').Open['operation'], 'hashes'>} operation
+ * @param {Rpc} rpc
+ * @param {Pick<Open['operation'], 'hashes'>} operation
  * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null while none of them is in a block
  */
 export async function knownOf(rpc, { hashes }) {

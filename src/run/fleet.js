@@ -11,28 +11,37 @@ import { Part } from './part.js';
 import { sliceIndexes, splitSlice } from './slice.js';
 
 /**
+ * @import { Output } from '../output/index.js'
+ * @import { Account } from './account.js'
+ * @import { Config } from './config.js'
+ * @import { Crew } from './crew.js'
+ * @import { EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'
+ * @import { Spending as PurseSpending } from './purse.js'
+ * @import { Stop } from './stop.js'
+ * @import { Task } from './worker.js'
+ */
+
+/**
  * Worker threads that share the slice, as instances with disjoint offsets would. Each reports all it knows at every
  * interval and at every checkpoint, so that what is known of one that dies is as old as the last of these.
  *
- * @typedef {import('./worker.js').Task} Task
- *
  * @typedef {object} FleetOptions
- * @property {Pick<import('./run.js').Config, 'offset' | 'threads' | 'connections'>} config
+ * @property {Pick<Config, 'offset' | 'threads' | 'connections'>} config
  * @property {number} workers
- * @property {import('./account.js').Account[]} accounts by position in the slice
+ * @property {Account[]} accounts by position in the slice
  * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task for a part of
  *   the positions, by the number of the worker as well
- * @property {(block: import('./engine.js').SeenBlock) => void} onBlock each new block, in order, with what is ours in all
- * @property {import('./stop.js').Stop} stop
- * @property {import('../output/index.js').Output[]} outputs
+ * @property {(block: SeenBlock) => void} onBlock each new block, in order, with what is ours in all
+ * @property {Stop} stop
+ * @property {Output[]} outputs
  */
 
-/** @param {FleetOptions} options @returns {Promise<import('./crew.js').Crew>} whose workers are ready */
+/** @param {FleetOptions} options @returns {Promise<Crew>} whose workers are ready */
 export async function startFleet(options) {
   const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
   const shared = new SharedBlocks(onWholeBlock);
-  /** @param {import('./engine.js').SeenBlock} block */
+  /** @param {SeenBlock} block */
   const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
   const onDone = () => {
     if (parts.every(({ hasDoneAll }) => hasDoneAll)) requestStop(stop, 'iterations');
@@ -55,11 +64,11 @@ export async function startFleet(options) {
   });
   await allReady(parts);
 
-  /** @type {import('./engine.js').Plan} */
+  /** @type {Plan} */
   let plan = { loadStartUs: Infinity, startUs: 0, endUs: Infinity };
   let endUs = Infinity;
   let isDrained = false;
-  /** @param {'start' | 'window'} type @param {import('./engine.js').Plan} given */
+  /** @param {'start' | 'window'} type @param {Plan} given */
   const follow = (type, given) => {
     plan = { ...given };
     for (const part of parts) part.order({ type, plan });
@@ -135,7 +144,7 @@ function knownUntilUs(parts, nowUs, loadStartUs) {
   return instants.length === 0 ? nowUs : Math.min(...instants);
 }
 
-/** @param {FleetOptions['config']} config @param {import('./engine.js').Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
+/** @param {FleetOptions['config']} config @param {Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
 function recorderOf(config, { startUs, endUs }) {
   const recorder = new Recorder(sliceIndexes(config), startUs);
   recorder.setWindow(startUs, endUs);
@@ -184,7 +193,7 @@ function totalsOf(parts) {
 /**
  * @param {Part[]} parts whose reports are of the same interval; one that has died has none
  * @param {number} nowUs
- * @returns {import('./engine.js').EngineReport}
+ * @returns {EngineReport}
  */
 function mergeReports(parts, nowUs) {
   const totals = totalsOf(parts);
@@ -205,7 +214,7 @@ function mergeReports(parts, nowUs) {
   };
 }
 
-/** @typedef {NonNullable<import('./engine.js').EngineReport['silence']>} Silence */
+/** @typedef {NonNullable<EngineReport['silence']>} Silence */
 
 /**
  * What one thread hears is said: of several endpoints only one may be silent.
@@ -223,7 +232,7 @@ export function mergeSilences(a, b) {
   };
 }
 
-/** @typedef {import('./purse.js').Spending | null} Spending */
+/** @typedef {PurseSpending | null} Spending */
 
 /** @param {Spending} a @param {Spending} b @returns {Spending} */
 function bothSpent(a, b) {
@@ -231,7 +240,7 @@ function bothSpent(a, b) {
   return { spentWei: a.spentWei + b.spentWei, transactions: a.transactions + b.transactions };
 }
 
-/** @param {import('./engine.js').EngineStats[]} all @returns {import('./engine.js').EngineStats} */
+/** @param {EngineStats[]} all @returns {EngineStats} */
 function mergeStats(all) {
   const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
   const presigned = { used: 0, discarded: 0 };

@@ -5,17 +5,21 @@ import { paymentsWei } from './cost.js';
 import { refuseOwnFunder } from './setup.js';
 
 /**
+ * @import { Sender } from '../chain/send.js'
+ * @import { KeySource, Wallet } from '../chain/wallets.js'
+ * @import { Config } from './config.js'
+ * @import { Slice } from './slice.js'
+ */
+
+/**
  * What all instances of a run need before it, and what is left of it afterwards. Slices follow each other without a
  * gap, so they are gone through in parts of one size, whatever size a slice has: there may be 1,000 of 10,000 wallets,
  * and only those of one part are in memory.
  *
- * @typedef {import('../chain/wallets.js').Wallet} Wallet
- * @typedef {import('./slice.js').Slice} Slice
- *
  * @typedef {object} Tools
  * @property {Slice} all wallets of all instances
- * @property {import('../chain/wallets.js').KeySource} source
- * @property {import('../chain/send.js').Sender} sender
+ * @property {KeySource} source
+ * @property {Sender} sender
  * @property {(label: string, done: number, all: number) => void} onProgress
  *
  * @typedef {object} Needs what is missing, as far as it is known before the first payment
@@ -39,7 +43,7 @@ export function emptyAccount() {
   return { wallets: 0, transactions: 0, wei: 0n };
 }
 
-/** @param {Pick<import('./run.js').Config, 'offset' | 'threads' | 'instances'>} config @returns {Slice} */
+/** @param {Pick<Config, 'offset' | 'threads' | 'instances'>} config @returns {Slice} */
 export function slicesOf({ offset, threads, instances }) {
   return { offset, threads: threads * (instances ?? 1) };
 }
@@ -131,7 +135,7 @@ async function checkFunder({ funder, sender }, { wallets, movedWei }) {
   if (wallets > 0 && balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
 }
 
-/** Payments fill blocks, and full blocks raise the price. @param {import('../chain/send.js').Sender} sender */
+/** Payments fill blocks, and full blocks raise the price. @param {Sender} sender */
 async function followFees({ rpc, fees }) {
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));

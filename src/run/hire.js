@@ -7,26 +7,46 @@ import { startFleet } from './fleet.js';
 import { splitSlice } from './slice.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Schedule } from '../pacer/index.js'
+ * @import { Workload } from '../workload/index.js'
+ * @import { Account } from './account.js'
+ * @import { Config } from './config.js'
+ * @import { Crew, ThreadStats } from './crew.js'
+ * @import { StopReason } from './driver.js'
+ * @import { Endpoints } from './endpoints.js'
+ * @import { SeenBlock } from './engine.js'
+ * @import { Health } from './health.js'
+ * @import { StartBlock } from './start-block.js'
+ * @import { Stop } from './stop.js'
+ * @import { WarmUp } from './warm-up.js'
+ */
+
+/**
  * Chooses who does the load, and gives each what it needs.
  *
  * @param {object} parts
- * @param {import('./run.js').Config} parts.config
+ * @param {Config} parts.config
  * @param {URL[]} parts.urls
- * @param {import('./health.js').Health} parts.health of the endpoints
- * @param {import('../clock.js').Clock} parts.clock
- * @param {import('../output/index.js').Output[]} parts.outputs
- * @param {import('./warm-up.js').WarmUp | null} parts.warmUp null where its length was given
- * @param {import('./stop.js').Stop} parts.stop
- * @param {import('../chain/rpc.js').Rpc} parts.rpc
- * @param {import('./endpoints.js').Endpoints['transport']} parts.transport
- * @param {import('../pacer/index.js').Schedule | null} parts.schedule
- * @param {import('./account.js').Account[]} parts.accounts
- * @param {import('../workload/index.js').Workload} parts.workload
- * @param {import('../chain/send.js').Sender | null} parts.sender null where nothing is signed
+ * @param {Health} parts.health of the endpoints
+ * @param {Clock} parts.clock
+ * @param {Output[]} parts.outputs
+ * @param {WarmUp | null} parts.warmUp null where its length was given
+ * @param {Stop} parts.stop
+ * @param {Rpc} parts.rpc
+ * @param {Endpoints['transport']} parts.transport
+ * @param {Schedule | null} parts.schedule
+ * @param {Account[]} parts.accounts
+ * @param {Workload} parts.workload
+ * @param {Sender | null} parts.sender null where nothing is signed
  * @param {bigint | null} parts.capWei what may be spent on fees
- * @param {import('./start-block.js').StartBlock} parts.start
+ * @param {StartBlock} parts.start
  * @param {{name: string} | null} parts.inclusion
- * @returns {Promise<import('./crew.js').Crew>}
+ * @returns {Promise<Crew>}
  */
 export async function hire({
   config,
@@ -56,11 +76,16 @@ export async function hire({
         : { chainId, fees, signer, ...start, confirmations, capWei, inclusion: inclusion.name };
     const wanting = outputs.filter((output) => output.wantsSamples);
     const options = {
-      ...{ config, clock, rpc, accounts, workload, chain, schedule },
-      onSample: (/** @type {import('../metrics/sample.js').Sample} */ sample) =>
-        wanting.forEach((output) => output.sample(sample)),
+      config,
+      clock,
+      rpc,
+      accounts,
+      workload,
+      chain,
+      schedule,
+      onSample: (/** @type {Sample} */ sample) => wanting.forEach((output) => output.sample(sample)),
       onBlock: tellBlock(outputs, warmUp),
-      onStop: (/** @type {import('./driver.js').StopReason} */ reason, /** @type {Error | undefined} */ error) =>
+      onStop: (/** @type {StopReason} */ reason, /** @type {Error | undefined} */ error) =>
         requestStop(stop, reason, error),
     };
     return soloCrew(options, transport);
@@ -69,13 +94,27 @@ export async function hire({
   const { iterations, thinkTimeMs } = config;
   const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
   return startFleet({
-    ...{ config, workers, accounts, stop, outputs, onBlock: tellBlock(outputs, warmUp) },
+    config,
+    workers,
+    accounts,
+    stop,
+    outputs,
+    onBlock: tellBlock(outputs, warmUp),
     taskOf: (first, count, index) => ({
       config: {
-        ...{ transport: config.transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId },
-        ...{ txTimeoutMs, inFlight, iterations, thinkTimeMs },
+        transport: config.transport,
+        connections,
+        requestTimeoutMs,
+        noKeepAlive,
+        insecure,
+        fixedId,
+        txTimeoutMs,
+        inFlight,
+        iterations,
+        thinkTimeMs,
       },
-      ...{ schedule, share: parts[index] },
+      schedule,
+      share: parts[index],
       endpoints: {
         urls: urls.map(({ href }) => href),
         home: index % urls.length,
@@ -89,7 +128,11 @@ export async function hire({
         fees === undefined || inclusion === null
           ? null
           : {
-              ...{ chainId, ...start, confirmations, inclusion: inclusion.name, fees: fees.state() },
+              chainId,
+              ...start,
+              confirmations,
+              inclusion: inclusion.name,
+              fees: fees.state(),
               capWei: shareOf(capWei, count, accounts.length),
             },
     }),
@@ -102,9 +145,9 @@ function shareOf(capWei, count, of) {
 }
 
 /**
- * @param {import('../output/index.js').Output[]} outputs
- * @param {import('./warm-up.js').WarmUp | null} warmUp
- * @returns {(block: import('./engine.js').SeenBlock) => void}
+ * @param {Output[]} outputs
+ * @param {WarmUp | null} warmUp
+ * @returns {(block: SeenBlock) => void}
  */
 function tellBlock(outputs, warmUp) {
   const wanting = [
@@ -116,7 +159,7 @@ function tellBlock(outputs, warmUp) {
 
 /**
  * Every endpoint has as many workers as the others, so that each gets as many wallets.
- * @param {Pick<import('./run.js').Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
+ * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
  */
 export function workersOf({ workers, threads, connections, rpc }) {
   const endpoints = Math.max(1, rpc.length);
@@ -127,9 +170,9 @@ export function workersOf({ workers, threads, connections, rpc }) {
 }
 
 /**
- * @param {import('./crew.js').ThreadStats} own of this thread
- * @param {import('./crew.js').ThreadStats[]} others
- * @returns {import('./crew.js').ThreadStats} of all of them
+ * @param {ThreadStats} own of this thread
+ * @param {ThreadStats[]} others
+ * @returns {ThreadStats} of all of them
  */
 export function addUpThreads(own, others) {
   return others.reduce(

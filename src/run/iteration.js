@@ -5,22 +5,32 @@ import { Failed } from './operation.js';
 import { submit } from './submission.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Deadlines } from '../deadlines.js'
+ * @import { Inclusion, InclusionDetector } from '../inclusion/index.js'
+ * @import { TransactionWorkload, Verdict } from '../workload/index.js'
+ * @import { Operation } from './operation.js'
+ * @import { Presigner } from './presigner.js'
+ * @import { Patience, Resubmissions } from './submission.js'
+ * @import { Visibility } from './visibility.js'
+ */
+
+/**
  * One increment from start to outcome, top to bottom: sign, send, included, read back. It ends the operation with one
  * frozen sample on every path; no exception leaves this file.
  *
- * @typedef {import('./operation.js').Operation} Operation
- *
  * @typedef {object} Tools what an iteration works with, the same for all of a run
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('../clock.js').Clock} clock
- * @property {import('../deadlines.js').Deadlines} deadlines of operations, after --tx-timeout
- * @property {import('../workload/index.js').TransactionWorkload} workload
- * @property {import('../inclusion/index.js').InclusionDetector} inclusion
- * @property {import('./visibility.js').Visibility | null} visibility of blocks where effects are read back; null where that is no
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {Deadlines} deadlines of operations, after --tx-timeout
+ * @property {TransactionWorkload} workload
+ * @property {InclusionDetector} inclusion
+ * @property {Visibility | null} visibility of blocks where effects are read back; null where that is no
  *   other endpoint
- * @property {import('./presigner.js').Presigner} presigner
- * @property {import('./submission.js').Patience} patience
- * @property {import('./submission.js').Resubmissions} resubmissions so far
+ * @property {Presigner} presigner
+ * @property {Patience} patience
+ * @property {Resubmissions} resubmissions so far
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
@@ -88,7 +98,7 @@ async function steps(tools, operation) {
  * it serves the block and the effect is not in it, the receipt says whether the transaction was reverted.
  * @param {Tools} tools
  * @param {Operation} operation
- * @param {import('../inclusion/index.js').Inclusion} found
+ * @param {Inclusion} found
  * @returns {Promise<boolean>} false: that block is no longer part of the chain, or nobody waits for the effect any more
  */
 async function readBack({ rpc, clock, workload, patience, visibility }, operation, found) {
@@ -139,20 +149,20 @@ async function readBack({ rpc, clock, workload, patience, visibility }, operatio
   return false;
 }
 
-/** Whether a block is part of the chain. @param {import('../chain/rpc.js').Rpc} rpc @param {import('../inclusion/index.js').Inclusion} block */
+/** Whether a block is part of the chain. @param {Rpc} rpc @param {Inclusion} block */
 async function isStillThere(rpc, { number, hash }) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'readback').catch(() => null);
   return block?.hash === hash;
 }
 
-/** A lost connection says nothing of the effect, nor does a garbled answer. @param {unknown} error @returns {import('../workload/index.js').Verdict} */
+/** A lost connection says nothing of the effect, nor does a garbled answer. @param {unknown} error @returns {Verdict} */
 function noVerdict(error) {
   if (error instanceof TransportError || error instanceof ProtocolError)
     return { state: 'behind', effect: null, target: null };
   throw error;
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string[]} hashes @returns {Promise<number | null>} null: no receipt yet */
+/** @param {Rpc} rpc @param {string[]} hashes @returns {Promise<number | null>} null: no receipt yet */
 async function statusOf(rpc, hashes) {
   for (const hash of hashes) {
     const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback').catch(() => null);
@@ -161,7 +171,7 @@ async function statusOf(rpc, hashes) {
   return null;
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {Operation[]} operations that were found in blocks */
+/** @param {Rpc} rpc @param {Operation[]} operations that were found in blocks */
 async function areExecuted(rpc, operations) {
   const statuses = await Promise.all(operations.map(({ hashes }) => statusOf(rpc, hashes)));
   return statuses.every((status) => status === 1);

@@ -1,9 +1,14 @@
 import { Past, rememberedOf } from './past.js';
 
 /**
+ * @import { Account, Standing } from './account.js'
+ * @import { Decision, Fate } from './fate.js'
+ * @import { Operation } from './operation.js'
+ * @import { Entry, EntryState, Identified, Remembered } from './past.js'
+ */
+
+/**
  * What became of the operations that were not verified, or that left the chain again, wallet by wallet: the audit compares it with the chain.
- *
- * @typedef {import('./account.js').Account} Account
  *
  * @typedef {object} Foreign a mined transaction of one of our wallets that is not ours
  * @property {number} walletIndex
@@ -17,11 +22,11 @@ import { Past, rememberedOf } from './past.js';
  * @property {string | null} hash
  * @property {string} outcome
  * @property {string | null} code
- * @property {import('./fate.js').Fate} fate
+ * @property {Fate} fate
  *
  * @typedef {object} Open an operation whose fate is not known, or may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: import('./operation.js').Operation['pushed']}} operation
- * @property {import('./past.js').Identified} sample
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: Operation['pushed']}} operation
+ * @property {Identified} sample
  * @property {boolean} [isOrphan] it was executed, in a block that has left the chain
  * @property {number} [lostBlock] that block
  * @property {boolean} [isSentAgain] the audit has sent it once more
@@ -30,20 +35,24 @@ import { Past, rememberedOf } from './past.js';
  * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
  * @property {Array<OpenState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
- * @property {Partial<Record<import('./fate.js').Fate, number>>} fates
+ * @property {Partial<Record<Fate, number>>} fates
  * @property {Foreign[]} foreign
- * @property {import('./past.js').EntryState[]} past
+ * @property {EntryState[]} past
  *
- * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: import('./past.js').Identified, isOrphan?: boolean}} OpenState
- * @typedef {{standing: import('./account.js').Standing, undecided: OpenState | null}} SlotState
+ * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: Identified, isOrphan?: boolean}} OpenState
+ * @typedef {{standing: Standing, undecided: OpenState | null}} SlotState
  */
 
 /** How many resolved operations are kept one by one; beyond that they are only counted. */
 const RESOLUTIONS_KEPT = 1000;
 
-/** What a fate makes of a nonce. @type {Readonly<Record<import('./fate.js').Fate, import('./account.js').Standing>>} */
+/** What a fate makes of a nonce. @type {Readonly<Record<Fate, Standing>>} */
 const STANDING = Object.freeze({
-  ...{ included: 'executed', reverted: 'spent', replaced: 'spent', never_sent: 'vacant', pending: 'open' },
+  included: 'executed',
+  reverted: 'spent',
+  replaced: 'spent',
+  never_sent: 'vacant',
+  pending: 'open',
 });
 
 /** An operation by its wallet and nonce. @param {Open['operation']} operation */
@@ -56,7 +65,7 @@ export class Ledger {
   unresolved = new Map();
   /** @type {Resolution[]} */
   resolutions = [];
-  /** @type {Partial<Record<import('./fate.js').Fate, number>>} */
+  /** @type {Partial<Record<Fate, number>>} */
   fates = {};
   /** @type {Foreign[]} */
   foreign = [];
@@ -82,7 +91,7 @@ export class Ledger {
    * Enters what became of an operation.
    * @param {Open['operation']} operation
    * @param {Open['sample']} sample
-   * @param {import('./fate.js').Decision} decision
+   * @param {Decision} decision
    */
   settle(operation, sample, { fate, foreign, blockNumber }) {
     const { account, nonce, hashes, raw } = operation;
@@ -116,7 +125,7 @@ export class Ledger {
   /**
    * Blocks have left the chain, and with them the effect of what was in them.
    * @param {number} blockNumber of the first of them
-   * @returns {{orphans: import('./past.js').Remembered[], isComplete: boolean, waiting: Open[]}} what has to get into a
+   * @returns {{orphans: Remembered[], isComplete: boolean, waiting: Open[]}} what has to get into a
    *   block again; isComplete: nothing that was in those blocks is forgotten; waiting: what was reopened before
    */
   reopen(blockNumber) {
@@ -129,13 +138,13 @@ export class Ledger {
    * The chain no longer has what a wallet did from a nonce on.
    * @param {Account} account
    * @param {number} nonce
-   * @returns {import('./past.js').Remembered[]} as above, as far as it is remembered
+   * @returns {Remembered[]} as above, as far as it is remembered
    */
   reopenOf(account, nonce) {
     return this.#reopen(this.past.takeOf(account, nonce));
   }
 
-  /** @param {import('./past.js').Entry[]} entries */
+  /** @param {Entry[]} entries */
   #reopen(entries) {
     /** @type {Map<Account, typeof entries>} */
     const byAccount = new Map();
@@ -183,7 +192,13 @@ export class Ledger {
       past: isLast ? this.past.state() : [],
       accounts: this.accounts.map(
         ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
-          ...{ nonce: wallet.nonce, executed, includedLate, reverted, reorgedOut, retired, readBackRetries },
+          nonce: wallet.nonce,
+          executed,
+          includedLate,
+          reverted,
+          reorgedOut,
+          retired,
+          readBackRetries,
           slots: slots.map(({ standing, undecided }) => ({
             standing,
             undecided: undecided === null ? null : stateOf(undecided),
@@ -211,7 +226,8 @@ export class Ledger {
       Object.assign(account, rest);
       account.wallet.nonce = nonce;
       account.slots = slots.map(({ standing, undecided }) => ({
-        ...{ standing, operation: null },
+        standing,
+        operation: null,
         undecided: undecided === null ? null : openOf(account, undecided),
       }));
     });
@@ -222,7 +238,7 @@ export class Ledger {
     this.foreign.push(...state.foreign);
     this.past.adopt(state.past, (position) => this.accounts[first + position]);
     for (const [fate, count] of Object.entries(state.fates)) {
-      const key = /** @type {import('./fate.js').Fate} */ (fate);
+      const key = /** @type {Fate} */ (fate);
       this.fates[key] = (this.fates[key] ?? 0) + count;
     }
   }

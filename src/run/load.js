@@ -3,20 +3,34 @@ import { reorgInWords } from '../metrics/reorgs.js';
 import { Reporter } from './reporter.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Phase } from '../metrics/intervals.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Checkpoints, Making } from './checkpoint.js'
+ * @import { Config } from './config.js'
+ * @import { Crew, SoFar } from './crew.js'
+ * @import { EngineReport, Plan } from './engine.js'
+ * @import { Stop } from './stop.js'
+ * @import { WarmUp } from './warm-up.js'
+ * @import { Watch } from './watch.js'
+ */
+
+/**
  * The load itself: from the first operation to the end of the drain, with a report at every interval. Whether one
  * thread does the work or many, is the crew's business.
  *
  * @typedef {object} LoadOptions
- * @property {Pick<import('./run.js').Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
- * @property {import('../clock.js').Clock} clock
- * @property {import('../output/index.js').Output[]} outputs
- * @property {import('./stop.js').Stop} stop
- * @property {import('./crew.js').Crew} crew
- * @property {import('./watch.js').Watch} watch
- * @property {import('./warm-up.js').WarmUp | null} [warmUp] null where its length was given
+ * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
+ * @property {Clock} clock
+ * @property {Output[]} outputs
+ * @property {Stop} stop
+ * @property {Crew} crew
+ * @property {Watch} watch
+ * @property {WarmUp | null} [warmUp] null where its length was given
  * @property {readonly string[]} [names] of the endpoints, where there are several
- * @property {import('./checkpoint.js').Checkpoints} checkpoints begun here, and not ended
- * @property {(soFar: LoadSoFar) => import('../metrics/summary.js').RunFile} describeSoFar
+ * @property {Checkpoints} checkpoints begun here, and not ended
+ * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
  * @property {boolean} [isPlain] whether the operations are plain calls
  * @property {() => Promise<number>} begin waits until the load may begin; the instant from which on it counts
@@ -24,8 +38,6 @@ import { Reporter } from './reporter.js';
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar up to an instant, with the length of
  *   the window so far
- * @typedef {import('./engine.js').Plan} Plan
- * @typedef {import('./reporter.js').Phase} Phase
  */
 
 /** A chain that makes no block for so long stands still: whoever looks on wants to know. */
@@ -89,14 +101,15 @@ function reported({ rows, cpuUs }) {
  * @param {LoadOptions} options
  * @param {Reported} reporter
  * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
- * @returns {import('./checkpoint.js').Making<import('./crew.js').SoFar>}
+ * @returns {Making<SoFar>}
  */
 function knownNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, plan) {
   return {
     ask: () => crew.soFar(clock.nowUs()),
     describe: (known) =>
       describeSoFar({
-        ...{ ...reported(reporter), ...known },
+        ...reported(reporter),
+        ...known,
         loadStartUs: plan.loadStartUs ?? known.untilUs,
         windowStartedAtMs: timeOfDayMs(Math.min(plan.startUs, known.untilUs)),
         durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - plan.startUs),
@@ -123,7 +136,7 @@ function endOf(startUs, durationMs) {
 
 /**
  * Reports until the warm-up has named the window, in the plan.
- * @param {import('./warm-up.js').WarmUp} warmUp
+ * @param {WarmUp} warmUp
  * @param {Plan} plan
  * @param {Parts} parts
  */
@@ -173,7 +186,7 @@ async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.dra
   }
 }
 
-/** @param {NonNullable<import('./engine.js').EngineReport['silence']>} silence @param {readonly string[]} [names] of the endpoints */
+/** @param {NonNullable<EngineReport['silence']>} silence @param {readonly string[]} [names] of the endpoints */
 function lostInWords({ silentMs, words }, names = []) {
   const who = names.length > 1 ? `none of ${names.join(', ')} has` : 'the endpoint has not';
   return `${who} answered for ${Math.round(silentMs / 1000)} s: ${words || 'no answer in time'}`;

@@ -4,16 +4,23 @@ import { Absences } from './absences.js';
 import { AWAY, BEHIND, Heads, UP, isGone } from './health.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Outage } from '../metrics/summary.js'
+ * @import { Absence, Event } from './absences.js'
+ * @import { Health, State } from './health.js'
+ * @import { Finding } from './one-chain.js'
+ */
+
+/**
  * Looks after the endpoints of a run: asks each for its head about once a second, and says which does not answer and
  * which does again.
- *
- * @typedef {import('./health.js').State} State
  *
  * @callback Examine whether an endpoint that answers may be used: asked before it is used again
  * @param {number} index
  * @param {number} head what it says
  * @param {boolean} isUp
- * @returns {Promise<import('./one-chain.js').Finding | null>} null: it may
+ * @returns {Promise<Finding | null>} null: it may
  */
 
 const LOOK_MS = 1000;
@@ -45,7 +52,7 @@ export class Monitor {
   #isOther;
   #examine;
 
-  /** @param {{rpcs: import('../chain/rpc.js').Rpc[], health: import('./health.js').Health, clock: import('../clock.js').Clock, examine?: Examine}} options */
+  /** @param {{rpcs: Rpc[], health: Health, clock: Clock, examine?: Examine}} options */
   constructor({ rpcs, health, clock, examine = async () => null }) {
     this.#rpcs = rpcs;
     this.#health = health;
@@ -62,7 +69,7 @@ export class Monitor {
   }
 
   /**
-   * @param {(event: import('./absences.js').Event) => void} onEvent called for those that were as well
+   * @param {(event: Event) => void} onEvent called for those that were as well
    * @param {(endpoint: number) => void} [onRefusing] called again and again for one that takes no transactions
    */
   listen(onEvent, onRefusing = () => {}) {
@@ -84,12 +91,12 @@ export class Monitor {
     return this.#absences.events;
   }
 
-  /** Times when all were left. @param {number} loadStartUs @returns {import('../metrics/summary.js').Outage[]} */
+  /** Times when all were left. @param {number} loadStartUs @returns {Outage[]} */
   outages(loadStartUs) {
     return this.#absences.outages(loadStartUs);
   }
 
-  /** @param {number} nowUs @returns {import('./absences.js').Absence[]} by endpoint */
+  /** @param {number} nowUs @returns {Absence[]} by endpoint */
   absences(nowUs) {
     // A thread may have left one since the last look.
     const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
@@ -146,7 +153,7 @@ export class Monitor {
   /**
    * @param {number} index
    * @param {boolean} isUp
-   * @returns {Promise<string | import('./one-chain.js').Finding | null>} why it is away, or not to be used
+   * @returns {Promise<string | Finding | null>} why it is away, or not to be used
    */
   async #ask(index, isUp) {
     const answered = new AbortController();
@@ -198,7 +205,7 @@ export class Monitor {
     return found;
   }
 
-  /** What is another chain is said once, though it was left before. @param {number} index @param {import('./one-chain.js').Finding} finding */
+  /** What is another chain is said once, though it was left before. @param {number} index @param {Finding} finding */
   #enterAs(index, { state, words, isOther }) {
     const isNews = isOther && !this.#isOther[index];
     if (isNews && this.#absences.isLeft(index)) this.#absences.tell(index, false, this.#clock.nowUs(), words);

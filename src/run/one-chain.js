@@ -7,10 +7,16 @@ import { clientVersionOf } from './connect.js';
 import { AWAY, BEHIND } from './health.js';
 
 /**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Config } from './config.js'
+ * @import { Health } from './health.js'
+ * @import { StartBlock } from './start-block.js'
+ */
+
+/**
  * That several endpoints are of one chain: what is sent to one of them is looked for at another. Chains of one id may
  * begin with the same block, two `geth --dev` for instance, so that blocks after it are compared as well.
- *
- * @typedef {import('../chain/rpc.js').Rpc} Rpc
  *
  * @typedef {object} Finding why an endpoint is not to be used again
  * @property {typeof AWAY | typeof BEHIND} state
@@ -39,7 +45,7 @@ export class OneChain {
   /** Which have been held against it. @type {boolean[]} */
   #isTold;
 
-  /** @param {Rpc[]} rpcs @param {import('./health.js').Health} health @param {import('../clock.js').Clock} clock */
+  /** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
   constructor(rpcs, health, clock) {
     this.#rpcs = rpcs;
     this.#health = health;
@@ -51,7 +57,7 @@ export class OneChain {
   /**
    * Who they are. Before anything is sent.
    * @param {URL[]} urls
-   * @param {Pick<import('./run.js').Config, 'chainId' | 'allowChain'>} config
+   * @param {Pick<Config, 'chainId' | 'allowChain'>} config
    * @param {AbortSignal} signal
    * @returns {Promise<Array<{display: string, clientVersion: string | null}>>}
    * @throws {RefusedError}
@@ -120,7 +126,7 @@ export class OneChain {
     return { untold, common, different: null };
   }
 
-  /** From now on one that has another block there is left; until then it ends the run. @param {import('./start-block.js').StartBlock} start */
+  /** From now on one that has another block there is left; until then it ends the run. @param {StartBlock} start */
   begin({ startBlock, startHash }) {
     this.#hasBegun = true;
     if (startHash !== null && startBlock > 0) this.#mark = { number: startBlock, hash: startHash };
@@ -181,7 +187,7 @@ async function orNull(ask) {
   }
 }
 
-/** @param {Rpc} rpc @param {import('../chain/rpc.js').Purpose} purpose */
+/** @param {Rpc} rpc @param {Purpose} purpose */
 async function chainIdOf(rpc, purpose) {
   return toNumber(await rpc.call('eth_chainId', [], purpose));
 }
@@ -194,7 +200,7 @@ async function headOf(rpc) {
 /**
  * @param {Rpc} rpc
  * @param {number} number
- * @param {import('../chain/rpc.js').Purpose} purpose
+ * @param {Purpose} purpose
  * @returns {Promise<string | null>} null: the node does not have it, or not any more
  */
 async function hashOf(rpc, number, purpose) {

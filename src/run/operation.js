@@ -1,3 +1,12 @@
+/**
+ * @import { Fee } from '../chain/transaction.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Inclusion } from '../inclusion/index.js'
+ * @import { Outcome, Sample } from '../metrics/sample.js'
+ * @import { Account } from './account.js'
+ * @import { Signed } from './presigner.js'
+ */
+
 /** The operation did what it should not: reverted, wrong count, refused. */
 export class Failed extends Error {
   /** @param {string} code */
@@ -10,16 +19,13 @@ export class Failed extends Error {
 /**
  * One operation: (wallet, nonce) with every hash ever sent for it, or one plain call. It ends once, with one frozen
  * sample; whatever comes later changes nothing.
- *
- * @typedef {import('../metrics/sample.js').Sample} Sample
- * @typedef {import('../metrics/sample.js').Outcome} Outcome
  */
 export class Operation {
   /** Of the transaction that was sent last, or of the one that is in a block. @type {string | null} */
   hash = null;
   /** The bytes that were sent last. @type {string | null} */
   raw = null;
-  /** What they offer. @type {import('../chain/transaction.js').Fee | null} */
+  /** What they offer. @type {Fee | null} */
   fee = null;
   /**
    * When it was sent again last without being asked for, and how often; the newest block then, or soon after it was
@@ -37,7 +43,7 @@ export class Operation {
   acceptedAtUs = null;
   /** When its block was seen where the effect is read back, if that is elsewhere. @type {number | null} */
   visibleAtUs = null;
-  /** @type {import('../inclusion/index.js').Inclusion | null} */
+  /** @type {Inclusion | null} */
   inclusion = null;
   /** @type {string | null} */
   effect = null;
@@ -59,13 +65,13 @@ export class Operation {
   #pause = null;
   #isOver = false;
   #isTaken = false;
-  /** Whoever waits for its block. @type {((found: import('../inclusion/index.js').Inclusion) => void) | null} */
+  /** Whoever waits for its block. @type {((found: Inclusion) => void) | null} */
   #onIncluded = null;
   #onEnd;
   #onTaken;
 
   /**
-   * @param {import('./account.js').Account} account
+   * @param {Account} account
    * @param {{intendedAtUs: number, startedAtUs: number}} instants
    * @param {(operation: Operation, sample: Sample) => void} onEnd called once
    * @param {(operation: Operation) => void} [onTaken] called once, before that: the node has answered, or never will
@@ -86,7 +92,7 @@ export class Operation {
     this.onOffer = nothing;
   }
 
-  /** Another transaction for the same nonce. @param {import('./presigner.js').Signed} signed */
+  /** Another transaction for the same nonce. @param {Signed} signed */
   offer({ raw, hash, fee }) {
     this.raw = raw;
     this.hash = hash;
@@ -95,7 +101,7 @@ export class Operation {
     this.onOffer(hash);
   }
 
-  /** One of its transactions is in a block. @param {string} hash @param {import('../inclusion/index.js').Inclusion} found */
+  /** One of its transactions is in a block. @param {string} hash @param {Inclusion} found */
   foundIn(hash, found) {
     if (this.inclusion !== null) return;
     if (!this.#isOver) this.hash = hash;
@@ -113,13 +119,13 @@ export class Operation {
     this.wake();
   }
 
-  /** @returns {Promise<import('../inclusion/index.js').Inclusion>} */
+  /** @returns {Promise<Inclusion>} */
   included() {
     if (this.inclusion !== null) return Promise.resolve(this.inclusion);
     return new Promise((resolve) => (this.#onIncluded = resolve));
   }
 
-  /** Waits, unless there is nothing to wait for any more. @param {import('../clock.js').Clock} clock @param {number} ms */
+  /** Waits, unless there is nothing to wait for any more. @param {Clock} clock @param {number} ms */
   async pause(clock, ms) {
     if (ms === 0 || this.#isOver) return;
     this.#pause = new AbortController();

@@ -12,6 +12,15 @@ import { createClock } from '../clock.js';
 import { isWorkloadFile } from '../workload/load-file.js';
 import { requestStop } from './crew.js';
 
+/**
+ * @import { StressError } from '../errors.js'
+ * @import { Counts } from '../metrics/interval.js'
+ * @import { StopReason } from './driver.js'
+ * @import { EngineReport, SeenBlock } from './engine.js'
+ * @import { FleetOptions } from './fleet.js'
+ * @import { Message, Order, State, Task } from './worker.js'
+ */
+
 /** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
 const ANSWER_MS = 30_000;
 /** The same when the user is in a hurry. */
@@ -20,7 +29,7 @@ const HURRIED_MS = 2000;
 const STATE_MS = 1000;
 
 /**
- * @typedef {Pick<import('./fleet.js').FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: import('./engine.js').SeenBlock) => void, onDone: () => void}} PartOptions
+ * @typedef {Pick<FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: SeenBlock) => void, onDone: () => void}} PartOptions
  */
 
 /**
@@ -28,17 +37,17 @@ const STATE_MS = 1000;
  * bounded; one that does not answer is ended, and has died.
  */
 export class Part {
-  /** As of its last report: what the intervals add up to. @type {import('./worker.js').State | null} */
+  /** As of its last report: what the intervals add up to. @type {State | null} */
   state = null;
-  /** What it said last, in a report or between two. @type {import('./worker.js').State | null} */
+  /** What it said last, in a report or between two. @type {State | null} */
   latest = null;
-  /** Of the interval that was asked for last. @type {import('./engine.js').EngineReport | null} */
+  /** Of the interval that was asked for last. @type {EngineReport | null} */
   report = null;
-  /** What it has done so far, as it said last. @type {import('../metrics/interval.js').Counts | null} */
+  /** What it has done so far, as it said last. @type {Counts | null} */
   totals = null;
   isDead = false;
   diedAtUs = Infinity;
-  /** Why. @type {import('../errors.js').StressError | null} */
+  /** Why. @type {StressError | null} */
   error = null;
   /** All iterations of its wallets are made; the others may not be there yet. */
   hasDoneAll = false;
@@ -51,7 +60,7 @@ export class Part {
   #waiting = new Map();
 
   /**
-   * @param {import('./worker.js').Task} task
+   * @param {Task} task
    * @param {number} first position of its first wallet
    * @param {number} count
    * @param {PartOptions} options
@@ -67,7 +76,7 @@ export class Part {
     this.ready = this.#waitFor('ready', ANSWER_MS);
   }
 
-  /** @param {import('./worker.js').Order} order */
+  /** @param {Order} order */
   order(order) {
     if (order.type === 'start') this.#hasStarted = true;
     if (!this.isDead) this.#worker.postMessage(order);
@@ -137,7 +146,7 @@ export class Part {
     this.#worker.terminate().catch(() => {});
   }
 
-  /** @param {import('./worker.js').Message} message */
+  /** @param {Message} message */
   #hear(message) {
     const { stop, outputs } = this.#options;
     if (message.type === 'samples') {
@@ -213,7 +222,7 @@ function endOf(workload) {
   );
 }
 
-/** @param {{reason: import('./driver.js').StopReason, message: string | null}} message of a worker that asks for an end */
+/** @param {{reason: StopReason, message: string | null}} message of a worker that asks for an end */
 function errorOf({ reason, message }) {
   if (message === null) return undefined;
   if (reason === 'workload_failed') return new WorkloadError(message);

@@ -1,8 +1,13 @@
 /**
+ * @import { Outcome, Sample } from '../metrics/sample.js'
+ * @import { Account } from './account.js'
+ * @import { Open } from './ledger.js'
+ */
+
+/**
  * What was put into a block lately, so that it can be followed up when that block leaves the chain.
  *
- * @typedef {import('./account.js').Account} Account
- * @typedef {Pick<import('../metrics/sample.js').Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} Identified
+ * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} Identified
  *
  * @typedef {object} Entry
  * @property {Account} account
@@ -10,12 +15,12 @@
  * @property {string[]} hashes of its transactions
  * @property {string | null} raw the bytes of the last one
  * @property {number} blockNumber
- * @property {import('../metrics/sample.js').Outcome} outcome
+ * @property {Outcome} outcome
  * @property {boolean} isExecuted with its effect; otherwise it was reverted
  *
  * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry as one thread hands it to another
  *
- * @typedef {{operation: import('./ledger.js').Open['operation'], sample: Identified, isExecuted: boolean}} Remembered
+ * @typedef {{operation: Open['operation'], sample: Identified, isExecuted: boolean}} Remembered
  */
 
 /** Operations that are remembered: some seconds of a fast chain, hours of a slow one. */

@@ -10,17 +10,21 @@ import { checkPages } from './read-pages.js';
 import { fundFrom } from './setup.js';
 
 /**
+ * @import { Receipt, Sender } from '../chain/send.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { DataSet, Page } from '../workload/dataset.js'
+ * @import { ChainInfo } from './connect.js'
+ */
+
+/**
  * `stress prepare logs`: a contract emits logs that a load can list page by page afterwards.
- *
- * @typedef {import('../chain/wallets.js').Wallet} Wallet
- * @typedef {import('../workload/dataset.js').DataSet} DataSet
  *
  * @typedef {object} Tools
  * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null, maxSpendWei: bigint | null}} wanted
  * @property {Wallet[]} wallets
  * @property {Wallet | null} funder
- * @property {import('../chain/send.js').Sender} sender
- * @property {import('./connect.js').ChainInfo} chain
+ * @property {Sender} sender
+ * @property {ChainInfo} chain
  * @property {(label: string, done: number, all: number) => void} onProgress
  * @property {(line: string) => void} say
  *
@@ -63,8 +67,13 @@ export async function prepareLogs(tools) {
   const blocks = await emit(tools, address, parts);
   /** @type {Omit<DataSet, 'schema'>} */
   const dataSet = {
-    ...{ chainId: chain.chainId, genesisHash: chain.genesisHash, address, topic: TOPIC },
-    ...{ count: wanted.count, bytes: wanted.bytes, pageSize: wanted.pageSize },
+    chainId: chain.chainId,
+    genesisHash: chain.genesisHash,
+    address,
+    topic: TOPIC,
+    count: wanted.count,
+    bytes: wanted.bytes,
+    pageSize: wanted.pageSize,
     pages: pagesOf(wanted, parts, blocks),
   };
   const pagesRead = await checkPages(sender, dataSet, onProgress);
@@ -183,7 +192,7 @@ async function emit(tools, address, parts) {
   return blocks;
 }
 
-/** @param {import('../chain/send.js').Receipt[]} receipts */
+/** @param {Receipt[]} receipts */
 function checkExecuted(receipts) {
   const failed = receipts.find(({ status }) => toNumber(status) !== 1);
   if (failed !== undefined)
@@ -197,7 +206,7 @@ function checkExecuted(receipts) {
  * @param {{count: number, pageSize: number}} wanted
  * @param {Part[]} parts
  * @param {number[]} blocks of the parts
- * @returns {import('../workload/dataset.js').Page[]}
+ * @returns {Page[]}
  */
 export function pagesOf({ count, pageSize }, parts, blocks) {
   const atOnce = parts[0].amount;

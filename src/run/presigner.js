@@ -1,20 +1,29 @@
 import { WorkloadError } from '../errors.js';
 
 /**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Signer } from '../chain/signer.js'
+ * @import { Fee, SignedTransaction } from '../chain/transaction.js'
+ * @import { Clock } from '../clock.js'
+ * @import { TransactionWorkload } from '../workload/index.js'
+ * @import { Account } from './account.js'
+ * @import { Operation } from './operation.js'
+ * @import { Purse } from './purse.js'
+ */
+
+/**
  * Signs the next transaction of a wallet while its last one waits for a block, so that it can be sent the moment it
  * is due. One whose nonce or fee no longer holds when its time comes is thrown away, and signed again.
  *
- * @typedef {import('./account.js').Account} Account
- *
- * @typedef {import('../chain/transaction.js').SignedTransaction & {fee: import('../chain/transaction.js').Fee}} Signed
+ * @typedef {SignedTransaction & {fee: Fee}} Signed
  *
  * @typedef {object} PresignerOptions
- * @property {import('../chain/signer.js').Signer} signer
- * @property {import('../clock.js').Clock} clock
- * @property {import('../chain/fees.js').Fees} fees
- * @property {import('../workload/index.js').TransactionWorkload} workload
+ * @property {Signer} signer
+ * @property {Clock} clock
+ * @property {Fees} fees
+ * @property {TransactionWorkload} workload
  * @property {number} chainId
- * @property {import('./purse.js').Purse | null} [purse] null without a cap
+ * @property {Purse | null} [purse] null without a cap
  */
 
 /** How long is signed in one turn of the event loop: answers that arrive meanwhile wait no longer than for this. */
@@ -100,7 +109,7 @@ export class Presigner {
 
   /**
    * Signs an operation's transaction again, with a fee that replaces the one before.
-   * @param {import('./operation.js').Operation} operation
+   * @param {Operation} operation
    * @returns {boolean} false: more may not be offered
    */
   raise(operation) {
@@ -118,12 +127,12 @@ export class Presigner {
     return true;
   }
 
-  /** Whether a transaction offers too little for the newest block. @param {import('../chain/transaction.js').Fee} fee */
+  /** Whether a transaction offers too little for the newest block. @param {Fee} fee */
   isTooLow(fee) {
     return this.#options.fees.isTooLow(fee);
   }
 
-  /** @param {Account} account @param {number} nonce @param {import('../chain/transaction.js').Fee} fee @returns {Signed} */
+  /** @param {Account} account @param {number} nonce @param {Fee} fee @returns {Signed} */
   #signNow({ wallet, position }, nonce, fee) {
     const { workload, chainId, signer } = this.#options;
     const { raw, hash } = wallet.sign({ chainId, nonce, fee, call: workload.next(position, nonce) }, signer);

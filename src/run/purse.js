@@ -1,10 +1,15 @@
 /**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Fee } from '../chain/transaction.js'
+ * @import { Block } from '../inclusion/index.js'
+ * @import { Account } from './account.js'
+ * @import { Operation } from './operation.js'
+ */
+
+/**
  * What a run may spend on fees, and what it has spent. Both figures are upper bounds that hold whatever becomes of a
  * transaction: what is on its way is reserved at the highest price that it offers, and of what is in a block the price
  * is known, while the gas is its limit or what is left of the gas of the whole block.
- *
- * @typedef {import('./account.js').Account} Account
- * @typedef {import('../chain/transaction.js').Fee} Fee
  *
  * @typedef {object} Held what is reserved for one nonce of a wallet: of all transactions sent with it one is paid for
  * @property {bigint} gasLimit
@@ -35,7 +40,7 @@ export class Purse {
   /**
    * @param {object} options
    * @param {bigint} options.capWei
-   * @param {Pick<import('../chain/fees.js').Fees, 'current'>} options.fees
+   * @param {Pick<Fees, 'current'>} options.fees
    * @param {(position: number, nonce: number) => bigint} options.gasLimitOf a transaction of a wallet
    */
   constructor({ capWei, fees, gasLimitOf }) {
@@ -68,7 +73,7 @@ export class Purse {
     return this.#hold(key, this.#held.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [fee]);
   }
 
-  /** Each new block, before anybody is told of a transaction in it. @param {Pick<import('../inclusion/index.js').Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block */
+  /** Each new block, before anybody is told of a transaction in it. @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block */
   observe({ hash, baseFeeWei, gasUsed }) {
     this.#blocks.set(hash, { baseFeeWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
     for (const oldest of this.#blocks.keys()) {
@@ -80,7 +85,7 @@ export class Purse {
   /**
    * When an operation has ended, and again when it was found out what became of it. As long as that is not known, its
    * fee stays reserved, also for the next operation with the same nonce.
-   * @param {Pick<import('./operation.js').Operation, 'nonce' | 'inclusion' | 'sentAtUs' | 'hashes'> & {account: Pick<Account, 'position' | 'slotOf'>}} operation
+   * @param {Pick<Operation, 'nonce' | 'inclusion' | 'sentAtUs' | 'hashes'> & {account: Pick<Account, 'position' | 'slotOf'>}} operation
    */
   settle({ account, nonce, inclusion, sentAtUs, hashes }) {
     const key = keyOf(account.position, nonce);

@@ -4,12 +4,18 @@ import { fateOf } from './fate.js';
 import { foundByReceipt } from './submission.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Account } from './account.js'
+ * @import { OnLost } from './course.js'
+ * @import { Tools } from './iteration.js'
+ * @import { Open } from './ledger.js'
+ * @import { Operation } from './operation.js'
+ */
+
+/**
  * Looks after transactions that the node has accepted and that are in no block for too long: what the node does not know
  * any more is sent again, what offers too little is replaced, and what the node knows is left alone while the chain makes
  * no blocks.
- *
- * @typedef {import('./operation.js').Operation} Operation
- * @typedef {import('./iteration.js').Tools} Tools
  */
 
 /** How often it is looked for such. */
@@ -54,11 +60,11 @@ export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
  * @param {Tools} tools
  * @param {Set<Operation>} live
  * @param {AbortSignal} signal
- * @param {import('./course.js').OnLost} onLost
+ * @param {OnLost} onLost
  */
 export async function lookAfterOverdue(tools, live, signal, onLost) {
   const { clock, patience } = tools;
-  /** Since when the node has known less of a wallet than we do. @type {Map<import('./account.js').Account, number>} */
+  /** Since when the node has known less of a wallet than we do. @type {Map<Account, number>} */
   const behind = new Map();
   for (let round = 0; !signal.aborted; round += 1) {
     await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
@@ -91,7 +97,7 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
  * @param {Tools} tools
  * @param {Operation[]} overdue
  * @param {number} newestBlock that was read
- * @returns {Promise<Map<import('./account.js').Account, number>>} the next nonce of each wallet, as the chain has it
+ * @returns {Promise<Map<Account, number>>} the next nonce of each wallet, as the chain has it
  */
 async function lookAfter(tools, overdue, newestBlock) {
   const { rpc, clock, startBlock, presigner } = tools;
@@ -102,7 +108,7 @@ async function lookAfter(tools, overdue, newestBlock) {
     ),
     Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
   ]);
-  /** @type {Map<import('./account.js').Account, number>} */
+  /** @type {Map<Account, number>} */
   const nextNonces = new Map();
   for (const [i, operation] of overdue.entries()) {
     const next = Number(nonces[i]);
@@ -128,7 +134,7 @@ async function lookAfter(tools, overdue, newestBlock) {
   return nextNonces;
 }
 
-/** Nodes answer with null, or an error, for what they do not know. @param {import('../chain/rpc.js').Rpc} rpc @param {string | null} hash */
+/** Nodes answer with null, or an error, for what they do not know. @param {Rpc} rpc @param {string | null} hash */
 function byHash(rpc, hash) {
   return rpc.gather('eth_getTransactionByHash', [hash], 'resolve').catch((error) => {
     if (error instanceof RpcError) return null;
@@ -140,7 +146,7 @@ function byHash(rpc, hash) {
  * Sends a transaction again; where its fee has become too low for the node, one with a higher fee. What the node says is
  * of no consequence: the chain tells what became of it.
  * @param {Tools} tools
- * @param {import('./ledger.js').Open['operation'] | Operation} operation
+ * @param {Open['operation'] | Operation} operation
  * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: its fee is known to be; isUnknown: the node has
  *   just said that it does not know the transaction
  */
@@ -164,7 +170,7 @@ export async function push(tools, operation, { isTooLow = false, isUnknown = fal
   await send(rpc, operation, () => {});
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
+/** @param {Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
 async function send(rpc, operation, onError) {
   try {
     await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {

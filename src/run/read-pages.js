@@ -3,9 +3,15 @@ import { RpcError, UnavailableError } from '../errors.js';
 import { pageParams } from '../workload/dataset.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { DataSet as DatasetDataSet } from '../workload/dataset.js'
+ */
+
+/**
  * Pages of logs, as a load will list them, read once before anybody relies on them.
  *
- * @typedef {Omit<import('../workload/dataset.js').DataSet, 'schema'>} DataSet
+ * @typedef {Omit<DatasetDataSet, 'schema'>} DataSet
  */
 
 /** Of more pages than these only so many are read, from the first to the last. */
@@ -19,7 +25,7 @@ const SETTLE_MS = 5000;
 const PAUSE_MS = 200;
 
 /**
- * @param {Pick<import('../chain/send.js').Sender, 'rpc' | 'clock' | 'signal'>} sender
+ * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
  * @param {DataSet} dataSet
  * @param {(label: string, done: number, all: number) => void} onProgress
  * @returns {Promise<number>} how many pages were read
@@ -54,7 +60,7 @@ async function checkPage({ rpc, clock, signal }, dataSet, number) {
   }
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {DataSet} dataSet @param {number} number */
+/** @param {Rpc} rpc @param {DataSet} dataSet @param {number} number */
 async function readPage(rpc, dataSet, number) {
   try {
     // It is as large as the user wants it, as it is for the load.

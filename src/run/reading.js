@@ -2,11 +2,17 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { isUnknownBlock } from '../chain/passing.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Account } from './account.js'
+ * @import { AuditOptions } from './audit.js'
+ */
+
 /** What the audit reads of the chain. */
 
 /** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
 
-/** All counters and nonces at one block. @param {Pick<import('./audit.js').AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
+/** All counters and nonces at one block. @param {Pick<AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
 export async function readAll({ rpc, workload, accounts }) {
   const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
   if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
@@ -21,7 +27,7 @@ export async function readAll({ rpc, workload, accounts }) {
   return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string | {blockHash: string}} block */
+/** @param {Rpc} rpc @param {Account[]} accounts @param {string | {blockHash: string}} block */
 async function readNonces(rpc, accounts, block) {
   const answers = await rpc.batch(
     accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
@@ -30,7 +36,7 @@ async function readNonces(rpc, accounts, block) {
   return answers.map(toNumber);
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./account.js').Account[]} accounts @param {string} blockHash @param {number} blockNumber */
+/** @param {Rpc} rpc @param {Account[]} accounts @param {string} blockHash @param {number} blockNumber */
 async function noncesAt(rpc, accounts, blockHash, blockNumber) {
   try {
     return await readNonces(rpc, accounts, { blockHash });

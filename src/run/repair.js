@@ -2,11 +2,17 @@ import { fateOf } from './fate.js';
 import { isDue, overdueAfterMs, push } from './push.js';
 
 /**
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Decision } from './fate.js'
+ * @import { Tools } from './iteration.js'
+ * @import { Ledger, Open } from './ledger.js'
+ * @import { Operation } from './operation.js'
+ * @import { Remembered } from './past.js'
+ */
+
+/**
  * Looks after wallets whose operation did not verify, or left the chain again: what became of it decides the wallet's
  * next nonce.
- *
- * @typedef {import('./operation.js').Operation} Operation
- * @typedef {import('../metrics/sample.js').Sample} Sample
  */
 
 /** First and longest pause before a wallet whose operation failed is used again, in milliseconds. */
@@ -17,8 +23,8 @@ const MOST_HASHES = 20;
 
 /**
  * Finds out what became of an operation and enters it into the ledger.
- * @param {import('./iteration.js').Tools} tools
- * @param {import('./ledger.js').Ledger} ledger
+ * @param {Tools} tools
+ * @param {Ledger} ledger
  * @param {Operation} operation
  * @param {Sample} sample
  * @param {AbortSignal} signal ends it; the audit resolves the operation then
@@ -42,9 +48,9 @@ export async function repair(tools, ledger, operation, sample, signal) {
 /**
  * Sees to it that operations of a wallet that were in a block get into one again: the node puts them back into its pool,
  * or is sent the same bytes once more. The chain takes nonces in order, so the first that is open tells of all.
- * @param {import('./iteration.js').Tools} tools
- * @param {import('./ledger.js').Ledger} ledger
- * @param {import('./past.js').Remembered[]} orphans of one wallet, in the order of their nonces; the ledger expects them
+ * @param {Tools} tools
+ * @param {Ledger} ledger
+ * @param {Remembered[]} orphans of one wallet, in the order of their nonces; the ledger expects them
  * @param {AbortSignal} signal as above
  * @returns {Promise<string | null>} as above
  */
@@ -75,11 +81,11 @@ export async function revive(tools, ledger, orphans, signal) {
 }
 
 /**
- * @param {import('./iteration.js').Tools} tools
- * @param {import('./ledger.js').Open['operation']} operation
+ * @param {Tools} tools
+ * @param {Open['operation']} operation
  * @param {number} firstMs pause before the node is asked
  * @param {AbortSignal} signal
- * @param {(decision: import('./fate.js').Decision) => Promise<boolean>} onDecision true: that was it
+ * @param {(decision: Decision) => Promise<boolean>} onDecision true: that was it
  * @returns {Promise<boolean>} whether it was still not known when the time was over
  */
 async function watchFate({ clock, rpc, txTimeoutMs, startBlock, patience }, operation, firstMs, signal, onDecision) {

@@ -1,12 +1,18 @@
 import { IntervalLog, stagesFrom } from '../metrics/intervals.js';
 
+/**
+ * @import { IntervalRow, Phase } from '../metrics/intervals.js'
+ * @import { Readings } from '../metrics/readings.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Plan, Report } from './engine.js'
+ * @import { Watch } from './watch.js'
+ */
+
 /** Without an answer for so long the endpoint is named in the row. */
 const SILENT_MS = 1500;
 
 /**
  * Makes the row of an interval, hands it to the outputs, and keeps it for the run file.
- *
- * @typedef {import('../metrics/intervals.js').Phase} Phase
  */
 export class Reporter {
   #log = new IntervalLog();
@@ -20,9 +26,9 @@ export class Reporter {
   cpuUs = 0;
 
   /**
-   * @param {import('./engine.js').Plan} plan
-   * @param {import('../output/index.js').Output[]} outputs
-   * @param {import('./watch.js').Watch} watch
+   * @param {Plan} plan
+   * @param {Output[]} outputs
+   * @param {Watch} watch
    */
   constructor(plan, outputs, watch) {
     this.#plan = plan;
@@ -30,7 +36,7 @@ export class Reporter {
     this.#watch = watch;
   }
 
-  /** @returns {import('../metrics/intervals.js').IntervalRow[]} */
+  /** @returns {IntervalRow[]} */
   get rows() {
     return this.#log.rows;
   }
@@ -39,7 +45,7 @@ export class Reporter {
    * The probes are read at once; the row is made when the last of them has answered, and the next interval does not wait
    * for that.
    * @param {Phase} phase
-   * @param {import('./engine.js').Report} report
+   * @param {Report} report
    */
   add(phase, report) {
     const readings = this.#watch.sample(report.loop, report.transport);
@@ -56,8 +62,8 @@ export class Reporter {
 
   /**
    * @param {Phase} phase
-   * @param {import('./engine.js').Report} report
-   * @param {import('../metrics/readings.js').Readings} probes
+   * @param {Report} report
+   * @param {Readings} probes
    */
   #addRow(phase, { interval, inFlight, blocks, totals, silence }, probes) {
     const { startUs, endUs, counts, failures, byEndpoint, distributions } = interval;
@@ -67,12 +73,15 @@ export class Reporter {
       this.cpuUs += probes.self.cpuUs;
       this.#windowVerified += counts.verified;
     }
-    /** @type {import('../metrics/intervals.js').IntervalRow} */
+    /** @type {IntervalRow} */
     const row = {
       phase,
       startMs: (startUs - loadStartUs) / 1000,
       endMs: (endUs - loadStartUs) / 1000,
-      ...{ counts, failures, inFlight, byEndpoint },
+      counts,
+      failures,
+      inFlight,
+      byEndpoint,
       tps: phase !== 'drain' && seconds > 0 ? counts.verified / seconds : null,
       latency: distributions.latency,
       lag: distributions.lag,

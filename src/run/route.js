@@ -7,12 +7,16 @@ import { BEHIND, UP, isGone, isRefusal } from './health.js';
 import { LEFT, Waiting } from './waiting.js';
 
 /**
+ * @import { Insistence } from '../chain/passing.js'
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Health, State } from './health.js'
+ */
+
+/**
  * Several endpoints of one chain as one: each request goes to one of them, by what it is for and by how they are. Who
  * asks does not know of it, but for the place of the endpoint that it hears of when a request is sent.
  *
- * @typedef {import('../chain/rpc.js').Rpc} Rpc
- * @typedef {import('../chain/rpc.js').Purpose} Purpose
- * @typedef {import('./health.js').Health} Health
  * @typedef {'sticky' | 'round-robin' | 'apart'} Spread
  *
  * @typedef {object} Traffic of one endpoint
@@ -23,8 +27,6 @@ import { LEFT, Waiting } from './waiting.js';
 
 /** @type {readonly Spread[]} */
 export const SPREADS = Object.freeze(['sticky', 'round-robin', 'apart']);
-
-/** @typedef {import('../clock.js').Clock} Clock */
 
 /** What is the load itself. @type {ReadonlySet<Purpose>} */
 const SENDS = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
@@ -64,7 +66,7 @@ export class Route {
     return SENDS.has(purpose) ? behind : null;
   }
 
-  /** @param {number} meant @param {import('./health.js').State} state @param {boolean} [isChoosy] not one that takes no transactions */
+  /** @param {number} meant @param {State} state @param {boolean} [isChoosy] not one that takes no transactions */
   #firstFrom(meant, state, isChoosy = false) {
     const { count } = this.#health;
     for (let i = 0; i < count; i += 1) {
@@ -93,7 +95,7 @@ export class Route {
  * @param {Clock} options.clock
  * @param {number} options.home
  * @param {Spread} options.spread
- * @param {import('../chain/passing.js').Insistence | null} [options.insistence] as an Rpc has it
+ * @param {Insistence | null} [options.insistence] as an Rpc has it
  * @returns {Rpc & {reading: Rpc, traffic: () => Traffic[]}} reading: everything goes where effects are read back
  */
 export function createRouter({ rpcs, health, clock, home, spread, insistence = null }) {
@@ -155,7 +157,7 @@ class Outcomes {
  * @param {Rpc[]} parts.rpcs
  * @param {Outcomes} parts.outcomes
  * @param {Waiting} parts.waiting
- * @param {import('../chain/passing.js').Insistence | null} parts.insistence
+ * @param {Insistence | null} parts.insistence
  * @param {(purpose: Purpose) => number | null} parts.next
  * @param {Rpc} parts.usual the one that is asked for blocks where all are up
  * @returns {Rpc}
@@ -232,7 +234,9 @@ function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
   return {
     display: `${rpcs[0].display} and ${others} more`,
     secrets: rpcs.flatMap(({ secrets }) => secrets),
-    ...{ call, gather, batch: batchOf(gather) },
+    call,
+    gather,
+    batch: batchOf(gather),
     // Whose endpoint pushes nothing polls, wherever it is sent meanwhile.
     subscribe: usual.subscribe === null ? null : subscribe,
     callCounts: () => {

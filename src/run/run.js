@@ -27,16 +27,35 @@ import { WarmUp } from './warm-up.js';
 import { Watch } from './watch.js';
 
 /**
+ * @import { DevChain } from '../chain/devchain.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { RunParts } from '../metrics/summary.js'
+ * @import { Output } from '../output/index.js'
+ * @import { Schedule } from '../pacer/index.js'
+ * @import { Workload } from '../workload/index.js'
+ * @import { AuditReport } from './audit.js'
+ * @import { Config } from './config.js'
+ * @import { Given } from './connect.js'
+ * @import { Crew } from './crew.js'
+ * @import { LoadSoFar } from './load.js'
+ * @import { OneChain } from './one-chain.js'
+ * @import { Ready } from './setup.js'
+ * @import { Balance } from './spending.js'
+ * @import { StartBlock } from './start-block.js'
+ * @import { Stop } from './stop.js'
+ * @import { Logger } from 'pino'
+ */
+
+/**
  * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
  *
- * @typedef {import('./config.js').Config} Config
- *
  * @typedef {object} Surroundings what a run is given from outside
- * @property {import('../clock.js').Clock} clock
- * @property {import('pino').Logger} log
- * @property {import('../output/index.js').Output[]} outputs
+ * @property {Clock} clock
+ * @property {Logger} log
+ * @property {Output[]} outputs
  * @property {(label: string, done: number, all: number) => void} onProgress
- * @property {import('./stop.js').Stop} stop
+ * @property {Stop} stop
  * @property {string} version
  */
 
@@ -59,7 +78,7 @@ export async function run(config, surroundings) {
   const workers = workersOf(config);
   const common = new CommonStart({ id: times.id, config, clock, stop, notice, workers });
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
-  /** @type {import('../chain/devchain.js').DevChain | null} */
+  /** @type {DevChain | null} */
   let devChain = null;
   /** @type {ReturnType<typeof openWay> | null} */
   let way = null;
@@ -99,7 +118,8 @@ export async function run(config, surroundings) {
 function openWay(config, urls, { clock, stop }) {
   const health = Health.of(urls.length);
   const insistence = {
-    ...{ clock, signals: { setup: stop.drain, audit: stop.now } },
+    clock,
+    signals: { setup: stop.drain, audit: stop.now },
     mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
   };
   const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, insistence });
@@ -107,7 +127,7 @@ function openWay(config, urls, { clock, stop }) {
   return { urls, endpoints, health, ...care, rpc: endpoints.rpc, transport: endpoints.transport };
 }
 
-/** @param {import('../clock.js').Clock} clock */
+/** @param {Clock} clock */
 export function startOf(clock) {
   const startedUs = clock.nowUs();
   let aheadMs = clock.wallMs() - startedUs / 1000;
@@ -126,7 +146,7 @@ export function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: import('./connect.js').Given, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: Given, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
  * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
  */
 
@@ -152,7 +172,7 @@ async function carryOut(context) {
   const workload = await abandonable(stop, () =>
     createWorkload(config.workload, { rpc, settings: config, clock, connect }),
   );
-  /** @type {Awaited<ReturnType<import('./one-chain.js').OneChain['identify']>>} */
+  /** @type {Awaited<ReturnType<OneChain['identify']>>} */
   let endpoints = [];
   const ready = await interruptible(stop, transport, async () => {
     if (oneChain !== null) endpoints = await oneChain.identify(urls, config, stop.drain);
@@ -183,7 +203,15 @@ async function carryOut(context) {
   // Its threads would keep the process alive, whatever went wrong.
   try {
     return await loadAndAudit(context, {
-      ...{ workload, ready, start, before, schedule, accounts, environment, crew, warmUp },
+      workload,
+      ready,
+      start,
+      before,
+      schedule,
+      accounts,
+      environment,
+      crew,
+      warmUp,
       names: numbered(endpoints.map(({ display }) => display)),
       warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
     });
@@ -192,7 +220,7 @@ async function carryOut(context) {
   }
 }
 
-/** @param {RunContext} context @param {boolean} isOpenLoop @param {import('../workload/index.js').Workload} workload */
+/** @param {RunContext} context @param {boolean} isOpenLoop @param {Workload} workload */
 function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
   const operations = config.threads * config.inFlight;
   const hasBlocks = kind === 'transaction';
@@ -202,14 +230,14 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
 /**
  * @param {RunContext} context
  * @param {object} prepared
- * @param {import('../workload/index.js').Workload} prepared.workload
- * @param {import('./setup.js').Ready} prepared.ready
- * @param {import('./start-block.js').StartBlock} prepared.start
- * @param {import('./spending.js').Balance} prepared.before what the wallets have before the load
- * @param {import('../pacer/index.js').Schedule | null} prepared.schedule
+ * @param {Workload} prepared.workload
+ * @param {Ready} prepared.ready
+ * @param {StartBlock} prepared.start
+ * @param {Balance} prepared.before what the wallets have before the load
+ * @param {Schedule | null} prepared.schedule
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
- * @param {import('./crew.js').Crew} prepared.crew
+ * @param {Crew} prepared.crew
  * @param {WarmUp | null} prepared.warmUp
  * @param {string[]} prepared.names of the endpoints
  * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
@@ -218,7 +246,10 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
   const { crew, warmUp, names, warning, before } = given;
   const watch = new Watch({
-    ...{ config: { ...config, nodePid: context.nodePid }, clock, urls, rpc: ready.sender === null ? null : rpc },
+    config: { ...config, nodePid: context.nodePid },
+    clock,
+    urls,
+    rpc: ready.sender === null ? null : rpc,
     warn: (words) => context.log.warn(words),
     isEmbedded: context.embedded && config.nodePid === null,
   });
@@ -229,13 +260,13 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const described = { ready, environment, schedule, warnings: watch.warnings, valueWei };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
-  /** @param {import('./load.js').LoadSoFar} loaded */
+  /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
     const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: GOES_ON };
     return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
   };
-  let audited = { report: /** @type {import('./audit.js').AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
+  let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
     const { timeOfDayMs } = context;
     const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
@@ -259,10 +290,10 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
 
 /**
  * What the wallets have less since the load began.
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('./setup.js').Ready} ready
- * @param {import('./spending.js').Balance} before
- * @param {{report: import('./audit.js').AuditReport | null, reason: string}} audited
+ * @param {Rpc} rpc
+ * @param {Ready} ready
+ * @param {Balance} before
+ * @param {{report: AuditReport | null, reason: string}} audited
  */
 async function leftAfter(rpc, { wallets }, before, { report, reason }) {
   if ('why' in before) return before;
@@ -288,7 +319,7 @@ async function beginTogether({ common, clock, setTimeOfDay, begin }, watch) {
  * @param {RunContext} context
  * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
  * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
- * @returns {import('../metrics/summary.js').RunParts}
+ * @returns {RunParts}
  */
 function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
   const { config, stop, clock } = context;
@@ -311,9 +342,17 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     config: config.redacted,
     instance: describeInstance(config, context.common.facts()),
     environment,
-    ...{ recorder, intervals, windowStartedAtMs, failureWords, reorgs, warnings },
+    recorder,
+    intervals,
+    windowStartedAtMs,
+    failureWords,
+    reorgs,
+    warnings,
     generator: {
-      ...{ ...loaded.generator, ...stats, workers: workersOf(config), ...traffic },
+      ...loaded.generator,
+      ...stats,
+      workers: workersOf(config),
+      ...traffic,
       endpoints: describeEndpoints(context.monitor, endpoints, instants),
       outages: context.monitor.outages(instants.loadStartUs),
       samplesDropped: facts.samplesDropped,

@@ -1,9 +1,14 @@
 import { randomInt } from 'node:crypto';
 
 /**
+ * @import { Schedule, Stage } from '../pacer/index.js'
+ * @import { Config } from './config.js'
+ */
+
+/**
  * What the pacer is to ask for.
- * @param {Pick<import('./run.js').Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
- * @returns {import('../pacer/index.js').Schedule | null} null for a closed loop
+ * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
+ * @returns {Schedule | null} null for a closed loop
  */
 export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
@@ -13,7 +18,7 @@ export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
 }
 
-/** @param {number} perSecond @param {number} durationUs @returns {import('../pacer/index.js').Stage} */
+/** @param {number} perSecond @param {number} durationUs @returns {Stage} */
 function constant(perSecond, durationUs) {
   return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
 }

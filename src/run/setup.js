@@ -15,10 +15,19 @@ import { SetUpCosts } from './spending.js';
 import { warmupSeconds } from './warm-up.js';
 
 /**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Chosen } from '../inclusion/choose.js'
+ * @import { CallWorkload, Gas, TransactionWorkload } from '../workload/index.js'
+ * @import { Config } from './config.js'
+ * @import { ChainInfo, Given, Identity } from './connect.js'
+ * @import { Endpoints } from './endpoints.js'
+ * @import { Surroundings } from './run.js'
+ */
+
+/**
  * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
- *
- * @typedef {import('../chain/send.js').Sender} Sender
- * @typedef {import('./run.js').Config} Config
  */
 
 /** What the funding check reckons with where no duration says how long a run is. */
@@ -32,21 +41,21 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {import('./run.js').Surroundings & {config: Config, given: import('./connect.js').Given, urls: URL[], endpoints: Pick<import('./endpoints.js').Endpoints, 'rpcs'>, embedded: boolean}} Context
+ * @typedef {Surroundings & {config: Config, given: Given, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}} Context
  *
  * @typedef {object} Ready what a load is made from
- * @property {import('./connect.js').Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
+ * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null where nothing is signed
  * @property {SetUpCosts} costs
- * @property {import('../inclusion/choose.js').Chosen | null} inclusion null where nothing is included
+ * @property {Chosen | null} inclusion null where nothing is included
  */
 
 /**
  * Plain calls need no funds and no contracts, and their users no keys.
  * @param {Context} context
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('../workload/index.js').CallWorkload} workload
+ * @param {Rpc} rpc
+ * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
 export async function setUpCalls({ config, urls, outputs, given, onProgress, stop }, rpc, workload) {
@@ -67,8 +76,8 @@ export async function setUpCalls({ config, urls, outputs, given, onProgress, sto
 
 /**
  * @param {Context} context
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('../workload/index.js').TransactionWorkload} workload
+ * @param {Rpc} rpc
+ * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
 export async function setUp(
@@ -93,8 +102,14 @@ export async function setUp(
   const costs = new SetUpCosts(config.maxSpendWei);
   /** @type {Sender} */
   const sender = {
-    ...{ rpc, clock, fees, signer: await createSigner(), chainId: chain.chainId },
-    ...{ timeoutMs: config.txTimeoutMs, signal: stop.drain, costs },
+    rpc,
+    clock,
+    fees,
+    signer: await createSigner(),
+    chainId: chain.chainId,
+    timeoutMs: config.txTimeoutMs,
+    signal: stop.drain,
+    costs,
   };
   try {
     if (embedded) {
@@ -121,8 +136,8 @@ export async function setUp(
 
 /**
  * All of them are asked for blocks.
- * @param {import('../chain/rpc.js').Rpc[]} rpcs
- * @param {import('./connect.js').ChainInfo} chain as the first one tells it
+ * @param {Rpc[]} rpcs
+ * @param {ChainInfo} chain as the first one tells it
  * @param {Pick<Context, 'clock' | 'stop'>} surroundings
  */
 function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
@@ -140,9 +155,9 @@ function addressesOf(wallets) {
  * What one wallet may need in this run, in wei: as many operations as may be in flight in every block, at the highest price of the offer. It is
  * an estimate; a wallet that runs dry is retired, and `--fund-amount` sets the figure.
  * @param {Pick<Config, 'warmupMs' | 'durationMs' | 'fundAmountWei' | 'inFlight'>} config
- * @param {import('../workload/index.js').Gas} gas
- * @param {import('../chain/fees.js').Fees} fees
- * @param {Pick<import('./connect.js').ChainInfo, 'chainId' | 'blockSeconds'>} chain
+ * @param {Gas} gas
+ * @param {Fees} fees
+ * @param {Pick<ChainInfo, 'chainId' | 'blockSeconds'>} chain
  */
 export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight }, gas, fees, { chainId, blockSeconds }) {
   if (fundAmountWei !== null) return fundAmountWei;
@@ -212,7 +227,7 @@ export function refuseOwnFunder(funder, wallets) {
 /**
  * A nonce of the set-up was taken: a mined transaction that is not ours proves that the wallet is used elsewhere.
  * @param {NonceTakenError} error
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {number} head
  * @param {Wallet[]} wallets
  * @param {Sender} sender

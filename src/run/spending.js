@@ -3,9 +3,15 @@ import { toBigInt, toHex } from '../chain/rpc.js';
 import { RefusedError, StressError } from '../errors.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { AuditReport } from './audit.js'
+ * @import { Config } from './config.js'
+ * @import { Spending } from './purse.js'
+ * @import { Ready } from './setup.js'
+ */
+
+/**
  * What the set-up spends, and what is said of it and of the load in the end.
- *
- * @typedef {import('./purse.js').Spending} Spending
  */
 
 /** What the set-up spends: its receipts say it exactly, so it is counted with and without a cap. */
@@ -52,7 +58,7 @@ export class SetUpCosts {
   }
 }
 
-/** @param {Pick<import('./run.js').Config, 'maxSpendWei'>} config @param {{ready: import('./setup.js').Ready, loaded: {stats: {spending: Spending | null}}}} carriedOut */
+/** @param {Pick<Config, 'maxSpendWei'>} config @param {{ready: Ready, loaded: {stats: {spending: Spending | null}}}} carriedOut */
 export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
   const { spentWei, transactions } = loaded.stats.spending ?? { spentWei: 0n, transactions: 0 };
   return new RefusedError(
@@ -63,7 +69,7 @@ export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
 /**
  * What wallets have, all together, at a block. What they have less after a load was spent in it, whatever became of each
  * transaction; to ask for that takes a call for each wallet, and none for each operation.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {ReadonlyArray<{address: string}>} wallets
  * @param {number} blockNumber
  * @param {'setup' | 'audit'} purpose
@@ -103,7 +109,7 @@ export function spentBetween(before, after) {
  * The fees in that.
  * @param {Balance} spent
  * @param {bigint | undefined} valueWei what each executed operation sends to others
- * @param {import('./audit.js').AuditReport | null} audit
+ * @param {AuditReport | null} audit
  * @returns {Balance}
  */
 function feesOf(spent, valueWei, audit) {
@@ -115,10 +121,10 @@ function feesOf(spent, valueWei, audit) {
 
 /**
  * As the run file states it.
- * @param {Pick<import('./run.js').Config, 'maxSpendWei'>} config
- * @param {import('./setup.js').Ready} ready
+ * @param {Pick<Config, 'maxSpendWei'>} config
+ * @param {Ready} ready
  * @param {Spending | null} load null where it was not counted
- * @param {{left: Balance, valueWei: bigint | undefined, report: import('./audit.js').AuditReport | null}} found
+ * @param {{left: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
 export function describeSpending({ maxSpendWei }, { sender, costs }, load, { left, valueWei, report }) {
   const fees = load === null ? feesOf(left, valueWei, report) : { wei: load.spentWei };

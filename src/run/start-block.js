@@ -4,6 +4,13 @@ import { findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, RpcError, UnavailableError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/chain.js';
 
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Ready } from './setup.js'
+ */
+
 /** Where in the chain the load begins: what tells the chain from one that was started anew. */
 
 /**
@@ -19,17 +26,17 @@ const PAUSE_MS = 250;
 
 /**
  * @typedef {object} Patience
- * @property {import('../clock.js').Clock} clock
+ * @property {Clock} clock
  * @property {number} confirmations
  * @property {AbortSignal} signal
  *
- * @typedef {Pick<import('./setup.js').Ready, 'sender' | 'wallets'>} Sent
+ * @typedef {Pick<Ready, 'sender' | 'wallets'>} Sent
  */
 
 /**
  * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away. That takes a while, and
  * is done before instances wait for each other.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Sent} sent
  * @param {Patience} patience
  * @returns {Promise<number>} a block that has what the set-up did
@@ -49,7 +56,7 @@ export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmati
 
 /**
  * With confirmations a block that has as many, so that it is still there when the load is over.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Sent & {chain: {genesisHash?: string | null}}} ready
  * @param {Patience & {setUpBlock: number}} patience
  * @returns {Promise<StartBlock>}
@@ -67,10 +74,10 @@ export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, con
   return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc */
+/** @param {Rpc} rpc */
 const latestBlock = (rpc) => blockAt(rpc, 'latest');
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {string} which */
+/** @param {Rpc} rpc @param {string} which */
 async function blockAt(rpc, which) {
   const block = await rpc.call('eth_getBlockByNumber', [which, false], 'setup');
   if (block === null)
@@ -82,7 +89,7 @@ async function blockAt(rpc, which) {
 
 /**
  * What left the chain may come back.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {Sent['wallets']} wallets
  * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} patience
  */
@@ -99,7 +106,7 @@ async function settle(rpc, wallets, { clock, signal, endUs }) {
   }
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {import('../chain/wallets.js').Wallet[]} wallets @returns {Promise<number[]>} */
+/** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<number[]>} */
 async function noncesOf(rpc, wallets) {
   const nonces = await rpc.batch(
     wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
@@ -110,8 +117,8 @@ async function noncesOf(rpc, wallets) {
 
 /**
  * Another run may have used the wallets since they were settled, while instances waited for each other for instance.
- * @param {import('../chain/rpc.js').Rpc} rpc
- * @param {import('../chain/wallets.js').Wallet[]} wallets
+ * @param {Rpc} rpc
+ * @param {Wallet[]} wallets
  * @param {number[]} nonces
  * @throws {ForeignSenderError}
  */
@@ -127,7 +134,7 @@ async function refuseForeign(rpc, wallets, nonces) {
 /**
  * On a chain that was started anew nothing of the run can be found. That a node no longer has the start block proves
  * nothing: many keep only the latest blocks.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {StartBlock} start
  * @throws {UnavailableError}
  */
@@ -142,7 +149,7 @@ export async function assertSameChain(rpc, { startBlock, startHash, genesisHash 
     throw new UnavailableError(otherChain(rpc.display));
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
+/** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
 async function hashAt(rpc, number) {
   try {
     const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit');

@@ -5,10 +5,14 @@ import { knownOf } from './fate.js';
 import { Failed } from './operation.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Tools } from './iteration.js'
+ * @import { Operation } from './operation.js'
+ */
+
+/**
  * Hands a transaction to the node. A lost answer leaves it unknown whether the node has it, so the same bytes are sent
  * again until the node says: the hash tells, and a transaction can be in a chain only once.
- *
- * @typedef {import('./operation.js').Operation} Operation
  *
  * @typedef {object} Resubmissions how often transactions were sent again
  * @property {number} repeated the same bytes, because the node did not answer, or was busy
@@ -32,7 +36,7 @@ const LOOKUPS = 5;
 const MOST_RAISES = 5;
 
 /**
- * @param {import('./iteration.js').Tools} tools
+ * @param {Tools} tools
  * @param {Operation} operation with its transaction signed
  * @param {(endpoint?: number) => unknown} onSent when the bytes are written
  * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
@@ -83,7 +87,7 @@ export async function submit(tools, operation, onSent) {
 }
 
 /**
- * @param {Pick<import('./iteration.js').Tools, 'clock' | 'patience'>} tools
+ * @param {Pick<Tools, 'clock' | 'patience'>} tools
  * @param {Operation} operation
  * @param {number} ms
  * @param {'limitedMs' | 'unansweredMs'} why
@@ -96,7 +100,7 @@ async function pause({ clock, patience }, operation, ms, why) {
 
 /**
  * Its block may have been read before anybody watched for it. One that was not read yet will be.
- * @param {Pick<import('./iteration.js').Tools, 'clock' | 'inclusion'>} tools
+ * @param {Pick<Tools, 'clock' | 'inclusion'>} tools
  * @param {Operation} operation
  * @param {any} receipt
  */
@@ -151,7 +155,7 @@ export class Patience {
     if (this.stall === null || lengthOf(this.#stall) > lengthOf(this.stall)) this.stall = this.#stall;
   }
 
-  /** A submission was accepted, or the node had something to say of it. @param {import('../clock.js').Clock} clock */
+  /** A submission was accepted, or the node had something to say of it. @param {Clock} clock */
   answered(clock) {
     if (this.#stall === null) return;
     this.refused(new Error(), clock.nowUs());

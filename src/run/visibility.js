@@ -1,6 +1,11 @@
 import { followHeads } from '../inclusion/heads.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ */
+
+/**
  * When blocks are there at the endpoint that effects are read back from, where that is another one. It costs a look at its
  * head now and then, and nothing for an operation.
  */
@@ -18,14 +23,16 @@ export class Visibility {
   #clock;
 
   /**
-   * @param {{rpc: import('../chain/rpc.js').Rpc, clock: import('../clock.js').Clock, head: number}} options rpc: to that
+   * @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: to that
    *   endpoint; head: its newest block now
    */
   constructor({ rpc, clock, head }) {
     this.#clock = clock;
     this.#head = head;
     this.#heads = followHeads({
-      ...{ rpc, clock, head },
+      rpc,
+      clock,
+      head,
       onHeads: async (to) => this.saw(to),
       // Another node is asked now, or blocks were replaced: the same number is there soon.
       onBehind: async (number) => (this.#head = number),

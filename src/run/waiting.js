@@ -1,8 +1,11 @@
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Health } from './health.js'
+ */
+
+/**
  * What waits for the answer of one of several endpoints. One that hangs says nothing, and its requests would wait for as
  * long as the transport lets them: they are given up as soon as it is left for another one.
- *
- * @typedef {import('./health.js').Health} Health
  */
 
 /** Given up: another endpoint may be asked. */
@@ -18,7 +21,7 @@ export class Waiting {
   #health;
   #clock;
 
-  /** @param {Pick<Health, 'isLeft'>} health @param {Pick<import('../clock.js').Clock, 'after'>} clock */
+  /** @param {Pick<Health, 'isLeft'>} health @param {Pick<Clock, 'after'>} clock */
   constructor(health, clock) {
     this.#health = health;
     this.#clock = clock;

@@ -1,4 +1,9 @@
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { Counts } from '../metrics/interval.js'
+ */
+
+/**
  * The automatic warm-up: it ends when the pipeline is full, so that what is in flight at the end of the window is
  * balanced by what was in flight at its beginning.
  *
@@ -11,7 +16,7 @@
  * began with a block would always end at the same distance from one, and what it missed there every run would miss.
  *
  * @typedef {object} WarmUpOptions
- * @property {import('../clock.js').Clock} clock
+ * @property {Clock} clock
  * @property {number} operations most operations in flight at once
  * @property {boolean} isOpenLoop
  * @property {boolean} hasBlocks false for plain calls
@@ -51,7 +56,7 @@ export class WarmUp {
 
   /**
    * @param {number} loadStartUs
-   * @param {() => Promise<import('../metrics/interval.js').Counts>} countsNow
+   * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
    * @returns {Promise<number | null>} when the window begins; null when it was ended early
    */
@@ -71,7 +76,7 @@ export class WarmUp {
     return clock.nowUs() + AHEAD_MS * 1000 + Math.round(random() * blockUs);
   }
 
-  /** @param {import('../metrics/interval.js').Counts} counts of the whole run so far */
+  /** @param {Counts} counts of the whole run so far */
   #isFull(counts) {
     const ended = endedOf(counts);
     if (ended > 0) this.#wanted ??= Math.min(counts.started, this.#options.operations);
@@ -80,7 +85,7 @@ export class WarmUp {
   }
 }
 
-/** @param {import('../metrics/interval.js').Counts} counts */
+/** @param {Counts} counts */
 function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
 }

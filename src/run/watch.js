@@ -2,17 +2,26 @@ import { probes } from '../probe/index.js';
 import { socketWarnings } from '../probe/sockets.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Readings } from '../metrics/readings.js'
+ * @import { Probe as IndexProbe } from '../probe/index.js'
+ * @import { LoopReading } from '../probe/loop.js'
+ * @import { TransportStats } from '../transport/index.js'
+ * @import { Config } from './config.js'
+ */
+
+/**
  * Watches what is beside the load, with all probes at once. One that does not answer in time has no reading.
  *
- * @typedef {import('../metrics/readings.js').Readings} Readings
- * @typedef {import('../probe/index.js').Probe<any>} Probe
+ * @typedef {IndexProbe<any>} Probe
  *
  * @typedef {object} WatchOptions
- * @property {Pick<import('./run.js').Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
+ * @property {Pick<Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
  * @property {URL[]} urls of the endpoints
  * @property {boolean} [isEmbedded] whether the process of --node-pid is the embedded chain
- * @property {import('../chain/rpc.js').Rpc | null} rpc null where nothing is sent that could be in a pool
- * @property {import('../clock.js').Clock} clock
+ * @property {Rpc | null} rpc null where nothing is sent that could be in a pool
+ * @property {Clock} clock
  * @property {(words: string) => void} warn called for each thing that is worth it, a few times for one kind
  */
 
@@ -70,8 +79,8 @@ export class Watch {
   }
 
   /**
-   * @param {import('../probe/loop.js').LoopReading | null} loop of the thread that is worst off
-   * @param {import('../transport/index.js').TransportStats} transport of all threads, since the start
+   * @param {LoopReading | null} loop of the thread that is worst off
+   * @param {TransportStats} transport of all threads, since the start
    * @returns {Promise<Readings>}
    */
   async sample(loop, transport) {

@@ -3,29 +3,29 @@
  *
  * @typedef {object} Task what a worker is given
  * @property {WorkerConfig} config
- * @property {{urls: string[], home: number, spread: import('./route.js').Spread, health: SharedArrayBuffer}} endpoints home: that
+ * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: that
  *   of its wallets
- * @property {Array<ReturnType<import('../chain/wallets.js').Wallet['handOver']>>} wallets
+ * @property {Array<ReturnType<Wallet['handOver']>>} wallets
  * @property {{name: string, state: unknown}} workload
- * @property {(Omit<import('./engine.js').ChainTools, 'signer' | 'fees'> & {fees: ReturnType<import('../chain/fees.js').Fees['state']>}) | null} chain
- * @property {import('../chain/batches.js').BatchFacts} batches as the set-up learned them
+ * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
+ * @property {BatchFacts} batches as the set-up learned them
  * @property {boolean} wantsSamples
- * @property {import('../pacer/index.js').Schedule | null} schedule
- * @property {import('../pacer/index.js').Share} share
+ * @property {Schedule | null} schedule
+ * @property {Share} share
  *
- * @typedef {Pick<import('./run.js').Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
+ * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: import('./engine.js').Plan} | {type: 'window', plan: import('./engine.js').Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
  *
  * @typedef {object} State everything a worker knows
  * @property {number} atUs when it was so
  * @property {ReturnType<Engine['open']>} open operations in flight
- * @property {import('../metrics/recorder.js').RecorderState} recorder
- * @property {import('./ledger.js').LedgerState} ledger
- * @property {import('./engine.js').EngineStats} stats
- * @property {import('./crew.js').ThreadStats} thread
+ * @property {RecorderState} recorder
+ * @property {LedgerState} ledger
+ * @property {EngineStats} stats
+ * @property {ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: import('./engine.js').EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: import('../metrics/interval.js').Counts} | {type: 'drained'} | {type: 'block', block: import('./engine.js').SeenBlock} | {type: 'samples', samples: import('../metrics/sample.js').Sample[]} | {type: 'stop', reason: import('./driver.js').StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}} Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -39,29 +39,54 @@ import { openEndpoints, threadStatsOf } from './endpoints.js';
 import { Engine } from './engine.js';
 import { Health } from './health.js';
 
+/**
+ * @import { BatchFacts } from '../chain/batches.js'
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Counts } from '../metrics/interval.js'
+ * @import { RecorderState } from '../metrics/recorder.js'
+ * @import { Sample } from '../metrics/sample.js'
+ * @import { Schedule, Share } from '../pacer/index.js'
+ * @import { Config } from './config.js'
+ * @import { ThreadStats } from './crew.js'
+ * @import { StopReason } from './driver.js'
+ * @import { Endpoints } from './endpoints.js'
+ * @import { ChainTools, EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'
+ * @import { LedgerState } from './ledger.js'
+ * @import { Spread } from './route.js'
+ * @import { MessagePort } from 'node:worker_threads'
+ */
+
 /** Samples are told together: so many, or what there is after so long. */
 const SAMPLES_AT_ONCE = 1000;
 const SAMPLES_WAIT_MS = 200;
 
 /**
  * @param {Task} task
- * @param {import('node:worker_threads').MessagePort} port
+ * @param {MessagePort} port
  */
 async function work(task, port) {
   const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
   /** @param {Message} message */
   const tell = (message) => port.postMessage(message);
-  /** @param {import('./driver.js').StopReason} reason @param {Error} [error] */
+  /** @param {StopReason} reason @param {Error} [error] */
   const askForStop = (reason, error) => tell({ type: 'stop', reason, message: error?.message ?? null });
 
   const clock = createClock();
   const opened = openWay(task, clock);
   const { rpc, transport, reading, connect } = opened;
-  /** @param {import('./engine.js').SeenBlock} block */
+  /** @param {SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
   const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
   const options = {
-    ...{ config, clock, rpc, reading, schedule, share, onBlock, onStop: askForStop },
+    config,
+    clock,
+    rpc,
+    reading,
+    schedule,
+    share,
+    onBlock,
+    onStop: askForStop,
     accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
     workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect }),
     chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
@@ -130,7 +155,7 @@ async function work(task, port) {
 /**
  * What nobody caught; it may be the user's own workload that threw it.
  * @param {string} workload
- * @param {(reason: import('./driver.js').StopReason, error: Error) => void} askForStop
+ * @param {(reason: StopReason, error: Error) => void} askForStop
  */
 function heedStrayErrors(workload, askForStop) {
   process.on('uncaughtException', (thrown) => {
@@ -141,7 +166,7 @@ function heedStrayErrors(workload, askForStop) {
   });
 }
 
-/** The way of this thread to the endpoints. @param {Task} task @param {import('../clock.js').Clock} clock */
+/** The way of this thread to the endpoints. @param {Task} task @param {Clock} clock */
 function openWay({ config, endpoints, batches }, clock) {
   const { home, spread } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
@@ -150,17 +175,17 @@ function openWay({ config, endpoints, batches }, clock) {
 
 /**
  * Samples travel together: a message for each would cost more than what is in it.
- * @param {import('../clock.js').Clock} clock
- * @param {(samples: import('../metrics/sample.js').Sample[]) => void} onFull
+ * @param {Clock} clock
+ * @param {(samples: Sample[]) => void} onFull
  */
 function createBundle(clock, onFull) {
-  /** @type {import('../metrics/sample.js').Sample[]} */
+  /** @type {Sample[]} */
   let samples = [];
   const flush = () => {
     if (samples.length > 0) onFull(samples);
     samples = [];
   };
-  /** @param {import('../metrics/sample.js').Sample} sample */
+  /** @param {Sample} sample */
   const add = (sample) => {
     samples.push(sample);
     if (samples.length === 1) clock.after(flush, SAMPLES_WAIT_MS);
@@ -171,7 +196,7 @@ function createBundle(clock, onFull) {
 
 /**
  * @param {Engine} engine
- * @param {import('./endpoints.js').Endpoints} endpoints
+ * @param {Endpoints} endpoints
  * @param {number} atUs
  * @returns {State}
  */
@@ -189,4 +214,4 @@ function stateOf(engine, endpoints, atUs) {
   };
 }
 
-await work(workerData, /** @type {import('node:worker_threads').MessagePort} */ (parentPort));
+await work(workerData, /** @type {MessagePort} */ (parentPort));

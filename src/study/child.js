@@ -1,15 +1,19 @@
 import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { constants } from 'node:os';
+import { constants as osConstants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { EXIT, oneLine } from '../errors.js';
 import { readRunFiles } from './run-file.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Stop } from '../run/stop.js'
+ * @import { ChildProcess } from 'node:child_process'
+ */
+
+/**
  * One run of a study: a process of its own, so that no run is faster for what the one before it has warmed up, and the
  * death of one is not the end of the study. It ends, in good order, when the study does.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  *
  * @typedef {object} Finished
  * @property {number} exitCode
@@ -27,13 +31,15 @@ const LONGEST_COMPLAINT = 10_000;
  * @param {readonly string[]} options.args of stress, but for --out
  * @param {NodeJS.ProcessEnv} options.env all of its environment
  * @param {string} options.out its run file; one that is there already is removed before
- * @param {import('../run/stop.js').Stop} options.stop passed on: a first wish to end drains it, a second one hurries it
+ * @param {Stop} options.stop passed on: a first wish to end drains it, a second one hurries it
  * @returns {Promise<Finished>}
  */
 export async function runChild({ args, env, out, stop }) {
   rmSync(out, { force: true });
   const child = fork(PROGRAM, [...args, `--out=${out}`, '--quiet', '--log-level=error'], {
-    ...{ env, execArgv: [], serialization: 'json' },
+    env,
+    execArgv: [],
+    serialization: 'json',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     // A Ctrl-C goes to every process of a terminal's group. This one gets it once, from us.
     detached: true,
@@ -63,11 +69,11 @@ export function isInterruption(exitCode) {
   return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
 }
 
-/** @param {import('node:child_process').ChildProcess} child @returns {Promise<number>} */
+/** @param {ChildProcess} child @returns {Promise<number>} */
 function exitOf(child) {
   return new Promise((resolve) => {
     // After 'close' nothing more is to be read from it.
-    child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
+    child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
     child.once('error', () => resolve(EXIT.unavailable));
   });
 }

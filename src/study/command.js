@@ -1,6 +1,12 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
+import { constants as osConstants } from 'node:os';
 import { InterruptedError, UnavailableError, UsageError, oneLine, withoutKeys } from '../errors.js';
+
+/**
+ * @import { Clock } from '../clock.js'
+ * @import { Stop } from '../run/stop.js'
+ * @import { ChildProcess } from 'node:child_process'
+ */
 
 /** Programs of the user's own that a study starts, without a shell. */
 
@@ -46,8 +52,8 @@ function unquoted(word) {
  * @param {NodeJS.ProcessEnv} options.env all of its environment
  * @param {boolean} options.quiet whether what it says is to be thrown away; else it goes to our standard error
  * @param {string} options.before what for, for messages
- * @param {import('../run/stop.js').Stop} options.stop
- * @param {import('../clock.js').Clock} options.clock
+ * @param {Stop} options.stop
+ * @param {Clock} options.clock
  * @throws {UnavailableError | InterruptedError}
  */
 export async function runCommand({ words, env, quiet, before, stop, clock }) {
@@ -83,17 +89,17 @@ export async function runCommand({ words, env, quiet, before, stop, clock }) {
   }
 }
 
-/** @param {import('node:child_process').ChildProcess} child @returns {Promise<string | null>} what went wrong */
+/** @param {ChildProcess} child @returns {Promise<string | null>} what went wrong */
 function endOf(child) {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) =>
-      resolve(code === 0 ? null : `ended with exit code ${code ?? 128 + constants.signals[signal ?? 'SIGKILL']}`),
+      resolve(code === 0 ? null : `ended with exit code ${code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']}`),
     );
     child.once('error', ({ message }) => resolve(`could not be started: ${oneLine(message)}`));
   });
 }
 
-/** @param {import('node:child_process').ChildProcess} child @param {NodeJS.Signals} signal */
+/** @param {ChildProcess} child @param {NodeJS.Signals} signal */
 function endGroup({ pid }, signal) {
   try {
     if (pid !== undefined) process.kill(-pid, signal);

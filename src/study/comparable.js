@@ -5,10 +5,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * Whether runs may be compared: only those that were asked for the same, measured in the same way, for as long.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  * @typedef {{run: RunFile, file: string}} Entry
  */
 

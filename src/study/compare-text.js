@@ -5,11 +5,10 @@ import { percentText, pText } from './compare-words.js';
 import { runsNeeded } from './decide.js';
 import { metricOf } from './metrics.js';
 
+/** @import { ComparedMetric, Comparison } from './compare.js' */
+
 /**
  * A comparison as people read it on a terminal.
- *
- * @typedef {import('./compare.js').Comparison} Comparison
- * @typedef {import('./compare.js').ComparedMetric} ComparedMetric
  */
 
 /** @param {Comparison} comparison */

@@ -1,8 +1,10 @@
 /**
+ * @import { ComparedMetric } from './compare.js'
+ * @import { Change } from './decide.js'
+ */
+
+/**
  * What a comparison says, in sentences: the same in its file, on the terminal and on the page.
- *
- * @typedef {import('./compare.js').ComparedMetric} ComparedMetric
- * @typedef {import('./decide.js').Change} Change
  */
 
 /** @param {boolean} isPaired @param {string} why @param {number} needed */
@@ -37,7 +39,9 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
 }
 
 const oneDecimal = new Intl.NumberFormat('en-US', {
-  ...{ minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay: 'exceptZero' },
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
 });
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
 

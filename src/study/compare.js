@@ -12,11 +12,14 @@ import { judgeFailIf } from './fail-if.js';
 import { speedUps } from './speed-ups.js';
 
 /**
+ * @import { DistributionJson } from '../metrics/distribution.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Entry } from './comparable.js'
+ * @import { FailIf } from './fail-if.js'
+ */
+
+/**
  * Two sets of runs, and what can be said about their difference. docs/compare.schema.json describes the result.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./comparable.js').Entry} Entry
- * @typedef {import('./fail-if.js').FailIf} FailIf
  *
  * @typedef {object} CompareOptions
  * @property {readonly string[]} baseFiles names, for messages
@@ -60,9 +63,12 @@ export function compare(baseRuns, candidateRuns, options) {
   const { metrics, raw } = compared;
   const needed = runsNeeded(isPaired);
   const method = {
-    ...{ name: isPaired ? 'paired' : 'unpaired', pairs: isPaired ? base.length : null },
+    name: isPaired ? 'paired' : 'unpaired',
+    pairs: isPaired ? base.length : null,
     test: isPaired ? 'sign-flip permutation of log ratios' : 'permutation of mean logs',
-    ...{ runs: { base: base.length, candidate: candidate.length }, alpha: ALPHA, minimum: needed },
+    runs: { base: base.length, candidate: candidate.length },
+    alpha: ALPHA,
+    minimum: needed,
     secondaries: metrics.length - 1 + raw.length,
     words: methodWords(isPaired, words, needed),
   };
@@ -70,7 +76,9 @@ export function compare(baseRuns, candidateRuns, options) {
     schema: COMPARE_SCHEMA,
     startedAt: options.startedAt ?? extreme([...base, ...candidate], 'startedAt', 0),
     endedAt: options.endedAt ?? extreme([...base, ...candidate], 'endedAt', -1),
-    ...{ stress: options.stress, primary: metrics[0].name, method },
+    stress: options.stress,
+    primary: metrics[0].name,
+    method,
     base: side(base, options.baseLabel ?? 'BASE'),
     candidate: side(candidate, options.candidateLabel ?? 'CANDIDATE'),
     metrics,
@@ -133,7 +141,11 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
     isPaired,
   );
   const metrics = compared.map(({ metric: { name, label, unit, better }, isAtLeast, ...values }, i) => ({
-    ...{ name, label, unit, better, isPrimary: i === 0 },
+    name,
+    label,
+    unit,
+    better,
+    isPrimary: i === 0,
     base: summary(values.base, isAtLeast.base),
     candidate: summary(values.candidate, isAtLeast.candidate),
     ...decisions[i],
@@ -189,7 +201,7 @@ function distributions(base, candidate) {
   return { base: distribution(base, total), candidate: distribution(candidate, total), censored };
 }
 
-/** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => import('../metrics/distribution.js').DistributionJson} of */
+/** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => DistributionJson} of */
 function distribution(side, of) {
   const all = new Distribution();
   for (const { run, file } of side) legible(displayName(file), () => all.merge(Distribution.fromJSON(of(run))));

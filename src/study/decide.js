@@ -91,7 +91,8 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
   const bound = (by) => (Number.isFinite(by) ? fraction(by) : null);
   return {
     change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - level },
-    ...{ p, pAdjusted: adjusted },
+    p,
+    pAdjusted: adjusted,
     word: wordOf(),
   };
 

@@ -22,7 +22,9 @@ const FORMATS = Object.freeze({
 
 /** What this version writes and reads, by what it is of. */
 export const SCHEMAS = Object.freeze({
-  ...{ run: 'evm-stress/run@1', sweep: 'evm-stress/sweep@1', compare: 'evm-stress/compare@1' },
+  run: 'evm-stress/run@1',
+  sweep: 'evm-stress/sweep@1',
+  compare: 'evm-stress/compare@1',
 });
 /** @type {Readonly<Record<string, string>>} */
 const NAMES = Object.freeze({ run: 'run file', sweep: 'sweep file', compare: 'comparison' });

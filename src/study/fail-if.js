@@ -2,10 +2,10 @@ import { oneLine, withoutKeys } from '../errors.js';
 import { pText } from './compare-words.js';
 import { metricOf } from './metrics.js';
 
+/** @import { ComparedMetric } from './compare.js' */
+
 /**
  * Changes that must not be shown, for CI.
- *
- * @typedef {import('./compare.js').ComparedMetric} ComparedMetric
  *
  * @typedef {object} FailIf
  * @property {string} expression as it was given
@@ -38,7 +38,9 @@ export function parseFailIf(text) {
       `must not fail on no change at all, as ${quote(expression)} would: give ${operator} a limit of 0% or ${operator === '<' ? 'less' : 'more'}`,
     );
   return Object.freeze({
-    ...{ expression, metric: comparedMetric(name), limitPercent },
+    expression,
+    metric: comparedMetric(name),
+    limitPercent,
     operator: /** @type {FailIf['operator']} */ (operator),
   });
 }
@@ -66,7 +68,10 @@ export function judgeFailIf({ expression, metric: name, operator, limitPercent }
   const { estimate } = metric.change;
   const words = ofRaw === undefined ? '' : `${rawWords(ofRaw)}: `;
   const judged = (/** @type {boolean} */ passed, /** @type {string} */ why) => ({
-    ...{ expression, passed, change: Number.isFinite(estimate) ? estimate : null, why: `${words}${why}` },
+    expression,
+    passed,
+    change: Number.isFinite(estimate) ? estimate : null,
+    why: `${words}${why}`,
   });
   if (metric.word === 'too few runs') return judged(false, 'too few runs to judge it');
   const isBeyond = operator === '<' ? 100 * estimate < limitPercent : 100 * estimate > limitPercent;

@@ -1,10 +1,13 @@
 import { CONFIDENCE } from './threshold-estimate.js';
 
 /**
+ * @import { Trial } from './sweep-file.js'
+ * @import { End, Figures } from './threshold-estimate.js'
+ */
+
+/**
  * What a search says.
  *
- * @typedef {import('./threshold-estimate.js').End} End
- * @typedef {import('./sweep-file.js').Trial} Trial
  * @typedef {{name: string, evidence: string}} RunVerdict
  */
 
@@ -41,7 +44,7 @@ export function trialText(name, { value, holds, failed }, figures) {
  * @property {readonly string[]} until
  * @property {boolean} isRateHeld whether the rate had to be held as well
  * @property {End} end
- * @property {import('./threshold-estimate.js').Figures} figures
+ * @property {Figures} figures
  * @property {{lowest: number, highest: number}} scale
  * @property {number} trials
  */

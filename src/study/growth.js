@@ -1,10 +1,10 @@
 import { metricOf } from './metrics.js';
 import { holm } from './statistics.js';
 
+/** @import { Fit } from './trend.js' */
+
 /**
  * Which of many lines are shown to rise, and which of those most.
- *
- * @typedef {import('./trend.js').Fit} Fit
  *
  * @typedef {object} Growth by the names of metrics
  * @property {string | null} fastestStage the part of the latency with the steepest slope of those shown to grow

@@ -2,10 +2,12 @@ import { measuredText } from '../output/thresholds.js';
 import { checkThresholds } from '../metrics/thresholds.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Threshold } from '../metrics/thresholds.js'
+ */
+
+/**
  * Whether a run of a search has held what was asked of it.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/thresholds.js').Threshold} Threshold
  *
  * @typedef {object} Judged
  * @property {boolean} holds

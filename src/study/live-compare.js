@@ -10,12 +10,15 @@ import { RemainingTime } from './remaining-time.js';
 import { isWhole } from './sweep-cells.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Config } from '../run/config.js'
+ * @import { Parts } from './sweep.js'
+ */
+
+/**
  * Runs made for a comparison: two endpoints in turn, A B B A A B B A, so that what drifts on the way, such as the
  * machine, meets both alike. The first of each is not measured: a node that was just started is slower.
  *
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {import('./run-file.js').RunFile} RunFile
- * @typedef {import('./sweep.js').Parts} Parts
  * @typedef {'a' | 'b'} Side
  *
  * @typedef {object} Turn
@@ -96,7 +99,8 @@ async function runBothIn({ folder, config, parts, start }) {
   const [error] = stop.errors;
   if (error !== undefined) throw error;
   return {
-    ...{ base: made.a.runs.slice(0, pairs), candidate: made.b.runs.slice(0, pairs) },
+    base: made.a.runs.slice(0, pairs),
+    candidate: made.b.runs.slice(0, pairs),
     files: { base: made.a.files.slice(0, pairs), candidate: made.b.files.slice(0, pairs) },
   };
 }

@@ -2,11 +2,15 @@ import { auditGaps, auditResult } from '../metrics/audit-result.js';
 import { walletsOf } from './merge-words.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { AuditReport } from '../run/audit.js'
+ * @import { Check } from '../workload/index.js'
+ * @import { Card } from './merge-card.js'
+ */
+
+/**
  * The audits of all instances as one. Each was made of wallets of its own, so that they add up; what belongs to one
  * wallet names that wallet, and the wallet says whose it is.
- *
- * @typedef {import('../run/audit.js').AuditReport} AuditReport
- * @typedef {import('../workload/index.js').Check} Check
  */
 
 /** Lists are as long as those of one run may be. */
@@ -26,7 +30,7 @@ export class AuditSum {
   /** What could not be checked, and why. @type {string[]} */
   #gaps = [];
 
-  /** @param {import('../metrics/summary.js').RunFile} run of one instance @param {import('./merge-card.js').Card} card */
+  /** @param {RunFile} run of one instance @param {Card} card */
   add(run, { name, index, offset, threads }) {
     const result = auditResult(run);
     if (result === 'not_exact') this.#isProven = true;
@@ -56,7 +60,8 @@ function together(a, b) {
     ...a,
     .../** @type {Pick<AuditReport, typeof ADDED[number]>} */ (added),
     // The latest block that one of them was made at.
-    ...{ blockNumber: last.blockNumber, blockHash: last.blockHash },
+    blockNumber: last.blockNumber,
+    blockHash: last.blockHash,
     effectsOnChain: sumOf(a.effectsOnChain, b.effectsOnChain),
     bounds: {
       atLeast: sumOf(a.bounds.atLeast, b.bounds.atLeast),

@@ -3,13 +3,17 @@ import { safeWords } from './merge-words.js';
 import { MAY_DIFFER, settingsOf } from './settings.js';
 
 /**
+ * @import { AuditResult } from '../metrics/audit-result.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Source } from './merge-sources.js'
+ */
+
+/**
  * What a merge remembers of a run file while it reads the others: enough to know whether they belong together, whose
  * clock is wrong, and which part of the time they have in common.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- *
  * @typedef {object} Card
- * @property {import('./merge-sources.js').Source} source
+ * @property {Source} source
  * @property {string} name for messages: the index where there is one, and where it was found
  * @property {string} id
  * @property {string | null} runId
@@ -38,7 +42,7 @@ import { MAY_DIFFER, settingsOf } from './settings.js';
  * @property {number} inFlight
  * @property {number | null} verifiedPerSecond
  * @property {boolean | null} auditExact
- * @property {import('../metrics/audit-result.js').AuditResult | null} auditResult
+ * @property {AuditResult | null} auditResult
  * @property {number | null} auditBlock
  * @property {Float64Array} blocks of each interval that saw any: first number, last number, least skew in milliseconds
  */
@@ -48,7 +52,7 @@ const OF_THE_INSTANCE = new Set(['threads', 'users', 'workers']);
 /** What two comparable runs may differ in, but not two instances of one. */
 const OF_THE_RUN = new Set(['duration', 'drain-timeout']);
 
-/** @param {RunFile} run @param {import('./merge-sources.js').Source} source @returns {Card} */
+/** @param {RunFile} run @param {Source} source @returns {Card} */
 export function cardOf(run, source) {
   const { config, window, intervals, audit } = run;
   const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
@@ -57,18 +61,38 @@ export function cardOf(run, source) {
   const report = /** @type {{exact: boolean, blockNumber: number} | null} */ (audit);
   const name = index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`;
   return {
-    ...{ source, name, id: run.id, runId, index, instances, attempt },
-    ...{ offset: instance.offset ?? Number(config.offset), threads: Number(config.threads) },
-    ...{ host: host === null ? null : safeWords(host), firstOffset: Number(config.offset) },
-    ...{ settings: settingsThatBind(run), definitions: JSON.stringify(run.definitions), environment: run.environment },
-    ...{ startedAtMs: Date.parse(run.startedAt), endedAtMs: Date.parse(run.endedAt) },
+    source,
+    name,
+    id: run.id,
+    runId,
+    index,
+    instances,
+    attempt,
+    offset: instance.offset ?? Number(config.offset),
+    threads: Number(config.threads),
+    host: host === null ? null : safeWords(host),
+    firstOffset: Number(config.offset),
+    settings: settingsThatBind(run),
+    definitions: JSON.stringify(run.definitions),
+    environment: run.environment,
+    startedAtMs: Date.parse(run.startedAt),
+    endedAtMs: Date.parse(run.endedAt),
     loadStartMs: loadStartOf(run),
     hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
     resolutionMs: run.generator.inclusionResolutionMs ?? 0,
-    ...{ windowStartMs, windowEndMs: windowStartMs + window.durationMs, intervalMs: lengthOf(run) },
-    ...{ partial: run.partial, end: run.end, exitCode: run.exitCode, counts: run.counts, inFlight: run.inFlight },
-    ...{ verifiedPerSecond: run.rates.verifiedPerSecond, blocks: blocksOf(run) },
-    ...{ auditExact: report?.exact ?? null, auditResult: auditResult(run), auditBlock: report?.blockNumber ?? null },
+    windowStartMs,
+    windowEndMs: windowStartMs + window.durationMs,
+    intervalMs: lengthOf(run),
+    partial: run.partial,
+    end: run.end,
+    exitCode: run.exitCode,
+    counts: run.counts,
+    inFlight: run.inFlight,
+    verifiedPerSecond: run.rates.verifiedPerSecond,
+    blocks: blocksOf(run),
+    auditExact: report?.exact ?? null,
+    auditResult: auditResult(run),
+    auditBlock: report?.blockNumber ?? null,
   };
 }
 

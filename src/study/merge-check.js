@@ -3,11 +3,13 @@ import { censoredIn } from '../metrics/sample.js';
 import { some } from './merge-words.js';
 
 /**
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ */
+
+/**
  * Whether the figures of a run file are of one run: what is counted in several places must be the same in all of them.
  * A merge adds them up, and nobody would find the wrong one in the sum.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/intervals.js').IntervalRow} IntervalRow
  */
 
 /** Rows of several threads may overlap by what the threads differ in. */

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { InputError, IncompleteError } from '../errors.js';
 import { ranges, shown, some, walletsOf, whichOf } from './merge-words.js';
 
+/** @import { Card } from './merge-card.js' */
+
 /**
  * Which run files are the run: of each instance one, all of the same run, none missing.
- *
- * @typedef {import('./merge-card.js').Card} Card
  *
  * @typedef {object} Damaged a run file that was there once
  * @property {string} name

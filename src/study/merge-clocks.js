@@ -1,8 +1,8 @@
+/** @import { Card } from './merge-card.js' */
+
 /**
  * Clocks of machines may differ. All instances see the same blocks, each with its own clock, so that the difference of
  * what two call the time of the same blocks is that of their clocks, to within the time that it takes to see a block.
- *
- * @typedef {import('./merge-card.js').Card} Card
  *
  * @typedef {object} Clocks
  * @property {Array<number | null>} offsetsMs of each card: how much its clock is ahead of the middle one; null: no blocks say

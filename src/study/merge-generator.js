@@ -1,10 +1,10 @@
 import { addUp } from '../metrics/interval.js';
 import { commonStall, numbered } from '../metrics/endpoints.js';
 
+/** @import { Outage, RunFile } from '../metrics/summary.js' */
+
 /**
  * What the instances ran on and with, and what they used.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  */
 
 /** Events that are listed one by one, of all endpoints, as in the run file of one instance. */
@@ -71,7 +71,7 @@ function endpointsByPlace(endpoints, endpointOf, shiftMs) {
   return placed;
 }
 
-/** @param {import('../metrics/summary.js').Outage} stall @param {number} byMs */
+/** @param {Outage} stall @param {number} byMs */
 function shifted({ fromMs, toMs = Infinity, words }, byMs) {
   return { fromMs: fromMs + byMs, toMs: toMs + byMs, words };
 }
@@ -84,16 +84,22 @@ function together(a, b) {
   const known = (name) => (a[name] === null || b[name] === null ? null : sum(name));
   return {
     ...a,
-    ...{ cpuUs: sum('cpuUs'), peakRssBytes: Math.max(a.peakRssBytes, b.peakRssBytes), workers: sum('workers') },
-    ...{ readBackRetries: sum('readBackRetries'), pausedMs: sum('pausedMs'), failedPolls: sum('failedPolls') },
-    ...{ retiredWallets: sum('retiredWallets'), samplesDropped: known('samplesDropped') },
+    cpuUs: sum('cpuUs'),
+    peakRssBytes: Math.max(a.peakRssBytes, b.peakRssBytes),
+    workers: sum('workers'),
+    readBackRetries: sum('readBackRetries'),
+    pausedMs: sum('pausedMs'),
+    failedPolls: sum('failedPolls'),
+    retiredWallets: sum('retiredWallets'),
+    samplesDropped: known('samplesDropped'),
     inclusionResolutionMs: larger(a.inclusionResolutionMs, b.inclusionResolutionMs),
     // Where one of them polls, what is said of polling holds.
     headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
     resubmissions: addUp(a.resubmissions, b.resubmissions),
     pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
     submissionStall: commonStall([a.submissionStall, b.submissionStall]),
-    ...{ presigned: addUp(a.presigned, b.presigned), rpcCalls: addUp(a.rpcCalls, b.rpcCalls) },
+    presigned: addUp(a.presigned, b.presigned),
+    rpcCalls: addUp(a.rpcCalls, b.rpcCalls),
     transport: addUp(a.transport, b.transport),
     batches: {
       limit: Math.min(a.batches.limit, b.batches.limit),

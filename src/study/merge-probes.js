@@ -1,10 +1,10 @@
 import { mergeReadings, worstLoop } from '../metrics/readings.js';
 
+/** @import { Readings } from '../metrics/readings.js' */
+
 /**
  * What the probes of several instances read at the same time. CPU time and connections add up; of memory, event loops,
  * sockets and the pool the worst stays; the node is one, so that only the first who watched it counts.
- *
- * @typedef {import('../metrics/readings.js').Readings} Readings
  */
 
 export class ProbeSums {
@@ -29,8 +29,13 @@ export class ProbeSums {
 
 /** An interval in which no instance reported, although one was at work. @type {Readings} */
 const NOTHING_READ = Object.freeze({
-  ...{ self: { cpuUs: 0, rssBytes: 0 }, connections: { opened: 0, reused: 0 } },
-  ...{ loop: null, sockets: null, pool: null, node: null, metrics: null },
+  self: { cpuUs: 0, rssBytes: 0 },
+  connections: { opened: 0, reused: 0 },
+  loop: null,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
   why: Object.fromEntries(
     ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
   ),

@@ -4,11 +4,12 @@ import { addUp, addUpEach, zeroCounts } from '../metrics/interval.js';
 import { INTERVAL_LIMIT, stagesFrom } from '../metrics/intervals.js';
 import { ProbeSums } from './merge-probes.js';
 
+/** @import { IntervalRow, Phase } from '../metrics/intervals.js' */
+
 /**
  * Intervals of all instances on one grid of the wall clock: each goes whole into the row that holds its middle, so that
  * the rows add up exactly to the totals.
  *
- * @typedef {import('../metrics/intervals.js').IntervalRow} IntervalRow
  * @typedef {ReturnType<typeof newSlot>} Slot
  */
 
@@ -18,7 +19,8 @@ const MOST_ROWS = INTERVAL_LIMIT - 3;
 function newSlot() {
   return {
     /** Of the rows in it, which need not end with it: of loads and warm-ups, and of drains. */
-    ...{ endMs: -Infinity, drainEndMs: -Infinity },
+    endMs: -Infinity,
+    drainEndMs: -Infinity,
     hasWarmup: false,
     hasLoad: false,
     counts: zeroCounts(),
@@ -193,7 +195,7 @@ function addSlot(slot, later) {
 
 /**
  * @param {Slot} slot
- * @param {{phase: import('../metrics/intervals.js').Phase, startMs: number, endMs: number}} place
+ * @param {{phase: Phase, startMs: number, endMs: number}} place
  * @returns {IntervalRow}
  */
 function rowOf(slot, { phase, startMs, endMs }) {
@@ -201,8 +203,18 @@ function rowOf(slot, { phase, startMs, endMs }) {
   const seconds = (endMs - startMs) / 1000;
   const tps = phase === 'drain' || seconds <= 0 ? null : counts.verified / seconds;
   return {
-    ...{ phase, startMs, endMs, counts, failures, inFlight, byEndpoint, tps },
-    ...{ latency: latency.toJSON(), lag: lag.toJSON(), stages },
-    ...{ blocks: { ...blocks, ours }, probes: probes.result() },
+    phase,
+    startMs,
+    endMs,
+    counts,
+    failures,
+    inFlight,
+    byEndpoint,
+    tps,
+    latency: latency.toJSON(),
+    lag: lag.toJSON(),
+    stages,
+    blocks: { ...blocks, ours },
+    probes: probes.result(),
   };
 }

@@ -4,18 +4,22 @@ import { ranges, some, walletsOf } from './merge-words.js';
 import { RUN_SCHEMA } from '../metrics/summary.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Card } from './merge-card.js'
+ * @import { Chosen } from './merge-choose.js'
+ * @import { Clocks } from './merge-clocks.js'
+ * @import { Total } from './merge-total.js'
+ * @import { Common } from './merge-window.js'
+ */
+
+/**
  * The run file of all instances together: that of one run, with what the merge has to say of it in `merged`.
- *
- * @typedef {import('./merge-card.js').Card} Card
- * @typedef {import('./merge-choose.js').Chosen} Chosen
- * @typedef {import('./merge-clocks.js').Clocks} Clocks
- * @typedef {import('./merge-window.js').Common} Common
  *
  * @typedef {object} Parts
  * @property {Chosen} chosen
  * @property {Clocks} clocks
  * @property {Common} common
- * @property {import('./merge-total.js').Total} total
+ * @property {Total} total
  */
 
 /** Files that instances wrote are theirs. */
@@ -38,7 +42,7 @@ const OF_ONE = ['index', 'instances', 'runId', 'startAtMs', 'barrier'];
 export function mergedRun(parts) {
   const { chosen, clocks, common, total } = parts;
   const { cards } = chosen;
-  const first = /** @type {import('../metrics/summary.js').RunFile} */ (total.first);
+  const first = /** @type {RunFile} */ (total.first);
   const { window, rates, apportioned } = total.window.result(total.isOpenLoop);
   const isWhole = cards.every(({ partial }) => !partial) && isComplete(chosen);
   const instants = instantsOf(cards, clocks);
@@ -58,18 +62,30 @@ export function mergedRun(parts) {
     },
     definitions: first.definitions,
     warnings: warningsOf(parts),
-    ...{ window, counts: total.sums.counts, inFlight: total.sums.inFlight },
-    ...{ failures: total.sums.failures, failureWords: total.sums.failureWords, reorgs: total.sums.reorgs, rates },
+    window,
+    counts: total.sums.counts,
+    inFlight: total.sums.inFlight,
+    failures: total.sums.failures,
+    failureWords: total.sums.failureWords,
+    reorgs: total.sums.reorgs,
+    rates,
     ...total.sums.distributions(),
-    ...{ byName: total.sums.byName.toJSON(), byEndpoint: total.sums.byEndpoint.toJSON() },
-    ...{ intervals: total.grid.rows(), blocks: total.sums.blocks, probes: total.sums.probes },
-    ...{ generator: total.generator.result(), audit: total.audit.result(absentOf(chosen)) },
-    ...{ spending: total.spending.result(), verdict: total.verdicts.result(), thresholds: [] },
+    byName: total.sums.byName.toJSON(),
+    byEndpoint: total.sums.byEndpoint.toJSON(),
+    intervals: total.grid.rows(),
+    blocks: total.sums.blocks,
+    probes: total.sums.probes,
+    generator: total.generator.result(),
+    audit: total.audit.result(absentOf(chosen)),
+    spending: total.spending.result(),
+    verdict: total.verdicts.result(),
+    thresholds: [],
     merged: {
       runId: cards[0].runId,
       expected: chosen.expected,
       instances: cards.map((card, i) => instanceOf(card, clocks.offsetsMs[i])),
-      ...{ missing: chosen.missing, damaged: chosen.damaged.map(({ name, index, why }) => ({ name, index, why })) },
+      missing: chosen.missing,
+      damaged: chosen.damaged.map(({ name, index, why }) => ({ name, index, why })),
       superseded: chosen.superseded.map(({ index, attempt, id, counts }) => {
         return { index, attempt, id, verified: counts.verified };
       }),
@@ -129,7 +145,7 @@ function endOf(cards) {
   );
 }
 
-/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {import('./merge-total.js').Total} total @param {Card[]} cards */
+/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {Total} total @param {Card[]} cards */
 function configOf(config, { ratePerSecond }, cards) {
   const none = Object.fromEntries(
     [...OWN_FILES, ...OF_ONE].filter((name) => name in config).map((name) => [name, null]),
@@ -143,9 +159,23 @@ function instanceOf(card, clockOffsetMs) {
   const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = card;
   const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = card;
   return {
-    ...{ index, attempt, id, host, offset, threads },
-    ...{ windowStartedAt: instant(windowStartMs), durationMs: windowEndMs - windowStartMs, clockOffsetMs },
-    ...{ partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock },
+    index,
+    attempt,
+    id,
+    host,
+    offset,
+    threads,
+    windowStartedAt: instant(windowStartMs),
+    durationMs: windowEndMs - windowStartMs,
+    clockOffsetMs,
+    partial,
+    end,
+    exitCode,
+    counts,
+    verifiedPerSecond,
+    auditExact,
+    auditResult,
+    auditBlock,
   };
 }
 
@@ -157,8 +187,10 @@ function skewsOf(cards, { correctionsMs, skewMs, knownToMs }) {
   const corrected = starts.map((ms, i) => ms + correctionsMs[i]).filter(isMeasured);
   const skewOf = (/** @type {number[]} */ instants) => (instants.length === 0 ? 0 : maxOf(instants) - minOf(instants));
   return {
-    ...{ startSkewMs: skewOf(corrected), rawStartSkewMs: skewOf(raw) },
-    ...{ clockSkewMs: skewMs, clocksKnownToMs: knownToMs },
+    startSkewMs: skewOf(corrected),
+    rawStartSkewMs: skewOf(raw),
+    clockSkewMs: skewMs,
+    clocksKnownToMs: knownToMs,
   };
 }
 

@@ -138,7 +138,11 @@ async function logSources(stream, name, spool) {
     const place = gzip === null ? null : spool.add(gzip);
     const shown = `the result${index === null ? '' : ` of instance ${index}`} in ${name}`;
     sources.push({
-      ...{ name: shown, isGiven: true, index, id, runId },
+      name: shown,
+      isGiven: true,
+      index,
+      id,
+      runId,
       read: () =>
         place === null ? { damage: damage ?? '' } : readLine({ gzip: spool.read(place), bytes, sha256 }, id),
     });

@@ -1,7 +1,9 @@
+/** @import { RunFile } from '../metrics/summary.js' */
+
 /**
  * Fees of all instances, in wei.
  *
- * @typedef {import('../metrics/summary.js').RunFile['spending']} SpendingJson
+ * @typedef {RunFile['spending']} SpendingJson
  */
 export class Spending {
   /** @type {SpendingJson | null} */

@@ -6,11 +6,14 @@ import { STAGES } from '../metrics/sample.js';
 import { ProbeSums } from './merge-probes.js';
 
 /**
+ * @import { GroupJson } from '../metrics/groups.js'
+ * @import { Reorgs } from '../metrics/reorgs.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ */
+
+/**
  * What adds up over instances, whenever it happened: counts, failures, distributions, groups. Exact, as the same sums
  * over the threads of one run are.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('../metrics/groups.js').GroupJson} GroupJson
  */
 
 const NAMES = Object.freeze(
@@ -35,7 +38,7 @@ export class Sums {
   #ours = 0;
   #probes = new ProbeSums();
   #hasProbes = false;
-  /** @type {import('../metrics/reorgs.js').Reorgs[]} */
+  /** @type {Reorgs[]} */
   #reorgs = [];
   #distributions = /** @type {Record<typeof NAMES[number], DistributionSum>} */ (
     Object.fromEntries(NAMES.map((name) => [name, new DistributionSum()]))
@@ -108,8 +111,11 @@ class GroupSums {
   add(groups, share, keyOf = (key) => key) {
     for (const [key, { counts, windowVerified, failures, latency, censored }] of Object.entries(groups)) {
       const known = this.#groups.get(keyOf(key)) ?? {
-        ...{ counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 }, windowVerified: 0, failures: {} },
-        ...{ latency: new DistributionSum(), censored: new DistributionSum() },
+        counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
+        windowVerified: 0,
+        failures: {},
+        latency: new DistributionSum(),
+        censored: new DistributionSum(),
       };
       known.latency.add(latency);
       if (censored !== undefined) known.censored.add(censored);
@@ -117,7 +123,8 @@ class GroupSums {
         counts: addUp(known.counts, counts),
         windowVerified: known.windowVerified + share * windowVerified,
         failures: addUp(known.failures, failures),
-        ...{ latency: known.latency, censored: known.censored },
+        latency: known.latency,
+        censored: known.censored,
       });
     }
   }
@@ -128,8 +135,10 @@ class GroupSums {
       [...this.#groups].map(([key, group]) => [
         key,
         {
-          ...{ ...group, windowVerified: Math.round(group.windowVerified) },
-          ...{ latency: group.latency.toJSON(), censored: group.censored.toJSON() },
+          ...group,
+          windowVerified: Math.round(group.windowVerified),
+          latency: group.latency.toJSON(),
+          censored: group.censored.toJSON(),
         },
       ]),
     );

@@ -8,10 +8,13 @@ import { safe } from './merge-words.js';
 import { WindowCounts, maxOf, minOf } from './merge-window.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Card } from './merge-card.js'
+ * @import { Common } from './merge-window.js'
+ */
+
+/**
  * All that is added up, one run file after the other.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./merge-card.js').Card} Card
  */
 
 /** Warnings of instances that are passed on, each once. */
@@ -38,7 +41,7 @@ export class Total {
   /**
    * @param {Card[]} cards
    * @param {number[]} correctionsMs
-   * @param {import('./merge-window.js').Common} common
+   * @param {Common} common
    */
   constructor(cards, correctionsMs, common) {
     this.cards = cards;
@@ -49,7 +52,8 @@ export class Total {
     const measured = starts.filter((_, i) => cards[i].hasLoad);
     const windowStartMs = minOf(measured.length > 0 ? measured : starts);
     this.grid = new Grid({
-      ...{ loadStartMs: minOf(this.loadStartsMs), windowStartMs },
+      loadStartMs: minOf(this.loadStartsMs),
+      windowStartMs,
       endMs: maxOf(cards.map(({ endedAtMs }, i) => endedAtMs + correctionsMs[i])),
       stepMs: maxOf(cards.map(({ intervalMs }) => intervalMs)),
     });

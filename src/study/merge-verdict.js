@@ -1,10 +1,10 @@
 import { VERDICTS } from '../metrics/verdict.js';
 
+/** @import { Verdict } from '../metrics/verdict.js' */
+
 /**
  * What the instances say of themselves. What limits them together nobody of them can see, so that the merge gives what
  * most of them say, and how many say otherwise.
- *
- * @typedef {import('../metrics/verdict.js').Verdict} Verdict
  */
 
 export class Verdicts {

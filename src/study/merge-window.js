@@ -3,11 +3,15 @@ import { censoredOf } from '../metrics/figures.js';
 import { whichOf } from './merge-words.js';
 
 /**
+ * @import { IntervalRow } from '../metrics/intervals.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Card } from './merge-card.js'
+ * @import { Clocks } from './merge-clocks.js'
+ */
+
+/**
  * The common window: from when the last instance had begun to when the first one ended, by clocks made to agree. Rates
  * are of it, because before and after it not all were there.
- *
- * @typedef {import('./merge-card.js').Card} Card
- * @typedef {import('../metrics/intervals.js').IntervalRow} IntervalRow
  *
  * @typedef {object} Common
  * @property {number} startMs time of day
@@ -24,7 +28,7 @@ const SNAP_SHARE = 0.0025;
 
 /**
  * @param {Card[]} cards
- * @param {Pick<import('./merge-clocks.js').Clocks, 'correctionsMs' | 'knownToMs'>} clocks
+ * @param {Pick<Clocks, 'correctionsMs' | 'knownToMs'>} clocks
  * @param {boolean} allowPartial
  * @returns {Common}
  * @throws {InputError | IncompleteError} the former where nothing says that these are instances of one run
@@ -94,7 +98,7 @@ export class WindowCounts {
     return [startMs, endMs].find((border) => Math.abs(ms - border) <= snapMs) ?? ms;
   }
 
-  /** @param {import('../metrics/summary.js').RunFile} run @param {number} share of its window that is common */
+  /** @param {RunFile} run @param {number} share of its window that is common */
   addWindow(run, share) {
     // It was not measured, or nothing is common.
     if (share === 0) return;
@@ -112,8 +116,14 @@ export class WindowCounts {
     const { accepted, included, achieved } = rounded(this.#whole);
     const known = (/** @type {number} */ count) => (this.#isSame ? count : null);
     const counts = {
-      ...{ scheduled: dropped + started, dropped, started, accepted: known(accepted), included: known(included) },
-      ...{ verified, failed, timedOut },
+      scheduled: dropped + started,
+      dropped,
+      started,
+      accepted: known(accepted),
+      included: known(included),
+      verified,
+      failed,
+      timedOut,
     };
     const rate = (/** @type {number | null} */ count) =>
       count === null || durationMs === 0 ? null : (1000 * count) / durationMs;

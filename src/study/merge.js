@@ -11,13 +11,18 @@ import { commonWindow } from './merge-window.js';
 import { legible, runFileChecker } from './run-file.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Threshold } from '../metrics/thresholds.js'
+ * @import { Card } from './merge-card.js'
+ * @import { Damaged, Wanted as MergeChooseWanted } from './merge-choose.js'
+ * @import { Source } from './merge-sources.js'
+ */
+
+/**
  * Run files of all instances of a run become one run file. Each is read twice, and one at a time: first to find out what
  * belongs together, whose clock is wrong and which time is common, then to add it up.
  *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./merge-card.js').Card} Card
- * @typedef {import('./merge-choose.js').Damaged} Damaged
- * @typedef {import('./merge-choose.js').Wanted & {thresholds: readonly import('../metrics/thresholds.js').Threshold[]}} Wanted
+ * @typedef {MergeChooseWanted & {thresholds: readonly Threshold[]}} Wanted
  * @typedef {(json: any, name: string) => RunFile} Check
  */
 
@@ -29,7 +34,7 @@ const NAMED = 3;
  * @param {Wanted} wanted
  * @param {NodeJS.ReadableStream} stdin
  * @returns {Promise<{run: RunFile & {exitCode: number}, notes: string[]}>}
- * @throws {import('../errors.js').InputError | import('../errors.js').IncompleteError}
+ * @throws {InputError | IncompleteError}
  */
 export async function merge(names, wanted, stdin) {
   const check = await runFileChecker();
@@ -48,7 +53,7 @@ export async function merge(names, wanted, stdin) {
   }
 }
 
-/** @param {import('./merge-sources.js').Source[]} sources @param {Check} check @param {Wanted} wanted */
+/** @param {Source[]} sources @param {Check} check @param {Wanted} wanted */
 function readAll(sources, check, { runId }) {
   /** @type {Card[]} */
   const cards = [];
@@ -70,7 +75,7 @@ function readAll(sources, check, { runId }) {
   return { cards, damaged, foreign };
 }
 
-/** @param {RunFile} run @param {import('./merge-sources.js').Source} source */
+/** @param {RunFile} run @param {Source} source */
 function checkedCard(run, source) {
   checkSums(run, source.name, loadStartOf(run));
   return cardOf(run, source);

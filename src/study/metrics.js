@@ -3,14 +3,17 @@ import { censoredOf, figureOf } from '../metrics/figures.js';
 import { parseThreshold } from '../metrics/thresholds.js';
 
 /**
+ * @import { Figure, Unit } from '../metrics/figures.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ */
+
+/**
  * The figures that studies read from run files: any that a threshold can name, and how people read them.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  *
  * @typedef {object} Metric
  * @property {string} name
  * @property {string} label in a table
- * @property {import('../metrics/figures.js').Unit} unit
+ * @property {Unit} unit
  * @property {'higher' | 'lower'} better
  * @property {(run: RunFile) => number | null} read
  * @property {(run: RunFile) => boolean} isAtLeast whether it may be larger than it reads, because operations are censored
@@ -60,7 +63,9 @@ export function metricOf(name) {
   const figure = figureOf(name) ?? figureOf(parseThreshold(`${name}<0`).figure);
   if (figure === null) throw new Error(`names ${name}, which is no figure`);
   return Object.freeze({
-    ...{ name: figure.name, unit: figure.unit, read: figure.read },
+    name: figure.name,
+    unit: figure.unit,
+    read: figure.read,
     label: LABELS[figure.name] ?? labelOf(figure),
     better: HIGHER_IS_BETTER.has(figure.name) ? 'higher' : 'lower',
     isAtLeast: (run) => isAtLeast(figure, run),
@@ -73,7 +78,7 @@ export function readMetrics(run) {
   return Object.fromEntries(METRICS.map((name) => [name, metricOf(name).read(run)]));
 }
 
-/** Stages are of verified operations, and say what they say. @param {import('../metrics/figures.js').Figure} figure @param {RunFile} run */
+/** Stages are of verified operations, and say what they say. @param {Figure} figure @param {RunFile} run */
 function isAtLeast(figure, run) {
   if (figure.bounds === undefined || figure.isOfVerified || censoredOf(run).count === 0) return false;
   const { us, atMostUs } = figure.bounds(run);
@@ -85,7 +90,7 @@ export function lowerBounds(run, names = METRICS) {
   return names.filter((name) => metricOf(name).isAtLeast(run));
 }
 
-/** A latency without a name before it is the total. @param {import('../metrics/figures.js').Figure} figure */
+/** A latency without a name before it is the total. @param {Figure} figure */
 function labelOf({ name, unit }) {
   if (unit !== 'us') return name.replace('failed.', 'failed: ');
   return name.includes('.') && !/^p\d/.test(name) ? name.replace('.', ' ') : `latency ${name}`;
@@ -99,7 +104,7 @@ export function digits(value) {
   return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
 }
 
-/** @param {number} value @param {{name: string, unit: import('../metrics/figures.js').Unit}} figure */
+/** @param {number} value @param {{name: string, unit: Unit}} figure */
 function shown(value, { name, unit }) {
   // What an operation costs is a fraction of a millisecond, and known as microseconds.
   if (name === 'cpu') return `${digits(value)} us`;

@@ -1,8 +1,8 @@
+/** @import { Entry } from './comparable.js' */
+
 /**
  * Which runs stand beside each other. A machine that grows slower with time does so for both runs of a pair, so that
  * pairs see smaller differences than all runs of a side against all of the other.
- *
- * @typedef {import('./comparable.js').Entry} Entry
  *
  * @typedef {object} Arrangement
  * @property {boolean} isPaired

@@ -1,3 +1,5 @@
+/** @import { Random } from './random.js' */
+
 /**
  * Exact permutation tests of a shift, and the confidence intervals that are the same tests turned round.
  *
@@ -6,8 +8,6 @@
  * samples the mean of what left one less the mean of what left the other (J. Hartigan, Using subsample values as typical
  * values, 1969). So the p value of a shift is a matter of counting these values on either side of it, the bounds of the
  * interval are two of them, and test and interval cannot disagree.
- *
- * @typedef {import('./random.js').Random} Random
  *
  * @typedef {object} TypicalValues
  * @property {Float64Array} values in ascending order, one for each relabelling but the identity

@@ -7,9 +7,13 @@ import { argsOf, planCells } from './plan.js';
 import { isWhole } from './sweep-cells.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Config } from '../run/config.js'
+ * @import { Parts } from './sweep.js'
+ */
+
+/**
  * A short run before a sweep that has to know how long an operation takes.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  */
 
 const LONGEST_MS = 5000;
@@ -20,8 +24,8 @@ const FORESEEN_LATENCY_US = 2.5e6;
  * @param {object} given
  * @param {Parameters<typeof planCells>[0]} given.layout of the sweep
  * @param {string} given.folder of the sweep
- * @param {import('../run/run.js').Config} given.config
- * @param {import('./sweep.js').Parts} given.parts
+ * @param {Config} given.config
+ * @param {Parts} given.parts
  * @param {string} given.since when the sweep began: an older pilot is of another one
  * @returns {Promise<number | null>} p99 of the lowest rate, in microseconds; null when it was interrupted
  */

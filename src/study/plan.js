@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto';
 import { UsageError } from '../errors.js';
 
 /**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { SweepFile } from './sweep-file.js'
+ */
+
+/**
  * Which runs a sweep makes, and in which order.
- *
- * @typedef {import('../cli/study-config.js').Axis} Axis
  *
  * @typedef {object} Cell one combination of settings
  * @property {Record<string, string>} settings by the name of the option, as it would be given
@@ -92,9 +95,7 @@ export function threadsFor(asked, latencyUs) {
  */
 export function turnsOf(cells, repeat) {
   return Array.from({ length: repeat }, (_, round) => {
-    const turns = cells.map(({ settings }, index) => ({
-      ...{ index, repeat: round + 1, file: fileOf(settings, round + 1) },
-    }));
+    const turns = cells.map(({ settings }, index) => ({ index, repeat: round + 1, file: fileOf(settings, round + 1) }));
     return round % 2 === 0 ? turns : turns.reverse();
   }).flat();
 }
@@ -119,7 +120,7 @@ export function cellName(settings) {
 
 /**
  * What a sweep that is kept in a folder asks for, and another one does not.
- * @typedef {Pick<import('./sweep-file.js').SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
+ * @typedef {Pick<SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
  * @param {Asked} before
  * @param {Asked} now
  * @returns {string | null} the first difference in words

@@ -1,10 +1,12 @@
+/** @import { Clock } from '../clock.js' */
+
 /** How long a study still takes: what is left goes on as what there was. */
 export class RemainingTime {
   #clock;
   #all;
   #startedUs;
 
-  /** @param {import('../clock.js').Clock} clock @param {number} all parts there are */
+  /** @param {Clock} clock @param {number} all parts there are */
   constructor(clock, all) {
     this.#clock = clock;
     this.#all = all;

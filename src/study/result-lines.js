@@ -94,8 +94,13 @@ function damaged(text, damage) {
   const [, runId] = /"runId":"([\w.-]{1,63})"/.exec(words) ?? [];
   const [, id] = /"id":"([0-9a-f-]{36})"/.exec(words) ?? [];
   return {
-    ...{ id: id ?? null, runId: runId ?? null, index: index === undefined ? null : Number(index) },
-    ...{ gzip: null, bytes: 0, sha256: '', damage },
+    id: id ?? null,
+    runId: runId ?? null,
+    index: index === undefined ? null : Number(index),
+    gzip: null,
+    bytes: 0,
+    sha256: '',
+    damage,
   };
 }
 

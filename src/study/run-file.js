@@ -2,17 +2,19 @@ import { InputError, oneLine } from '../errors.js';
 import { RUN_SCHEMA } from '../metrics/summary.js';
 import { documentChecker, documentReader } from './document.js';
 
-/** Run files as they come back. @typedef {import('../metrics/summary.js').RunFile} RunFile */
+/** @import { RunFile } from '../metrics/summary.js' */
 
 const RUN_FILE = Object.freeze({
-  ...{ name: 'run file', schema: RUN_SCHEMA, source: 'a file that --out has written' },
+  name: 'run file',
+  schema: RUN_SCHEMA,
+  source: 'a file that --out has written',
   schemaFile: new URL('../../docs/run.schema.json', import.meta.url),
 });
 
 /**
  * @param {readonly string[]} files
  * @returns {Promise<RunFile[]>} in the same order
- * @throws {import('../errors.js').InputError} which names the first that is none, and what is wrong with it
+ * @throws {InputError} which names the first that is none, and what is wrong with it
  */
 export async function readRunFiles(files) {
   return files.map(await runFileReader());

@@ -1,10 +1,12 @@
 import { cellName } from './plan.js';
 
 /**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { Saturation } from './sweep-file.js'
+ */
+
+/**
  * Where more load brings nothing but latency.
- *
- * @typedef {import('./sweep-file.js').Saturation} Saturation
- * @typedef {import('../cli/study-config.js').Axis} Axis
  *
  * @typedef {object} Point one cell, its figures as means of its runs; null where none of them was measured
  * @property {Record<string, string>} settings

@@ -14,14 +14,17 @@ import { openFolder } from './sweep-folder.js';
 import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Config } from '../run/config.js'
+ * @import { Finished } from './child.js'
+ * @import { Find, SweepFile, Trial } from './sweep-file.js'
+ * @import { Parts } from './sweep.js'
+ * @import { End } from './threshold-estimate.js'
+ */
+
+/**
  * Searches for the highest value of an option for which conditions hold, by runs that are each a process of its own.
  * What they said is kept in a folder, so that a search that was interrupted goes on.
- *
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
- * @typedef {import('./sweep-file.js').Trial} Trial
- * @typedef {import('./sweep.js').Parts} Parts
- * @typedef {import('./child.js').Finished} Finished
  *
  * @typedef {object} Given
  * @property {Config} config
@@ -70,12 +73,24 @@ async function searchIn(given) {
   const { clock, stop, version } = given.parts;
   const { from, to } = config.study.bracket ?? { from: null, to: null };
   const asked = {
-    ...{ preset: null, axes: [], repeat: 1, restMs: config.restMs, options: config.study.options },
+    preset: null,
+    axes: [],
+    repeat: 1,
+    restMs: config.restMs,
+    options: config.study.options,
     beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
   };
   const find = {
-    ...{ name, until: config.until.map(({ expression }) => expression), estimate: null, low: null, high: null },
-    ...{ confidence: CONFIDENCE, rateHeld: isRateImplied(config), sharp: false, words: '', trials: [] },
+    name,
+    until: config.until.map(({ expression }) => expression),
+    estimate: null,
+    low: null,
+    high: null,
+    confidence: CONFIDENCE,
+    rateHeld: isRateImplied(config),
+    sharp: false,
+    words: '',
+    trials: [],
   };
   const before = await openFolder(folder, asked, find);
   const sweep = before ?? newSweep({ ...asked, stress: version }, clock.wallMs());
@@ -100,7 +115,7 @@ class Course {
   #find;
   /** @type {{lowest: number, highest: number}} */
   #scale;
-  /** @type {import('./threshold-estimate.js').End} */
+  /** @type {End} */
   #end = null;
   /** That the windows are too short, once. @type {string[]} */
   #windowWarnings = [];
@@ -108,7 +123,7 @@ class Course {
   /**
    * @param {Given} given
    * @param {SweepFile} sweep as far as it has come
-   * @param {import('./sweep-file.js').Find} find of it
+   * @param {Find} find of it
    */
   constructor({ config, parts, folder, beforeCell, name, start }, sweep, find) {
     this.#startRun = start;
@@ -189,13 +204,17 @@ class Course {
    * @param {string[]} args
    * @param {string} file
    * @param {string} setting
-   * @returns {Promise<import('./run-file.js').RunFile | null>} null when it was interrupted
+   * @returns {Promise<RunFile | null>} null when it was interrupted
    */
   async #start(args, file, setting) {
     const { clock, stop, env } = this.#parts;
     if (this.#beforeCell !== null) {
       await runCommand({
-        ...{ words: this.#beforeCell, quiet: this.#config.quiet, stop, clock, before: setting },
+        words: this.#beforeCell,
+        quiet: this.#config.quiet,
+        stop,
+        clock,
+        before: setting,
         env: { ...env, STRESS_CELL: setting, STRESS_REPEAT: '1' },
       });
       if (stop.drain.aborted) return null;
@@ -252,8 +271,13 @@ class Course {
       high: isAnswer ? high : this.#end === 'below' ? this.#scale.lowest : null,
       sharp: this.#end === 'sharp',
       words: answerText({
-        ...{ name: this.#name, until: this.#find.until, isRateHeld: isRateImplied(this.#config), figures },
-        ...{ end: this.#end, scale: this.#scale, trials: estimate.trials },
+        name: this.#name,
+        until: this.#find.until,
+        isRateHeld: isRateImplied(this.#config),
+        figures,
+        end: this.#end,
+        scale: this.#scale,
+        trials: estimate.trials,
       }),
     });
   }
@@ -303,7 +327,7 @@ function firstBeyond(trials, { estimate, high }) {
   return above(high) ?? above(estimate) ?? null;
 }
 
-/** @param {string} file @returns {Promise<import('./run-file.js').RunFile | null>} null where there is none that can be read */
+/** @param {string} file @returns {Promise<RunFile | null>} null where there is none that can be read */
 async function readIfAny(file) {
   const [run] = await readRunFiles([file]).catch(() => [null]);
   return run;

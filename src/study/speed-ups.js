@@ -1,7 +1,7 @@
 import { metricOf } from './metrics.js';
 import { mean } from './statistics.js';
 
-/** @typedef {import('./comparable.js').Entry} Entry */
+/** @import { Entry } from './comparable.js' */
 
 /** What the speed-ups are made of. */
 const SPEED_UPS =

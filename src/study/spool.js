@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cannotWrite } from '../files.js';
 
+/** @import { OutputError } from '../errors.js' */
+
 /**
  * What came from a pipe and is read more than once, on the disk instead of in memory. The file has no name from its
  * beginning on, where the system allows that, so that nothing is left behind however this process ends.
@@ -14,7 +16,7 @@ export class Spool {
   #file = null;
   #length = 0;
 
-  /** @param {Buffer} bytes @returns {Place} @throws {import('../errors.js').OutputError} */
+  /** @param {Buffer} bytes @returns {Place} @throws {OutputError} */
   add(bytes) {
     const folder = this.#file?.folder ?? tmpdir();
     try {

@@ -74,7 +74,11 @@ export function fitLine(xs, ys, alpha) {
   const error = Math.sqrt(residuals.reduce((sum, residual) => sum + residual ** 2, 0) / degrees / sumXX);
   const half = studentQuantile(1 - alpha / 2, degrees) * error;
   return {
-    ...{ slope, intercept, slopeLow: slope - half, slopeHigh: slope + half, residuals },
+    slope,
+    intercept,
+    slopeLow: slope - half,
+    slopeHigh: slope + half,
+    residuals,
     p: sumYY === 0 ? 1 : studentTwoSided(slope / error, degrees),
     r2: sumYY === 0 ? null : sumXY ** 2 / (sumXX * sumYY),
   };

@@ -4,11 +4,16 @@ import { findSaturation } from './saturation.js';
 import { mean } from './statistics.js';
 
 /**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { Readings } from '../metrics/readings.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Cell } from './plan.js'
+ * @import { Point } from './saturation.js'
+ * @import { SweepCell, SweepFile, SweepRun } from './sweep-file.js'
+ */
+
+/**
  * What the runs of a sweep say, cell by cell.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
- * @typedef {import('./sweep-file.js').SweepCell} SweepCell
- * @typedef {import('./plan.js').Cell} Cell
  *
  * @typedef {object} Reading what is kept of a run file, which is much larger
  * @property {Record<string, number | null>} metrics
@@ -16,7 +21,7 @@ import { mean } from './statistics.js';
  * @property {number | null} asked per second
  * @property {boolean} isFallingBehind
  *
- * @typedef {import('./sweep-file.js').SweepRun & {reading: Reading | null}} Result of one run; null: it measured nothing
+ * @typedef {SweepRun & {reading: Reading | null}} Result of one run; null: it measured nothing
  */
 
 /** Figures that the tables have beside METRICS. */
@@ -55,7 +60,7 @@ const SHORTEST_MS = 500;
 
 /**
  * @param {RunFile} run
- * @param {(readings: import('../metrics/readings.js').Readings) => number | undefined} read microseconds
+ * @param {(readings: Readings) => number | undefined} read microseconds
  */
 function peakCpu({ intervals }, read) {
   const shares = intervals.flatMap(({ phase, startMs, endMs, probes }) => {
@@ -69,8 +74,8 @@ function peakCpu({ intervals }, read) {
 /**
  * @param {readonly Cell[]} cells
  * @param {readonly Result[][]} results of each cell, in the order of repeats
- * @param {{axes: readonly import('../cli/study-config.js').Axis[], isPerConnection: boolean}} plan
- * @returns {Pick<import('./sweep-file.js').SweepFile, 'cells' | 'saturation'>}
+ * @param {{axes: readonly Axis[], isPerConnection: boolean}} plan
+ * @returns {Pick<SweepFile, 'cells' | 'saturation'>}
  */
 export function summarizeCells(cells, results, { axes, isPerConnection }) {
   const points = cells.map((cell, i) => pointOf(cell, results[i]));
@@ -78,7 +83,9 @@ export function summarizeCells(cells, results, { axes, isPerConnection }) {
   const { reasons, saturation } = findSaturation(measured, axes, isPerConnection);
   return {
     cells: cells.map(({ settings, derived }, i) => ({
-      ...{ settings, derived, asked: points[i].asked },
+      settings,
+      derived,
+      asked: points[i].asked,
       runs: results[i].map(({ repeat, file, exitCode, startedAt, complaint }) => {
         return { repeat, file, exitCode, startedAt, complaint };
       }),
@@ -93,13 +100,16 @@ export function summarizeCells(cells, results, { axes, isPerConnection }) {
   };
 }
 
-/** @param {Cell} cell @param {readonly Result[]} results @returns {import('./saturation.js').Point} */
+/** @param {Cell} cell @param {readonly Result[]} results @returns {Point} */
 function pointOf({ settings, asked }, results) {
   const readings = results.flatMap(({ reading }) => (reading === null ? [] : [reading]));
   /** @param {string} name */
   const figure = (name) => meanOf(readings.map(({ metrics }) => metrics[name]));
   return {
-    ...{ settings, tps: figure('tps'), achieved: figure('achieved'), avgUs: figure('avg') },
+    settings,
+    tps: figure('tps'),
+    achieved: figure('achieved'),
+    avgUs: figure('avg'),
     // Stages ask for rates, too, which the runs themselves know.
     asked: asked ?? meanOf(readings.map((reading) => reading.asked)),
     isFallingBehind: readings.filter((reading) => reading.isFallingBehind).length * 2 > readings.length,

@@ -2,12 +2,14 @@ import { csvLine } from '../output/rows.js';
 import { metricOf } from './metrics.js';
 import { KEPT, PEAKS } from './sweep-cells.js';
 
+/** @import { SweepFile } from './sweep-file.js' */
+
 /** A sweep as a table for other programs, a row for each run. Names end in the unit of what stands below them. */
 
 /** @type {Record<string, string>} */
 const SUFFIXES = { us: 'Us', bytes: 'Bytes', percent: 'Percent', perSecond: '', count: '' };
 
-/** @param {import('./sweep-file.js').SweepFile} sweep */
+/** @param {SweepFile} sweep */
 export function sweepCsv({ axes, cells }) {
   const names = axes.map(({ name }) => name);
   const derived = Object.keys(cells[0]?.derived ?? {}).map((name) => `derived.${name}`);

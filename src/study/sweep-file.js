@@ -4,6 +4,12 @@ import { writeFileAtomically } from '../files.js';
 import { SCHEMAS, readDocument } from './document.js';
 
 /**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { InputError } from '../errors.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ */
+
+/**
  * sweep.json: a whole sweep as one document, also while it goes on. docs/sweep.schema.json describes it.
  *
  * @typedef {object} SweepRun one run of a cell
@@ -57,7 +63,7 @@ import { SCHEMAS, readDocument } from './document.js';
  * @property {'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed'} end
  * @property {string} stress its version
  * @property {string | null} preset
- * @property {readonly import('../cli/study-config.js').Axis[]} axes
+ * @property {readonly Axis[]} axes
  * @property {number} repeat
  * @property {number} restMs
  * @property {string | null} [beforeCell] how the SHA-256 of the command of --before-cell begins; older files lack it
@@ -90,13 +96,27 @@ const KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFil
 export function newSweep(asked, nowMs) {
   const { stress, preset, axes, repeat, restMs, beforeCell = null, options } = asked;
   return {
-    ...{ schema: SWEEP_SCHEMA, id: randomUUID(), startedAt: new Date(nowMs).toISOString(), endedAt: null },
-    ...{ end: 'running', stress, preset, axes, repeat, restMs, beforeCell, options, environment: null },
-    ...{ cells: [], saturation: [], find: null, warnings: [] },
+    schema: SWEEP_SCHEMA,
+    id: randomUUID(),
+    startedAt: new Date(nowMs).toISOString(),
+    endedAt: null,
+    end: 'running',
+    stress,
+    preset,
+    axes,
+    repeat,
+    restMs,
+    beforeCell,
+    options,
+    environment: null,
+    cells: [],
+    saturation: [],
+    find: null,
+    warnings: [],
   };
 }
 
-/** @param {import('../metrics/summary.js').RunFile} run @returns {Environment} */
+/** @param {RunFile} run @returns {Environment} */
 export function environmentOf({ environment }) {
   const { endpoint, clientVersion, chainId, cpu, cores, node } = /** @type {any} */ (environment);
   return { endpoint, clientVersion, chainId, cpu, cores, node };
@@ -110,7 +130,7 @@ export function writeSweep(file, sweep) {
 /**
  * @param {string} file
  * @returns {Promise<SweepFile>}
- * @throws {import('../errors.js').InputError}
+ * @throws {InputError}
  */
 export function readSweep(file) {
   return readDocument(file, KIND);

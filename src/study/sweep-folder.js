@@ -8,20 +8,25 @@ import { isWhole, readRun } from './sweep-cells.js';
 import { readSweepIfAny } from './sweep-file.js';
 
 /**
- * The folder of a sweep, and what an earlier start of it has left there.
- *
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
- * @typedef {import('./sweep-cells.js').Result} Result
+ * @import { OutputError } from '../errors.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Asked, Turn } from './plan.js'
+ * @import { Result } from './sweep-cells.js'
+ * @import { Find, SweepFile } from './sweep-file.js'
  */
 
-/** @typedef {Pick<import('./sweep-file.js').Find, 'name' | 'until'>} Searched */
+/**
+ * The folder of a sweep, and what an earlier start of it has left there.
+ */
+
+/** @typedef {Pick<Find, 'name' | 'until'>} Searched */
 
 /**
  * @param {string} folder
- * @param {import('./plan.js').Asked} asked
+ * @param {Asked} asked
  * @param {Searched | null} [find] what is searched for, where something is
  * @returns {Promise<SweepFile | null>} the same study as far as it came before; null where there is none yet
- * @throws {InputError | import('../errors.js').OutputError}
+ * @throws {InputError | OutputError}
  */
 export async function openFolder(folder, asked, find = null) {
   for (const name of ['sweep.json', ...(find === null ? ['sweep.csv', 'sweep.md'] : [])])
@@ -43,7 +48,7 @@ function findWords(find) {
 
 /**
  * @param {string} folder
- * @param {readonly import('./plan.js').Turn[]} turns
+ * @param {readonly Turn[]} turns
  * @param {string} since when the sweep began: what is older is of another one
  * @returns {Promise<Map<string, Result>>} those that need not be made again, by the names of their files
  */
@@ -60,7 +65,7 @@ export async function keptRuns(folder, turns, since) {
   return kept;
 }
 
-/** @param {string} file @param {(file: string) => import('../metrics/summary.js').RunFile} read */
+/** @param {string} file @param {(file: string) => RunFile} read */
 function readIfWhole(file, read) {
   if (!existsSync(file)) return null;
   try {

@@ -2,10 +2,10 @@ import { commandWords } from './plan.js';
 import { sweepTables } from './sweep-tables.js';
 import { notes } from './sweep-text.js';
 
+/** @import { SweepFile } from './sweep-file.js' */
+
 /**
  * A sweep for a document, with how it was made.
- *
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
  */
 
 /** @param {SweepFile} sweep */

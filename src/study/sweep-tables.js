@@ -3,11 +3,11 @@ import { cellName } from './plan.js';
 import { meanOf, PEAKS } from './sweep-cells.js';
 import { standardDeviation } from './statistics.js';
 
+/** @import { SweepCell, SweepFile } from './sweep-file.js' */
+
 /**
  * A sweep as tables of text, whatever they are written on.
  *
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
- * @typedef {import('./sweep-file.js').SweepCell} SweepCell
  * @typedef {{title: string, head: string[], rows: string[][]}} TextTable the first column is of names
  * @typedef {{head: string, text: (cell: SweepCell) => string}} Column
  */

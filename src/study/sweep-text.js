@@ -3,10 +3,10 @@ import { printable } from '../output/format.js';
 import { cellName } from './plan.js';
 import { MARK, sweepTables } from './sweep-tables.js';
 
+/** @import { SweepFile } from './sweep-file.js' */
+
 /**
  * A sweep for the terminal.
- *
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
  */
 
 /** @type {Record<SweepFile['end'], string>} */

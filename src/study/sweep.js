@@ -18,19 +18,24 @@ import { sweepText } from './sweep-text.js';
 import { RemainingTime } from './remaining-time.js';
 
 /**
+ * @import { Clock } from '../clock.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Config } from '../run/config.js'
+ * @import { Stop } from '../run/stop.js'
+ * @import { Cell, Turn } from './plan.js'
+ * @import { Reading, Result } from './sweep-cells.js'
+ * @import { SweepFile } from './sweep-file.js'
+ * @import { Logger } from 'pino'
+ */
+
+/**
  * Runs every combination of settings, in turn, each in a process of its own, and keeps what they say in a folder. The
  * folder is all that a sweep knows of its past: started again, it makes the runs that are not there.
  *
- * @typedef {import('../run/run.js').Config} Config
- * @typedef {import('./sweep-file.js').SweepFile} SweepFile
- * @typedef {import('./sweep-cells.js').Result} Result
- * @typedef {import('./plan.js').Cell} Cell
- * @typedef {import('./plan.js').Turn} Turn
- *
  * @typedef {object} Parts
- * @property {import('../clock.js').Clock} clock
- * @property {import('../run/stop.js').Stop} stop
- * @property {import('pino').Logger} log
+ * @property {Clock} clock
+ * @property {Stop} stop
+ * @property {Logger} log
  * @property {(label: string, done: number, all: number) => void} onProgress
  * @property {string} version
  * @property {(line: string) => void} say
@@ -77,7 +82,11 @@ async function sweepIn({ folder, config, parts, layout, beforeCell }) {
   const repeat = config.repeat ?? 1;
   const needsPilot = config.threads === null;
   const asked = {
-    ...{ preset: config.preset, axes, repeat, restMs: config.restMs, options },
+    preset: config.preset,
+    axes,
+    repeat,
+    restMs: config.restMs,
+    options,
     beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
   };
   const before = await openFolder(folder, asked);
@@ -201,8 +210,11 @@ class Course {
     if (this.#beforeCell !== null) {
       const settings = cellName(cell.settings);
       await runCommand({
-        ...{ words: this.#beforeCell, quiet: this.#config.quiet, stop, clock },
-        ...{ env: { ...env, STRESS_CELL: settings, STRESS_REPEAT: String(repeat) } },
+        words: this.#beforeCell,
+        quiet: this.#config.quiet,
+        stop,
+        clock,
+        env: { ...env, STRESS_CELL: settings, STRESS_REPEAT: String(repeat) },
         before: `${settings} (repeat ${repeat})`,
       });
       if (stop.drain.aborted) return null;
@@ -222,7 +234,7 @@ class Course {
     return { repeat, file, exitCode, startedAt, complaint: words, reading: null };
   }
 
-  /** Once: the others are as long. @param {Cell} cell @param {import('./run-file.js').RunFile} run */
+  /** Once: the others are as long. @param {Cell} cell @param {RunFile} run */
   #warnOfWindow({ settings }, run) {
     const short = shortWindow(run);
     if (short === null || this.#sweep.warnings.length > 0) return;
@@ -283,7 +295,7 @@ class Course {
   }
 }
 
-/** @param {string} name @param {import('./sweep-cells.js').Reading} reading */
+/** @param {string} name @param {Reading} reading */
 function show(name, { metrics, atLeast }) {
   return metricOf(name).show(metrics[name], atLeast.includes(name));
 }

@@ -3,11 +3,10 @@ import { percentText, pText } from './compare-words.js';
 import { digits, metricOf } from './metrics.js';
 import { intervalText } from './trend-words.js';
 
+/** @import { Trend, TrendLine } from './trend.js' */
+
 /**
  * Trends as people read them on a terminal.
- *
- * @typedef {import('./trend.js').Trend} Trend
- * @typedef {import('./trend.js').TrendLine} TrendLine
  */
 
 /** So many medians fit on a line. */

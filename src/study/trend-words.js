@@ -2,8 +2,12 @@ import { percentText } from './compare-words.js';
 import { digits, metricOf } from './metrics.js';
 
 /**
- * @typedef {import('./trend.js').Fit} Fit
- * @typedef {import('./trend.js').TrendFits & import('./growth.js').Growth} Line
+ * @import { Growth } from './growth.js'
+ * @import { Fit, TrendFits } from './trend.js'
+ */
+
+/**
+ * @typedef {TrendFits & Growth} Line
  *
  * @param {string} over
  * @param {Line} line

@@ -6,9 +6,13 @@ import { fitLine, median } from './statistics.js';
 import { trendWords } from './trend-words.js';
 
 /**
+ * @import { Unit } from '../metrics/figures.js'
+ * @import { RunFile } from '../metrics/summary.js'
+ * @import { Growth } from './growth.js'
+ */
+
+/**
  * How each metric grows with an option that was varied.
- *
- * @typedef {import('../metrics/summary.js').RunFile} RunFile
  *
  * @typedef {object} Point one run
  * @property {Record<string, unknown>} settings by the names of options
@@ -18,7 +22,7 @@ import { trendWords } from './trend-words.js';
  * @typedef {object} Fit of one metric
  * @property {string} name
  * @property {string} label
- * @property {import('../metrics/figures.js').Unit} unit
+ * @property {Unit} unit
  * @property {boolean} [atLeast] it may be larger in some run, because operations are censored
  * @property {number[]} medians at each value of the option: outliers spoil means
  * @property {number} intercept
@@ -31,7 +35,7 @@ import { trendWords } from './trend-words.js';
  * @property {{x: number, residual: number}[]} residuals of each run
  * @property {number | null} growth from the first median to the last, as a fraction; null where the first is zero
  *
- * @typedef {TrendFits & import('./growth.js').Growth & {words: string}} TrendLine
+ * @typedef {TrendFits & Growth & {words: string}} TrendLine
  *
  * @typedef {object} TrendFits
  * @property {Record<string, unknown>} at what else was varied
@@ -50,7 +54,8 @@ export function pointsOfSweep({ cells }) {
   return cells.flatMap(({ settings, metrics, atLeast = [] }) => {
     const runs = Math.max(0, ...Object.values(metrics).map((values) => values.length));
     return Array.from({ length: runs }, (_, i) => ({
-      ...{ settings, atLeast },
+      settings,
+      atLeast,
       metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[i] ?? null])),
     }));
   });
@@ -89,7 +94,8 @@ export function trend(points, { over: wanted = null } = {}) {
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   return {
     schema: TREND_SCHEMA,
-    ...{ over, confidence: 1 - ALPHA },
+    over,
+    confidence: 1 - ALPHA,
     lines: fitting.map((group) => lineOf(group, over, others)),
     warnings:
       fitting.length === groups.length
@@ -145,7 +151,9 @@ function lineOf(points, over, others) {
   const metrics = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
   const line = {
     at: Object.fromEntries(others.map((name) => [name, points[0].settings[name] ?? null])),
-    ...{ values, step, metrics },
+    values,
+    step,
+    metrics,
     ...growthOf(metrics, ALPHA),
   };
   return { ...line, words: trendWords(over, line) };
@@ -183,7 +191,11 @@ function fitOf(name, points, over, { values, step }) {
   const { label, unit } = metricOf(name);
   return [
     {
-      ...{ name, label, unit, medians, ...line },
+      name,
+      label,
+      unit,
+      medians,
+      ...line,
       ...(points.some(({ atLeast = [] }) => atLeast.includes(name)) ? { atLeast: true } : {}),
       perStep: step === null ? null : line.slope * step,
       residuals: residuals.map((residual, i) => ({ x: xs[i], residual })),

@@ -2,11 +2,11 @@ import { TransportError } from '../errors.js';
 import { bodyTooLarge } from './http.js';
 import { fieldOf, malformed } from './http-head.js';
 
+/** @import { Head, parseHead } from './http-head.js' */
+
 /**
  * An incremental parser of HTTP/1.1 responses (RFC 9112), strict: what it does not understand is an error, never a
  * guess. Bytes may arrive cut at any place, and several responses may arrive at once.
- *
- * @typedef {import('./http-head.js').Head} Head
  *
  * @typedef {object} Limits
  * @property {number} maxHeadBytes largest head, and largest trailer section
@@ -40,7 +40,7 @@ export class ResponseParser {
 
   /**
    * @param {Limits} limits
-   * @param {typeof import('./http-head.js').parseHead} readHead parseHead, or one that remembers
+   * @param {typeof parseHead} readHead parseHead, or one that remembers
    * @param {(head: Head, body: string, bodyBytes: number) => void} onResponse called for each whole response
    */
   constructor(limits, readHead, onResponse) {

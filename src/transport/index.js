@@ -3,6 +3,8 @@ import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
 
+/** @import { TransportError } from '../errors.js' */
+
 /**
  * A transport carries JSON-RPC bodies to one endpoint and back. It knows nothing of what is in them.
  *
@@ -23,7 +25,7 @@ import { createWsTransport } from './ws.js';
  * @property {(body: string, onSent?: OnSent, maxBodyBytes?: number) => Promise<Reply>} post sends one body. Rejects with
  *   TransportError when no whole answer came back, or one larger than maxBodyBytes: at most, and unless it says, those of
  *   the options.
- * @property {(body: string, onPush: (text: string) => void, onLost: (error: import('../errors.js').TransportError) => void) => Promise<Subscription>} [subscribe]
+ * @property {(body: string, onPush: (text: string) => void, onLost: (error: TransportError) => void) => Promise<Subscription>} [subscribe]
  *   where an endpoint can say what it was not asked for: sends the body and listens to its connection from the answer
  *   on. onPush gets each message that answers no request; onLost is called once if the connection is lost.
  * @property {() => TransportStats} stats

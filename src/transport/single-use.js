@@ -1,24 +1,26 @@
 import { TransportError } from '../errors.js';
 
+/** @import { Client, Dispatcher } from 'undici' */
+
 /**
  * A connection for each request, closed by us as soon as the whole answer is there. A Pool of undici could only ask for
  * that with "connection: close": most servers then close first, and the TIME_WAITs are theirs. Here the request looks
  * like one that keeps its connection, so that the server leaves the closing to us.
  *
- * @typedef {import('undici').Dispatcher.DispatchOptions} Request
- * @typedef {import('undici').Dispatcher.DispatchHandler & {isSent: boolean, isOver: boolean}} Handler isSent: its
+ * @typedef {Dispatcher.DispatchOptions} Request
+ * @typedef {Dispatcher.DispatchHandler & {isSent: boolean, isOver: boolean}} Handler isSent: its
  *   request was written to a connection; isOver: nobody waits for its answer any more
  */
 export class SingleUsePool {
   /** In the order they came. @type {Set<{request: Request, handler: Handler}>} */
   #waiting = new Set();
-  /** @type {Set<import('undici').Client>} */
+  /** @type {Set<Client>} */
   #clients = new Set();
   #isDestroyed = false;
   #createClient;
   #mostConnections;
 
-  /** @param {() => import('undici').Client} createClient @param {number} mostConnections */
+  /** @param {() => Client} createClient @param {number} mostConnections */
   constructor(createClient, mostConnections) {
     this.#createClient = createClient;
     this.#mostConnections = mostConnections;
@@ -46,7 +48,7 @@ export class SingleUsePool {
     client.dispatch(job.request, job.handler);
   }
 
-  /** @param {import('undici').Client} client */
+  /** @param {Client} client */
   #closed(client) {
     this.#clients.delete(client);
     if (!this.#isDestroyed) this.#open();

@@ -3,19 +3,24 @@ import { TransportError } from '../errors.js';
 import { asTransportError, retryAfterMs } from './http.js';
 import { ResponseParser } from './http-parser.js';
 
+/**
+ * @import { Head } from './http-head.js'
+ * @import { Exchange, TcpPool } from './tcp.js'
+ */
+
 /** A connection that was idle for this long is not used again, whatever the server says, in milliseconds. */
 const LONGEST_IDLE_MS = 60_000;
 /** A server that says how long it keeps an idle connection counts from earlier than we do. */
 const IDLE_MARGIN_MS = 1000;
 const READ_BUFFER_BYTES = 16 * 1024;
 
-/** @typedef {{head: import('./http-head.js').Head, text: string}} Answer */
+/** @typedef {{head: Head, text: string}} Answer */
 
 /** One socket, and the exchange that is on it. */
 export class TcpConnection {
   /** On the clock of performance.now(). */
   idleUntilMs = Infinity;
-  /** @type {import('./tcp.js').Exchange | null} */
+  /** @type {Exchange | null} */
   #exchange = null;
   /** The whole answer, while the bytes behind it are looked at. @type {Answer | null} */
   #answer = null;
@@ -25,7 +30,7 @@ export class TcpConnection {
   #parser;
   #socket;
 
-  /** @param {import('./tcp.js').TcpPool} pool */
+  /** @param {TcpPool} pool */
   constructor(pool) {
     this.#pool = pool;
     this.#parser = new ResponseParser(pool.limits, pool.parseHead, (head, text, bytes) => {
@@ -61,7 +66,7 @@ export class TcpConnection {
     });
   }
 
-  /** @param {import('./tcp.js').Exchange} exchange @returns {boolean} false: it was not wanted any more */
+  /** @param {Exchange} exchange @returns {boolean} false: it was not wanted any more */
   send(exchange) {
     const { body, onSent } = exchange;
     if (onSent?.() === false) {
@@ -103,7 +108,7 @@ export class TcpConnection {
 
   /** @param {Answer} answer @param {boolean} isClean no bytes came behind it */
   #finish({ head, text }, isClean) {
-    const exchange = /** @type {import('./tcp.js').Exchange} */ (this.#exchange);
+    const exchange = /** @type {Exchange} */ (this.#exchange);
     this.#exchange = null;
     this.#answer = null;
     const waitMs = head.retryAfter === null ? null : retryAfterMs(head.retryAfter, Date.now());

@@ -5,12 +5,14 @@ import { MAX_BODY_BYTES, MAX_HEAD_BYTES, requestHeaders } from './http.js';
 import { createHeadCache } from './http-head.js';
 import { TcpConnection } from './tcp-connection.js';
 
+/** @import { OnSent, Reply, Transport, TransportOptions } from './index.js' */
+
 /**
  * HTTP/1.1 over raw sockets: one request at a time on each of some keep-alive connections, as undici does it, for
  * less of the CPU time. It speaks HTTP as far as JSON-RPC needs it; https stays with undici.
  *
- * @param {import('./index.js').TransportOptions} options
- * @returns {import('./index.js').Transport}
+ * @param {TransportOptions} options
+ * @returns {Transport}
  * @throws {UsageError} for an https endpoint
  */
 export function createTcpTransport(options) {
@@ -36,10 +38,10 @@ export class Exchange {
 
   /**
    * @param {string} body
-   * @param {import('./index.js').OnSent | undefined} onSent
+   * @param {OnSent | undefined} onSent
    * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
-   * @param {(reply: import('./index.js').Reply) => void} resolve
+   * @param {(reply: Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
    */
   constructor(body, onSent, maxBodyBytes, deadlines, resolve, reject) {
@@ -55,7 +57,7 @@ export class Exchange {
     });
   }
 
-  /** @param {import('./index.js').Reply} reply */
+  /** @param {Reply} reply */
   succeed(reply) {
     this.isOver = true;
     this.#deadlines.clear(this.#deadline);
@@ -85,7 +87,7 @@ export class TcpPool {
   #isClosed = false;
   #mostConnections;
 
-  /** @param {import('./index.js').TransportOptions} options */
+  /** @param {TransportOptions} options */
   constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, keepAlive = true }) {
     this.address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) || 80 };
     this.keepAlive = keepAlive;
@@ -99,7 +101,7 @@ export class TcpPool {
     this.head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}content-length: `;
   }
 
-  /** @type {import('./index.js').Transport['post']} */
+  /** @type {Transport['post']} */
   post(body, onSent, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
     if (this.#isClosed) return Promise.reject(closed());

@@ -6,11 +6,17 @@ import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, encodingFault, requestH
 import { SingleUsePool } from './single-use.js';
 
 /**
+ * @import { OnSent, Reply, Transport, TransportOptions } from './index.js'
+ * @import { IncomingHttpHeaders } from 'node:http'
+ * @import { Dispatcher } from 'undici'
+ */
+
+/**
  * HTTP/1.1 over connections of undici, kept alive or not. It uses dispatch() and not request(), because that tells when
  * a request is written to its socket, and because it spares a stream for each response.
  *
- * @param {import('./index.js').TransportOptions} options
- * @returns {import('./index.js').Transport}
+ * @param {TransportOptions} options
+ * @returns {Transport}
  */
 export function createUndiciTransport({
   url,
@@ -76,16 +82,16 @@ class ReplyHandler {
   bytes = 0;
   /** @type {Buffer[]} */
   chunks = [];
-  /** @type {import('undici').Dispatcher.DispatchController | null} */
+  /** @type {Dispatcher.DispatchController | null} */
   controller = null;
 
   /**
    * @param {{bytesReceived: number}} stats
    * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
-   * @param {(reply: import('./index.js').Reply) => void} resolve
+   * @param {(reply: Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
-   * @param {import('./index.js').OnSent | undefined} onSent
+   * @param {OnSent | undefined} onSent
    */
   constructor(stats, maxBodyBytes, deadlines, resolve, reject, onSent) {
     this.stats = stats;
@@ -97,7 +103,7 @@ class ReplyHandler {
     this.deadline = deadlines.set(() => this.#giveUp());
   }
 
-  /** @param {import('undici').Dispatcher.DispatchController} controller */
+  /** @param {Dispatcher.DispatchController} controller */
   onRequestStart(controller) {
     this.controller = controller;
     if (this.isOver || this.onSent?.() === false) {
@@ -113,9 +119,9 @@ class ReplyHandler {
 
   /**
    * Also called for interim responses, before the real one.
-   * @param {import('undici').Dispatcher.DispatchController} controller
+   * @param {Dispatcher.DispatchController} controller
    * @param {number} status
-   * @param {import('node:http').IncomingHttpHeaders} headers
+   * @param {IncomingHttpHeaders} headers
    */
   onResponseStart(controller, status, headers) {
     this.status = status;
@@ -126,7 +132,7 @@ class ReplyHandler {
     else if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
   }
 
-  /** @param {import('undici').Dispatcher.DispatchController} controller @param {Buffer} chunk */
+  /** @param {Dispatcher.DispatchController} controller @param {Buffer} chunk */
   onResponseData(controller, chunk) {
     this.bytes += chunk.length;
     this.stats.bytesReceived += chunk.length;

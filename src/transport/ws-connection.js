@@ -4,7 +4,12 @@ import { asTransportError, bodyTooLarge } from './http.js';
 import { NO_ID, firstId, outline } from './ws-messages.js';
 
 /**
- * @typedef {import('./ws.js').WsExchange} WsExchange
+ * @import { WsExchange, WsPool } from './ws.js'
+ * @import { Duplex } from 'node:stream'
+ * @import { Dispatcher } from 'undici'
+ */
+
+/**
  * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void}} Listener
  */
 
@@ -22,12 +27,12 @@ export class WsConnection {
   #isGone = false;
   /** Why it could not be opened, or was lost. @type {TransportError | null} */
   #fault = null;
-  /** What is below the WebSocket, which itself has no way to end at once. @type {import('node:stream').Duplex | null} */
+  /** What is below the WebSocket, which itself has no way to end at once. @type {Duplex | null} */
   #below = null;
   #pool;
   #socket;
 
-  /** @param {import('./ws.js').WsPool} pool */
+  /** @param {WsPool} pool */
   constructor(pool) {
     this.#pool = pool;
     const dispatcher = pool.agent.compose(
@@ -166,8 +171,8 @@ export class WsConnection {
 
   /**
    * Sees what a WebSocket does not tell: why there is none, and the socket below it.
-   * @param {import('undici').Dispatcher.DispatchHandler} handler of the handshake
-   * @returns {import('undici').Dispatcher.DispatchHandler}
+   * @param {Dispatcher.DispatchHandler} handler of the handshake
+   * @returns {Dispatcher.DispatchHandler}
    */
   #overhear(handler) {
     return {

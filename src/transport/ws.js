@@ -7,6 +7,11 @@ import { WsConnection } from './ws-connection.js';
 import { outline } from './ws-messages.js';
 
 /**
+ * @import { OnSent, Transport, TransportOptions } from './index.js'
+ * @import { Listener } from './ws-connection.js'
+ */
+
+/**
  * Requests on a connection before another one is opened. For 200 small ones at once a single socket does what many do,
  * for less of the CPU time (anvil, geth); with 1,000 at once geth gives out blocks 1.3 times as fast or more over
  * several, because the answers on one socket are written one after the other.
@@ -17,8 +22,8 @@ const ENOUGH_FOR_ONE = 64;
  * JSON-RPC over WebSockets. Many requests are under way on each at once, and an answer may come in any order, so it is
  * matched to its request by its id. Two bodies with the same id, or without one, are never on one socket together.
  *
- * @param {import('./index.js').TransportOptions} options
- * @returns {import('./index.js').Transport}
+ * @param {TransportOptions} options
+ * @returns {Transport}
  * @throws {UsageError} for a connection for each request
  */
 export function createWsTransport(options) {
@@ -48,8 +53,8 @@ export class WsExchange {
 
   /**
    * @param {string} body
-   * @param {import('./index.js').OnSent | undefined} onSent
-   * @param {import('./ws-connection.js').Listener | null} listener who listens to the connection from the answer on
+   * @param {OnSent | undefined} onSent
+   * @param {Listener | null} listener who listens to the connection from the answer on
    * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(exchange: WsExchange) => void} resolve
@@ -101,7 +106,7 @@ export class WsPool {
   #waiting = new Set();
   #mostConnections;
 
-  /** @param {import('./index.js').TransportOptions} options */
+  /** @param {TransportOptions} options */
   constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, insecure = false }) {
     this.address = new URL(url);
     this.address.username = '';
@@ -122,8 +127,8 @@ export class WsPool {
 
   /**
    * @param {string} body
-   * @param {import('./index.js').OnSent | undefined} onSent
-   * @param {import('./ws-connection.js').Listener | null} listener
+   * @param {OnSent | undefined} onSent
+   * @param {Listener | null} listener
    * @param {number} [maxBodyBytes]
    * @returns {Promise<WsExchange>} with its answer
    */
@@ -137,7 +142,7 @@ export class WsPool {
     });
   }
 
-  /** @param {string} body @param {import('./ws-connection.js').Listener} listener */
+  /** @param {string} body @param {Listener} listener */
   async subscribe(body, listener) {
     const { text, connection } = await this.post(body, undefined, listener);
     return { text, end: (/** @type {string | undefined} */ farewell) => connection?.unlisten(listener, farewell) };

@@ -2,10 +2,10 @@ import { isUnknownBlock } from '../chain/passing.js';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
 
+/** @import { Executed, Verdict } from './index.js' */
+
 /**
  * Reading what a wallet has done as of a block, where that is a number that only the wallet itself can raise.
- *
- * @typedef {import('./index.js').Verdict} Verdict
  */
 
 /**
@@ -14,7 +14,7 @@ import { RpcError } from '../errors.js';
  * @param {(block: string) => Promise<unknown>} ask for the wallet's count as of a block
  * @param {{start: number, shownFrom: number, target: string}} about the count before this run, what is taken off
  *   where it is shown, and what the operation was done to
- * @param {import('./index.js').Executed} bounds
+ * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
  * @returns {Promise<Verdict>}

@@ -1,6 +1,8 @@
 import { CheckError, oneLine, withoutKeys } from '../errors.js';
 import { compile } from './templates.js';
 
+/** @import { Compiled } from './templates.js' */
+
 /**
  * What an answer must be. Places in it are named by a path of ours, and nothing more than that: names of members and
  * numbers of elements with dots between them, such as transactions.0.hash; $ is the whole answer, and may stand before.
@@ -14,7 +16,7 @@ import { compile } from './templates.js';
  * @typedef {object} Check
  * @property {readonly string[]} path
  * @property {'equals' | 'exists' | 'length'} kind
- * @property {import('./templates.js').Compiled} expected
+ * @property {Compiled} expected
  */
 
 /** What a path must look like. */

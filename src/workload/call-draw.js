@@ -1,11 +1,16 @@
 /**
+ * @import { Head } from './call-head.js'
+ * @import { DataSet } from './dataset.js'
+ */
+
+/**
  * What templates draw from, and one draw of it for each call. Random figures come from a seed, for each user its own
  * sequence, so that users of the same seed ask for the same in the same order wherever they run.
  *
  * @typedef {object} Sources
- * @property {import('./call-head.js').Head | null} head null where no template asks for it
+ * @property {Head | null} head null where no template asks for it
  * @property {readonly string[]} addresses of the whole slice, by position in it
- * @property {import('./dataset.js').DataSet | null} data
+ * @property {DataSet | null} data
  *
  * @typedef {object} User
  * @property {number} position in the slice
@@ -47,7 +52,7 @@ export class Draw {
   }
 
   latest() {
-    return /** @type {import('./call-head.js').Head} */ (this.#sources.head).number;
+    return /** @type {Head} */ (this.#sources.head).number;
   }
 
   /** @param {number} among so many of the latest blocks, or all of them where there are fewer */
@@ -57,12 +62,12 @@ export class Draw {
   }
 
   blockHash() {
-    const { blockHashes } = /** @type {import('./call-head.js').Head} */ (this.#sources.head);
+    const { blockHashes } = /** @type {Head} */ (this.#sources.head);
     return blockHashes[this.#pick('block', blockHashes.length)];
   }
 
   transaction() {
-    const { transactions } = /** @type {import('./call-head.js').Head} */ (this.#sources.head);
+    const { transactions } = /** @type {Head} */ (this.#sources.head);
     return transactions[this.#pick('transaction', transactions.length)];
   }
 
@@ -83,7 +88,7 @@ export class Draw {
   }
 
   data() {
-    return /** @type {import('./dataset.js').DataSet} */ (this.#sources.data);
+    return /** @type {DataSet} */ (this.#sources.data);
   }
 
   pageNumber() {

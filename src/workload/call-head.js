@@ -2,6 +2,11 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, UnavailableError } from '../errors.js';
 
 /**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ */
+
+/**
  * The head of the chain as templates need it: asked for once a second while calls are made, and not for each of them.
  * Hashes of blocks and of transactions are kept of the last blocks that were seen, and only where a template asks.
  */
@@ -28,8 +33,8 @@ export class Head {
   #isAsking = false;
 
   /**
-   * @param {import('../chain/rpc.js').Rpc} rpc
-   * @param {import('../clock.js').Clock} clock
+   * @param {Rpc} rpc
+   * @param {Clock} clock
    * @param {boolean} wantsBlocks hashes are asked for, and not only the number
    * @param {HeadState} [state] what another thread knows
    */
@@ -68,7 +73,7 @@ export class Head {
     return { number, blockHashes, transactions };
   }
 
-  /** @param {import('../chain/rpc.js').Purpose} purpose */
+  /** @param {Purpose} purpose */
   async #ask(purpose) {
     this.#isAsking = true;
     this.#askedAtUs = this.#clock.nowUs();
@@ -97,10 +102,10 @@ export class Head {
 
 /**
  * A number of the set-up: what is wrong with it is said with the endpoint and the method, as there may be two endpoints.
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {string} method
  * @param {unknown[]} params
- * @param {import('../chain/rpc.js').Purpose} purpose
+ * @param {Purpose} purpose
  */
 export async function askNumber(rpc, method, params, purpose) {
   try {

@@ -1,8 +1,10 @@
+/** @import { CallRule } from './calls-file.js' */
+
 /**
  * Calls files that come with the program, by the names that --calls takes. A check against a second endpoint is made
  * where there is one (--check-rpc).
  *
- * @type {Readonly<Record<string, readonly import('./calls-file.js').CallRule[]>>}
+ * @type {Readonly<Record<string, readonly CallRule[]>>}
  */
 export const CALL_PRESETS = Object.freeze({
   /** What costs a node next to nothing: how fast the way to it is. */
@@ -20,7 +22,9 @@ export const CALL_PRESETS = Object.freeze({
     { method: 'eth_getTransactionCount', params: ['{{address}}', 'latest'], weight: 2 },
     {
       // The contract of every chain that gives back what it is given.
-      ...{ method: 'eth_call', weight: 3, check: { path: '$', equals: '0x{{address.word}}' } },
+      method: 'eth_call',
+      weight: 3,
+      check: { path: '$', equals: '0x{{address.word}}' },
       params: [{ to: '0x0000000000000000000000000000000000000004', data: '0x{{address.word}}' }, 'latest'],
     },
     { method: 'eth_estimateGas', params: [{ from: '{{address}}', to: '{{address.own}}', value: '0x0' }] },
@@ -32,7 +36,9 @@ export const CALL_PRESETS = Object.freeze({
   indexer: [
     { method: 'eth_blockNumber', params: [], weight: 2 },
     {
-      ...{ method: 'eth_getBlockByNumber', params: ['{{block.recent}}', true], weight: 4 },
+      method: 'eth_getBlockByNumber',
+      params: ['{{block.recent}}', true],
+      weight: 4,
       check: { path: 'number', equals: '{{block.recent}}' },
     },
     { method: 'eth_getBlockReceipts', params: ['{{block.recent}}'], weight: 3 },
@@ -42,10 +48,13 @@ export const CALL_PRESETS = Object.freeze({
   /** The logs of a data set, page by page (--data). */
   pages: [
     {
-      ...{ name: 'page', method: 'eth_getLogs' },
+      name: 'page',
+      method: 'eth_getLogs',
       params: [
         {
-          ...{ address: '{{data.address}}', fromBlock: '{{page.from}}', toBlock: '{{page.to}}' },
+          address: '{{data.address}}',
+          fromBlock: '{{page.from}}',
+          toBlock: '{{page.to}}',
           topics: ['{{data.topic}}', '{{page.topic}}'],
         },
       ],

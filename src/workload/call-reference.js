@@ -3,6 +3,11 @@ import { differenceOf } from './call-checks.js';
 import { askNumber } from './call-head.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ */
+
+/**
  * A second endpoint that answers are held against. It is asked after the first has answered, one question for each call
  * under way, and no latency has it in it.
  */
@@ -18,7 +23,7 @@ export class Reference {
   #rpc;
   #clock;
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('../clock.js').Clock} clock */
+  /** @param {Rpc} rpc @param {Clock} clock */
   constructor(rpc, clock) {
     this.#rpc = rpc;
     this.#clock = clock;

@@ -3,11 +3,18 @@ import { readCalls } from './calls-file.js';
 import { readDataSet } from './dataset.js';
 
 /**
+ * @import { InputError } from '../errors.js'
+ * @import { CallPlan } from './calls-file.js'
+ * @import { DataSet } from './dataset.js'
+ * @import { Settings } from './index.js'
+ */
+
+/**
  * What --calls, --data and --check-rpc say together. It is read before anything is started.
  *
- * @param {Pick<import('./index.js').Settings, 'data' | 'checkRpc'> & {calls: string}} settings
- * @returns {Promise<{plan: import('./calls-file.js').CallPlan, data: import('./dataset.js').DataSet | null}>}
- * @throws {UsageError | import('../errors.js').InputError}
+ * @param {Pick<Settings, 'data' | 'checkRpc'> & {calls: string}} settings
+ * @returns {Promise<{plan: CallPlan, data: DataSet | null}>}
+ * @throws {UsageError | InputError}
  */
 export async function readCallSettings({ calls, data = null, checkRpc = null }) {
   const plan = await readCalls(calls);

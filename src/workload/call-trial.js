@@ -2,9 +2,12 @@ import { InputError, RpcError, UnavailableError } from '../errors.js';
 import { pathNotFound } from './call-checks.js';
 
 /**
+ * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { CallKind } from './calls-file.js'
+ */
+
+/**
  * Every kind of call is made once before the load, so that what cannot work is said at once.
- *
- * @typedef {import('./calls-file.js').CallKind} CallKind
  */
 
 /** JSON-RPC 2.0: the method does not exist or is not available. */
@@ -20,9 +23,9 @@ const ALTERNATIVES = Object.freeze({
 });
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {readonly CallKind[]} kinds
- * @param {(kind: CallKind) => import('../chain/rpc.js').Request} make
+ * @param {(kind: CallKind) => Request} make
  * @param {(line: string) => void} notice
  * @throws {UnavailableError | InputError}
  */

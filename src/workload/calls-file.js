@@ -5,6 +5,12 @@ import { PATH, compileCheck } from './call-checks.js';
 import { compile } from './templates.js';
 
 /**
+ * @import { Check, CheckRule } from './call-checks.js'
+ * @import { Compiled, Need } from './templates.js'
+ * @import { ErrorObject } from 'ajv'
+ */
+
+/**
  * The file of `--calls`: which calls there are, how often each is made, and what their answers must be.
  *
  * @typedef {object} CallRule an entry of it
@@ -12,14 +18,14 @@ import { compile } from './templates.js';
  * @property {string} method
  * @property {readonly unknown[]} [params] with templates
  * @property {number} [weight] how often, beside the others; 1 where nothing is said
- * @property {'same' | import('./call-checks.js').CheckRule} [check] same: as a second endpoint answers it
+ * @property {'same' | CheckRule} [check] same: as a second endpoint answers it
  *
  * @typedef {object} CallKind one entry, understood
  * @property {string} name
  * @property {string} method
- * @property {import('./templates.js').Compiled} params
+ * @property {Compiled} params
  * @property {number} weight
- * @property {import('./call-checks.js').Check | 'same' | null} check
+ * @property {Check | 'same' | null} check
  * @property {string} where it stands, for messages
  *
  * @typedef {object} CallSource what a plan is made of, for another thread as well
@@ -30,7 +36,7 @@ import { compile } from './templates.js';
  * @typedef {object} CallPlan
  * @property {CallSource} source
  * @property {readonly CallKind[]} kinds
- * @property {ReadonlySet<import('./templates.js').Need>} needs of all of them
+ * @property {ReadonlySet<Need>} needs of all of them
  * @property {boolean} isPaged every call lists a page, so that an iteration is all pages
  */
 
@@ -61,9 +67,13 @@ const RULES = {
   properties: {
     schema: { const: SCHEMA },
     calls: {
-      ...{ type: 'array', minItems: 1, maxItems: MOST_CALLS },
+      type: 'array',
+      minItems: 1,
+      maxItems: MOST_CALLS,
       items: {
-        ...{ type: 'object', required: ['method'], additionalProperties: false },
+        type: 'object',
+        required: ['method'],
+        additionalProperties: false,
         properties: {
           name: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
           method: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
@@ -96,7 +106,7 @@ export async function readCalls(nameOrFile) {
 /** @param {CallSource} source @returns {CallPlan} */
 export function planOf(source) {
   const { rules } = source;
-  /** @type {Set<import('./templates.js').Need>} */
+  /** @type {Set<Need>} */
   const needs = new Set();
   const kinds = rules.map(({ name, method, params = [], weight = 1, check }, i) => {
     const where = `${source.name}, ${entry(rules, i)}`;
@@ -138,7 +148,7 @@ function parse(file, name) {
 
 /**
  * @param {any} json
- * @param {import('ajv').ErrorObject} [error] the first there is
+ * @param {ErrorObject} [error] the first there is
  * @returns {string} behind the name of the file
  */
 function whatIsWrong(json, error) {
@@ -150,7 +160,7 @@ function whatIsWrong(json, error) {
   return `${where === '' ? '' : ','}${where}: ${complaint(rest.join('.'), error)}`;
 }
 
-/** @param {string} place within an entry, '' for all of it @param {import('ajv').ErrorObject} [error] */
+/** @param {string} place within an entry, '' for all of it @param {ErrorObject} [error] */
 function complaint(place, error) {
   const { keyword, params = {}, message = 'is not right' } = error ?? {};
   const it = place === '' ? 'it' : `"${place}"`;
@@ -175,7 +185,11 @@ function complaint(place, error) {
 
 /** What a value has to be, by the types that the rules have. @type {Readonly<Record<string, string>>} */
 const KINDS = Object.freeze({
-  ...{ object: 'an object', array: 'a list', string: 'a text', number: 'a positive number', boolean: 'true or false' },
+  object: 'an object',
+  array: 'a list',
+  string: 'a text',
+  number: 'a positive number',
+  boolean: 'true or false',
   'object,string': 'an object, or "same"',
   'integer,string': 'a whole number, or a text with a template',
 });

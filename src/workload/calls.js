@@ -10,11 +10,16 @@ import { Reference } from './call-reference.js';
 import { checkSameChain } from './dataset.js';
 
 /**
+ * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { Sources, User } from './call-draw.js'
+ * @import { HeadState } from './call-head.js'
+ * @import { CallKind, CallPlan, CallSource } from './calls-file.js'
+ * @import { DataSet } from './dataset.js'
+ * @import { CallPreparation, WorkloadOptions } from './index.js'
+ */
+
+/**
  * Calls of several kinds, chosen at random by their weights for users who know nothing of each other.
- *
- * @typedef {import('./calls-file.js').CallPlan} CallPlan
- * @typedef {import('./calls-file.js').CallKind} CallKind
- * @typedef {import('./index.js').WorkloadOptions} WorkloadOptions
  *
  * @typedef {object} MadeCall
  * @property {string} name
@@ -24,13 +29,13 @@ import { checkSameChain } from './dataset.js';
  * @property {unknown} expected what the check of this call is about
  *
  * @typedef {object} CallsState what another thread needs
- * @property {import('./calls-file.js').CallSource} source
+ * @property {CallSource} source
  * @property {number} seed
  * @property {number} first position of its first user in the slice
  * @property {number} users
  * @property {readonly string[]} addresses
- * @property {import('./dataset.js').DataSet | null} data
- * @property {import('./call-head.js').HeadState | null} head
+ * @property {DataSet | null} data
+ * @property {HeadState | null} head
  * @property {string | null} checkUrl
  */
 
@@ -60,7 +65,7 @@ export class Calls {
   #plan;
   #options;
   #state;
-  /** @type {import('./call-draw.js').Sources} */
+  /** @type {Sources} */
   #sources;
   #users;
   #weights;
@@ -87,7 +92,7 @@ export class Calls {
 
   /**
    * Everything that can be found out before the load is.
-   * @param {import('./index.js').CallPreparation} preparation
+   * @param {CallPreparation} preparation
    */
   async prepare({ chain, addresses, notice }) {
     const { rpc } = this.#options;
@@ -113,7 +118,7 @@ export class Calls {
     return call;
   }
 
-  /** @param {number} _position @param {unknown} result @param {import('../chain/rpc.js').Request} request that next() gave */
+  /** @param {number} _position @param {unknown} result @param {Request} request that next() gave */
   check(_position, result, request) {
     const { kind, name, method, params, expected } = /** @type {MadeCall} */ (request);
     if (kind.check === null) return null;
@@ -147,7 +152,7 @@ export class Calls {
     };
   }
 
-  /** @param {import('./call-draw.js').User} user @returns {CallKind} */
+  /** @param {User} user @returns {CallKind} */
   #choose(user) {
     const { kinds } = this.#plan;
     if (kinds.length === 1) return kinds[0];
@@ -155,7 +160,7 @@ export class Calls {
     return kinds[this.#weights.findIndex((sum) => at < sum)];
   }
 
-  /** @param {CallKind} kind @param {import('./call-draw.js').User} user @returns {MadeCall} */
+  /** @param {CallKind} kind @param {User} user @returns {MadeCall} */
   #make(kind, user) {
     const known = this.#constant.get(kind);
     if (known !== undefined) return known;
@@ -181,7 +186,7 @@ function sums(values) {
   return values.map((value) => (sum += value));
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @returns {Promise<string | null>} null where the node does not have it any more */
+/** @param {Rpc} rpc @returns {Promise<string | null>} null where the node does not have it any more */
 async function genesisOf(rpc) {
   const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup').catch(() => null);
   return typeof block?.hash === 'string' ? block.hash : null;

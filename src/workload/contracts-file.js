@@ -4,6 +4,11 @@ import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 
 /**
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Chain } from './index.js'
+ */
+
+/**
  * The file of `--contracts`: which wallet owns which contract on which chain. A chain is known by its genesis
  * hash, because development chains share their chain ids and are wiped often.
  */
@@ -53,7 +58,7 @@ export function checkContractsFile(file) {
 
 /**
  * @param {string} file
- * @param {import('./index.js').Chain} chain
+ * @param {Chain} chain
  * @returns {Map<string, string>} contract by wallet; empty when there is no file yet, or it is of another chain
  * @throws {InputError}
  */
@@ -64,9 +69,9 @@ export function readContracts(file, { genesisHash }) {
 
 /**
  * @param {string} file
- * @param {import('./index.js').Chain} chain
+ * @param {Chain} chain
  * @param {Map<string, string>} known contracts of other wallets on the same chain, which are kept
- * @param {import('../chain/wallets.js').Wallet[]} wallets
+ * @param {Wallet[]} wallets
  * @param {string[]} addresses by position
  */
 export async function writeContracts(file, { chainId, genesisHash }, known, wallets, addresses) {

@@ -9,20 +9,27 @@ import { readContracts, writeContracts } from './contracts-file.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Preparation, Settings, TransactionWorkload, WorkloadOptions } from './index.js'
+ * @import { PayloadState } from './payload.js'
+ */
+
+/**
  * One Counter per wallet, and one increment of it per operation. The count is the effect: it is read back after
  * each operation, and read again by the audit.
- *
- * @typedef {import('../chain/wallets.js').Wallet} Wallet
  *
  * @typedef {object} Counter
  * @property {string} address
  * @property {number} start count before the first operation of this run
- * @property {import('./index.js').Call} call the increment
+ * @property {Call} call the increment
  *
  * @typedef {object} Handed what another thread needs
  * @property {number} first position of its first wallet in the slice
  * @property {Counter[]} counters
- * @property {import('./payload.js').PayloadState | null} payloads
+ * @property {PayloadState | null} payloads
  */
 
 const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
@@ -33,8 +40,8 @@ const COUNT = '0x06661abd';
 const SELECTOR_BYTES = 4;
 
 /**
- * @param {import('./index.js').WorkloadOptions} options
- * @returns {import('./index.js').TransactionWorkload}
+ * @param {WorkloadOptions} options
+ * @returns {TransactionWorkload}
  */
 export function createCounterWorkload({ rpc, settings, state }) {
   return new CounterWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
@@ -56,12 +63,12 @@ class CounterWorkload {
    */
   #tag = randomBytes(4).toString('hex');
   #first;
-  /** Instead of the tag, where one is asked for. @type {import('./payload.js').PayloadState | null} */
+  /** Instead of the tag, where one is asked for. @type {PayloadState | null} */
   #payloads;
   /** @type {ReturnType<typeof createPayloads> | null} */
   #payloadOf;
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./index.js').Settings} settings @param {Handed} [handed] */
+  /** @param {Rpc} rpc @param {Settings} settings @param {Handed} [handed] */
   constructor(rpc, { contracts = null, payload = null }, handed) {
     this.#counters = handed?.counters ?? [];
     this.#first = handed?.first ?? 0;
@@ -73,18 +80,19 @@ class CounterWorkload {
     const { most, likely } = payloadGas(payload);
     // A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare.
     this.gas = {
-      ...{ perWallet: 250_000n, perOperation: 50_000n + most },
+      perWallet: 250_000n,
+      perOperation: 50_000n + most,
       likely: { perWallet: 150_000n, perOperation: 27_000n + likely },
     };
   }
 
-  /** @param {Pick<import('./index.js').Preparation, 'wallets' | 'chain'>} preparation */
+  /** @param {Pick<Preparation, 'wallets' | 'chain'>} preparation */
   async unprepared({ wallets, chain }) {
     const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
     return (await this.#stillThere(wallets, known)).filter((address) => address === null).length;
   }
 
-  /** @param {import('./index.js').Preparation} preparation */
+  /** @param {Preparation} preparation */
   async prepare({ wallets, sender, chain, onProgress }) {
     const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
     const found = await this.#stillThere(wallets, known);
@@ -112,14 +120,14 @@ class CounterWorkload {
     return { first, counters: this.#counters.slice(first, first + count), payloads: this.#payloads };
   }
 
-  /** @param {number} position @param {number} nonce @returns {import('./index.js').Call} */
+  /** @param {number} position @param {number} nonce @returns {Call} */
   next(position, nonce) {
     const { call } = this.#counters[position];
     if (this.#payloadOf === null) return call;
     return { ...call, data: INCREMENT + this.#payloadOf(this.#first + position, nonce) };
   }
 
-  /** @type {import('./index.js').TransactionWorkload['verify']} */
+  /** @type {TransactionWorkload['verify']} */
   verify(position, executed, inclusion, attempt) {
     const { address, start } = this.#counters[position];
     /** @param {string} block */
@@ -127,7 +135,7 @@ class CounterWorkload {
     return verdictAt(ask, { start, shownFrom: 0, target: address }, executed, inclusion, attempt);
   }
 
-  /** @type {import('./index.js').TransactionWorkload['audit']} */
+  /** @type {TransactionWorkload['audit']} */
   async audit(blockHash, blockNumber) {
     const addresses = this.#counters.map(({ address }) => address);
     const counts = await readAtHash((block) => this.#readCounts(addresses, block, 'audit'), blockHash, blockNumber);
@@ -169,7 +177,7 @@ class CounterWorkload {
 
   /**
    * @param {Wallet[]} wallets
-   * @param {import('../chain/send.js').Sender} sender
+   * @param {Sender} sender
    * @param {(done: number) => void} onProgress
    * @returns {Promise<Map<Wallet, string>>} addresses
    */
@@ -193,7 +201,7 @@ class CounterWorkload {
   /**
    * @param {string[]} addresses
    * @param {string | {blockHash: string}} block
-   * @param {import('../chain/rpc.js').Purpose} purpose
+   * @param {Purpose} purpose
    */
   async #readCounts(addresses, block, purpose) {
     const answers = await this.#rpc.batch(

@@ -3,6 +3,11 @@ import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { UnavailableError } from '../errors.js';
 
+/**
+ * @import { Preparation } from './index.js'
+ * @import { Receivers } from './receivers.js'
+ */
+
 /** Receivers that are to be there before the load: each is paid a wei, hundreds of them in one transaction. */
 
 /** What each of them gets. */
@@ -20,8 +25,8 @@ export function creationsFor(count) {
 }
 
 /**
- * @param {import('./receivers.js').Receivers} receivers
- * @param {Pick<import('./index.js').Preparation, 'wallets' | 'sender' | 'onProgress'>} preparation the wallets pay in turn
+ * @param {Receivers} receivers
+ * @param {Pick<Preparation, 'wallets' | 'sender' | 'onProgress'>} preparation the wallets pay in turn
  */
 export async function createAll(receivers, { wallets, sender, onProgress }) {
   const { count } = receivers;
@@ -48,7 +53,7 @@ export async function createAll(receivers, { wallets, sender, onProgress }) {
   }
 }
 
-/** @param {import('./receivers.js').Receivers} receivers @param {number} ordinal of the transaction */
+/** @param {Receivers} receivers @param {number} ordinal of the transaction */
 function creation(receivers, ordinal) {
   const from = ordinal * WALLETS_PER_PAYMENT;
   const count = Math.min(WALLETS_PER_PAYMENT, receivers.count - from);

@@ -15,15 +15,20 @@ import {
 } from './nonsense.js';
 
 /**
+ * @import { Call } from '../chain/transaction.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { CallWorkload, TransactionWorkload, Workload } from './index.js'
+ * @import { Bench } from './kit.js'
+ */
+
+/**
  * Stands between the engine and a workload of the user's own: completes it, holds what it returns against the contract,
  * and turns whatever it throws into errors that point into its file.
  *
- * @typedef {import('./contract.d.ts').TransactionWorkload} OwnTransactions
- * @typedef {import('./contract.d.ts').CallWorkload} OwnCalls
- *
  * @typedef {object} Guarding
  * @property {string} file as the user gave it
- * @property {import('./kit.js').Bench} bench
+ * @property {Bench} bench
  * @property {bigint | null} gasLimit as it was measured, in a worker thread
  * @property {Settings} set
  *
@@ -39,7 +44,7 @@ const PARTS = Object.freeze({
 /**
  * @param {unknown} made what create() of the file has made
  * @param {Guarding} guarding
- * @returns {import('./index.js').Workload}
+ * @returns {Workload}
  * @throws {WorkloadError} it lacks a part
  */
 export function guard(made, guarding) {
@@ -58,7 +63,7 @@ export function guard(made, guarding) {
   return kind === 'call' ? guardCalls(own, guarding) : guardTransactions(own, guarding);
 }
 
-/** @param {OwnTransactions} own @param {Guarding} guarding @returns {import('./index.js').TransactionWorkload} */
+/** @param {OwnTransactions} own @param {Guarding} guarding @returns {TransactionWorkload} */
 function guardTransactions(own, { file, bench, set, ...known }) {
   const { subject = 'wallets executed' } = own;
   if (typeof subject !== 'string')
@@ -67,11 +72,13 @@ function guardTransactions(own, { file, bench, set, ...known }) {
   let wallets = 0;
   const verify = own.verify?.bind(own) ?? bench.kit.verifyByReceipt();
   const audit = own.audit?.bind(own) ?? bench.kit.auditByNonce();
-  /** Calls that were looked at already, as they are sent. @type {WeakMap<object, import('./index.js').Call>} */
+  /** Calls that were looked at already, as they are sent. @type {WeakMap<object, Call>} */
   const seen = new WeakMap();
 
   return {
-    ...{ kind: 'transaction', subject, gas: checkedGas(own.gas, displayName(file), valueOf(own)) },
+    kind: 'transaction',
+    subject,
+    gas: checkedGas(own.gas, displayName(file), valueOf(own)),
     unprepared: ({ wallets: all, chain }) => {
       const unknown = own.prepare === undefined ? 0 : all.length;
       return beforeLoad(file, 'unprepared()', async () =>
@@ -118,7 +125,7 @@ function guardTransactions(own, { file, bench, set, ...known }) {
   };
 }
 
-/** @param {OwnCalls} own @param {Guarding} guarding @returns {import('./index.js').CallWorkload} */
+/** @param {OwnCalls} own @param {Guarding} guarding @returns {CallWorkload} */
 function guardCalls(own, { file, bench, set }) {
   /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
   const seen = new WeakMap();
@@ -128,7 +135,8 @@ function guardCalls(own, { file, bench, set }) {
       `${displayName(file)}: callsPerIteration must be a whole number from 1 on, not ${whatItIs(callsPerIteration)}`,
     );
   return {
-    ...{ kind: 'call', callsPerIteration },
+    kind: 'call',
+    callsPerIteration,
     prepare: (preparation) =>
       beforeLoad(file, 'prepare()', async () => {
         await own.prepare?.(preparation);
@@ -182,7 +190,7 @@ function named(error, file) {
   return error;
 }
 
-/** @param {OwnTransactions} own @param {import('../chain/wallets.js').Wallet} wallet @param {import('./kit.js').Bench} bench */
+/** @param {OwnTransactions} own @param {Wallet} wallet @param {Bench} bench */
 async function measureGas(own, { address, nonce }, bench) {
   const call = own.next(0, nonce);
   checkedCall(call, 1n);

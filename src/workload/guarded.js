@@ -3,16 +3,18 @@ import { blame, placeOf, within, wordsOf } from './blame.js';
 import { Nonsense, checkedFacts } from './nonsense.js';
 
 /**
+ * @import { CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { Settings } from './guard.js'
+ */
+
+/**
  * What is the same for both kinds of workloads of the user's own: facts, handing over, and what is thrown told by its
  * file.
- *
- * @typedef {import('./contract.d.ts').TransactionWorkload} OwnTransactions
- * @typedef {import('./contract.d.ts').CallWorkload} OwnCalls
  *
  * @typedef {object} Handed what goes to a worker thread
  * @property {unknown} own what the workload itself hands over
  * @property {bigint | null} gasLimit as it was measured
- * @property {import('./guard.js').Settings} set
+ * @property {Settings} set
  */
 
 /** @param {OwnTransactions | OwnCalls} own @param {string} file @returns {{facts?: () => Record<string, unknown>}} */

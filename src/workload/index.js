@@ -4,10 +4,16 @@ import { createRpcWorkload, whatRpcLacks } from './rpc.js';
 import { createTransferWorkload, whatTransferLacks } from './transfer.js';
 
 /**
+ * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Clock } from '../clock.js'
+ */
+
+/**
  * A workload says what one operation is. There are two kinds: transactions, whose effect is on the chain and can be
  * audited there, and plain calls. Wallets, or users of plain calls, are named by their position in the slice, from 0.
- *
- * @typedef {import('../chain/transaction.js').Call} Call
  *
  * @typedef {object} Verdict what was read back
  * @property {'ok' | 'likely' | 'behind' | 'missing' | 'wrong'} state likely: it can be, but without one that may have
@@ -31,8 +37,8 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @property {string | null} genesisHash null when it is not known
  *
  * @typedef {object} Preparation
- * @property {import('../chain/wallets.js').Wallet[]} wallets
- * @property {import('../chain/send.js').Sender} sender
+ * @property {Wallet[]} wallets
+ * @property {Sender} sender
  * @property {Chain} chain
  * @property {(label: string, done: number, all: number) => void} onProgress
  *
@@ -87,7 +93,7 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @property {boolean | null} holds null when it could not be found out
  * @property {string | null} why it could not
  *
- * @typedef {import('../chain/rpc.js').Request & {name?: string}} NamedRequest those of one name are also counted together
+ * @typedef {Request & {name?: string}} NamedRequest those of one name are also counted together
  *
  * @typedef {object} CallPreparation
  * @property {{chainId: number | null}} chain null when the endpoint is no node
@@ -108,10 +114,10 @@ import { createTransferWorkload, whatTransferLacks } from './transfer.js';
  * @typedef {TransactionWorkload | CallWorkload} Workload
  *
  * @typedef {object} WorkloadOptions
- * @property {import('../chain/rpc.js').Rpc} rpc
+ * @property {Rpc} rpc
  * @property {Settings} settings
- * @property {import('../clock.js').Clock} [clock] of the run
- * @property {(url: URL) => import('../chain/rpc.js').Rpc} [connect] opens another endpoint, for as long as the run lasts
+ * @property {Clock} [clock] of the run
+ * @property {(url: URL) => Rpc} [connect] opens another endpoint, for as long as the run lasts
  * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
  *
  * @typedef {object} Settings what the user asked for

@@ -3,19 +3,22 @@ import { placeOf } from './blame.js';
 import { whatItIs } from './nonsense.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Purpose, Rpc as KitRpc } from './contract.d.ts'
+ */
+
+/**
  * The endpoint as a workload of the user's own is given it: what it is asked with is looked at, and what a call is made
  * for is known where it is not said.
- *
- * @typedef {import('./contract.d.ts').Purpose} Purpose
  */
 
 const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {Rpc} rpc
  * @param {string} file
  * @param {() => Purpose} purposeNow what calls are made for that do not say it
- * @returns {import('./contract.d.ts').Rpc}
+ * @returns {KitRpc}
  */
 export function createOwnRpc(rpc, file, purposeNow) {
   /** @param {string} name @param {string} words */

@@ -6,11 +6,13 @@ import { placeOf } from './blame.js';
 import { Nonsense, checkedCall, whatItIs } from './nonsense.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Artifact, Call, Kit } from './contract.d.ts'
+ * @import { Preparation } from './index.js'
+ */
+
+/**
  * The part of the kit that sends: contracts and other transactions of a set-up.
- *
- * @typedef {import('./contract.d.ts').Kit} Kit
- * @typedef {import('./contract.d.ts').Call} Call
- * @typedef {import('./index.js').Preparation} Preparation
  */
 
 export class Yard {
@@ -20,7 +22,7 @@ export class Yard {
   #rpc;
   #tag;
 
-  /** @param {string} file @param {import('../chain/rpc.js').Rpc} rpc @param {string} tag behind each deployment */
+  /** @param {string} file @param {Rpc} rpc @param {string} tag behind each deployment */
   constructor(file, rpc, tag) {
     this.#file = file;
     this.#rpc = rpc;
@@ -54,13 +56,14 @@ export class Yard {
   /** The same, whose errors are those of the node. @type {Kit['estimateGas']} */
   measure({ from, to, data = '0x', value = 0n }) {
     return estimateGas(this.#rpc, {
-      ...{ from, data },
+      from,
+      data,
       ...(to === null ? {} : { to }),
       ...(value === 0n ? {} : { value: toHex(value) }),
     });
   }
 
-  /** @param {number} position @param {import('./contract.d.ts').Artifact} artifact @param {readonly unknown[]} args */
+  /** @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args */
   #deployment(position, artifact, args) {
     const { abi, bytecode } = artifact ?? {};
     if (!isHexString(bytecode) || bytecode.length < 4 || bytecode.length % 2 !== 0)

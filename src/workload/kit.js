@@ -10,25 +10,29 @@ import { MOST_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
 /**
+ * @import { Rpc as RpcRpc } from '../chain/rpc.js'
+ * @import { Kit, Rpc as KitRpc } from './contract.d.ts'
+ * @import { Books, Check, Preparation } from './index.js'
+ */
+
+/**
  * What a workload of the user's own is given to work with: what he would otherwise have to write himself.
- *
- * @typedef {import('./contract.d.ts').Kit} Kit
  *
  * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
  *
  * @typedef {object} Bench the kit, and what the guard does with it
  * @property {Kit} kit
- * @property {import('./contract.d.ts').Rpc} rpc
+ * @property {KitRpc} rpc
  * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
- * @property {(preparation: import('./index.js').Preparation) => void} begin wallets can send from now on
+ * @property {(preparation: Preparation) => void} begin wallets can send from now on
  * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
- * @property {(books: import('./index.js').Books, verify: object) => Promise<import('./index.js').Check[]>} checkNonces
+ * @property {(books: Books, verify: object) => Promise<Check[]>} checkNonces
  *   reverted transactions raise nonces too: where verify() has not looked at receipts, an audit by nonces does
  */
 
 /**
  * @param {string} file of the workload, for messages
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {RpcRpc} rpc
  * @param {boolean} [isPrepared] as it is in a worker thread
  * @returns {Bench}
  */
@@ -49,7 +53,10 @@ export function createBench(file, rpc, isPrepared = false) {
     tag,
     abi: (abi) => Interface.from(abi),
     compile: (source, options) => compile(source, { ...options, place: placeOf(new Error(), file) }),
-    ...{ deployEach, deployOnce, sendAll, estimateGas },
+    deployEach,
+    deployOnce,
+    sendAll,
+    estimateGas,
     createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
     verifyByReceipt: (targetOf = () => null) => {
       /** @type {ReturnType<Kit['verifyByReceipt']>} */
@@ -85,7 +92,7 @@ export function createBench(file, rpc, isPrepared = false) {
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {RpcRpc} rpc
  * @param {Reading[]} readings
  * @returns {ReturnType<Kit['auditByNonce']>}
  */
@@ -108,7 +115,7 @@ function auditByNonce(rpc, readings) {
 }
 
 /**
- * @param {import('../chain/rpc.js').Rpc} rpc
+ * @param {RpcRpc} rpc
  * @param {Reading[]} readings
  * @param {(position: number) => {to: string, data: string}} callOf
  * @param {string} place where it is asked for

@@ -8,6 +8,12 @@ import { guard } from './guard.js';
 import { createBench } from './kit.js';
 import { whatItIs } from './nonsense.js';
 
+/**
+ * @import { Create } from './contract.d.ts'
+ * @import { Handed } from './guarded.js'
+ * @import { Workload, WorkloadOptions } from './index.js'
+ */
+
 /** Workloads of the user's own, each in a file: `--workload ./mine.js`. */
 
 /** The contract that this version speaks. */
@@ -28,13 +34,13 @@ export function isWorkloadFile(value) {
 
 /**
  * @param {string} file
- * @param {Pick<import('./index.js').WorkloadOptions, 'rpc' | 'state'> & {settings: {set?: ReadonlyArray<readonly [string, string]>}}} options
- * @returns {Promise<import('./index.js').Workload>}
+ * @param {Pick<WorkloadOptions, 'rpc' | 'state'> & {settings: {set?: ReadonlyArray<readonly [string, string]>}}} options
+ * @returns {Promise<Workload>}
  * @throws {WorkloadError}
  */
 export async function createFileWorkload(file, { rpc, settings, state }) {
   const create = await loadWorkloadFile(file);
-  const handed = /** @type {import('./guarded.js').Handed | undefined} */ (state);
+  const handed = /** @type {Handed | undefined} */ (state);
   const set = handed?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
   const bench = createBench(file, rpc, handed !== undefined);
   let made;
@@ -50,7 +56,7 @@ export async function createFileWorkload(file, { rpc, settings, state }) {
 /**
  * Finds out whether a file holds a workload.
  * @param {string} file
- * @returns {Promise<import('./contract.d.ts').Create>} what makes it
+ * @returns {Promise<Create>} what makes it
  * @throws {InputError | WorkloadError}
  */
 export async function loadWorkloadFile(file) {

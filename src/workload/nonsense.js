@@ -2,6 +2,12 @@ import { isAddress } from 'ethers';
 import { WorkloadError, oneLine } from '../errors.js';
 
 /**
+ * @import { Request } from '../chain/rpc.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { AuditReading, Check, Gas, Verdict } from './index.js'
+ */
+
+/**
  * What a workload of the user's own returns, held against the contract.
  */
 
@@ -16,7 +22,7 @@ const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 /**
  * @param {unknown} given
  * @param {bigint | null} measured gas limit, where it is left out
- * @returns {import('./index.js').Call}
+ * @returns {Call}
  */
 export function checkedCall(given, measured) {
   const { to, data = '0x', value = 0n, gasLimit = measured } = objectOf(given, 'a call such as { to, data }');
@@ -35,7 +41,7 @@ function checkInteger(name, value, bits) {
     throw new Nonsense(`returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${whatItIs(value)}`);
 }
 
-/** @param {unknown} given @returns {import('./index.js').Verdict} */
+/** @param {unknown} given @returns {Verdict} */
 export function checkedVerdict(given) {
   const { state, effect, target } = objectOf(given, "a verdict such as { state: 'ok' }");
   if (!STATES.includes(state))
@@ -43,7 +49,7 @@ export function checkedVerdict(given) {
   return { state, effect: textOrNull(effect, 'effect'), target: textOrNull(target, 'target') };
 }
 
-/** @param {unknown} given @param {number} wallets @returns {import('./index.js').AuditReading[]} */
+/** @param {unknown} given @param {number} wallets @returns {AuditReading[]} */
 export function checkedReadings(given, wallets) {
   if (!Array.isArray(given) || given.length !== wallets)
     throw new Nonsense(`returned no array of one reading for each of the ${wallets} wallets: ${whatItIs(given)}`);
@@ -57,7 +63,7 @@ export function checkedReadings(given, wallets) {
   });
 }
 
-/** @param {unknown} given @returns {import('./index.js').Check[]} */
+/** @param {unknown} given @returns {Check[]} */
 export function checkedChecks(given) {
   if (!Array.isArray(given)) throw new Nonsense(`returned no array of checks: ${whatItIs(given)}`);
   return given.map((check) => {
@@ -81,7 +87,7 @@ export function checkedChecks(given) {
   });
 }
 
-/** @param {unknown} given @returns {import('../chain/rpc.js').Request & {name?: string}} */
+/** @param {unknown} given @returns {Request & {name?: string}} */
 export function checkedRequest(given) {
   const { method, params = [], name } = objectOf(given, 'a request such as { method, params }');
   if (typeof method !== 'string' || !/^[\w.-]{1,100}$/.test(method))
@@ -102,7 +108,7 @@ export function checkedRequest(given) {
  * @param {unknown} given
  * @param {string} file
  * @param {bigint} valueWei of an operation, where nothing is said
- * @returns {import('./index.js').Gas}
+ * @returns {Gas}
  */
 export function checkedGas(given, file, valueWei) {
   const gas = given === undefined ? GAS : /** @type {any} */ (given);
@@ -117,7 +123,8 @@ export function checkedGas(given, file, valueWei) {
     throw new WorkloadError(`${file}: gas.value must be { perOperation }, wei as a bigint such as 1_000n`);
   const { perWallet, perOperation } = gas;
   return {
-    ...{ perWallet, perOperation },
+    perWallet,
+    perOperation,
     likely: { perWallet: likely.perWallet, perOperation: likely.perOperation },
     value: { perWallet: value.perWallet, perOperation: value.perOperation },
   };

@@ -4,17 +4,22 @@ import { isSuccess, successCheck } from './receipts.js';
 import { chooseReceivers, replay } from './replay.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Books, Check } from './index.js'
+ * @import { Outcomes, Receipt, Receipts } from './receipts.js'
+ * @import { Receivers } from './receivers.js'
+ * @import { Bounds, Choice } from './replay.js'
+ */
+
+/**
  * The audit of payments by receipts and balances: as many succeeded as the run has verified, what left the senders, less
  * fees, is what arrived, and each receiver has exactly what it was paid. Receivers are worked out again from the seed,
  * balances and receipts are read from the chain: neither knows anything of what the load counted.
  *
- * @typedef {import('./index.js').Books} Books
- * @typedef {import('./index.js').Check} Check
- *
  * @typedef {object} Payments
- * @property {import('../chain/rpc.js').Rpc} rpc
- * @property {import('./receivers.js').Receivers} receivers
- * @property {import('./receipts.js').Receipts} receipts
+ * @property {Rpc} rpc
+ * @property {Receivers} receivers
+ * @property {Receipts} receipts
  * @property {boolean} arePayers whether the receivers are the payers themselves
  * @property {string[]} addresses of the payers, by position
  * @property {bigint} valueWei of a payment
@@ -36,13 +41,13 @@ const UNSURE = 'what became of some operations is not known';
 
 /**
  * @typedef {object} Paid what became of the payments, by receipts
- * @property {import('./receipts.js').Outcomes | {why: string}} outcomes
+ * @property {Outcomes | {why: string}} outcomes
  * @property {string | null} why they are not known
  * @property {bigint[]} feesWei by position
  * @property {Uint32Array | null} to payments that succeeded, by receiver; null: not known
  */
 
-/** @param {Payments} payments @param {Books} books @param {import('./replay.js').Bounds} [bounds] @returns {Promise<Check[]>} */
+/** @param {Payments} payments @param {Books} books @param {Bounds} [bounds] @returns {Promise<Check[]>} */
 export async function reconcilePayments(payments, books, bounds) {
   // Receipts first: a chain that forgets old blocks would forget more of them meanwhile.
   const paid = await readPaid(payments, books, limited(books.signal));
@@ -79,7 +84,7 @@ async function readPaid({ receipts, receivers, addresses }, books, signal) {
   return { outcomes, why: null, feesWei, to };
 }
 
-/** A rollup charges for the data on the chain below, too. @param {import('./receipts.js').Receipt} receipt */
+/** A rollup charges for the data on the chain below, too. @param {Receipt} receipt */
 function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
   return toBigInt(gasUsed) * toBigInt(effectiveGasPrice) + toBigInt(l1Fee ?? '0x0');
 }
@@ -89,7 +94,7 @@ function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
 }
 
-/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {import('./replay.js').Choice} choice @param {AbortSignal} signal */
+/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {Choice} choice @param {AbortSignal} signal */
 async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, paid, choice, signal) {
   const { to } = paid;
   const count = to === null ? sum(books.nonces) - sum(books.startNonces) : sum(to);
@@ -185,7 +190,7 @@ function counted({ right, fault }) {
 }
 
 /**
- * @param {{rpc: import('../chain/rpc.js').Rpc, books: Books, signal: AbortSignal, count: number}} reading
+ * @param {{rpc: Rpc, books: Books, signal: AbortSignal, count: number}} reading
  * @param {(i: number) => {address: string, beforeWei: bigint, mustGrowWei: bigint | null}} accountOf null: it may be anything
  * @returns {Promise<Tally | {why: string}>}
  */
@@ -218,7 +223,7 @@ function add(found, { address, beforeWei, mustGrowWei }, balanceWei) {
   else found.fault ??= `${address} has ${balanceWei} wei, not ${beforeWei + mustGrowWei}`;
 }
 
-/** @param {import('../chain/rpc.js').Rpc} rpc @param {Books} books */
+/** @param {Rpc} rpc @param {Books} books */
 async function isStillThere(rpc, { blockHash, blockNumber }) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(blockNumber), false], 'audit');
   return block?.hash === blockHash;

@@ -3,6 +3,11 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError } from '../errors.js';
 
 /**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Books, Check, Verdict } from './index.js'
+ */
+
+/**
  * Whether transactions were executed or reverted, by the status in their receipts. The receipts of a block are read in
  * one call (eth_getBlockReceipts); where a node does not serve that, receipts are read one by one, in batches.
  *
@@ -37,7 +42,7 @@ export class Receipts {
   /** By block; of each receipt what verify() needs. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>>>>} */
   #blocks = new Map();
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc */
+  /** @param {Rpc} rpc */
   constructor(rpc) {
     this.#rpc = rpc;
   }
@@ -47,7 +52,7 @@ export class Receipts {
    * @param {string} hash
    * @param {{number: number, hash?: string}} block
    * @param {string | null} target that the operation was done to, where it is not what the receipt says
-   * @returns {Promise<import('./index.js').Verdict>}
+   * @returns {Promise<Verdict>}
    */
   async verdict(hash, block, target) {
     const receipt = await this.#find(hash, block);
@@ -99,7 +104,7 @@ export class Receipts {
   /**
    * What became of the wallets' transactions in all blocks of a run, as their receipts say.
    * @param {readonly string[]} addresses of the wallets, by position
-   * @param {Pick<import('./index.js').Books, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} books
+   * @param {Pick<Books, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} books
    * @param {AbortSignal} signal ends it
    * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt] called for each of them
    * @returns {Promise<Outcomes | {why: string}>} why it could not be found out
@@ -155,9 +160,9 @@ export function isSuccess({ status }) {
 /**
  * As many transactions of each wallet succeeded as this run has counted.
  * @param {readonly string[]} addresses of the wallets, by position
- * @param {Pick<import('./index.js').Books, 'executed' | 'undecided'>} books
+ * @param {Pick<Books, 'executed' | 'undecided'>} books
  * @param {Outcomes | {why: string}} outcomes
- * @returns {import('./index.js').Check}
+ * @returns {Check}
  */
 export function successCheck(addresses, { executed, undecided }, outcomes) {
   const about = { name: 'receipts', words: 'transactions that succeeded by their receipts' };

@@ -1,4 +1,9 @@
 /**
+ * @import { Books } from './index.js'
+ * @import { Receivers } from './receivers.js'
+ */
+
+/**
  * The payments of a run, worked out again: how many each receiver must have got, and whose balances tell whether they
  * did. Of millions of receivers most may not have been paid at all, and it takes minutes to read them.
  *
@@ -21,8 +26,8 @@ const AT_ONCE = 100_000;
 /** @typedef {{most: number, others: number}} Bounds how many balances are read, and how many of those are of receivers that nobody paid */
 
 /**
- * @param {import('./receivers.js').Receivers} receivers
- * @param {Pick<import('./index.js').Books, 'startNonces' | 'nonces'>} books
+ * @param {Receivers} receivers
+ * @param {Pick<Books, 'startNonces' | 'nonces'>} books
  * @returns {Promise<Uint32Array>} payments, by receiver
  */
 export async function replay(receivers, { startNonces, nonces }) {

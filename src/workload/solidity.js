@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { WorkloadError } from '../errors.js';
 
+/** @import { Artifact } from './contract.d.ts' */
+
 /**
  * Solidity to bytecode. The compiler takes 200 MB and changes what becomes of unhandled errors, so it lives in a thread
  * of its own, and only for as long as it compiles.
@@ -14,7 +16,7 @@ const SOURCE = 'workload.sol';
  * @param {string} source
  * @param {{contract?: string, place: string}} options contract: which one, where there are several; place: where in the
  *   user's file it is asked for
- * @returns {Promise<import('./contract.d.ts').Artifact>}
+ * @returns {Promise<Artifact>}
  * @throws {WorkloadError} with what the compiler says, as it says it
  */
 export async function compile(source, { contract, place }) {

@@ -1,3 +1,5 @@
+/** @import { Create } from 'evm-stress/workload' */
+
 /**
  * A workload of your own. It runs as it is: stress -t 5 -d 3s --workload ./THIS_FILE
  * docs/own-workload.md explains every part, docs/examples has more of them.
@@ -22,7 +24,7 @@ contract Notes {
 
 /**
  * Called once before the load, and once more in each worker thread (--workers), where `state` is what handOver() gave.
- * @type {import('evm-stress/workload').Create}
+ * @type {Create}
  */
 export default function create({ kit, settings, state }) {
   const notes = kit.abi(['function write(uint256)', 'function count() view returns (uint256)']);

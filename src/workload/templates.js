@@ -2,12 +2,13 @@ import leven from 'leven';
 import { toHex } from '../chain/rpc.js';
 import { oneLine, withoutKeys } from '../errors.js';
 
+/** @import { Draw } from './call-draw.js' */
+
 /**
  * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that is one template and
  * nothing else becomes its value; within a longer text the value is put in its place. What is drawn at random is drawn
  * once for a call, so that the same template says the same all over it.
  *
- * @typedef {import('./call-draw.js').Draw} Draw
  * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page'} Need what values are drawn from
  *
  * @typedef {object} Template

@@ -9,11 +9,18 @@ import { Receipts } from './receipts.js';
 import { Receivers } from './receivers.js';
 
 /**
+ * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { Wallet } from '../chain/wallets.js'
+ * @import { Preparation, Settings, TransactionWorkload, WorkloadOptions } from './index.js'
+ * @import { PayloadState } from './payload.js'
+ * @import { ReceiversState } from './receivers.js'
+ */
+
+/**
  * Payments of a few wei: from each wallet to another one of the slice that is drawn for it, or to one of many addresses
  * made for the run. That a payment was made shows in the status of its receipt, because one that was reverted raises the
  * wallet's nonce too; what arrived, and what was paid for it, is added up by the audit.
- *
- * @typedef {import('./index.js').Call} Call
  *
  * @typedef {object} Payer
  * @property {string} address
@@ -24,8 +31,8 @@ import { Receivers } from './receivers.js';
  * @property {Payer[]} payers
  * @property {bigint} valueWei
  * @property {bigint} gasLimit
- * @property {import('./receivers.js').ReceiversState} receivers
- * @property {import('./payload.js').PayloadState | null} payloads
+ * @property {ReceiversState} receivers
+ * @property {PayloadState | null} payloads
  */
 
 /** A plain payment (Ethereum Yellow Paper, appendix G), and what an estimate of one may come to where it costs more. */
@@ -40,14 +47,14 @@ const HIGHEST_VALUE_WEI = 1000;
 
 const NEEDS_TWO = 'pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N';
 
-/** @param {import('./index.js').Settings} settings */
+/** @param {Settings} settings */
 export function whatTransferLacks({ threads, receivers = null }) {
   return receivers === null && threads === 1 ? NEEDS_TWO : null;
 }
 
 /**
- * @param {import('./index.js').WorkloadOptions} options
- * @returns {import('./index.js').TransactionWorkload}
+ * @param {WorkloadOptions} options
+ * @returns {TransactionWorkload}
  */
 export function createTransferWorkload({ rpc, settings, state }) {
   return new TransferWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
@@ -68,12 +75,15 @@ class TransferWorkload {
   /** Of the wallets before the load, by position. @type {bigint[]} */
   #balancesWei = [];
 
-  /** @param {import('../chain/rpc.js').Rpc} rpc @param {import('./index.js').Settings} settings @param {Handed} [handed] */
+  /** @param {Rpc} rpc @param {Settings} settings @param {Handed} [handed] */
   constructor(rpc, { receivers = null, createReceivers = null, payload = null, threads = 1 }, handed) {
     this.#rpc = rpc;
     this.#receipts = new Receipts(rpc);
     this.#own = handed ?? {
-      ...{ first: 0, payers: [], gasLimit: 0n, valueWei: BigInt(randomInt(1, HIGHEST_VALUE_WEI + 1)) },
+      first: 0,
+      payers: [],
+      gasLimit: 0n,
+      valueWei: BigInt(randomInt(1, HIGHEST_VALUE_WEI + 1)),
       receivers: { seed: randomInt(2 ** 48 - 1), made: receivers, wallets: [] },
       payloads: payload === null ? null : drawPayloads(payload),
     };
@@ -83,7 +93,8 @@ class TransferWorkload {
     const { most, likely } = payloadGas(payload);
     const perWallet = BigInt(Math.ceil(this.#creations / threads)) * CREATION_GAS;
     this.gas = {
-      ...{ perWallet, perOperation: MOST_PAYMENT_GAS + most },
+      perWallet,
+      perOperation: MOST_PAYMENT_GAS + most,
       likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
     };
   }
@@ -93,12 +104,12 @@ class TransferWorkload {
     return this.#own.receivers.made === null ? 0n : this.#own.valueWei;
   }
 
-  /** @param {Pick<import('./index.js').Preparation, 'wallets'>} preparation */
+  /** @param {Pick<Preparation, 'wallets'>} preparation */
   async unprepared({ wallets }) {
     return Math.min(wallets.length, this.#creations);
   }
 
-  /** @param {import('./index.js').Preparation} preparation */
+  /** @param {Preparation} preparation */
   async prepare(preparation) {
     const { wallets } = preparation;
     const { receivers, valueWei } = this.#own;
@@ -129,12 +140,12 @@ class TransferWorkload {
     return { to: this.#receiverOf(position, nonce), data, value: valueWei, gasLimit };
   }
 
-  /** @type {import('./index.js').TransactionWorkload['verify']} */
+  /** @type {TransactionWorkload['verify']} */
   verify(position, _executed, inclusion, _attempt, { nonce, hash }) {
     return this.#receipts.verdict(hash, inclusion, this.#receiverOf(position, nonce));
   }
 
-  /** @type {import('./index.js').TransactionWorkload['audit']} */
+  /** @type {TransactionWorkload['audit']} */
   async audit(blockHash, blockNumber, reverted) {
     const { payers } = this.#own;
     /** @param {string | {blockHash: string}} block */
@@ -145,7 +156,7 @@ class TransferWorkload {
     });
   }
 
-  /** @type {NonNullable<import('./index.js').TransactionWorkload['reconcile']>} */
+  /** @type {NonNullable<TransactionWorkload['reconcile']>} */
   reconcile(books) {
     const { payers, valueWei, receivers } = this.#own;
     const before = { balancesWei: this.#balancesWei, receiverWei: this.#creations > 0 ? FIRST_WEI : 0n };
@@ -159,7 +170,9 @@ class TransferWorkload {
     return {
       receivers: receivers.made ?? 'the wallets of the slice',
       ...(receivers.made === null ? {} : { created: this.#creations > 0 ? 'before the load' : 'by the load' }),
-      ...{ seed: receivers.seed, valueWei: String(valueWei), payloadBytes: payloads?.bytes ?? 0 },
+      seed: receivers.seed,
+      valueWei: String(valueWei),
+      payloadBytes: payloads?.bytes ?? 0,
     };
   }
 
@@ -168,7 +181,7 @@ class TransferWorkload {
     return this.#receivers.addressOf(this.#receivers.indexFor(this.#own.first + position, nonce));
   }
 
-  /** What has code may refuse a payment, or want more gas for it. @param {import('../chain/wallets.js').Wallet[]} wallets */
+  /** What has code may refuse a payment, or want more gas for it. @param {Wallet[]} wallets */
   async #refuseCode(wallets) {
     const requests = wallets.map(({ address }) => ({ method: 'eth_getCode', params: [address, 'latest'] }));
     const codes = await this.#rpc.batch(requests, 'setup');
@@ -180,7 +193,7 @@ class TransferWorkload {
   }
 }
 
-/** @param {string | {blockHash: string}} block @returns {(payer: Payer) => import('../chain/rpc.js').Request} */
+/** @param {string | {blockHash: string}} block @returns {(payer: Payer) => Request} */
 function countRequest(block) {
   return ({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] });
 }

@@ -9,7 +9,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../unit/study/runs.js';
 import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
 
-/** @typedef {import('../../src/study/compare.js').Comparison} Comparison */
+/** @import { Comparison } from '../../src/study/compare.js' */
 
 /** A candidate that is a sixth slower. */
 function slower() {

@@ -6,7 +6,10 @@ import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('playwright-core').Page} Page */
+/**
+ * @import { TestContext } from 'node:test'
+ * @import { Page } from 'playwright-core'
+ */
 
 /** Called where a suite is described. @returns {string} an empty folder that goes when the suite ends */
 export function suiteFolder() {
@@ -15,7 +18,7 @@ export function suiteFolder() {
   return folder;
 }
 
-/** @param {import('node:test').TestContext} t @param {string} html @returns {string} its URL as a file */
+/** @param {TestContext} t @param {string} html @returns {string} its URL as a file */
 export function pageIn(t, html) {
   const file = join(temporaryFolder(t), 'page.html');
   writeFileSync(file, html);

@@ -13,8 +13,9 @@ import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
- * @typedef {import('playwright-core').Page} Page
+ * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { TestContext } from 'node:test'
+ * @import { Page } from 'playwright-core'
  */
 
 /** The plots of the page: how many points each has, and how many of them say something. @param {Page} page @returns {Promise<Record<string, {points: number, known: number, drawn: boolean}>>} */
@@ -74,10 +75,16 @@ function figuresOf(page) {
 function assertSame(figures, run) {
   /** @type {Record<string, number | null>} */
   const expected = {
-    ...{ tps: run.rates.verifiedPerSecond, p50: run.latency.total.p50Us, p99: run.latency.total.p99Us },
-    ...{ max: run.latency.total.maxUs, cpu: run.generator.cpuUsPerVerified, window: run.window.durationMs },
-    ...{ 'counts.verified': run.counts.verified, 'counts.failed': run.counts.failed },
-    ...{ 'inclusion.p99': run.latency.stages.inclusion.p99Us, 'total.avg': run.latency.total.meanUs },
+    tps: run.rates.verifiedPerSecond,
+    p50: run.latency.total.p50Us,
+    p99: run.latency.total.p99Us,
+    max: run.latency.total.maxUs,
+    cpu: run.generator.cpuUsPerVerified,
+    window: run.window.durationMs,
+    'counts.verified': run.counts.verified,
+    'counts.failed': run.counts.failed,
+    'inclusion.p99': run.latency.stages.inclusion.p99Us,
+    'total.avg': run.latency.total.meanUs,
   };
   for (const [name, value] of Object.entries(expected)) assert.equal(figures[name], String(value), name);
 }
@@ -86,9 +93,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
   /** @type {{url: string, run: RunFile}} */
   let made;
   before(async (t) => {
-    const folder = temporaryFolder(
-      /** @type {import('node:test').TestContext} */ (/** @type {unknown} */ ({ after: () => {}, ...t })),
-    );
+    const folder = temporaryFolder(/** @type {TestContext} */ (/** @type {unknown} */ ({ after: () => {}, ...t })));
     const [html, out] = [join(folder, 'report.html'), join(folder, 'run.json')];
     const { code, stderr } = await runStress([
       '-t',

@@ -9,7 +9,7 @@ import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { dataOf, figuresOf, overflow, suiteFolder } from './pages.js';
 
-/** @typedef {import('../../src/metrics/summary.js').RunFile} RunFile */
+/** @import { RunFile } from '../../src/metrics/summary.js' */
 
 /** @param {Array<number | null>} values */
 const sum = (values) => values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);
@@ -40,8 +40,14 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     runs.forEach((run, i) => {
       const { total } = run.latency;
       const expected = {
-        ...{ tps: run.rates.verifiedPerSecond, p50: total.p50Us, p99: total.p99Us, max: total.maxUs },
-        ...{ verified: run.counts.verified, failed: 0, timedOut: 0, exitCode: 0 },
+        tps: run.rates.verifiedPerSecond,
+        p50: total.p50Us,
+        p99: total.p99Us,
+        max: total.maxUs,
+        verified: run.counts.verified,
+        failed: 0,
+        timedOut: 0,
+        exitCode: 0,
         cpu: run.generator.cpuUsPerVerified,
       };
       for (const [name, value] of Object.entries(expected))

@@ -10,7 +10,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { sweepOf } from '../helpers/sweep-file.js';
 import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
 
-/** @typedef {import('../../src/study/sweep-file.js').SweepFile} SweepFile */
+/** @import { SweepFile } from '../../src/study/sweep-file.js' */
 
 /** Of two wallets that can do some ten per second each, and of many. */
 const GRID = ['--threads', '2,20', '--rate', '20,100', '-d', '1s', '--repeat', '2', '--rest', '0s'];
@@ -114,12 +114,22 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
 
   it('shows a search: its runs, and the answer with its interval', async (t) => {
     const trials = [80, 120, 95, 105, 98].map((value, i) => ({
-      ...{ value, holds: value < 100, failed: value < 100 ? [] : ['p99<2s: 2.3 s'] },
-      ...{ file: `find/00${i}.json`, startedAt: '2026-01-01T00:00:00.000Z' },
+      value,
+      holds: value < 100,
+      failed: value < 100 ? [] : ['p99<2s: 2.3 s'],
+      file: `find/00${i}.json`,
+      startedAt: '2026-01-01T00:00:00.000Z',
     }));
     const find = {
-      ...{ name: 'rate', until: ['p99<2s'], estimate: 101, low: 96, high: 104, confidence: 0.95, sharp: true },
-      ...{ words: 'the highest rate for which p99<2s holds is 101 per second', trials },
+      name: 'rate',
+      until: ['p99<2s'],
+      estimate: 101,
+      low: 96,
+      high: 104,
+      confidence: 0.95,
+      sharp: true,
+      words: 'the highest rate for which p99<2s holds is 101 per second',
+      trials,
     };
     const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find };
     const { page, complaints } = await openPage(t, pageIn(t, renderSweep(sweep)));

@@ -15,6 +15,12 @@ import { startAnvil } from '../helpers/anvil.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
 
+/**
+ * @import { Rpc } from '../../src/chain/rpc.js'
+ * @import { Block, Inclusion, InclusionOptions as Options, Reorg } from '../../src/inclusion/index.js'
+ * @import { Anvil } from '../helpers/anvil.js'
+ */
+
 /** Two names may be one detector, which is asked more of an endpoint under one of them. */
 const NAMES = Object.keys(detectors).filter(
   (name, i, all) => all.findIndex((other) => detectors[other] === detectors[name]) === i,
@@ -26,25 +32,27 @@ const SHORTEST_POLL_MS = 4;
 const NOTICED_MS = 300;
 
 /**
- * @typedef {import('../../src/inclusion/index.js').InclusionOptions} Options
  *
  * @param {string} name
- * @param {{latencyMs?: number, subscribe?: import('../../src/chain/rpc.js').Rpc['subscribe']} & Pick<Options, 'headHash' | 'genesisHash' | 'confirmations'>} [options]
+ * @param {{latencyMs?: number, subscribe?: Rpc['subscribe']} & Pick<Options, 'headHash' | 'genesisHash' | 'confirmations'>} [options]
  */
 function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
   const clock = createFakeClock();
   const chain = createFakeChain({ clock, head: HEAD, latencyMs });
   chain.rpc.subscribe = subscribe;
-  /** @type {import('../../src/inclusion/index.js').Block[]} */
+  /** @type {Block[]} */
   const blocks = [];
-  /** Each inclusion that was reported. @type {Array<[string, import('../../src/inclusion/index.js').Inclusion]>} */
+  /** Each inclusion that was reported. @type {Array<[string, Inclusion]>} */
   const found = [];
-  /** Each reorg that was reported, with how many blocks had been read. @type {Array<import('../../src/inclusion/index.js').Reorg & {read: number}>} */
+  /** Each reorg that was reported, with how many blocks had been read. @type {Array<Reorg & {read: number}>} */
   const reorgs = [];
   /** @type {string[]} */
   const replaced = [];
   const detector = detectors[name]({
-    ...{ rpc: chain.rpc, clock, head: HEAD, ...options },
+    rpc: chain.rpc,
+    clock,
+    head: HEAD,
+    ...options,
     onBlock: (block) => blocks.push(block),
     onReorg: (reorg) => reorgs.push({ ...reorg, read: blocks.length }),
     onReplaced: (words) => replaced.push(words),
@@ -126,8 +134,14 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       const [{ seenAtUs, ...first }, second, third] = blocks;
       assert.deepEqual(first, {
-        ...{ number: HEAD + 1, hash: blockHash(HEAD + 1), timestampS: 1_700_000_101, baseFeeWei: 108n },
-        ...{ gasUsed: 78_000, gasLimit: 30_000_000, transactions: 3, ours: 2 },
+        number: HEAD + 1,
+        hash: blockHash(HEAD + 1),
+        timestampS: 1_700_000_101,
+        baseFeeWei: 108n,
+        gasUsed: 78_000,
+        gasLimit: 30_000_000,
+        transactions: 3,
+        ours: 2,
       });
       assert.ok(seenAtUs > 0 && seenAtUs <= second.seenAtUs);
       assert.deepEqual([second.baseFeeWei, second.ours, second.transactions], [null, 0, 0]);
@@ -1141,7 +1155,7 @@ function createSpeaker() {
   /** What each attempt to subscribe runs into. @type {() => void} */
   let fault = () => {};
   let attempts = 0;
-  /** @type {NonNullable<import('../../src/chain/rpc.js').Rpc['subscribe']>} */
+  /** @type {NonNullable<Rpc['subscribe']>} */
   const subscribe = async (kind, onEvent, onLost) => {
     attempts += 1;
     assert.equal(kind, 'newHeads');
@@ -1350,7 +1364,7 @@ for (const name of NAMES) {
 }
 
 describe('inclusion detectors over a WebSocket to a real node', { timeout: 30_000 }, () => {
-  /** @type {import('../helpers/anvil.js').Anvil} */
+  /** @type {Anvil} */
   let anvil;
   before(async () => {
     anvil = await startAnvil({ args: ['--no-mining'] });

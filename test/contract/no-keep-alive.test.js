@@ -9,6 +9,12 @@ import { asTransportError } from '../../src/transport/http.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 
+/**
+ * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { AddressInfo, Socket } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 const TIMEOUT_MS = 300;
@@ -30,15 +36,15 @@ const response = (body, fields = '') =>
 
 /**
  * A server of the test's own that keeps its connections until the other side closes, and a transport to it.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} name
  * @param {Behaviour} [behaviour] may be changed while it runs
- * @param {Partial<import('../../src/transport/index.js').TransportOptions>} [options]
+ * @param {Partial<TransportOptions>} [options]
  */
 async function connect(t, name, behaviour = {}, options = {}) {
   /** @type {Connection[]} */
   const connections = [];
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const open = new Set();
   let mostOpen = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -68,7 +74,7 @@ async function connect(t, name, behaviour = {}, options = {}) {
     });
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   const url = new URL(`http://127.0.0.1:${port}`);
   const transport = transports[name]({ url, connections: 2, timeoutMs: 5000, keepAlive: false, ...options });
   t.after(async () => {
@@ -231,7 +237,7 @@ for (const name of ['undici', 'tcp']) {
         )
           return t.skip('there is no ::1 on this machine');
         const { server } = await connect(t, name);
-        const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+        const { port } = /** @type {AddressInfo} */ (server.address());
         await new Promise((resolve) => server.close(resolve));
         const url = new URL(`http://localhost:${port}`);
         const transport = transports[name]({ url, connections: 2, timeoutMs: 1000, keepAlive });

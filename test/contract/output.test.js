@@ -14,7 +14,11 @@ import { caught } from '../helpers/caught.js';
 import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../../src/output/index.js').Output} Output */
+/**
+ * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { Output, OutputOptions, Totals } from '../../src/output/index.js'
+ * @import { TestContext } from 'node:test'
+ */
 
 /** Outputs that write a file, and what its name ends in; the others have a stream or a port. @type {Record<string, string>} */
 const FILES = { json: '.json', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' };
@@ -27,11 +31,13 @@ const STREAMED = Object.freeze(['samples', 'blocks', 'hlog']);
 /** One that others may write beside takes its name before. */
 const EARLY = Object.freeze([...STREAMED, 'results']);
 
-/** @param {number | null} runTps @returns {import('../../src/output/index.js').Totals} */
+/** @param {number | null} runTps @returns {Totals} */
 function totalsOf(runTps) {
   const none = () => new Distribution().toJSON();
   return Object.freeze({
-    ...{ attempts: 5, verified: 2, runTps },
+    attempts: 5,
+    verified: 2,
+    runTps,
     stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
   });
 }
@@ -42,14 +48,14 @@ function emptyRun() {
   return runFileOf({ recorder, intervals: [], audit: null, end: 'interrupted', unmeasured: { '/audit': 'why' } });
 }
 
-/** @type {Array<[string, () => import('../../src/metrics/summary.js').RunFile]>} */
+/** @type {Array<[string, () => RunFile]>} */
 const RUNS = [
   ['a whole run', runFileOf],
   ['a run in which nothing happened', emptyRun],
   ['a run whose audit is not exact', () => runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 3 } })],
 ];
 
-/** @param {import('node:test').TestContext} t @param {string} name @param {boolean} [chatty] */
+/** @param {TestContext} t @param {string} name @param {boolean} [chatty] */
 async function outputTo(t, name, chatty = false) {
   const folder = temporaryFolder(t);
   let text = '';
@@ -74,13 +80,26 @@ async function drive(output) {
   for (const outcome of outcomes) output.sample(sampleOf({ outcome, code: outcome === 'failed' ? 'reverted' : null }));
   output.sample(
     sampleOf({
-      ...{ outcome: 'failed', code: 'internal', hash: null, sentAtUs: null, acceptedAtUs: null, includedAtUs: null },
-      ...{ blockNumber: null, effect: null, target: null },
+      outcome: 'failed',
+      code: 'internal',
+      hash: null,
+      sentAtUs: null,
+      acceptedAtUs: null,
+      includedAtUs: null,
+      blockNumber: null,
+      effect: null,
+      target: null,
     }),
   );
   output.block?.({
-    ...{ number: 7, seenAtMs: Date.UTC(2026, 0, 1), timestampS: 1_767_225_600, transactions: 3, ours: 2 },
-    ...{ gasUsed: 60_000, gasLimit: 30_000_000, hash: `0x${'cd'.repeat(32)}` },
+    number: 7,
+    seenAtMs: Date.UTC(2026, 0, 1),
+    timestampS: 1_767_225_600,
+    transactions: 3,
+    ours: 2,
+    gasUsed: 60_000,
+    gasLimit: 30_000_000,
+    hash: `0x${'cd'.repeat(32)}`,
   });
   output.interval(rowOf(), totalsOf(0));
   output.interval(rowOf({ failures: { reverted: 3 } }), totalsOf(2));
@@ -178,9 +197,7 @@ describe('what the outputs drop', () => {
       const { folder, out } = await outputTo(t, name);
       symlinkSync('/dev/full', out);
       assert.equal(readdirSync(folder).length, 1);
-      const output = outputs[name](
-        /** @type {import('../../src/output/index.js').OutputOptions} */ (/** @type {unknown} */ ({ [name]: out })),
-      );
+      const output = outputs[name](/** @type {OutputOptions} */ (/** @type {unknown} */ ({ [name]: out })));
       await drive(output);
       const settled = await output.settle?.();
       if (name === 'samples') assert.equal(settled?.samplesDropped, 5);
@@ -215,7 +232,7 @@ describe('output json', () => {
 
   it('standard output and devices, which keep nothing, get it at the end only', async () => {
     for (const out of ['-', '/dev/null']) {
-      const options = /** @type {import('../../src/output/index.js').OutputOptions} */ ({ out });
+      const options = /** @type {OutputOptions} */ ({ out });
       assert.equal(outputs.json(options).checkpoint, undefined, out);
     }
   });
@@ -224,7 +241,7 @@ describe('output json', () => {
     /** @type {unknown[]} */
     const written = [];
     t.mock.method(stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk));
-    const options = /** @type {import('../../src/output/index.js').OutputOptions} */ ({ out: '-' });
+    const options = /** @type {OutputOptions} */ ({ out: '-' });
     await outputs.json(options).finish(runFileOf());
     t.mock.restoreAll();
     assert.deepEqual(JSON.parse(written.join('')), runFileOf());

@@ -6,9 +6,11 @@ import { arrivals } from '../../src/pacer/arrivals.js';
 import { createPacer, shares } from '../../src/pacer/index.js';
 
 /**
- * @typedef {import('../../src/pacer/index.js').Arrival} Arrival
- * @typedef {import('../../src/pacer/index.js').Pacer} Pacer
- * @typedef {import('../../src/pacer/index.js').Stage} Stage
+ * @import { Arrival, Pacer, Stage } from '../../src/pacer/index.js'
+ * @import { Arbitrary } from 'fast-check'
+ */
+
+/**
  *
  * @typedef {{from: number, to: number, ms: number}} Plan rates in thousandths of an operation per second
  */
@@ -19,7 +21,7 @@ const stageOf = ({ from, to, ms }) => ({ fromPerSecond: from / 1000, toPerSecond
 /** Thousandths, so that there are rates that no double holds. @param {number} max */
 const rate = (max) => fc.oneof(fc.constantFrom(0, 1, 700, 333_300, 1000), fc.nat({ max }));
 
-/** @param {number} maxRate @param {number} maxMs @returns {import('fast-check').Arbitrary<Plan[]>} */
+/** @param {number} maxRate @param {number} maxMs @returns {Arbitrary<Plan[]>} */
 const plansOf = (maxRate, maxMs) =>
   fc.array(
     fc.record({ from: rate(maxRate), to: rate(maxRate), ms: fc.integer({ min: 1, max: maxMs }) }).chain((plan) =>

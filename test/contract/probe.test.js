@@ -6,6 +6,8 @@ import { probes } from '../../src/probe/index.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
 import { serve } from '../helpers/endpoint.js';
 
+/** @import { Probe } from '../../src/probe/index.js' */
+
 const page = await serve(() => ({ body: 'go_goroutines 75\n' }));
 const html = await serve(() => ({ body: '<html>\n<body>' }));
 
@@ -40,7 +42,7 @@ const cases = /** @type {Record<keyof typeof probes, {good: object, bad: object[
 });
 
 /** Any of them, as whoever calls them sees them. */
-const table = /** @type {Record<string, (options: any) => import('../../src/probe/index.js').Probe<any>>} */ (probes);
+const table = /** @type {Record<string, (options: any) => Probe<any>>} */ (probes);
 
 it('the table is what is tested', () => assert.deepEqual(Object.keys(cases).sort(), Object.keys(probes).sort()));
 

@@ -11,6 +11,12 @@ import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
+/**
+ * @import { WsServerOptions } from '../helpers/ws-server.js'
+ * @import { AddressInfo, Server, Socket } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 const TIMEOUT_MS = 500;
@@ -19,11 +25,11 @@ const LATEST_MS = 3000;
 const MAX_BODY_BYTES = 100_000;
 
 /**
- * @param {import('node:test').TestContext} t the server ends with it
- * @param {import('node:net').Server} server
+ * @param {TestContext} t the server ends with it
+ * @param {Server} server
  */
 async function listen(t, server) {
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const open = new Set();
   let connections = 0;
   server.on('connection', (socket) => {
@@ -37,14 +43,17 @@ async function listen(t, server) {
     server.close();
     for (const socket of open) socket.destroy();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return { port, connections: () => connections, open: () => open.size };
 }
 
-/** @param {import('node:test').TestContext} t @param {string} name @param {string} url @param {number} [maxBodyBytes] */
+/** @param {TestContext} t @param {string} name @param {string} url @param {number} [maxBodyBytes] */
 function open(t, name, url, maxBodyBytes = MAX_BODY_BYTES) {
   const transport = transports[name]({
-    ...{ url: new URL(url), connections: 1, timeoutMs: TIMEOUT_MS, maxBodyBytes },
+    url: new URL(url),
+    connections: 1,
+    timeoutMs: TIMEOUT_MS,
+    maxBodyBytes,
     insecure: true,
   });
   t.after(() => transport.close());
@@ -53,9 +62,9 @@ function open(t, name, url, maxBodyBytes = MAX_BODY_BYTES) {
 
 /**
  * A transport to a raw HTTP server.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} name
- * @param {(socket: import('node:net').Socket, body: string) => void} answer called with each request, all of which are
+ * @param {(socket: Socket, body: string) => void} answer called with each request, all of which are
  *   small enough to come in one piece
  */
 async function connect(t, name, answer) {
@@ -78,7 +87,7 @@ const response = (body, fields = '') =>
 
 /**
  * Writes the same again and again, as long as somebody reads.
- * @param {import('node:net').Socket} socket
+ * @param {Socket} socket
  * @param {string | Buffer} bytes
  * @param {number} everyMs
  */
@@ -106,7 +115,7 @@ async function until(condition) {
 const PACKED = gzipSync('{"jsonrpc":"2.0","id":1,"result":"0x1"}');
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 
-/** What it does with each request, and the codes of the faults that transports may call it. @type {Array<[string, (socket: import('node:net').Socket) => void, RegExp]>} */
+/** What it does with each request, and the codes of the faults that transports may call it. @type {Array<[string, (socket: Socket) => void, RegExp]>} */
 const HOSTILE = [
   ['says nothing', () => {}, /timeout/],
   ['sends a byte of its head at a time', (socket) => void (socket.write(HEAD), repeat(socket, 'x', 20)), /timeout/],
@@ -189,10 +198,7 @@ for (const name of ['undici', 'tcp']) {
       });
     }
 
-    for (const [
-      when,
-      answer,
-    ] of /** @type {Array<[string, (socket: import('node:net').Socket, body: string) => void]>} */ ([
+    for (const [when, answer] of /** @type {Array<[string, (socket: Socket, body: string) => void]>} */ ([
       ['at once', (socket, body) => socket.write(response(body) + response('forged'))],
       [
         'a moment later',
@@ -260,7 +266,7 @@ for (const [name, scheme] of [
       });
     /** @param {number} description of a fatal alert (RFC 8446, section 6.2) */
     const alert = (description) => raw(Buffer.from([21, 3, 3, 0, 2, 2, description]));
-    /** @type {Array<[string, () => import('node:net').Server, RegExp]>} */
+    /** @type {Array<[string, () => Server, RegExp]>} */
     const table = [
       ['stalls in the handshake', () => createServer(() => {}), /^no answer in time$/],
       ['stalls in the midst of it', () => raw(Buffer.from([22, 3, 3, 0, 100, 2])), /^no answer in time$/],
@@ -290,7 +296,7 @@ describe('transport ws: an endpoint that', LIMIT, () => {
   const body = (id = 1) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":[]}`;
   const answer = (id = 1) => `{"jsonrpc":"2.0","id":${id},"result":1}`;
 
-  /** @param {import('node:test').TestContext} t @param {import('../helpers/ws-server.js').WsServerOptions} options */
+  /** @param {TestContext} t @param {WsServerOptions} options */
   async function connectWs(t, options) {
     const server = await startWsServer(t, options);
     return open(t, 'ws', `ws://127.0.0.1:${server.port}`);
@@ -304,7 +310,7 @@ describe('transport ws: an endpoint that', LIMIT, () => {
   ])) {
     it(`says ${what}, before its answers: that is nobody's`, async (t) => {
       let asked = 0;
-      /** @type {import('../helpers/ws-server.js').WsServerOptions['onMessage']} */
+      /** @type {WsServerOptions['onMessage']} */
       const onMessage = ({ send }) => {
         if ((asked += 1) === 2) for (const text of [message, answer(1), answer(2)]) send(text);
       };

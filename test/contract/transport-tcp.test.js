@@ -9,6 +9,12 @@ import { TransportError, UsageError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 
+/**
+ * @import { Transport, TransportOptions } from '../../src/transport/index.js'
+ * @import { AddressInfo, Socket } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 const TIMEOUT_MS = 500;
@@ -17,7 +23,7 @@ const LATEST_MS = 3000;
 
 /**
  * @typedef {object} Asked a whole request, as it came
- * @property {import('node:net').Socket} socket
+ * @property {Socket} socket
  * @property {string} head its request line and its fields
  * @property {string} body
  * @property {number} connection which one it came on, from 1
@@ -30,18 +36,18 @@ const LATEST_MS = 3000;
  * @property {number[]} finished connections whose other side was closed by the client, in that order
  */
 
-/** @typedef {Partial<import('../../src/transport/index.js').TransportOptions> & {host?: string, onData?: (socket: import('node:net').Socket) => void}} Options */
+/** @typedef {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} Options */
 
 /**
  * A transport to a raw server of its own, both of which end with the test. The server never closes a connection by
  * itself.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} name
  * @param {(asked: Asked) => void} answer called with each whole request
  * @param {Options} [options]
  */
 async function connect(t, name, answer, { host = '127.0.0.1', onData, ...options } = {}) {
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const open = new Set();
   let connections = 0;
   /** @type {Facts} */
@@ -74,7 +80,7 @@ async function connect(t, name, answer, { host = '127.0.0.1', onData, ...options
   await new Promise((resolve, reject) => {
     listener.once('error', reject).listen(0, host, () => resolve(undefined));
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (listener.address());
+  const { port } = /** @type {AddressInfo} */ (listener.address());
   const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`);
   const transport = transports[name]({ url, connections: 1, timeoutMs: 5000, ...options });
   t.after(async () => {
@@ -111,7 +117,7 @@ async function failure(action) {
   return error;
 }
 
-/** @param {import('../../src/transport/index.js').Transport} transport @param {string} body */
+/** @param {Transport} transport @param {string} body */
 async function assertAnswered(transport, body) {
   assert.deepEqual(await transport.post(body), { status: 200, text: `answer to ${body}`, retryAfterMs: null });
 }

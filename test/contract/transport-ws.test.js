@@ -9,14 +9,22 @@ import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
+/**
+ * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { Peer, WsServerOptions } from '../helpers/ws-server.js'
+ * @import { AddressInfo } from 'node:net'
+ * @import { Duplex } from 'node:stream'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 
 /**
  * A transport to a server of its own, both of which end with the test.
- * @param {import('node:test').TestContext} t
- * @param {NonNullable<import('../helpers/ws-server.js').WsServerOptions['onMessage']>} onMessage
- * @param {Partial<import('../../src/transport/index.js').TransportOptions> & Pick<import('../helpers/ws-server.js').WsServerOptions, 'onHandshake' | 'tls'>} [options]
+ * @param {TestContext} t
+ * @param {NonNullable<WsServerOptions['onMessage']>} onMessage
+ * @param {Partial<TransportOptions> & Pick<WsServerOptions, 'onHandshake' | 'tls'>} [options]
  */
 async function connect(t, onMessage, { onHandshake, tls, ...options } = {}) {
   const server = await startWsServer(t, { onMessage, onHandshake, tls });
@@ -24,9 +32,9 @@ async function connect(t, onMessage, { onHandshake, tls, ...options } = {}) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} port
- * @param {Partial<import('../../src/transport/index.js').TransportOptions> & {scheme?: string}} [options]
+ * @param {Partial<TransportOptions> & {scheme?: string}} [options]
  */
 function open(t, port, { scheme = 'ws', ...options } = {}) {
   const url = new URL(`${scheme}://127.0.0.1:${port}`);
@@ -60,7 +68,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
   it('many are under way on one socket, and each gets its own answer, whatever the order', async (t) => {
     /** @type {string[]} */
     const asked = [];
-    /** @type {NonNullable<import('../helpers/ws-server.js').WsServerOptions['onMessage']>} */
+    /** @type {NonNullable<WsServerOptions['onMessage']>} */
     const backwards = ({ send }, text) => {
       asked.push(text);
       if (asked.length === 50) for (const body of asked.reverse()) send(answer(idOf(body)));
@@ -105,10 +113,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
 
   it('an answer without an id is that of the only request, and nobody’s where there are two', async (t) => {
     const refusal = answer(null, 'cannot read it');
-    const { transport } = await connect(
-      ...[t, (/** @type {import('../helpers/ws-server.js').Peer} */ { send }) => send(refusal)],
-      { timeoutMs: 300 },
-    );
+    const { transport } = await connect(...[t, (/** @type {Peer} */ { send }) => send(refusal)], { timeoutMs: 300 });
     assert.equal((await transport.post(ask(1))).text, refusal);
     const ends = await Promise.allSettled([transport.post(ask(2)), transport.post(ask(3))]);
     assert.deepEqual(
@@ -123,7 +128,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     const { transport, server } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
           most = Math.max(most, (open += 1));
           setTimeout(() => {
             open -= 1;
@@ -143,7 +148,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     const { transport, server } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
           if (text.includes('slow')) setTimeout(() => send(answer(1, 'late')), 400);
           else if (!text.includes('silent')) send(answer(idOf(text), 'fresh'));
         },
@@ -174,7 +179,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     const { transport, server } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
           if ((asked += 1) > 1) send(answer(idOf(text)));
         },
       ],
@@ -207,7 +212,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
 describe('transport ws: frames', LIMIT, () => {
   it('fragments with pings between them, cut at every byte, and binary messages', async (t) => {
     const body = answer(1, 'äß€😀');
-    /** @param {import('node:stream').Duplex} socket */
+    /** @param {Duplex} socket */
     const trickle = async (socket) => {
       const bytes = Buffer.from(body);
       const frames = [
@@ -233,7 +238,7 @@ describe('transport ws: frames', LIMIT, () => {
     const { transport, server } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
           if (idOf(text) === 1) send(answer(1, 'x'.repeat(1000)));
           else setTimeout(() => send(answer(2)), 20);
         },
@@ -269,7 +274,7 @@ describe('transport ws: frames', LIMIT, () => {
 });
 
 describe('transport ws: connections', LIMIT, () => {
-  for (const [how, end] of /** @type {Array<[string, (peer: import('../helpers/ws-server.js').Peer) => void]>} */ ([
+  for (const [how, end] of /** @type {Array<[string, (peer: Peer) => void]>} */ ([
     ['reset', ({ socket }) => socket.destroy()],
     ['closed', ({ socket }) => socket.end()],
     ['closed with a close frame', ({ frame, socket }) => socket.end(void frame('close', Buffer.of(3, 0xe9)))],
@@ -336,7 +341,7 @@ describe('transport ws: connections', LIMIT, () => {
   it('a port that nobody listens on, and one that undici opens no WebSocket to', async (t) => {
     const server = createServer();
     await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     await new Promise((resolve) => server.close(resolve));
     assert.equal((await caught(() => open(t, port).transport.post(ask(1)))).code, 'transport_refused');
     assert.match((await caught(() => open(t, 6000).transport.post(ask(1)))).message, /ports that browsers block/);
@@ -344,8 +349,7 @@ describe('transport ws: connections', LIMIT, () => {
 
   it('wss: the certificate is looked at, unless any is good', async (t) => {
     const tls = { cert: CERTIFICATE, key: CERTIFICATE_KEY };
-    const echo = (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) =>
-      send(answer(idOf(text)));
+    const echo = (/** @type {Peer} */ { send }, /** @type {string} */ text) => send(answer(idOf(text)));
     const strict = await connect(t, echo, { tls });
     const error = await caught(() => strict.transport.post(ask(1)));
     assert.equal(error.code, 'transport_certificate');
@@ -358,7 +362,7 @@ describe('transport ws: connections', LIMIT, () => {
     const { transport, subscribe, server } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) =>
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) =>
           setTimeout(() => send(answer(idOf(text))), text.includes('slow') ? 100 : 0),
       ],
     );
@@ -415,7 +419,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     const { transport, subscribe } = await connect(
       ...[
         t,
-        (/** @type {import('../helpers/ws-server.js').Peer} */ { send }, /** @type {string} */ text) => {
+        (/** @type {Peer} */ { send }, /** @type {string} */ text) => {
           if (idOf(text) === 1) setTimeout(() => send(answer(1)), 500);
           else if (idOf(text) === 9) for (const message of [push('news'), answer(9)]) send(message);
         },

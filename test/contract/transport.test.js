@@ -9,6 +9,14 @@ import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
+/**
+ * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { IncomingHttpHeaders } from 'node:http'
+ * @import { AddressInfo, Server as NetServer, Socket } from 'node:net'
+ * @import { Duplex } from 'node:stream'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 const TIMEOUT_MS = 200;
@@ -20,7 +28,7 @@ const LATEST_MS = 3000;
  * @property {URL} url
  * @property {() => number} connections opened so far
  * @property {() => number} open connections
- * @property {Array<import('node:http').IncomingHttpHeaders & {method: string, path: string, body: string}>} requests
+ * @property {Array<IncomingHttpHeaders & {method: string, path: string, body: string}>} requests
  */
 
 /**
@@ -33,15 +41,15 @@ const LATEST_MS = 3000;
  * @property {(status: number, headers: Record<string, string>) => unknown} writeHead
  * @property {(name: string, value: string) => unknown} setHeader
  *
- * @typedef {(request: {socket: import('node:stream').Duplex}, response: Response, body: string) => void} Handler
+ * @typedef {(request: {socket: Duplex}, response: Response, body: string) => void} Handler
  */
 
 /**
  * A transport to a server of its own, both of which end with the test.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} name
  * @param {Handler} handler called when the whole request is there
- * @param {Partial<import('../../src/transport/index.js').TransportOptions> & {credentials?: string, path?: string}} [options]
+ * @param {Partial<TransportOptions> & {credentials?: string, path?: string}} [options]
  */
 async function connect(t, name, handler, { credentials = '', path = '', ...options } = {}) {
   if (name === 'ws') return connectWs(t, handler, { credentials, path, ...options });
@@ -73,9 +81,9 @@ async function connect(t, name, handler, { credentials = '', path = '', ...optio
 
 /**
  * The same over WebSockets: a body is a message, and what is written of an answer is a fragment of one.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {Handler} handler
- * @param {Partial<import('../../src/transport/index.js').TransportOptions> & {credentials: string, path: string}} options
+ * @param {Partial<TransportOptions> & {credentials: string, path: string}} options
  */
 async function connectWs(t, handler, { credentials, path, ...options }) {
   /** @type {Server['requests']} */
@@ -110,9 +118,9 @@ async function connectWs(t, handler, { credentials, path, ...options }) {
 /** @param {string} name @param {number} port */
 const urlOf = (name, port) => new URL(`${name === 'ws' ? 'ws' : 'http'}://127.0.0.1:${port}`);
 
-/** @param {import('node:test').TestContext} t @param {import('node:net').Server} server @returns {Promise<number>} its port */
+/** @param {TestContext} t @param {NetServer} server @returns {Promise<number>} its port */
 async function listen(t, server) {
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const sockets = new Set();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -123,7 +131,7 @@ async function listen(t, server) {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+  return /** @type {AddressInfo} */ (server.address()).port;
 }
 
 /** @type {Handler} */
@@ -301,9 +309,7 @@ for (const name of Object.keys(transports)) {
       const server = createTcpServer();
       const port = await listen(t, server);
       await new Promise((resolve) => server.close(resolve));
-      const transport = transports[name]({
-        ...{ url: urlOf(name, port), connections: 1, timeoutMs: 1000 },
-      });
+      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
       t.after(() => transport.close());
       let sent = 0;
       const error = await failure(() => transport.post('{}', () => (sent += 1)));
@@ -444,9 +450,7 @@ for (const name of Object.keys(transports)) {
         socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
       });
       const port = await listen(t, server);
-      const transport = transports[name]({
-        ...{ url: urlOf(name, port), connections: 1, timeoutMs: 1000 },
-      });
+      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
       t.after(() => transport.close());
       const { message } = await failure(() => transport.post('{}'));
       assert.ok(message.length > 5);

@@ -17,13 +17,18 @@ import { caught } from '../helpers/caught.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Rpc } from '../../src/chain/rpc.js'
+ * @import { AuditReading, Executed, Preparation, Settings, TransactionWorkload as Workload } from '../../src/workload/index.js'
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const LIMIT = Object.freeze({ timeout: 30_000 });
 const PRICE_WEI = 10n ** 10n;
 const BALANCE = toHex(10n ** 21n);
 
-/** @typedef {import('../../src/workload/index.js').TransactionWorkload} Workload */
-
-/** Exactly that many executed. @param {number} n @returns {import('../../src/workload/index.js').Executed} */
+/** Exactly that many executed. @param {number} n @returns {Executed} */
 const one = (n) => ({ least: n, most: n, latest: n });
 
 /** Those that say by an operation what it was done to want its nonce. */
@@ -32,7 +37,7 @@ const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
 /** An operation with less gas than this runs out of it in mid-execution, where there is any. */
 const STARVED_GAS = 22_000n;
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 /** Of the next wallet that no test has used. */
 let nextIndex = 0;
@@ -43,7 +48,7 @@ before(async () => {
 
 /**
  * Wallets of their own for each test, with coins, and what a workload is prepared with.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} count
  */
 async function setUp(t, count) {
@@ -64,7 +69,9 @@ async function setUp(t, count) {
   /** @type {Array<[string, number, number]>} */
   const progress = [];
   const preparation = {
-    ...{ wallets, sender, chain: { chainId, genesisHash } },
+    wallets,
+    sender,
+    chain: { chainId, genesisHash },
     onProgress: (/** @type {[string, number, number]} */ ...step) => void progress.push(step),
   };
   return { rpc, wallets, sender, preparation, progress };
@@ -114,7 +121,7 @@ async function gasPaid({ address }) {
   return (BigInt(BALANCE) - balance) / PRICE_WEI;
 }
 
-/** @param {Workload} workload @returns {Promise<import('../../src/workload/index.js').AuditReading[]>} */
+/** @param {Workload} workload @returns {Promise<AuditReading[]>} */
 async function auditNow(workload) {
   const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
   return workload.audit(hash, toNumber(number));
@@ -258,7 +265,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
       const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
       await send(setting, workload, 2);
       await send(setting, workload, 0);
-      /** @param {import('../../src/workload/index.js').AuditReading[]} readings */
+      /** @param {AuditReading[]} readings */
       const effects = (readings) => readings.map(({ start, now }) => now - start);
       assert.deepEqual(effects(await workload.audit(hash, toNumber(number))), [1n, 2n, 0n]);
       assert.deepEqual(effects(await auditNow(workload)), [2n, 2n, 1n]);
@@ -266,7 +273,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('the audit goes by number where a node does not take block hashes', async (t) => {
       const setting = await setUp(t, 2);
-      /** @type {import('../../src/chain/rpc.js').Rpc['batch']} */
+      /** @type {Rpc['batch']} */
       const batch = async (requests, purpose) => {
         if (requests.some(({ params }) => typeof params[1] === 'object'))
           throw new RpcError('eth_call', -32602, 'invalid argument 1: json: cannot unmarshal object');
@@ -399,8 +406,8 @@ describe('workload transfer: receivers', LIMIT, () => {
 
   /**
    * Two wallets have made two payments and one.
-   * @param {import('node:test').TestContext} t
-   * @param {import('../../src/workload/index.js').Settings} settings
+   * @param {TestContext} t
+   * @param {Settings} settings
    */
   async function paid(t, settings) {
     const setting = await setUp(t, 2);
@@ -416,9 +423,16 @@ describe('workload transfer: receivers', LIMIT, () => {
     const checks = async () => {
       const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
       const all = await workload.reconcile?.({
-        ...{ blockHash: hash, blockNumber: toNumber(number), startBlock, startNonces, areOurs: true },
-        ...{ executed: [2, 1], reverted: [0, 0], undecided: [0, 0] },
-        ...{ nonces: setting.wallets.map(({ nonce }) => nonce), signal: new AbortController().signal },
+        blockHash: hash,
+        blockNumber: toNumber(number),
+        startBlock,
+        startNonces,
+        areOurs: true,
+        executed: [2, 1],
+        reverted: [0, 0],
+        undecided: [0, 0],
+        nonces: setting.wallets.map(({ nonce }) => nonce),
+        signal: new AbortController().signal,
       });
       return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
     };
@@ -428,7 +442,8 @@ describe('workload transfer: receivers', LIMIT, () => {
   for (const createReceivers of /** @type {const} */ (['before', 'during']))
     it(`created ${createReceivers} the load: what arrived is what left, less fees, and a stranger's wei is found`, async (t) => {
       const { wallets, workload, targets, checks, startNonces, progress } = await paid(t, {
-        ...{ receivers: COUNT, createReceivers },
+        receivers: COUNT,
+        createReceivers,
       });
       assert.deepEqual(await checks(), { receipts: true, receivers: true, arrived: true, left: true });
       const isBefore = createReceivers === 'before';
@@ -440,7 +455,9 @@ describe('workload transfer: receivers', LIMIT, () => {
       if (isBefore) assert.deepEqual(progress.at(-1), ['creating receivers', COUNT, COUNT]);
       const { seed, valueWei, ...facts } = /** @type {any} */ (workload).facts();
       assert.deepEqual(facts, {
-        ...{ receivers: COUNT, created: isBefore ? 'before the load' : 'by the load', payloadBytes: 0 },
+        receivers: COUNT,
+        created: isBefore ? 'before the load' : 'by the load',
+        payloadBytes: 0,
       });
       assert.ok(Number.isSafeInteger(seed) && BigInt(valueWei) > 0n);
 
@@ -510,7 +527,7 @@ async function transactionOf({ address }, nonce) {
 }
 
 describe('workload counter: --contracts', LIMIT, () => {
-  /** @param {import('node:test').TestContext} t @param {number} count */
+  /** @param {TestContext} t @param {number} count */
   async function prepared(t, count) {
     const contractsFile = join(temporaryFolder(t), 'contracts.json');
     const setting = await setUp(t, count);
@@ -519,7 +536,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i, 0).to) };
   }
 
-  /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<import('../../src/workload/index.js').Preparation>} [given] */
+  /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<Preparation>} [given] */
   async function again({ rpc, contractsFile, preparation }, given = {}) {
     const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
     await workload.prepare({ ...preparation, ...given });

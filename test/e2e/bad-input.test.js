@@ -13,6 +13,11 @@ import { HANG_UP, SILENCE, serve, serveMethods } from '../helpers/endpoint.js';
 import { runTable } from '../helpers/table.js';
 
 /**
+ * @import { Answer } from '../helpers/endpoint.js'
+ * @import { TableResult } from '../helpers/table.js'
+ */
+
+/**
  * @typedef {object} Row
  * @property {string} args words; 'one word with spaces' in quotes. In them and in env, URL stands for the endpoint, DIR
  *   for an empty folder of the test
@@ -53,11 +58,16 @@ const TABLE = {
     { args: 'report DIR/none.json', exit: 65, says: /^cannot read .*none\.json: there is no such file$/ },
     { args: 'report DIR', exit: 65, says: /^\S+ is a folder without sweep\.json or compare\.json: give a file$/ },
     {
-      ...{ args: 'report DIR/run.json', given: 'half a file', exit: 65, files: { 'run.json': '{"schema": "evm-' } },
+      args: 'report DIR/run.json',
+      given: 'half a file',
+      exit: 65,
+      files: { 'run.json': '{"schema": "evm-' },
       says: /^\S+run\.json is not valid JSON: give a file that --out has written$/,
     },
     {
-      ...{ args: 'report DIR/run.json', given: 'of another version', exit: 65 },
+      args: 'report DIR/run.json',
+      given: 'of another version',
+      exit: 65,
       files: { 'run.json': '{"schema": "evm-stress/run@2"}' },
       says: /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
     },
@@ -102,10 +112,13 @@ const TABLE = {
     },
     {
       args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out x.json',
-      ...{ exit: 69, says: /^http:\/\/127\.0\.0\.1:1: connection refused$/ },
+      exit: 69,
+      says: /^http:\/\/127\.0\.0\.1:1: connection refused$/,
     },
     {
-      ...{ args: 'prepare logs --rpc URL --count 5 --out x.json', given: 'a mainnet', exit: 77 },
+      args: 'prepare logs --rpc URL --count 5 --out x.json',
+      given: 'a mainnet',
+      exit: 77,
       endpoint: () => serveMethods({ eth_chainId: '0x1' }),
       says: /--allow-chain/,
     },
@@ -179,8 +192,12 @@ const TABLE = {
       args: '-t 5 --index auto',
       given: 'an array that begins at 1',
       env: {
-        ...{ SLURM_ARRAY_TASK_ID: '1', SLURM_ARRAY_TASK_COUNT: '4', SLURM_ARRAY_TASK_MIN: '1' },
-        ...{ SLURM_ARRAY_TASK_MAX: '4', SLURM_ARRAY_TASK_STEP: '1', SLURM_PROCID: '0' },
+        SLURM_ARRAY_TASK_ID: '1',
+        SLURM_ARRAY_TASK_COUNT: '4',
+        SLURM_ARRAY_TASK_MIN: '1',
+        SLURM_ARRAY_TASK_MAX: '4',
+        SLURM_ARRAY_TASK_STEP: '1',
+        SLURM_PROCID: '0',
       },
       says: /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or say it yourself: /,
     },
@@ -194,7 +211,8 @@ const TABLE = {
     },
     {
       args: '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1 --chain-id 1337',
-      ...{ given: 'and a funder', env: { STRESS_FUNDER_KEY: KEYS[0] } },
+      given: 'and a funder',
+      env: { STRESS_FUNDER_KEY: KEYS[0] },
       says: /^this is instance 0 of several, and all would pay with the same nonces of the funder: .*: stress fund --instances N, with the same --duration$/,
     },
     { args: '-t 5 --attempt 1', says: /^--attempt 1 says how often an index was started before: give --index, too$/ },
@@ -225,7 +243,8 @@ const TABLE = {
     },
     {
       args: 'fund -t 2 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1',
-      ...{ files: { keys: JSON.stringify(KEYS) }, env: { STRESS_FUNDER_KEY: KEYS[0] } },
+      files: { keys: JSON.stringify(KEYS) },
+      env: { STRESS_FUNDER_KEY: KEYS[0] },
       says: /^wallets 0\.\.3 are asked for, but \S+\/keys has 3 \(0\.\.2\)$/,
     },
     {
@@ -235,7 +254,9 @@ const TABLE = {
     },
     {
       args: '-t 1 --index 1 --instances 2 --rpc URL --chain-id 1337',
-      ...{ exit: 77, endpoint: () => serveMethods({ eth_chainId: '0x7a69' }), asks: ['eth_chainId'] },
+      exit: 77,
+      endpoint: () => serveMethods({ eth_chainId: '0x7a69' }),
+      asks: ['eth_chainId'],
       says: /^http:\S+ is chain 31337, not 1337 as --chain-id says$/,
     },
     {
@@ -483,15 +504,22 @@ const TABLE = {
     { args: '-t 1 --workload ./x.js --set a=1,a=2', says: /^--set a=\.\.\. is given twice: once is enough$/ },
     { args: '-t 1 --workload ./x.js --contracts c', says: /^--contracts is an option of --workload counter$/ },
     {
-      ...{ args: '-t 1 --workload DIR/x.js', given: 'no such file', exit: 65 },
+      args: '-t 1 --workload DIR/x.js',
+      given: 'no such file',
+      exit: 65,
       says: /^there is no workload file \S+x\.js; stress new-workload \S+x\.js makes one$/,
     },
     {
-      ...{ args: '-t 1 --workload DIR/x.mjs', given: 'broken', exit: 65, files: { 'x.mjs': '\nconst 5;' } },
+      args: '-t 1 --workload DIR/x.mjs',
+      given: 'broken',
+      exit: 65,
+      files: { 'x.mjs': '\nconst 5;' },
       says: /^\S+x\.mjs:2:7: SyntaxError: /,
     },
     {
-      ...{ args: '-t 1 --workload DIR/x.mjs', given: 'of another version', exit: 65 },
+      args: '-t 1 --workload DIR/x.mjs',
+      given: 'of another version',
+      exit: 65,
       files: { 'x.mjs': "export const contract = 'evm-stress/workload@2';" },
       says: /^\S+x\.mjs is written for "evm-stress\/workload@2": this stress speaks evm-stress\/workload@1$/,
     },
@@ -984,7 +1012,7 @@ const TABLE = {
 
 /**
  * Endpoints that answer every request alike.
- * @param {Record<string, [import('../helpers/endpoint.js').Answer, RegExp]>} cases
+ * @param {Record<string, [Answer, RegExp]>} cases
  * @returns {Row[]}
  */
 function answers(cases) {
@@ -1132,7 +1160,7 @@ describe('bad input', () => {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bad-input-'));
   /** @type {Map<Row, Case>} */
   let cases = new Map();
-  /** @type {Map<Row, import('../helpers/table.js').TableResult>} */
+  /** @type {Map<Row, TableResult>} */
   let results = new Map();
 
   before(async () => {

@@ -9,17 +9,21 @@ import { serve } from '../helpers/endpoint.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { TestContext } from 'node:test'
+ */
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let other;
 before(async () => {
   [anvil, other] = await Promise.all([startAnvil(), startAnvil({ args: ['--chain-id', '1337'] })]);
 });
 
-/** @param {import('node:test').TestContext} t @param {object[]} calls @param {string[]} more arguments */
+/** @param {TestContext} t @param {object[]} calls @param {string[]} more arguments */
 async function run(t, calls, more, rpc = anvil.url) {
   const folder = temporaryFolder(t);
   const file = join(folder, 'calls.json');
@@ -33,7 +37,9 @@ async function run(t, calls, more, rpc = anvil.url) {
 const MIX = [
   { method: 'eth_blockNumber', weight: 2 },
   {
-    ...{ name: 'block', method: 'eth_getBlockByNumber', params: ['{{block.recent 16}}', false] },
+    name: 'block',
+    method: 'eth_getBlockByNumber',
+    params: ['{{block.recent 16}}', false],
     check: { path: 'number', equals: '{{block.recent 16}}' },
   },
   { name: 'balance', method: 'eth_getBalance', params: ['{{address}}', 'latest'], check: 'same' },

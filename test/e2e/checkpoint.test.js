@@ -11,6 +11,11 @@ import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** From one checkpoint to the next, and what a busy machine may add, in milliseconds. */
 const PERIOD_MS = 5000;
 const SLACK_MS = 2500;
@@ -18,7 +23,7 @@ const SLACK_MS = 2500;
 /** The selector of count(). */
 const COUNT = '0x06661abd';
 
-/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+/** A chain with a block every 100 ms. @type {Anvil} */
 let chain;
 
 before(async () => {
@@ -55,7 +60,7 @@ const hasVerified = (run) => run.counts.verified > 0;
 
 /**
  * Kills a run after a time from a checkpoint, and looks at what it has left.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} afterMs
  * @param {string[]} more
  * @param {(run: any) => boolean} [isDue] which checkpoint: the first, unless it says another

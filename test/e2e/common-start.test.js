@@ -12,6 +12,11 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { StressProcess } from '../helpers/cli.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** What a reader goes by, whatever stands before it in the line. */
 const RESULT = /STRESS_RESULT (\{\S+\})$/gm;
 
@@ -22,7 +27,7 @@ const DEV_WALLETS = HDNodeWallet.fromMnemonic(
 
 /** One chain for all tests: each has wallets of its own on it. */
 let url = '';
-/** @type {import('../helpers/cli.js').StressProcess} */
+/** @type {StressProcess} */
 let node;
 before(async () => {
   node = spawnStress(['node', '-t', '100', '--port', String(await freePort())], { timeoutMs: 300_000 });
@@ -37,7 +42,7 @@ after(async () => {
 
 /**
  * What instances of one run share.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} offset of the first wallet of all of them
  * @returns {Site}
  */
@@ -47,7 +52,9 @@ function site(t, offset) {
   const common = { '--rpc': url, '--chain-id': 31337, '-t': 5, '-o': offset, '--instances': 2, '-d': '1s' };
   const all = { ...common, '--run-id': 'demo', '--barrier': barrier, '--results': results };
   return {
-    ...{ folder, own: join(barrier, 'demo'), results },
+    folder,
+    own: join(barrier, 'demo'),
+    results,
     args: (index, more = {}) =>
       Object.entries({ ...all, '--index': index, ...more })
         .flat()

@@ -17,6 +17,8 @@ import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
 import { startProxy } from '../helpers/proxy.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /** A line of the report, with something verified in it. */
 const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
 const EXACT = /audit +exact: (\d+) counters grew by ([\d,]+) = \2 verified \+ 0 included late/;
@@ -31,7 +33,7 @@ const FOLLOW_MS = 30_000;
 /** "At once", on a busy machine: what is not ended so takes as long as a drain may, which is half a minute. */
 const AT_ONCE_MS = 20_000;
 
-/** @param {import('node:test').TestContext} t @param {string[]} [more] arguments */
+/** @param {TestContext} t @param {string[]} [more] arguments */
 function loadedRun(t, more = []) {
   const TMPDIR = temporaryFolder(t);
   t.after(() => endProcessesOf(TMPDIR));

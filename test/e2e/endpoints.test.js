@@ -12,7 +12,12 @@ import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
+/** @type {Anvil} */
 let anvil;
 
 before(async () => {
@@ -21,7 +26,7 @@ before(async () => {
 
 /**
  * An endpoint of the chain that can be cut.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  */
 async function startEndpoint(t) {
   const endpoint = { url: '', isCut: false, isHanging: false, submissions: 0 };

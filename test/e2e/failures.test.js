@@ -10,6 +10,8 @@ import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /** Answers count() from slot 0 as the Counter does, and reverts whatever else is called. */
 const ONLY_COUNT = '0x60003560e01c6306661abd1460145760006000fd5b60005460005260206000f3';
 const COUNT_SLOT = '0x0';
@@ -22,7 +24,7 @@ function word(value) {
 
 /**
  * A run of five wallets on a chain that the test mines, in the middle of its load.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string[]} [more] arguments
  */
 async function loadedRun(t, more = []) {

@@ -6,13 +6,18 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { NullChain } from '../../scripts/bench/null-chain.js'
+ * @import { Trial } from '../../src/study/sweep-file.js'
+ */
+
 const MOST = 330;
 
 /** As many runs as a search makes at most, each with its set-up, while others use the machine. */
 const TIMEOUT_MS = 200_000;
 
 describe('stress sweep --find rate', () => {
-  /** @type {import('../../scripts/bench/null-chain.js').NullChain} */
+  /** @type {NullChain} */
   let chain;
   before(async () => {
     chain = await startNullChain({ blockMs: 20 });
@@ -33,7 +38,7 @@ describe('stress sweep --find rate', () => {
     assert.ok(find.low <= MOST && MOST <= find.high && find.sharp, find.words);
     assert.deepEqual([end, environment.clientVersion], ['complete', 'null-chain/1']);
     assert.ok(stdout.includes(find.words), stdout);
-    /** @type {import('../../src/study/sweep-file.js').Trial[]} */
+    /** @type {Trial[]} */
     const trials = find.trials;
     assert.ok(trials.some(({ holds }) => holds) && trials.some(({ holds }) => !holds));
     for (const { value, file, failed, holds } of trials) {

@@ -10,7 +10,7 @@ import { runStress, spawnStress } from '../helpers/cli.js';
 import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+/** @import { Anvil } from '../helpers/anvil.js' */
 
 const MNEMONIC = 'test test test test test test test test test test test junk';
 const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
@@ -255,8 +255,14 @@ describe('wallets with pending transactions', () => {
     for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
     const { address, privateKey } = walletAt(2);
     const raw = await new Wallet(privateKey).signTransaction({
-      ...{ type: 2, chainId: 31337, nonce: 0, gasLimit: 21_000, to: address, value: 1 },
-      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1 },
+      type: 2,
+      chainId: 31337,
+      nonce: 0,
+      gasLimit: 21_000,
+      to: address,
+      value: 1,
+      maxFeePerGas: 10n ** 10n,
+      maxPriorityFeePerGas: 1,
     });
     await chain.rpc('eth_sendRawTransaction', [raw]);
   });

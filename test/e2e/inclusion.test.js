@@ -7,6 +7,11 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** @type {Awaited<ReturnType<typeof startAnvil>>} */
 let chain;
 /** Its latest block holds a transaction, always. @type {Awaited<ReturnType<typeof startAnvil>>} */
@@ -21,7 +26,7 @@ after(() => Promise.all([chain.stop(), instant.stop()]));
 
 /**
  * An endpoint that lacks some of what `instant` behind it has.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {{methods?: string[], isListing?: boolean, isRefused?: (method: string) => boolean}} lacks methods that it does
  *   not know, or not any more; isListing: whether blocks list their transactions
  */
@@ -59,12 +64,12 @@ async function startPoorEndpoint(
     server.close();
     server.closeAllConnections();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return `http://127.0.0.1:${port}`;
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
  * @param {string[]} args
  */
@@ -91,9 +96,7 @@ test('sync: the submission lasts until the block, over HTTP and a WebSocket', as
     const { submit, queued } = run.latency.stages;
     assert.ok(submit.p50Us > 50_000, `${submit.p50Us} us: half of the answers waited for a block`);
     assert.ok(submit.sumUs > queued.sumUs);
-    assert.deepEqual(run.environment.inclusion, {
-      ...{ name: 'sync', why: 'asked for with --inclusion', submitsSync: true },
-    });
+    assert.deepEqual(run.environment.inclusion, { name: 'sync', why: 'asked for with --inclusion', submitsSync: true });
     assert.equal(run.generator.resubmissions.repeated, 0);
   }
 });

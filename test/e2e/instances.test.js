@@ -12,6 +12,12 @@ import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startProxy, startTogether } from '../helpers/proxy.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { StressProcess, StressResult } from '../helpers/cli.js'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 const DEV_WALLETS = HDNodeWallet.fromMnemonic(
   Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
   "m/44'/60'/0'/0",
@@ -23,7 +29,7 @@ const ACCUSATION =
 
 /** One chain for all tests: each has wallets of its own on it. */
 let url = '';
-/** @type {import('../helpers/cli.js').StressProcess} */
+/** @type {StressProcess} */
 let node;
 before(async () => {
   node = spawnStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 120_000 });
@@ -41,7 +47,7 @@ after(async () => {
  * @property {(url: string, ...more: string[]) => string[]} args
  */
 
-/** @param {import('node:test').TestContext} t @param {number} offset @param {number} [threads] */
+/** @param {TestContext} t @param {number} offset @param {number} [threads] */
 function instance(t, offset, threads = 20) {
   const folder = temporaryFolder(t);
   const out = join(folder, 'run.json');
@@ -49,7 +55,8 @@ function instance(t, offset, threads = 20) {
   const files = ['--out', out, '--contracts', contracts];
   /** @type {Instance} */
   const one = {
-    ...{ out, contracts },
+    out,
+    contracts,
     args: (url, ...more) => ['--rpc', url, '-t', String(threads), '-o', String(offset), ...files, ...more],
   };
   return one;
@@ -94,14 +101,14 @@ async function assertProven(accuser, stderr, first) {
 /**
  * Two instances that begin to send at the same moment, whatever their set-up took. When one of them has ended, as
  * it should long before its duration, the other one is asked to.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {Instance[]} instances
  * @param {string[]} [more] arguments
- * @returns {Promise<Array<import('../helpers/cli.js').StressResult & {instance: Instance}>>} the one that ended first is the first
+ * @returns {Promise<Array<StressResult & {instance: Instance}>>} the one that ended first is the first
  */
 async function collide(t, instances, more = []) {
   const gates = startTogether(instances.length);
-  /** @type {Array<import('../helpers/cli.js').StressResult & {instance: Instance}>} */
+  /** @type {Array<StressResult & {instance: Instance}>} */
   const results = [];
   const all = await Promise.all(
     instances.map(async (one, i) => {
@@ -180,7 +187,7 @@ test('overlapping slices that send at the same time are found while running, wit
 
 /**
  * The other one has lost nothing, or has found out as well.
- * @param {import('../helpers/cli.js').StressResult & {instance: Instance}} result
+ * @param {StressResult & {instance: Instance}} result
  * @param {number} overlap first wallet that both claim
  */
 async function assertUnharmed({ code, stderr, instance: one }, overlap) {
@@ -249,7 +256,7 @@ test('stress node --port refuses a port that is taken', async (t) => {
   const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   const TMPDIR = temporaryFolder(t);
   const { code, stdout, stderr } = await runStress(['node', '-t', '3', '--port', String(port)], { env: { TMPDIR } });
   assert.equal(code, 69);

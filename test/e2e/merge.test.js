@@ -11,11 +11,16 @@ import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { StressProcess } from '../helpers/cli.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const INSTANCES = 4;
 const THREADS = 5;
 const MARKER = 'STRESS_RESULT ';
 
-/** @type {import('../helpers/cli.js').StressProcess} */
+/** @type {StressProcess} */
 let node;
 /** Where the instances have left their run files, their samples and their logs. */
 let made = '';
@@ -68,7 +73,7 @@ function filesIn(folder) {
 
 /**
  * The run files as they are, but for one.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} index
  * @param {((run: any) => void) | null} change null: it is not there
  */

@@ -13,6 +13,13 @@ import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { Patch } from '../helpers/mutant.js'
+ * @import { TransactionRequest } from 'ethers'
+ * @import { TestContext } from 'node:test'
+ */
+
 const RECORDER = 'src/metrics/recorder.js';
 const START = '  start(position, dueUs, nowUs = dueUs) {\n';
 const ADD = '  add(sample) {\n';
@@ -21,7 +28,7 @@ const POSITION = 3;
 const VICTIM = 103;
 const OF_VICTIM = `sample.outcome === 'verified' && sample.position === ${POSITION}`;
 
-/** @param {import('node:test').TestContext} t @param {import('../helpers/mutant.js').Patch[]} patches */
+/** @param {TestContext} t @param {Patch[]} patches */
 async function runMutant(t, patches) {
   const TMPDIR = temporaryFolder(t);
   const out = join(temporaryFolder(t), 'run.json');
@@ -123,10 +130,10 @@ const FOREIGN = {
 const FEE = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
 
 /**
- * @param {import('../helpers/anvil.js').Anvil} anvil
+ * @param {Anvil} anvil
  * @param {number} index of the wallet
  * @param {'latest' | 'pending'} place latest: in place of what the run has in the pool; pending: behind it
- * @param {import('ethers').TransactionRequest} request
+ * @param {TransactionRequest} request
  * @returns {Promise<string>} the hash
  */
 async function sendFrom(anvil, index, place, request) {
@@ -136,7 +143,7 @@ async function sendFrom(anvil, index, place, request) {
   return anvil.rpc('eth_sendRawTransaction', [raw]);
 }
 
-/** @param {import('node:test').TestContext} t */
+/** @param {TestContext} t */
 async function minedChain(t) {
   const anvil = await startAnvil({ args: ['--no-mining'] });
   const miner = startMiner(anvil);
@@ -149,7 +156,7 @@ async function minedChain(t) {
 
 /**
  * A run of five wallets in mid-run, each with a transaction in the pool, and no block until the miner resumes.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string[]} more arguments
  */
 async function pausedRun(t, more) {
@@ -163,7 +170,7 @@ async function pausedRun(t, more) {
 }
 
 /**
- * @param {import('../helpers/anvil.js').Anvil} anvil
+ * @param {Anvil} anvil
  * @param {{code: number | null, stdout: string, stderr: string}} result
  * @param {any} run
  * @param {string} hash
@@ -230,7 +237,7 @@ test('somebody replaces a transaction of ours that waits in the pool: exit 76, t
   assert.equal(await anvil.rpc('eth_getTransactionByHash', [replaced.hash]), null, 'ours will never be mined');
 });
 
-/** Transactions that wait in the pool for nonces before theirs, as a run that was killed leaves them. @param {import('../helpers/anvil.js').Anvil} anvil */
+/** Transactions that wait in the pool for nonces before theirs, as a run that was killed leaves them. @param {Anvil} anvil */
 async function leaveQueued(anvil) {
   for (const index of [0, 2]) {
     const wallet = DEV_WALLETS.deriveChild(index);

@@ -10,7 +10,11 @@ import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+/**
+ * @import { StressProcess } from '../helpers/cli.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { TestContext } from 'node:test'
+ */
 
 /** @type {string} */
 let url;
@@ -19,9 +23,9 @@ before(async () => {
 });
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string[]} args
- * @param {{during?: (stress: import('../helpers/cli.js').StressProcess) => Promise<void>, exit?: number}} [options]
+ * @param {{during?: (stress: StressProcess) => Promise<void>, exit?: number}} [options]
  */
 async function load(t, args, { during, exit = 0 } = {}) {
   const folder = temporaryFolder(t);

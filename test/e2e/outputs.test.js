@@ -17,7 +17,14 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { Metric } from '../helpers/prometheus-page.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { AddressInfo } from 'node:net'
+ */
+
+/** @type {Anvil} */
 let chain;
 let nextWallet = 0;
 before(async () => (chain = await startAnvil({ args: ['--accounts', '60'] })));
@@ -45,7 +52,7 @@ async function lastPage(port, done) {
   return parsePage(page);
 }
 
-/** @param {any} run @param {import('../helpers/prometheus-page.js').Metric[]} page */
+/** @param {any} run @param {Metric[]} page */
 function assertPage(run, page) {
   const elapsedMs = Number(valueOf(page, 'stress_load_elapsed_seconds')) * 1000;
   const seen = run.intervals.filter((/** @type {any} */ { endMs }) => endMs <= elapsedMs + 0.001);
@@ -244,7 +251,7 @@ describe('outputs of a run that ended before its load began', () => {
       const args = [...(await argsOf()), '-d', '1s', '--out', out, '--junit', junit, '--threshold', 'tps>1'];
       const { code, stderr } = await runStress(args);
       assert.equal(code, exitCode, stderr);
-      const run = /** @type {import('../helpers/run-file.js').RunFile} */ (readJson(out));
+      const run = /** @type {RunFile} */ (readJson(out));
       assertRunFile(run);
       assert.deepEqual([run.end, run.exitCode, run.verdict?.name], ['set_up_failed', exitCode, verdict]);
       assert.match(run.warnings.join(), words);
@@ -297,7 +304,7 @@ describe('outputs that cannot be had', () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => server.close());
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     const samples = join(temporaryFolder(t), 'samples.csv');
     writeFileSync(samples, 'from the last time\n');
     const blockBefore = await chain.rpc('eth_blockNumber');

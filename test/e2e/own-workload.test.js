@@ -7,10 +7,15 @@ import { startAnvil } from '../helpers/anvil.js';
 import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
 const PAY = "next: () => ({ to: '0x' + '11'.repeat(20), value: 1n })";
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 let offset = 0;
 
@@ -21,7 +26,7 @@ after(() => anvil.stop());
 
 /**
  * A run with wallets of its own.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} workload file
  * @param {string[]} args
  */
@@ -33,14 +38,14 @@ async function prepared(t, workload, args) {
   return { args: [...given, '--workload', workload, ...args], env: { STRESS_FUNDER_KEY: funder }, out };
 }
 
-/** @param {import('node:test').TestContext} t @param {string} workload @param {string[]} args */
+/** @param {TestContext} t @param {string} workload @param {string[]} args */
 async function run(t, workload, args) {
   const { args: words, env, out } = await prepared(t, workload, args);
   const result = await runStress(words, { env });
   return { ...result, file: () => JSON.parse(readFileSync(out, 'utf8')) };
 }
 
-/** @param {import('node:test').TestContext} t @param {string} parts of the workload @param {string} [before] */
+/** @param {TestContext} t @param {string} parts of the workload @param {string} [before] */
 function write(t, parts, before = '') {
   const file = join(temporaryFolder(t), 'mine.mjs');
   writeFileSync(

@@ -7,6 +7,11 @@ import { HANG_UP, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Answer } from '../helpers/endpoint.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const BUSY = { status: 429, headers: { 'retry-after': '1' }, body: 'too many requests' };
 
 /** @param {string} body @param {string} message @param {number} code */
@@ -17,9 +22,9 @@ function refusal(body, message, code = -32000) {
 
 /**
  * A run before a chain of its own, behind an endpoint that spoils what matches for the first times.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {(body: string) => boolean} matches
- * @param {(body: string) => import('../helpers/endpoint.js').Answer | typeof HANG_UP} spoil
+ * @param {(body: string) => Answer | typeof HANG_UP} spoil
  * @param {number} times
  */
 async function spoiled(t, matches, spoil, times) {

@@ -8,10 +8,15 @@ import { serve } from '../helpers/endpoint.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const WALLETS = 5;
 const IN_FLIGHT = 4;
 
-/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, import('../helpers/anvil.js').Anvil>} */
+/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, Anvil>} */
 const chains = {};
 
 /** @type {ReturnType<typeof startMiner>} */
@@ -31,7 +36,7 @@ after(() => nudge.pause());
 let nextIndex = 10;
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} rpc
  * @param {string[]} more
  */
@@ -130,7 +135,7 @@ describe('pipelining', { concurrency: 3 }, () => {
 
     /**
      * Before a chain: what becomes of submissions of the load, by their number. The deployments are the first five.
-     * @param {import('../helpers/anvil.js').Anvil} chain
+     * @param {Anvil} chain
      * @param {(number: number) => 'pass' | 'lose' | 'hide'} faultOf lose: it never arrives; hide: its answer does not
      */
     async function faulty(chain, faultOf) {

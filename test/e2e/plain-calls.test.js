@@ -13,18 +13,25 @@ import { schemaErrors } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { Answer, Endpoint } from '../helpers/endpoint.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { RequestListener, ServerResponse } from 'node:http'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
 const STACK_TRACE = /\n +at .*:\d+:\d+/;
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
-
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 before(async () => {
   anvil = await startAnvil();
 });
 
-/** @param {import('node:test').TestContext} t @param {string | null} rpc @param {string[]} more arguments */
+/** @param {TestContext} t @param {string | null} rpc @param {string[]} more arguments */
 function calls(t, rpc, more) {
   const TMPDIR = temporaryFolder(t);
   t.after(() => endProcessesOf(TMPDIR));
@@ -269,7 +276,7 @@ test('--workload rpc: what makes no sense is exit 64 and one line', async (t) =>
 });
 
 describe('a server that answers a constant', () => {
-  /** @type {import('../helpers/endpoint.js').Endpoint} */
+  /** @type {Endpoint} */
   let constant;
   before(async () => {
     constant = await serve(() => ({ body: '{"jsonrpc":"2.0","id":1,"result":"0x1b4"}' }));
@@ -311,17 +318,17 @@ describe('a server that answers a constant', () => {
 });
 
 describe('--no-keep-alive', () => {
-  /** A server of its own, because connections are counted. @param {import('node:test').TestContext} t */
+  /** A server of its own, because connections are counted. @param {TestContext} t */
   async function countingServer(t) {
     const seen = { connections: 0, closedByClient: 0, headers: new Set() };
-    /** @type {import('node:http').RequestListener} */
+    /** @type {RequestListener} */
     const answer = (request, response) => {
       seen.headers.add(request.headers.connection);
       let body = '';
       request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
       request.on('end', () => respond(response, body));
     };
-    /** @param {import('node:http').ServerResponse} response @param {string} body */
+    /** @param {ServerResponse} response @param {string} body */
     const respond = (response, body) => {
       const text = JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: '0x7a69' });
       // The server would keep the connection: it is for the client to close it.
@@ -343,7 +350,7 @@ describe('--no-keep-alive', () => {
       server.close();
       server.closeAllConnections();
     });
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     return { url: `http://127.0.0.1:${port}`, seen };
   }
 
@@ -381,7 +388,7 @@ describe('--no-keep-alive', () => {
 
 describe('an endpoint that fails in the middle', () => {
   const DOWN_MS = 1200;
-  /** @type {Array<[string, string, import('../helpers/endpoint.js').Answer | typeof HANG_UP, RegExp]>} */
+  /** @type {Array<[string, string, Answer | typeof HANG_UP, RegExp]>} */
   const table = [
     ['HTTP 503', 'undici', { status: 503, body: 'busy' }, /^protocol$/],
     ['HTTP 503', 'tcp', { status: 503, body: 'busy' }, /^protocol$/],

@@ -10,7 +10,7 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+/** @import { Anvil } from '../helpers/anvil.js' */
 
 const MNEMONIC = 'test test test test test test test test test test test junk';
 /** The only one that has funds on these chains. */

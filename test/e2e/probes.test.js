@@ -10,9 +10,14 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 before(async () => {
   anvil = await startAnvil({ args: ['--block-time', '0.2'] });
@@ -21,20 +26,20 @@ after(() => anvil.stop());
 
 let nextIndex = 0;
 
-/** @param {import('node:test').TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
+/** @param {TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
 function stress(t, more) {
   const out = join(temporaryFolder(t), 'run.json');
   const args = ['--rpc', anvil.url, '-t', '1', '-o', String(nextIndex++), '-d', '2s', '--interval', '500ms'];
   return { args: [...args, '--out', out, ...more], readRun: () => readJson(out) };
 }
 
-/** @param {import('node:test').TestContext} t @param {string} type @param {() => string} page */
+/** @param {TestContext} t @param {string} type @param {() => string} page */
 async function servePage(t, type, page) {
   const server = createServer((_request, response) => response.setHeader('content-type', type).end(page()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  return `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/metrics`;
+  return `http://127.0.0.1:${/** @type {AddressInfo} */ (server.address()).port}/metrics`;
 }
 
 /** @param {string} text @param {RegExp} pattern */
@@ -117,7 +122,7 @@ describe('probes', { concurrency: 3 }, () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => (server.closeAllConnections(), server.close()));
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     const { args, readRun } = stress(t, ['--node-metrics', `http://127.0.0.1:${port}/`]);
     const { code, stderr } = await runStress(args);
     assert.equal(code, 0, stderr);

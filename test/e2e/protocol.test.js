@@ -12,6 +12,13 @@ import { SILENCE, serve, serveMethods } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+ * @import { Server as HttpsServer } from 'node:https'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 const TRANSPORTS = /** @type {const} */ (['undici', 'tcp']);
 const THREADS = 5;
 
@@ -23,7 +30,7 @@ const offsets = { next: 0 };
 
 /** @type {Awaited<ReturnType<typeof startAnvil>>} */
 let chain;
-/** @type {Set<import('node:http').Server | import('node:https').Server>} */
+/** @type {Set<Server | HttpsServer>} */
 const servers = new Set();
 before(async () => {
   chain = await startAnvil({ args: ['--accounts', '150', '--block-time', '0.1'] });
@@ -52,12 +59,12 @@ function changingBatches(change) {
 
 /**
  * A server before the chain that writes the answers itself.
- * @param {(text: string, request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => unknown} write
+ * @param {(text: string, request: IncomingMessage, response: ServerResponse) => unknown} write
  * @param {{isSecure?: boolean}} [options]
  * @returns {Promise<{url: string, connections: () => number}>}
  */
 async function serveInOwnWay(write, { isSecure = false } = {}) {
-  /** @type {import('node:http').RequestListener} */
+  /** @type {RequestListener} */
   const listener = (request, response) => {
     const handle = async () => {
       let body = '';
@@ -74,7 +81,7 @@ async function serveInOwnWay(write, { isSecure = false } = {}) {
   server.on('connection', () => (connections += 1));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return { url: `http${isSecure ? 's' : ''}://127.0.0.1:${port}`, connections: () => connections };
 }
 
@@ -82,7 +89,7 @@ const serveSecurely = () => serveInOwnWay((text, _, response) => response.end(te
 
 /**
  * A small run that must verify something, and whose audit must be exact.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
  * @param {string[]} args
  * @returns {Promise<any>} its run file

@@ -11,11 +11,16 @@ import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ */
+
 /** The key of wallet 0 of the test mnemonic: everybody knows it. */
 const FUNDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const MNEMONIC = 'test test test test test test test test test test test junk';
 
-/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+/** A chain with a block every 100 ms. @type {Anvil} */
 let chain;
 
 before(async () => {
@@ -31,14 +36,14 @@ function takeWallets(threads) {
   return args;
 }
 
-/** @param {string} file @returns {import('../helpers/run-file.js').RunFile} */
+/** @param {string} file @returns {RunFile} */
 function read(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
 /**
  * A member that is missing, or one that is not ours, is found wherever it is.
- * @param {import('../helpers/run-file.js').RunFile} run
+ * @param {RunFile} run
  */
 function assertSchemaIsStrict(run) {
   const validate = runFileValidator();

@@ -12,7 +12,10 @@ import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { StressProcess } from '../helpers/cli.js'
+ */
 
 const MNEMONIC = 'test test test test test test test test test test test junk';
 const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
@@ -264,7 +267,7 @@ describe('more wallets than are in memory at once', () => {
   /**
    * The first part is 25 payments, the second a single one.
    * @param {number} count
-   * @param {import('../helpers/cli.js').StressProcess} stress that is to send them
+   * @param {StressProcess} stress that is to send them
    */
   const pending = async (count, stress) => {
     while (Number((await chain.rpc('txpool_status')).pending) !== count) {

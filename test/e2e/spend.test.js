@@ -15,7 +15,7 @@ import { serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/anvil.js').Anvil} Anvil */
+/** @import { Anvil } from '../helpers/anvil.js' */
 
 const MNEMONIC = 'test test test test test test test test test test test junk';
 const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");

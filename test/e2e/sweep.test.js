@@ -11,7 +11,8 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @typedef {import('../../src/study/sweep-file.js').SweepFile} SweepFile
+ * @import { SweepFile } from '../../src/study/sweep-file.js'
+ * @import { Anvil } from '../helpers/anvil.js'
  */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../docs/sweep.schema.json', import.meta.url), 'utf8'));
@@ -56,7 +57,7 @@ function assertSweep(folder, sweep) {
   }
 }
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 before(async () => {
   anvil = await startAnvil({ args: ['-b', '0.1'] });
@@ -182,7 +183,9 @@ describe('stress sweep', () => {
     );
     const args = [...quick(), '-t', '2', '--no-keep-alive', 'false,true', '--transport', 'undici,tcp'];
     const { code, stderr } = await runStress([...args, '--before-cell', `${process.execPath} '${script}' "a  b"`], {
-      ...{ cwd, timeoutMs, env: { STRESS_MNEMONIC: 'test test test test test test test test test test test junk' } },
+      cwd,
+      timeoutMs,
+      env: { STRESS_MNEMONIC: 'test test test test test test test test test test test junk' },
     });
     assert.equal(code, 0, stderr);
     assert.equal(stderr, 'reset\n'.repeat(4));

@@ -11,6 +11,11 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const PHRASE = 'test test test test test test test test test test test junk';
 
 /** Two of anvil's accounts that are in no slice here. */
@@ -18,7 +23,7 @@ const [FUNDER, STRANGER] = [58, 59].map((index) =>
   HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PHRASE), `m/44'/60'/0'/0/${index}`),
 );
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let anvil;
 
 before(async () => {
@@ -41,7 +46,7 @@ async function transactionsOf(senders) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {number} offset
  * @param {string[]} more
  */

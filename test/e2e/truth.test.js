@@ -11,10 +11,12 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @typedef {import('../helpers/run-file.js').RunFile} RunFile
- * @typedef {import('../helpers/recompute.js').Row} Row
- * @typedef {import('../helpers/known-latency.js').Plan} Plan
- * @typedef {import('../helpers/known-latency.js').Call} Call
+ * @import { DistributionJson } from '../../src/metrics/distribution.js'
+ * @import { StressProcess } from '../helpers/cli.js'
+ * @import { Call, Plan } from '../helpers/known-latency.js'
+ * @import { Row } from '../helpers/recompute.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { TestContext } from 'node:test'
  */
 
 const PERCENTILES = /** @type {const} */ ([
@@ -32,10 +34,10 @@ const EARLY_US = 1500;
 
 /**
  * One run of plain calls.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {Plan} plan
  * @param {string[]} more arguments
- * @param {{script?: string, during?: (stress: import('../helpers/cli.js').StressProcess) => Promise<void>}} [options]
+ * @param {{script?: string, during?: (stress: StressProcess) => Promise<void>}} [options]
  */
 async function measure(t, plan, more, { script, during } = {}) {
   const server = await startKnownLatency(plan);
@@ -119,7 +121,7 @@ function matched(run, rows, calls) {
 /**
  * The reported percentiles are those expected. Nothing makes a latency shorter, so that one bound always holds; how much
  * longer it may be can be said of an idle machine only.
- * @param {import('../../src/metrics/distribution.js').DistributionJson} reported
+ * @param {DistributionJson} reported
  * @param {number[]} expectedUs
  * @param {{what: string, isIdle: boolean, earlyUs?: number, lateUs?: number}} options
  */
@@ -142,7 +144,7 @@ const BUSY = 2;
 
 /**
  * A mistake of the program is there each time, what others do on this machine is not.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {() => ReturnType<typeof measure>} run
  * @param {(measured: Awaited<ReturnType<typeof measure>>) => void} compare
  */
@@ -227,7 +229,9 @@ describe('a stall of 2 s every 10 s', { concurrency: 3 }, () => {
     );
     assert.ok(p99Us >= 0.94 * STALL_US && p99Us <= 0.96 * STALL_US, `${p99Us} us by the plan`);
     assertPercentiles(run.latency.total, planned, {
-      ...{ what: 'total, by the plan', earlyUs: EARLY_US, isIdle },
+      what: 'total, by the plan',
+      earlyUs: EARLY_US,
+      isIdle,
       lateUs: STALL_US / 100,
     });
   });
@@ -262,7 +266,7 @@ test('a stall of the generator itself is in the latency and in the lag, and noth
   const [perSecond, seconds] = [200, 4];
   const args = ['--rate', `${perSecond}`, '-t', '1000', '-d', `${seconds}s`];
   let stoppedUs = 0;
-  /** @param {import('../helpers/cli.js').StressProcess} stress */
+  /** @param {StressProcess} stress */
   const during = async (stress) => {
     await stress.waitFor(/^ +[1-9]\.\d s/m);
     const atMs = performance.now();

@@ -11,11 +11,16 @@ import { STRESS, cleanEnvironment, readJson } from '../helpers/cli.js';
 import { spawnOnTerminal } from '../helpers/pty.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { NullChain } from '../../scripts/bench/null-chain.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 const CTRL_S = '\x13';
 const CTRL_Q = '\x11';
 const STOPPED_MS = 3500;
 
-/** @type {import('../../scripts/bench/null-chain.js').NullChain} */
+/** @type {NullChain} */
 let chain;
 before(async () => (chain = await startNullChain()));
 after(() => chain.stop());
@@ -43,7 +48,7 @@ test('a terminal that is stopped for 3.5 s: operations are verified in every int
   for (const { startMs, counts } of during) assert.ok(counts.verified > 0, `nothing was verified after ${startMs} ms`);
 });
 
-/** @param {string[]} args @param {import('node:test').TestContext} t */
+/** @param {string[]} args @param {TestContext} t */
 function unreadRun(args, t) {
   const child = spawn(process.execPath, [STRESS, ...args], {
     env: cleanEnvironment(),

@@ -13,9 +13,12 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+/**
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { TestContext } from 'node:test'
+ */
 
-/** @param {import('node:test').TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
+/** @param {TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
 function stress(t, more) {
   const out = join(temporaryFolder(t), 'run.json');
   return { args: ['--out', out, '--interval', '1s', ...more], readRun: () => readJson(out) };
@@ -31,7 +34,7 @@ const ATTEMPTS = 3;
 
 /**
  * A case of scripts/verdict-cases.js.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} words of its name
  */
 async function judged(t, words) {

@@ -12,19 +12,26 @@ import { chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { StressProcess } from '../helpers/cli.js'
+ * @import { BaseWallet } from 'ethers'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** Enough for any run here. */
 const PLENTY = '0xde0b6b3a7640000';
 /** Function selector of Counter.owner(). */
 const OWNER = '0x8da5cb5b';
 
-/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+/** A chain with a block every 100 ms. @type {Anvil} */
 let chain;
 
 before(async () => {
   chain = await startAnvil({ args: ['--block-time', '0.1'] });
 });
 
-/** @param {number} count @returns {Promise<import('ethers').BaseWallet[]>} wallets that nobody has used, with funds */
+/** @param {number} count @returns {Promise<BaseWallet[]>} wallets that nobody has used, with funds */
 async function newWallets(count) {
   const wallets = Array.from({ length: count }, () => Wallet.createRandom());
   await fund(wallets.map(({ address }) => address));
@@ -44,7 +51,7 @@ function readContracts(file) {
 /**
  * Runs shortly, and compares the wallets that the contracts file names, those that the contracts on the chain belong
  * to, and those of -v.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {{args: string[], env?: NodeJS.ProcessEnv, addresses: string[], offset: number}} options
  */
 async function assertUses(t, { args, env, addresses, offset }) {
@@ -137,7 +144,7 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
 });
 
 describe('--contracts FILE', () => {
-  /** A chain of its own, because it is wiped. @type {import('../helpers/anvil.js').Anvil} */
+  /** A chain of its own, because it is wiped. @type {Anvil} */
   let own;
   /** @type {string} */
   let snapshot;
@@ -220,7 +227,7 @@ describe('--contracts FILE', () => {
 
 /**
  * Makes a WebSocket endpoint of one that speaks HTTP.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
  */
 async function speakWs(t, url) {
@@ -239,7 +246,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
   /**
    * @param {object} options
    * @param {Array<string | Buffer>} options.said
-   * @param {import('ethers').BaseWallet[]} options.wallets
+   * @param {BaseWallet[]} options.wallets
    * @param {string} [options.phrase]
    * @param {string[]} [options.texts] others that must not be seen
    */
@@ -272,7 +279,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const [funder] = await newWallets(1);
     // The first three are the funder's payment and the deployments, the next two are increments.
     let sent = 0;
-    /** @type {import('../helpers/cli.js').StressProcess | null} */
+    /** @type {StressProcess | null} */
     let running = null;
     const { url } = await serveBetween(chain.url, ({ method, params }) => {
       if (method !== 'eth_sendRawTransaction') return null;
@@ -466,7 +473,9 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const password = randomBytes(16).toString('hex');
     const running = spawnStress(['-t', '1', '-d', '2s', '--interval', '200ms'], {
       env: {
-        ...{ TMPDIR: folder, STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey },
+        TMPDIR: folder,
+        STRESS_MNEMONIC: phrase,
+        STRESS_FUNDER_KEY: funder.privateKey,
         STRESS_NODE_METRICS: `http://user:${password}@127.0.0.1:1/${password}`,
       },
     });
@@ -485,7 +494,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
 describe('a file with secrets that others can read', { skip: process.platform === 'win32', concurrency: 2 }, () => {
   const WARNING = /^WARN: (\S+) holds secrets, and its mode 0644 lets others have it: chmod 600 \1$/gm;
 
-  /** @param {import('node:test').TestContext} t @param {string} content @param {number} mode */
+  /** @param {TestContext} t @param {string} content @param {number} mode */
   function secretFile(t, content, mode) {
     const file = join(temporaryFolder(t), 'secret');
     writeFileSync(file, content);

@@ -8,6 +8,11 @@ import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { AddressInfo, Socket } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** @type {Awaited<ReturnType<typeof startAnvil>>} */
 let chain;
 /** @type {string} */
@@ -20,10 +25,10 @@ after(() => chain.stop());
 
 /**
  * Passes bytes on to the chain, until it drops all connections.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  */
 async function startTcpProxy(t) {
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const sockets = new Set();
   let connections = 0;
   const server = createServer((client) => {
@@ -47,7 +52,7 @@ async function startTcpProxy(t) {
     server.close();
     drop();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return { url: `ws://127.0.0.1:${port}`, drop, connections: () => connections };
 }
 

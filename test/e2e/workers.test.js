@@ -12,6 +12,12 @@ import { mutant } from '../helpers/mutant.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { RunFile } from '../helpers/run-file.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** `-v`: wallet index, contract address, count. */
 const VERIFIED_LINE = /^(\d+) (0x[0-9a-fA-F]{40}) (\d+)$/gm;
 const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
@@ -24,11 +30,9 @@ const SECOND_WISH_MS = 400;
 /** "At once", on a busy machine: what is not ended so takes as long as a drain may, which is half a minute. */
 const AT_ONCE_MS = 20_000;
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
-
-/** A chain with a block for each transaction. @type {import('../helpers/anvil.js').Anvil} */
+/** A chain with a block for each transaction. @type {Anvil} */
 let instant;
-/** A chain with a block every 100 ms. @type {import('../helpers/anvil.js').Anvil} */
+/** A chain with a block every 100 ms. @type {Anvil} */
 let paced;
 
 before(async () => {
@@ -48,7 +52,7 @@ function takeWallets(threads) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {{rpc?: string, threads?: number, workers?: number | string, offset?: number, interval?: string, script?: string, more?: string[]}} given
  */
 function fleet(t, given) {
@@ -128,7 +132,9 @@ describe('workers share the slice', { concurrency: 2 }, () => {
   for (const { workers, threads, transport, inclusion, chain } of table) {
     test(`--workers ${workers} -t ${threads}, ${transport}, ${inclusion}, ${chain} blocks`, async (t) => {
       const { args, options, readRun, ...slice } = fleet(t, {
-        ...{ rpc: chain === 'instant' ? instant.url : paced.url, workers, threads },
+        rpc: chain === 'instant' ? instant.url : paced.url,
+        workers,
+        threads,
         more: ['-d', '900ms', '-v', '--transport', transport, '--inclusion', inclusion],
       });
       const { code, stdout, stderr } = await runStress(args, options);
@@ -233,9 +239,7 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
     const anvil = await startAnvil({ args: ['--no-mining'] });
     t.after(anvil.stop);
     const miner = startMiner(anvil);
-    const { args, options, readRun, TMPDIR } = fleet(t, {
-      ...{ rpc: anvil.url, offset: 0, threads: 5, more: ['-v'] },
-    });
+    const { args, options, readRun, TMPDIR } = fleet(t, { rpc: anvil.url, offset: 0, threads: 5, more: ['-v'] });
     const stress = spawnStress(args, options);
     await stress.waitFor(/^\d 0x\w{40} 2$/m);
     await miner.pause();
@@ -263,7 +267,9 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
     const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
     t.after(anvil.stop);
     const { args, options, readRun, TMPDIR } = fleet(t, {
-      ...{ rpc: anvil.url, offset: 0, threads: 5 },
+      rpc: anvil.url,
+      offset: 0,
+      threads: 5,
       more: ['-d', '1m', '--tx-timeout', '1s', '--drain-timeout', '1s', '--request-timeout', '1s'],
     });
     const stress = spawnStress(args, options);
@@ -294,7 +300,8 @@ const ADD = '  add(sample) {\n';
 /** The worker of the part that begins with this wallet dies after a while. @param {number} index @param {number} [afterMs] */
 function deadly(index, afterMs = 700) {
   return {
-    ...{ file: WORKER, find: WORKER_STARTS },
+    file: WORKER,
+    find: WORKER_STARTS,
     replace: `${WORKER_STARTS}  if (wallets[0].index === ${index}) setTimeout(() => { throw new Error('planted'); }, ${afterMs});\n`,
   };
 }
@@ -304,7 +311,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const offset = takeWallets(6);
     const script = mutant(t, [deadly(offset + 3)]);
     const { args, options, readRun, TMPDIR } = fleet(t, {
-      ...{ offset, script },
+      offset,
+      script,
       more: ['-d', '1m', '--drain-timeout', '2s', '-v'],
     });
     const { code, stdout, stderr } = await runStress(args, options);
@@ -361,7 +369,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const offset = takeWallets(4);
     const script = mutant(t, [
       {
-        ...{ file: WORKER, find: WORKER_STARTS },
+        file: WORKER,
+        find: WORKER_STARTS,
         replace: `${WORKER_STARTS}  if (wallets[0].index === ${offset}) throw new Error('planted');\n`,
       },
     ]);
@@ -396,7 +405,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const offset = takeWallets(4);
     const script = mutant(t, [
       {
-        ...{ file: WORKER, find: '  const engine = new Engine(options);\n' },
+        file: WORKER,
+        find: '  const engine = new Engine(options);\n',
         replace: `  if (wallets[0].index === ${offset + 2}) throw new Error('planted');\n  const engine = new Engine(options);\n`,
       },
     ]);
@@ -413,7 +423,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const victim = offset + 4;
     const script = mutant(t, [
       {
-        ...{ file: RECORDER, find: ADD },
+        file: RECORDER,
+        find: ADD,
         replace: `${ADD}    if (sample.walletIndex === ${victim} && !this.done) return void (this.done = true);\n`,
       },
     ]);
@@ -439,7 +450,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const offset = takeWallets(4);
     const script = mutant(t, [
       {
-        ...{ file: RECORDER, find: ADD },
+        file: RECORDER,
+        find: ADD,
         replace: `${ADD}    if (sample.walletIndex === ${offset} && this.counts.verified >= 5) throw new Error('planted');\n`,
       },
     ]);
@@ -465,7 +477,7 @@ const DEV_WALLETS = HDNodeWallet.fromPhrase(
 /** Far more than the run offers. */
 const FEE = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
 
-/** @param {import('../helpers/anvil.js').Anvil} anvil @param {number} index of the wallet @returns {Promise<string>} the hash */
+/** @param {Anvil} anvil @param {number} index of the wallet @returns {Promise<string>} the hash */
 async function sendFrom(anvil, index) {
   const wallet = DEV_WALLETS.deriveChild(index);
   const nonce = Number(await anvil.rpc('eth_getTransactionCount', [wallet.address, 'pending']));
@@ -484,7 +496,10 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
     });
     const offset = 11;
     const { args, options, readRun, TMPDIR } = fleet(t, {
-      ...{ rpc: anvil.url, offset, threads: 5, more: ['-v', '-d', '20s'] },
+      rpc: anvil.url,
+      offset,
+      threads: 5,
+      more: ['-v', '-d', '20s'],
     });
     const stress = spawnStress(args, options);
     await stress.waitFor(/^15 0x\w{40} 3$/m);
@@ -528,13 +543,18 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       deadly(2, 3000),
       {
         // Another fee makes another hash of the same nonce, as a base fee that moves would.
-        ...{ file: 'src/run/presigner.js', find: '    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:' },
+        file: 'src/run/presigner.js',
+        find: '    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:',
         replace:
           '    fee = { ...fee, maxPriorityFeePerGasWei: 1n + BigInt((this.times = (this.times ?? 0) + 1)) };\n    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:',
       },
     ]);
     const { args, options, readRun } = fleet(t, {
-      ...{ rpc: endpoint.url, offset: 0, threads: 3, interval: '1500ms', script },
+      rpc: endpoint.url,
+      offset: 0,
+      threads: 3,
+      interval: '1500ms',
+      script,
       more: ['-d', '1m', '--drain-timeout', '1s'],
     });
     const stress = spawnStress(args, options);

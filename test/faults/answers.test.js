@@ -1,6 +1,8 @@
 /** Gateways and nodes that answer, and do not answer what was asked. */
 import { byProxy, ofSubmissions, testRows } from '../helpers/fault-row.js';
 
+/** @import { Scene } from '../helpers/fault-row.js' */
+
 /** What the set-up asks for and can do without. */
 const OPTIONAL = ['web3_clientVersion', 'txpool_status', 'eth_maxPriorityFeePerGas'];
 
@@ -20,8 +22,7 @@ testRows(
     {
       fault: 'method not found: what a node need not have, from the set-up on',
       ...byProxy({ kind: 'noMethod', methods: [...OPTIONAL, 'eth_getTransactionReceipt'] }, 2),
-      setUp: (/** @type {import('../helpers/fault-row.js').Scene} */ { proxy }) =>
-        proxy.set({ kind: 'noMethod', methods: OPTIONAL }),
+      setUp: (/** @type {Scene} */ { proxy }) => proxy.set({ kind: 'noMethod', methods: OPTIONAL }),
     },
     {
       fault: 'method not found: eth_sendRawTransaction',

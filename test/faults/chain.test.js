@@ -4,7 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { testRows } from '../helpers/fault-row.js';
 
-/** @typedef {import('../helpers/fault-row.js').Scene} Scene */
+/**
+ * @import { Scene } from '../helpers/fault-row.js'
+ * @import { TestContext } from 'node:test'
+ */
 
 const REORGS = 3;
 const BETWEEN_REORGS_MS = 1500;
@@ -20,7 +23,7 @@ function minedChain() {
   let miner;
   return {
     miner: () => miner,
-    node: async (/** @type {import('node:test').TestContext} */ t) => {
+    node: async (/** @type {TestContext} */ t) => {
       const anvil = await startAnvil({ args: ['--accounts', '40', '--no-mining'] });
       miner = startMiner(anvil, 200);
       t.after(() => miner.pause().then(anvil.stop));

@@ -7,8 +7,8 @@ import { FUNDER_KEY } from '../../scripts/nodes/geth.js';
 import { testRows } from '../helpers/fault-row.js';
 
 /**
- * @typedef {import('../helpers/fault-row.js').Scene} Scene
- * @typedef {import('node:test').TestContext} TestContext
+ * @import { Scene } from '../helpers/fault-row.js'
+ * @import { TestContext } from 'node:test'
  */
 
 /** How long a node that was killed is away. */

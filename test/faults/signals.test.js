@@ -11,6 +11,11 @@ import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** @typedef {'set-up' | 'load' | 'drain'} Phase */
 
 const CODES = Object.freeze({ SIGINT: 130, SIGTERM: 143, SIGKILL: null });
@@ -34,7 +39,7 @@ const MOST_TRIES = 3;
 
 const FIRST_INTERVAL = /^ +0\.\d s +[\d,]+ +/m;
 
-/** @type {import('../helpers/anvil.js').Anvil} */
+/** @type {Anvil} */
 let slow;
 before(async () => {
   slow = await startAnvil({ args: ['--accounts', '10', '--block-time', '1'] });
@@ -46,7 +51,7 @@ function instant(n) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {keyof typeof CODES} signal
  * @param {Phase} phase
  * @param {number} n
@@ -99,7 +104,7 @@ async function once(t, signal, phase, n) {
   return { run, code: ended.code, tookMs };
 }
 
-/** @param {any} run @param {import('../helpers/anvil.js').Anvil | null} chain @param {string} contracts */
+/** @param {any} run @param {Anvil | null} chain @param {string} contracts */
 async function assertCheckpoint(run, chain, contracts) {
   assert.deepEqual(schemaErrors(run), []);
   assert.equal(run.partial, true);
@@ -134,20 +139,23 @@ for (const signal of SIGNALS) {
       const verified = files.reduce((sum, { run }) => sum + run.counts.verified, 0);
       const longestMs = Math.max(0, ...all.map(({ tookMs }) => tookMs));
       keepResult(t, {
-        ...{
-          group: 'Signals',
-          fault: `${signal} in the ${phase}`,
-          proof: `${times} processes, each at another instant`,
-        },
-        ...{ seconds: longestMs / 1000, verified, failures: {}, timedOut: 0, resubmissions: null, pace: null },
-        ...{
-          exitCode: CODES[signal],
-          audit: said(
-            signal,
-            files.map(({ run }) => run),
-          ),
-        },
-        ...{ remark: 'seconds: the longest from the signal to the end', client: null, problems },
+        group: 'Signals',
+        fault: `${signal} in the ${phase}`,
+        proof: `${times} processes, each at another instant`,
+        seconds: longestMs / 1000,
+        verified,
+        failures: {},
+        timedOut: 0,
+        resubmissions: null,
+        pace: null,
+        exitCode: CODES[signal],
+        audit: said(
+          signal,
+          files.map(({ run }) => run),
+        ),
+        remark: 'seconds: the longest from the signal to the end',
+        client: null,
+        problems,
       });
       if (phase !== 'set-up') assert.ok(verified > 0, 'nothing was verified in any of them');
       assert.deepEqual(problems, []);

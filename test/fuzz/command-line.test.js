@@ -6,9 +6,9 @@ import { readInvocation } from '../../src/cli/config.js';
 import { COMMANDS, OPTIONS, envName } from '../../src/cli/options.js';
 import { assertHides, fuzz, key, mnemonic, nonsense, outcomeOf, secret, secretUrl } from '../helpers/fuzz.js';
 
-const NAMES = OPTIONS.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]));
+/** @import { Secret } from '../helpers/fuzz.js' */
 
-/** @typedef {import('../helpers/fuzz.js').Secret} Secret */
+const NAMES = OPTIONS.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]));
 
 /** Values that some option takes. */
 const sensible = fc.constantFrom(

@@ -13,6 +13,12 @@ import { SILENCE, serve } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
+/**
+ * @import { WsServerOptions } from '../helpers/ws-server.js'
+ * @import { Socket } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** Requests time out after a second, and a wallet is looked after for two: what takes this long hangs. */
 const LATEST_MS = 25_000;
 const MOST_MEMORY_KB = 400_000;
@@ -32,7 +38,7 @@ function answerEach(body, answer) {
 }
 
 /** @param {string} head @param {string | Buffer} bytes written again and again @param {number} everyMs */
-const endless = (head, bytes, everyMs) => (/** @type {import('node:net').Socket} */ socket) => {
+const endless = (head, bytes, everyMs) => (/** @type {Socket} */ socket) => {
   socket.write(head);
   const timer = setInterval(() => socket.writableLength < 4_000_000 && socket.write(bytes), everyMs);
   socket.on('close', () => clearInterval(timer));
@@ -112,7 +118,7 @@ const HOSTILE = [
 
 /**
  * Runs the program and checks what it must never do, whatever the endpoint does.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
  * @param {string[]} [more] arguments
  * @param {string} [duration]
@@ -191,10 +197,7 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
     assert.equal(code, 0, stderr);
   });
 
-  for (const [
-    what,
-    act,
-  ] of /** @type {Array<[string, import('../helpers/ws-server.js').WsServerOptions['onMessage']]>} */ ([
+  for (const [what, act] of /** @type {Array<[string, WsServerOptions['onMessage']]>} */ ([
     [
       'closes its WebSocket with evil words',
       ({ frame, socket }) => {

@@ -102,7 +102,7 @@ async function run(given, folder) {
   ];
   const env = {
     ...(given.wallets === 'keys' ? {} : { STRESS_MNEMONIC: given.phrase.text }),
-    ...{ STRESS_FUNDER_KEY: given.funder.text.replaceAll('\u0000', '') },
+    STRESS_FUNDER_KEY: given.funder.text.replaceAll('\u0000', ''),
     ...(given.debug ? { STRESS_LOG_LEVEL: 'debug' } : {}),
   };
   const startedMs = performance.now();

@@ -14,6 +14,8 @@ import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from '../h
 import { honestBlock, honestChain, rushingClock, transportTo } from '../helpers/hostile-chain.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/** @import { Block } from '../../src/inclusion/index.js' */
+
 const URL_OF = new URL('http://127.0.0.1:1');
 const DISPLAY = 'http://127.0.0.1:1';
 const HASH = `0x${'a'.repeat(64)}`;
@@ -118,19 +120,26 @@ describe('fuzz: answers of an endpoint', () => {
     .map((pairs) => new Map(pairs));
 
   const config = /** @type {any} */ ({
-    ...{
-      threads: 2,
-      offset: 0,
-      index: null,
-      instances: null,
-      chainId: null,
-      allowChain: null,
-      hdPath: "m/44'/60'/0'/0",
-      durationMs: 1000,
-      warmupMs: 0,
-    },
-    ...{ fundAmountWei: null, inFlight: 1, txTimeoutMs: 2000, legacy: false, gasPriceWei: null, maxFeeWei: null },
-    ...{ stages: null, ratePerSecond: null, arrival: null, maxSpendWei: null, confirmations: 0 },
+    threads: 2,
+    offset: 0,
+    index: null,
+    instances: null,
+    chainId: null,
+    allowChain: null,
+    hdPath: "m/44'/60'/0'/0",
+    durationMs: 1000,
+    warmupMs: 0,
+    fundAmountWei: null,
+    inFlight: 1,
+    txTimeoutMs: 2000,
+    legacy: false,
+    gasPriceWei: null,
+    maxFeeWei: null,
+    stages: null,
+    ratePerSecond: null,
+    arrival: null,
+    maxSpendWei: null,
+    confirmations: 0,
   });
 
   test('who the endpoint is', (t) =>
@@ -156,9 +165,16 @@ describe('fuzz: answers of an endpoint', () => {
       );
       const rpc = endpoint(spoiled);
       const context = /** @type {any} */ ({
-        ...{ config: { ...config, inclusion: 'auto', workers: 1, connections: 64, rpc: [] }, embedded: false },
-        ...{ given: { source: null, funder: null }, urls: [URL_OF], endpoints: { rpcs: [rpc] }, clock: rushingClock() },
-        ...{ outputs: [], onProgress: () => {}, stop: new Stop(), log: { info: () => {}, warn: () => {} } },
+        config: { ...config, inclusion: 'auto', workers: 1, connections: 64, rpc: [] },
+        embedded: false,
+        given: { source: null, funder: null },
+        urls: [URL_OF],
+        endpoints: { rpcs: [rpc] },
+        clock: rushingClock(),
+        outputs: [],
+        onProgress: () => {},
+        stop: new Stop(),
+        log: { info: () => {}, warn: () => {} },
       });
       const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
       await outcomeOf(() => setUp(context, rpc, workload));
@@ -192,7 +208,7 @@ describe('fuzz: blocks', () => {
           }),
           DISPLAY,
         );
-        /** @type {import('../../src/inclusion/index.js').Block[]} */
+        /** @type {Block[]} */
         const blocks = [];
         /** @type {string[]} */
         const found = [];

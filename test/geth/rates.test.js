@@ -6,7 +6,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @typedef {import('../helpers/run-file.js').RunFile} RunFile */
+/** @import { RunFile } from '../helpers/run-file.js' */
 
 const SECONDS = 5;
 /** A machine on which others work may need another chance, and then does less in all. */

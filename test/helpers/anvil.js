@@ -9,6 +9,8 @@ import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilBinary } from '../../src/chain/devchain.js';
 
+/** @import { AddressInfo } from 'node:net' */
+
 const START_TIMEOUT_MS = 60_000;
 
 /**
@@ -29,7 +31,7 @@ process.once('exit', killAll);
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   server.close();
   await once(server, 'close');
   return port;

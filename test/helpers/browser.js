@@ -6,8 +6,13 @@ import { chromium } from 'playwright-core';
 import { temporaryFolder } from './temporary.js';
 
 /**
+ * @import { TestContext } from 'node:test'
+ * @import { Browser, BrowserContextOptions, Page } from 'playwright-core'
+ */
+
+/**
  * @typedef {object} OpenPage
- * @property {import('playwright-core').Page} page
+ * @property {Page} page
  * @property {string[]} requests URLs of everything that was asked for, the page itself included
  * @property {string[]} complaints what stood in the console as an error or a warning, and exceptions that nobody caught
  */
@@ -21,14 +26,14 @@ function executable() {
   return [process.env.CHROMIUM, ...EXECUTABLES].find((file) => file !== undefined && existsSync(file));
 }
 
-/** @type {{started: Promise<import('playwright-core').Browser> | null}} */
+/** @type {{started: Promise<Browser> | null}} */
 const shared = { started: null };
 after(async () => (await shared.started)?.close());
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
- * @param {import('playwright-core').BrowserContextOptions} [options]
+ * @param {BrowserContextOptions} [options]
  * @returns {Promise<OpenPage>}
  */
 export async function openPage(t, url, options = {}) {
@@ -51,7 +56,7 @@ export async function openPage(t, url, options = {}) {
   return { page, requests, complaints };
 }
 
-/** Where a person can look at what a test saw. @param {import('node:test').TestContext} t @returns {(name: string) => string} */
+/** Where a person can look at what a test saw. @param {TestContext} t @returns {(name: string) => string} */
 export function screenshots(t) {
   const folder = process.env.STRESS_SCREENSHOTS ?? temporaryFolder(t);
   mkdirSync(folder, { recursive: true });

@@ -6,6 +6,8 @@ import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Transcript } from './transcript.js';
 
+/** @import { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process' */
+
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 
@@ -27,7 +29,7 @@ const TIMEOUT_MS = 120_000;
  * @property {string} stderr
  *
  * @typedef {object} StressProcess
- * @property {import('node:child_process').ChildProcessWithoutNullStreams} child
+ * @property {ChildProcessWithoutNullStreams} child
  * @property {number} pid
  * @property {() => {stdout: string, stderr: string}} output so far
  * @property {(pattern: RegExp, since?: 'start' | 'now') => Promise<RegExpExecArray>} waitFor a match in what standard output, or standard
@@ -35,7 +37,7 @@ const TIMEOUT_MS = 120_000;
  * @property {Promise<StressResult>} done rejects after a time-out
  */
 
-/** @type {Set<import('node:child_process').ChildProcess>} */
+/** @type {Set<ChildProcess>} */
 const running = new Set();
 // A test that failed in the middle must not leave its programs to the next one.
 after(() => running.forEach((child) => child.kill('SIGKILL')));

@@ -1,8 +1,8 @@
+/** @import { Clock } from '../../src/clock.js' */
+
 /**
  * A clock that a test turns by hand. Time stands still until it does, and while it moves everything that became
  * due runs in the order in which it was due, with the code behind it run to a standstill in between.
- *
- * @typedef {import('../../src/clock.js').Clock} Clock
  *
  * @typedef {object} ByHand
  * @property {(ms: number) => Promise<void>} advance

@@ -2,6 +2,11 @@ import { createServer } from 'node:http';
 import { after } from 'node:test';
 
 /**
+ * @import { IncomingMessage, Server, ServerResponse } from 'node:http'
+ * @import { AddressInfo, Socket } from 'node:net'
+ */
+
+/**
  * Small HTTP servers that stand where a node is expected: ones that answer nonsense, ones that play a chain, and
  * ones that stand between the program and a real node. Each notes which JSON-RPC methods it was asked for.
  *
@@ -16,7 +21,7 @@ import { after } from 'node:test';
  * @property {Record<string, string>} [headers]
  * @property {string} body
  *
- * @typedef {(socket: import('node:net').Socket) => void} Raw writes an answer byte by byte
+ * @typedef {(socket: Socket) => void} Raw writes an answer byte by byte
  */
 
 /** Answers with this: no answer at all. */
@@ -24,7 +29,7 @@ export const SILENCE = Symbol('silence');
 /** Answers with this: the connection is closed. */
 export const HANG_UP = Symbol('hang up');
 
-/** @type {Set<import('node:http').Server>} */
+/** @type {Set<Server>} */
 const servers = new Set();
 after(() => {
   for (const server of servers) {
@@ -40,7 +45,7 @@ after(() => {
 export async function serve(respond) {
   /** @type {string[]} */
   const methods = [];
-  /** @param {import('node:http').IncomingMessage} request @param {import('node:http').ServerResponse} response */
+  /** @param {IncomingMessage} request @param {ServerResponse} response */
   const handle = async (request, response) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
@@ -56,7 +61,7 @@ export async function serve(respond) {
   const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
   servers.add(server);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return { url: `http://127.0.0.1:${port}`, methods };
 }
 

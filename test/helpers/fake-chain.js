@@ -5,12 +5,17 @@
 import { toHex } from '../../src/chain/rpc.js';
 import { fakeRpc } from './fake-rpc.js';
 
+/**
+ * @import { Clock } from '../../src/clock.js'
+ * @import { Handlers } from './fake-rpc.js'
+ */
+
 /** @param {number} number @param {number} [fork] how often blocks had been replaced when it was made */
 export const blockHash = (number, fork = 0) => `0xb${fork.toString(16)}${number.toString(16).padStart(62, '0')}`;
 
 /**
  * @param {object} options
- * @param {import('../../src/clock.js').Clock} options.clock
+ * @param {Clock} options.clock
  * @param {number} [options.head] its latest block at the start
  * @param {number} [options.latencyMs] time that each call takes
  */
@@ -32,13 +37,19 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
     const hash = blockHash(number, forks);
     const parentHash = blocks.get(number - 1)?.hash ?? blockHash(number - 1);
     blocks.set(number, {
-      ...{ number: toHex(number), hash, parentHash, timestamp: toHex(1_700_000_000 + number), transactions },
-      ...{ gasUsed: toHex(26_000 * transactions.length), gasLimit: '0x1c9c380', baseFeePerGas: toHex(7 + number) },
+      number: toHex(number),
+      hash,
+      parentHash,
+      timestamp: toHex(1_700_000_000 + number),
+      transactions,
+      gasUsed: toHex(26_000 * transactions.length),
+      gasLimit: '0x1c9c380',
+      baseFeePerGas: toHex(7 + number),
       ...members,
     });
   };
 
-  /** @type {import('./fake-rpc.js').Handlers} */
+  /** @type {Handlers} */
   const answers = {
     eth_blockNumber: () => toHex(latest),
     eth_getBlockByNumber: (number) => blocks.get(Number(number)) ?? null,

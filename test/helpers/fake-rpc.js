@@ -1,8 +1,9 @@
+/** @import { Rpc } from '../../src/chain/rpc.js' */
+
 /**
  * The Rpc interface of src/chain/rpc.js without a transport: each method answers with what a function returns, or
  * throws. Every call is noted.
  *
- * @typedef {import('../../src/chain/rpc.js').Rpc} Rpc
  * @typedef {Record<string, (...params: any[]) => any>} Handlers
  */
 
@@ -22,7 +23,8 @@ export function fakeRpc(handlers) {
     return handler(...params);
   };
   return {
-    ...{ display: 'http://fake', secrets: [] },
+    display: 'http://fake',
+    secrets: [],
     call,
     gather: (method, params, purpose) => call(method, params, purpose),
     batch: (requests, purpose) => Promise.all(requests.map(({ method, params }) => call(method, params, purpose))),

@@ -1,10 +1,10 @@
 import { keccak256 } from 'ethers';
 
+/** @import { Fault } from './fault-proxy.js' */
+
 /**
  * Faults that are in what is said, and not in how it travels: an endpoint that does not know a method, takes no
  * batches, answers with wrong ids or in another order, loses transactions, or lags behind.
- *
- * @typedef {import('./fault-proxy.js').Fault} Fault
  *
  * @typedef {object} JsonRequest
  * @property {unknown} id

@@ -6,12 +6,16 @@ import { frameFilter } from './ws-frames.js';
 import { httpResponse, isUpgrade, messageCutter, withBody } from './http-messages.js';
 
 /**
- * @typedef {import('./fault-proxy.js').Fault} Fault
- * @typedef {import('./fault-proxy-worker.js').Shared} Shared
- * @typedef {import('./http-messages.js').HttpMessage} HttpMessage
+ * @import { Shared } from './fault-proxy-worker.js'
+ * @import { Fault } from './fault-proxy.js'
+ * @import { HttpMessage } from './http-messages.js'
+ * @import { Socket } from 'node:net'
+ */
+
+/**
  *
  * @typedef {object} Connection
- * @property {import('node:net').Socket} client
+ * @property {Socket} client
  * @property {(request: Buffer) => Promise<HttpMessage>} ask the node; no answer once the node has hung up
  * @property {() => void} forget hangs up to the node, and says nothing to the client
  * @property {number} share in [0, 1): a fault that meets half of the connections meets those below a half
@@ -26,7 +30,7 @@ const READ_MS = 3;
 /** Multiples of it, modulo 1, are spread as evenly as can be: two connections in a row are not met alike. */
 const GOLDEN = 0.618033988749895;
 
-/** @param {import('node:net').Socket} client @param {Shared} shared */
+/** @param {Socket} client @param {Shared} shared */
 export function serveConnection(client, shared) {
   const node = connect({ host: shared.host, port: shared.port, noDelay: true });
   /** @type {Array<(answer: HttpMessage) => void>} */
@@ -66,15 +70,15 @@ export function serveConnection(client, shared) {
 }
 
 /**
- * @param {import('node:net').Socket} client
- * @param {import('node:net').Socket} node
+ * @param {Socket} client
+ * @param {Socket} node
  * @param {Buffer} handshake
  * @param {Shared} shared
  */
 function passFrames(client, node, handshake, shared) {
   client.removeAllListeners('data');
   node.removeAllListeners('data');
-  /** In the order they came, and not while nothing passes. @param {import('node:net').Socket} to */
+  /** In the order they came, and not while nothing passes. @param {Socket} to */
   const passing = (to) => {
     let turn = Promise.resolve();
     return (/** @type {Buffer} */ chunk) => {
@@ -151,7 +155,7 @@ async function exchange(connection, request, shared) {
 /**
  * Faults that the node knows nothing of.
  * @param {Fault} fault
- * @returns {null | ((client: import('node:net').Socket) => void)}
+ * @returns {null | ((client: Socket) => void)}
  */
 function unasked({ kind, when, status, headers }) {
   if (kind === 'reset' && when === 'before') return (client) => client.resetAndDestroy();
@@ -163,7 +167,7 @@ function unasked({ kind, when, status, headers }) {
 }
 
 /**
- * @param {import('node:net').Socket} client
+ * @param {Socket} client
  * @param {Buffer} bytes
  * @param {Fault | null} fault
  * @param {Shared} shared

@@ -2,7 +2,7 @@
 import { SHARE, WITHIN_MS } from './fault-pace.js';
 import { SUBMISSIONS } from './fault-row.js';
 
-/** @typedef {import('./fault-results.js').RowResult} RowResult */
+/** @import { RowResult } from './fault-results.js' */
 
 const INTRO = `# Reliability
 

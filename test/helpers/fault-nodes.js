@@ -9,6 +9,11 @@ import { ensureBuilt } from '../../scripts/nodes/build.js';
 import { GETH } from '../../scripts/nodes/geth.js';
 import { freePort, rpcCall, startAnvil } from './anvil.js';
 
+/**
+ * @import { ChildProcess } from 'node:child_process'
+ * @import { TestContext } from 'node:test'
+ */
+
 const READY_MS = 20_000;
 
 /**
@@ -25,7 +30,7 @@ const READY_MS = 20_000;
  * @returns {Promise<MortalNode>}
  */
 async function startMortal({ binary, args, url, folder }) {
-  /** @type {import('node:child_process').ChildProcess} */
+  /** @type {ChildProcess} */
   let child;
   let died = Promise.resolve();
   const start = async (/** @type {string[]} */ more = []) => {
@@ -56,7 +61,7 @@ async function startMortal({ binary, args, url, folder }) {
 
 /**
  * geth with blocks whenever a transaction waits, on a data folder that outlives it.
- * @param {import('node:test').TestContext} t it ends with the test
+ * @param {TestContext} t it ends with the test
  * @param {string[]} [more] arguments; those that are given twice count as given last
  */
 export async function startMortalGeth(t, more = []) {
@@ -76,7 +81,7 @@ export async function startMortalGeth(t, more = []) {
 
 /**
  * anvil, which forgets everything when it dies.
- * @param {import('node:test').TestContext} t it ends with the test
+ * @param {TestContext} t it ends with the test
  */
 export async function startMortalAnvil(t) {
   const anvil = await startAnvil({ args: ['--accounts', '40', '--block-time', '0.2'] });

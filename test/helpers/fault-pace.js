@@ -1,7 +1,7 @@
+/** @import { RunFile } from './run-file.js' */
+
 /**
  * How fast a run was before, during and after a fault.
- *
- * @typedef {import('./run-file.js').RunFile} RunFile
  *
  * @typedef {object} Pace
  * @property {number | null} before TPS over the intervals that ended before the fault, the first one left out

@@ -5,6 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { serveConnection } from './fault-connection.js';
 
+/**
+ * @import { Fault, FaultCounts } from './fault-proxy.js'
+ * @import { AddressInfo, Socket } from 'node:net'
+ */
+
 /** How often the node's head is asked for, for an endpoint that lags. */
 const HEAD_EVERY_MS = 20;
 
@@ -16,9 +21,9 @@ const MOST_BLOCKS = 1000;
  * @property {string} host of the node
  * @property {number} port
  * @property {() => number} random in [0, 1)
- * @property {import('./fault-proxy.js').Fault | null} fault
+ * @property {Fault | null} fault
  * @property {Promise<void>} open resolved unless nothing passes
- * @property {import('./fault-proxy.js').FaultCounts} counts
+ * @property {FaultCounts} counts
  * @property {Map<string, number>} blocks the node's latest ones, by hash, while somebody lags
  * @property {Set<() => void>} held answers that wait until another one has passed
  */
@@ -26,10 +31,16 @@ const MOST_BLOCKS = 1000;
 const { host, port, seed } = workerData;
 /** @type {Shared} */
 const shared = {
-  ...{ host, port, random: randomOf(seed), fault: null, open: Promise.resolve(), blocks: new Map(), held: new Set() },
+  host,
+  port,
+  random: randomOf(seed),
+  fault: null,
+  open: Promise.resolve(),
+  blocks: new Map(),
+  held: new Set(),
   counts: { connections: 0, requests: 0, submissions: 0, faults: 0, faultsOnSubmissions: 0, refusals: 0 },
 };
-/** @type {Set<import('node:net').Socket>} */
+/** @type {Set<Socket>} */
 const clients = new Set();
 /** Ends what the current fault has started. @type {() => void} */
 let end = () => {};
@@ -55,13 +66,13 @@ const COMMANDS = {
   listen: async () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+    return /** @type {AddressInfo} */ (server.address()).port;
   },
   counts: async () => shared.counts,
   met: async (/** @type {number} */ submissions) => {
     while (shared.counts.faultsOnSubmissions < submissions) await sleep(5);
   },
-  set: async (/** @type {import('./fault-proxy.js').Fault | null} */ fault) => {
+  set: async (/** @type {Fault | null} */ fault) => {
     end();
     end = () => {};
     if (fault?.kind === 'blackhole') {

@@ -4,6 +4,11 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
 /**
+ * @import { Pace } from './fault-pace.js'
+ * @import { TestContext } from 'node:test'
+ */
+
+/**
  * @typedef {object} RowResult
  * @property {string} group
  * @property {string} fault
@@ -13,7 +18,7 @@ import { basename, join } from 'node:path';
  * @property {Record<string, number>} failures by code
  * @property {number} timedOut
  * @property {Record<string, number> | null} resubmissions
- * @property {import('./fault-pace.js').Pace | null} pace
+ * @property {Pace | null} pace
  * @property {number | null} exitCode
  * @property {string} audit in words
  * @property {string} remark
@@ -58,7 +63,7 @@ export function expectRows(rows) {
   writeFileSync(expectationFile(process.argv[1]), JSON.stringify(names));
 }
 
-/** @param {import('node:test').TestContext} t @param {RowResult} result */
+/** @param {TestContext} t @param {RowResult} result */
 export function keepResult(t, result) {
   t.diagnostic(JSON.stringify(result));
   if (IS_KEPT) writeFileSync(resultFile(result), JSON.stringify(result));

@@ -16,13 +16,21 @@ import { assertRunFile } from './run-file.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
+ * @import { StressResult } from './cli.js'
+ * @import { Pace } from './fault-pace.js'
+ * @import { Fault, FaultProxy } from './fault-proxy.js'
+ * @import { RowResult } from './fault-results.js'
+ * @import { TestContext } from 'node:test'
+ */
+
+/**
  * @typedef {object} RowNode
  * @property {string} url
  * @property {() => Promise<void>} stop
  *
  * @typedef {object} Scene
  * @property {any} node
- * @property {import('./fault-proxy.js').FaultProxy} proxy
+ * @property {FaultProxy} proxy
  * @property {(method: string, params?: unknown[]) => Promise<any>} rpc asks the node itself
  * @property {{out: string, contracts: string}} files of the run
  *
@@ -31,7 +39,7 @@ import { temporaryFolder } from './temporary.js';
  * @property {string} fault in words; there is one row of that name
  * @property {string[]} [args] of stress, beside those of every row
  * @property {NodeJS.ProcessEnv} [env] of stress
- * @property {(t: import('node:test').TestContext) => Promise<RowNode>} [node] anvil with five blocks a second by default
+ * @property {(t: TestContext) => Promise<RowNode>} [node] anvil with five blocks a second by default
  * @property {'http' | 'ws' | 'direct'} [path] through the proxy by default
  * @property {(scene: Scene) => Promise<unknown>} [setUp] before stress is started
  * @property {(scene: Scene) => Promise<unknown>} begin the fault
@@ -70,7 +78,7 @@ export function testRows(rows) {
   }
 }
 
-/** @param {import('node:test').TestContext} t @param {Row} row @returns {Promise<import('./fault-results.js').RowResult>} */
+/** @param {TestContext} t @param {Row} row @returns {Promise<RowResult>} */
 async function carryOut(t, row) {
   const node = await (row.node ?? fiveBlocksASecond)(t);
   const proxy = await startFaultProxy(node.url);
@@ -113,17 +121,27 @@ async function carryOut(t, row) {
   const pace = run && paceOf(run, { beginMs: beginMs - startMs, endMs: endMs - startMs });
   if (row.withoutPace !== true) await problems.note('the pace', () => assertPace(pace, run.generator.retiredWallets));
   return {
-    ...{ group: row.group, fault: row.fault, proof, seconds: (performance.now() - startedMs) / 1000 },
-    ...{ verified: run?.counts.verified ?? 0, failures: run?.failures ?? {}, timedOut: run?.counts.timedOut ?? 0 },
-    ...{ resubmissions: run?.generator.resubmissions ?? null, pace, exitCode: ended.code, audit: auditOf(run) },
-    ...{ remark: row.remark ?? '', client: run?.environment.clientVersion ?? null, problems: problems.list },
+    group: row.group,
+    fault: row.fault,
+    proof,
+    seconds: (performance.now() - startedMs) / 1000,
+    verified: run?.counts.verified ?? 0,
+    failures: run?.failures ?? {},
+    timedOut: run?.counts.timedOut ?? 0,
+    resubmissions: run?.generator.resubmissions ?? null,
+    pace,
+    exitCode: ended.code,
+    audit: auditOf(run),
+    remark: row.remark ?? '',
+    client: run?.environment.clientVersion ?? null,
+    problems: problems.list,
   };
 }
 
 /**
  * @param {Problems} problems
  * @param {Row} row
- * @param {import('./cli.js').StressResult} ended
+ * @param {StressResult} ended
  * @param {any} run
  */
 async function assertEnd(problems, { exitCodes = [0], says, isOtherChain }, { code, stderr, stdout }, run) {
@@ -159,7 +177,7 @@ async function assertChain({ rpc, files }, earlier, { audit, counts }) {
   else assert.equal(String(onChain), audit?.effectsOnChain);
 }
 
-/** @param {import('./fault-pace.js').Pace | null} pace @param {number} retired wallets */
+/** @param {Pace | null} pace @param {number} retired wallets */
 function assertPace(pace, retired) {
   const { before, after } = pace ?? {};
   assert.ok(before, 'there is none before the fault');
@@ -172,7 +190,7 @@ function rpcTo(node) {
   return (method, params) => rpcCall(node.url, method, params);
 }
 
-/** Enough for a run that is limited by blocks, and not by this machine. @param {import('node:test').TestContext} t */
+/** Enough for a run that is limited by blocks, and not by this machine. @param {TestContext} t */
 async function fiveBlocksASecond(t) {
   const anvil = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.2'] });
   t.after(anvil.stop);
@@ -184,7 +202,7 @@ export const SUBMISSIONS = Object.freeze({ wallets: 100, p: 0.3, enough: 150, le
 
 /**
  * A fault that only submissions meet. It ends when enough of them were met, so that the speed of this machine does not matter.
- * @param {import('./fault-proxy.js').Fault} fault
+ * @param {Fault} fault
  * @param {string[]} [args] of stress
  */
 export function ofSubmissions(fault, args = []) {
@@ -197,13 +215,17 @@ export function ofSubmissions(fault, args = []) {
     proof: async (/** @type {Scene} */ scene, /** @type {any} */ { failures, counts }) => {
       const { faultsOnSubmissions } = await scene.proxy.counts();
       assert.ok(faultsOnSubmissions >= SUBMISSIONS.least, `only ${faultsOnSubmissions} submissions were met`);
-      assert.deepEqual({ ...failures, timedOut: counts.timedOut }, { timedOut: 0 }, 'each submission is repeated or found');
+      assert.deepEqual(
+        { ...failures, timedOut: counts.timedOut },
+        { timedOut: 0 },
+        'each submission is repeated or found',
+      );
       return proof(scene);
     },
   };
 }
 
-/** A fault of the proxy, which counts how often it happened. @param {import('./fault-proxy.js').Fault} fault @param {number} [least] */
+/** A fault of the proxy, which counts how often it happened. @param {Fault} fault @param {number} [least] */
 export function byProxy(fault, least = 1) {
   return {
     begin: (/** @type {Scene} */ { proxy }) => proxy.set(fault),

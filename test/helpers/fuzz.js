@@ -7,6 +7,8 @@ import { wordlists } from 'ethers';
 import fc from 'fast-check';
 import { EXIT, StressError } from '../../src/errors.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /** The same inputs each time, unless asked otherwise. */
 const SEED = 20_240_229;
 
@@ -19,7 +21,7 @@ const PIECE_WORDS = 4;
 
 /**
  * @template T
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {{input: fc.Arbitrary<T>, runs: number, seconds?: number}} options runs unless the environment says how many;
  *   seconds: the longest that one input may take
  * @param {(input: T) => unknown} check throws where something is wrong

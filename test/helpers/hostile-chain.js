@@ -5,6 +5,11 @@
 import { Transaction, getCreateAddress } from 'ethers';
 import { toHex } from '../../src/chain/rpc.js';
 
+/**
+ * @import { Clock } from '../../src/clock.js'
+ * @import { Transport } from '../../src/transport/index.js'
+ */
+
 const HEAD = 100;
 const WORD = `0x${'0'.repeat(64)}`;
 
@@ -14,8 +19,14 @@ const hashOf = (number) => `0xb${number.toString(16).padStart(63, '0')}`;
 /** @param {number} number @param {string[]} [transactions] */
 export function honestBlock(number, transactions = []) {
   return {
-    ...{ number: toHex(number), hash: hashOf(number), parentHash: hashOf(number - 1), transactions },
-    ...{ timestamp: toHex(1_700_000_000 + number), gasUsed: '0x0', gasLimit: '0x1c9c380', baseFeePerGas: '0x7' },
+    number: toHex(number),
+    hash: hashOf(number),
+    parentHash: hashOf(number - 1),
+    transactions,
+    timestamp: toHex(1_700_000_000 + number),
+    gasUsed: '0x0',
+    gasLimit: '0x1c9c380',
+    baseFeePerGas: '0x7',
   };
 }
 
@@ -39,7 +50,10 @@ export function honestChain() {
     eth_sendRawTransaction: (raw) => {
       const { hash, from, nonce } = Transaction.from(raw);
       receipts.set(/** @type {string} */ (hash), {
-        ...{ transactionHash: hash, status: '0x1', blockNumber: toHex(HEAD), blockHash: hashOf(HEAD) },
+        transactionHash: hash,
+        status: '0x1',
+        blockNumber: toHex(HEAD),
+        blockHash: hashOf(HEAD),
         contractAddress: getCreateAddress({ from: /** @type {string} */ (from), nonce }),
       });
       return hash;
@@ -52,7 +66,7 @@ export function honestChain() {
 /**
  * @param {(method: string, params: any[]) => object} answer with a result or an error
  * @param {(text: string, request: any) => string} [spoil] what becomes of a whole body
- * @returns {{post: import('../../src/transport/index.js').Transport['post'], posts: () => number}}
+ * @returns {{post: Transport['post'], posts: () => number}}
  */
 export function transportTo(answer, spoil = (text) => text) {
   let posts = 0;
@@ -73,7 +87,7 @@ export function transportTo(answer, spoil = (text) => text) {
   };
 }
 
-/** A clock in whose time nobody waits: who sleeps is woken at once, and it is later. @returns {import('../../src/clock.js').Clock} */
+/** A clock in whose time nobody waits: who sleeps is woken at once, and it is later. @returns {Clock} */
 export function rushingClock() {
   let nowUs = 1_000_000;
   return {

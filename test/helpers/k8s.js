@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ROOT } from './cli.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const LAB = resolve(ROOT, process.env.STRESS_LAB || '../shared/lab', 'k8s');
 export const OVERLAY = join(ROOT, 'test', 'k8s', 'overlay');
 export const BASE = join(ROOT, 'scripts', 'k8s');
@@ -154,7 +156,7 @@ export class Cluster {
 
 /**
  * A kustomization of a test's own, on top of another one: settings, and more.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {object} options
  * @param {string} options.on the folder of the other one
  * @param {Record<string, string | number>} [options.settings]
@@ -178,7 +180,7 @@ export function kustomization(t, { on, settings = {}, components = [], patches =
 
 /**
  * The kustomization of a user's own that docs/kubernetes.md shows.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @returns {string} its folder
  */
 export function documented(t) {
@@ -194,7 +196,7 @@ export function documented(t) {
 
 /**
  * One for this cluster, with a folder of this machine for the volume.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {Record<string, string | number>} settings
  * @param {readonly Json[]} [patches] behind all others
  * @returns {{folder: string, results: string}} the kustomization's, and the volume's

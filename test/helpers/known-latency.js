@@ -11,6 +11,11 @@ import { createInterface } from 'node:readline';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+/**
+ * @import { Server, ServerResponse } from 'node:http'
+ * @import { AddressInfo } from 'node:net'
+ */
+
 const SELF = fileURLToPath(import.meta.url);
 const START_TIMEOUT_MS = 60_000;
 
@@ -114,19 +119,19 @@ export function waitMs({ delayMs, slow, stall }, sinceFirstMs, ordinal) {
   return left > 0 ? left : wait;
 }
 
-/** @param {Plan} plan @returns {import('node:http').Server} */
+/** @param {Plan} plan @returns {Server} */
 function serve(plan) {
   /** @type {Call[]} */
   const calls = [];
   let arrived = 0;
   let firstUs = 0;
 
-  /** @param {import('node:http').ServerResponse} response @param {object} body */
+  /** @param {ServerResponse} response @param {object} body */
   const send = (response, body) => {
     const text = JSON.stringify({ jsonrpc: '2.0', ...body });
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length }).end(text);
   };
-  /** @param {string} body @param {import('node:http').ServerResponse} response @param {number} arrivedUs */
+  /** @param {string} body @param {ServerResponse} response @param {number} arrivedUs */
   const answer = (body, response, arrivedUs) => {
     const { id, method } = JSON.parse(body);
     if (Object.hasOwn(SET_UP, method)) return send(response, { id, result: SET_UP[method] });
@@ -155,7 +160,7 @@ function serve(plan) {
   });
   server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1', () => {
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     console.log(`http://127.0.0.1:${port}`);
   });
   return server;

@@ -3,8 +3,8 @@ import { Distribution } from '../../src/metrics/distribution.js';
 import { runFileOf } from './samples.js';
 
 /**
- * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
- * @typedef {import('../../src/metrics/intervals.js').IntervalRow} IntervalRow
+ * @import { IntervalRow } from '../../src/metrics/intervals.js'
+ * @import { RunFile } from '../../src/metrics/summary.js'
  */
 
 /** A generator of numbers from 0 to 1 that are the same each time (mulberry32). @param {number} seed */
@@ -38,13 +38,12 @@ export function longRun({ rows = 2000, operations = 3_000_000, pattern }) {
     const verified = latency.count;
     return /** @type {IntervalRow} */ ({
       ...like,
-      ...{
-        phase: i < 10 ? 'warmup' : i === rows - 1 ? 'drain' : 'load',
-        startMs: i * 5000,
-        endMs: (i + 1) * 5000,
-        failures,
-      },
-      ...{ tps: i === rows - 1 ? null : verified / 5, latency: latency.toJSON() },
+      phase: i < 10 ? 'warmup' : i === rows - 1 ? 'drain' : 'load',
+      startMs: i * 5000,
+      endMs: (i + 1) * 5000,
+      failures,
+      tps: i === rows - 1 ? null : verified / 5,
+      latency: latency.toJSON(),
       counts: { ...like.counts, scheduled: verified, started: verified, verified },
     });
   });

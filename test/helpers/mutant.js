@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { ROOT } from './cli.js';
 import { temporaryFolder } from './temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /**
  * @typedef {object} Patch
  * @property {string} file below the checkout
@@ -12,7 +14,7 @@ import { temporaryFolder } from './temporary.js';
  */
 
 /**
- * @param {import('node:test').TestContext} t the copy goes when the test ends
+ * @param {TestContext} t the copy goes when the test ends
  * @param {Patch[]} patches
  * @returns {string} the copy's bin/stress.js
  */

@@ -3,6 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 /**
+ * @import { IncomingMessage, RequestListener } from 'node:http'
+ * @import { AddressInfo } from 'node:net'
+ */
+
+/**
  * @typedef {object} Proxy
  * @property {string} url
  * @property {() => void} close
@@ -16,7 +21,7 @@ import { createServer } from 'node:http';
  * @returns {Promise<Proxy>}
  */
 export async function startProxy(target, gate) {
-  /** @type {import('node:http').RequestListener} */
+  /** @type {RequestListener} */
   const pass = (request, response) => {
     forward(target, gate, request).then(
       ({ status, text }) => response.writeHead(status, { 'content-type': 'application/json' }).end(text),
@@ -26,7 +31,7 @@ export async function startProxy(target, gate) {
   const server = createServer(pass);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return {
     url: `http://127.0.0.1:${port}`,
     close: () => {
@@ -39,7 +44,7 @@ export async function startProxy(target, gate) {
 /**
  * @param {string} target
  * @param {Gate} gate
- * @param {import('node:http').IncomingMessage} request
+ * @param {IncomingMessage} request
  */
 async function forward(target, gate, request) {
   let body = '';

@@ -4,6 +4,8 @@ import { spawn } from '@lydell/node-pty';
 import { STRESS, cleanEnvironment } from './cli.js';
 import { Transcript } from './transcript.js';
 
+/** @import { IPty } from '@lydell/node-pty' */
+
 export const CTRL_C = '\x03';
 const TIMEOUT_MS = 120_000;
 
@@ -17,7 +19,7 @@ const TIMEOUT_MS = 120_000;
  * @property {Promise<{code: number, signal: number, output: string}>} done
  */
 
-/** @type {Set<import('@lydell/node-pty').IPty>} */
+/** @type {Set<IPty>} */
 const running = new Set();
 after(() => running.forEach((terminal) => terminal.kill('SIGKILL')));
 
@@ -27,7 +29,7 @@ after(() => running.forEach((terminal) => terminal.kill('SIGKILL')));
  * @returns {Terminal}
  */
 export function spawnOnTerminal(args, { env, cwd, timeoutMs = TIMEOUT_MS } = {}) {
-  /** @type {import('@lydell/node-pty').IPty & {destroy: () => void}} */
+  /** @type {IPty & {destroy: () => void}} */
   const terminal = /** @type {any} */ (
     spawn(process.execPath, [STRESS, ...args], { cwd, env: cleanEnvironment(env), cols: 200, rows: 50 })
   );

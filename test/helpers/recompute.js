@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 
 /**
+ * @import { DistributionJson } from '../../src/metrics/distribution.js'
+ * @import { RunFile } from '../../src/metrics/summary.js'
+ */
+
+/**
  * @typedef {Record<string, any>} Row of --samples
- * @typedef {import('../../src/metrics/summary.js').RunFile} RunFile
- * @typedef {import('../../src/metrics/distribution.js').DistributionJson} DistributionJson
  */
 
 /** A histogram of three significant digits is right to this. */
@@ -94,9 +97,11 @@ export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_
   const included = included_at_us ?? accepted;
   const visible = visible_at_us ?? included;
   return {
-    ...{ queued: sent - intended_at_us, submit: accepted - sent, inclusion: included - accepted },
+    queued: sent - intended_at_us,
+    submit: accepted - sent,
+    inclusion: included - accepted,
     ...(visible_at_us === null ? {} : { visibility: visible - included }),
-    ...{ readBack: ended_at_us - visible },
+    readBack: ended_at_us - visible,
   };
 }
 

@@ -6,8 +6,15 @@ import * as hdr from 'hdr-histogram-js';
 import { censoredIn } from '../../src/metrics/sample.js';
 
 /**
- * @typedef {import('../../src/metrics/summary.js').RunFile & {audit: import('../../src/run/audit.js').AuditReport | null}} RunFile
- * @typedef {import('../../src/metrics/distribution.js').DistributionJson} DistributionJson
+ * @import { DistributionJson } from '../../src/metrics/distribution.js'
+ * @import { Phase } from '../../src/metrics/intervals.js'
+ * @import { RunFile as SummaryRunFile } from '../../src/metrics/summary.js'
+ * @import { AuditReport } from '../../src/run/audit.js'
+ * @import { ValidateFunction } from 'ajv'
+ */
+
+/**
+ * @typedef {SummaryRunFile & {audit: AuditReport | null}} RunFile
  */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../docs/run.schema.json', import.meta.url), 'utf8'));
@@ -17,7 +24,7 @@ const FORMATS = Object.freeze({
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
 });
 
-/** @returns {import('ajv').ValidateFunction} */
+/** @returns {ValidateFunction} */
 export function runFileValidator() {
   return new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, formats: FORMATS }).compile(SCHEMA);
 }
@@ -97,7 +104,7 @@ function isOfCalls({ config }) {
   return config.workload === 'rpc';
 }
 
-/** @param {RunFile} run @param {import('../../src/metrics/intervals.js').Phase} phase */
+/** @param {RunFile} run @param {Phase} phase */
 function rowsOf({ intervals }, phase) {
   return intervals.filter((row) => row.phase === phase);
 }

@@ -1,13 +1,19 @@
 /**
  * Samples and a run file made by hand, so that every figure in it can be worked out on paper.
- *
- * @typedef {import('../../src/metrics/sample.js').Sample} Sample
  */
 import { noReorgs } from '../../src/metrics/reorgs.js';
 import { addBlock, noBlocks } from '../../src/metrics/blocks.js';
 import { stagesFrom } from '../../src/metrics/intervals.js';
 import { Recorder } from '../../src/metrics/recorder.js';
 import { buildRunFile } from '../../src/metrics/summary.js';
+
+/**
+ * @import { IntervalRow } from '../../src/metrics/intervals.js'
+ * @import { Readings } from '../../src/metrics/readings.js'
+ * @import { Sample } from '../../src/metrics/sample.js'
+ * @import { RunParts } from '../../src/metrics/summary.js'
+ * @import { AuditReport } from '../../src/run/audit.js'
+ */
 
 /** @param {number} index */
 export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
@@ -20,36 +26,59 @@ export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
  */
 export function sampleOf({ startUs = 0, ...given } = {}) {
   return Object.freeze({
-    ...{ position: 0, walletIndex: 0, nonce: 0, hash: `0x${'ab'.repeat(32)}`, outcome: 'verified', code: null },
+    position: 0,
+    walletIndex: 0,
+    nonce: 0,
+    hash: `0x${'ab'.repeat(32)}`,
+    outcome: 'verified',
+    code: null,
     intendedAtUs: startUs,
     startedAtUs: startUs,
     sentAtUs: startUs + 100,
     acceptedAtUs: startUs + 300,
     includedAtUs: startUs + 600,
     endedAtUs: startUs + 1000,
-    ...{ blockNumber: 1, effect: '1', target: addressOf(0xc0), name: null, endpoint: null, visibleAtUs: null },
+    blockNumber: 1,
+    effect: '1',
+    target: addressOf(0xc0),
+    name: null,
+    endpoint: null,
+    visibleAtUs: null,
     ...given,
   });
 }
 
-/** @param {Partial<import('../../src/metrics/intervals.js').IntervalRow>} [given] @returns {import('../../src/metrics/intervals.js').IntervalRow} */
+/** @param {Partial<IntervalRow>} [given] @returns {IntervalRow} */
 export function rowOf(given = {}) {
   const { counts, failures, latency, lag } = new Recorder([0], 0).intervals.rotate(1000);
   return {
-    ...{ phase: 'load', startMs: 0, endMs: 1000, counts, failures, inFlight: 0, tps: 0 },
-    ...{ latency: latency.toJSON(), lag: lag.toJSON(), stages: stagesFrom(() => ({ count: 0, sumUs: 0 })) },
-    ...{ blocks: noBlocks(), probes: readingsOf(), byEndpoint: {} },
+    phase: 'load',
+    startMs: 0,
+    endMs: 1000,
+    counts,
+    failures,
+    inFlight: 0,
+    tps: 0,
+    latency: latency.toJSON(),
+    lag: lag.toJSON(),
+    stages: stagesFrom(() => ({ count: 0, sumUs: 0 })),
+    blocks: noBlocks(),
+    probes: readingsOf(),
+    byEndpoint: {},
     ...given,
   };
 }
 
-/** What the probes read, with nothing but this process to watch. @param {Partial<import('../../src/metrics/readings.js').Readings>} [given] @returns {import('../../src/metrics/readings.js').Readings} */
+/** What the probes read, with nothing but this process to watch. @param {Partial<Readings>} [given] @returns {Readings} */
 export function readingsOf(given = {}) {
   return {
     self: { cpuUs: 0, rssBytes: 0 },
     loop: { utilization: 0, delayMeanUs: 0, delayP99Us: 0, delayMaxUs: 0, gcUs: 0 },
     connections: { opened: 0, reused: 0 },
-    ...{ sockets: null, pool: null, node: null, metrics: null },
+    sockets: null,
+    pool: null,
+    node: null,
+    metrics: null,
     why: { sockets: 'not asked', pool: 'not asked', node: 'not asked', metrics: 'not asked' },
     ...given,
   };
@@ -95,7 +124,7 @@ export function runRecorder() {
   return recorder;
 }
 
-/** The audit of that run, exact. @returns {import('../../src/run/audit.js').AuditReport} */
+/** The audit of that run, exact. @returns {AuditReport} */
 export function exactAudit() {
   return {
     exact: true,
@@ -120,14 +149,14 @@ export function exactAudit() {
   };
 }
 
-/** @param {Partial<import('../../src/metrics/summary.js').RunParts>} [given] */
+/** @param {Partial<RunParts>} [given] */
 export function runFileOf(given = {}) {
   return buildRunFile(partsOf(given));
 }
 
 /**
- * @param {Partial<import('../../src/metrics/summary.js').RunParts>} [given]
- * @returns {import('../../src/metrics/summary.js').RunParts}
+ * @param {Partial<RunParts>} [given]
+ * @returns {RunParts}
  */
 export function partsOf(given = {}) {
   const recorder = given.recorder ?? runRecorder();
@@ -153,28 +182,22 @@ export function partsOf(given = {}) {
     failureWords: {},
     reorgs: noReorgs(),
     generator: {
-      ...{
-        cpuUs: 5950,
-        peakRssBytes: 123_456_789,
-        rpcCalls: { submit: 20 },
-        endpoints: [],
-        transport: { requests: 20 },
-      },
-      ...{
-        readBackRetries: 0,
-        pausedMs: 0,
-        retiredWallets: 0,
-        inclusionResolutionMs: 10,
-        headSource: 'poll',
-        failedPolls: 0,
-        arrivalSeed: null,
-        samplesDropped: 0,
-      },
-      ...{
-        workers: 1,
-        resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
-        presigned: { used: 0, discarded: 0 },
-      },
+      cpuUs: 5950,
+      peakRssBytes: 123_456_789,
+      rpcCalls: { submit: 20 },
+      endpoints: [],
+      transport: { requests: 20 },
+      readBackRetries: 0,
+      pausedMs: 0,
+      retiredWallets: 0,
+      inclusionResolutionMs: 10,
+      headSource: 'poll',
+      failedPolls: 0,
+      arrivalSeed: null,
+      samplesDropped: 0,
+      workers: 1,
+      resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
+      presigned: { used: 0, discarded: 0 },
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),

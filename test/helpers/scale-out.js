@@ -10,8 +10,12 @@ import { Contract, HDNodeWallet, JsonRpcProvider, Mnemonic, getCreateAddress } f
 import { assertAgrees, assertDistribution, isCensored, stagesUs, totalUs, windowOf } from './recompute.js';
 
 /**
+ * @import { Row } from './recompute.js'
+ * @import { TransactionResponse } from 'ethers'
+ */
+
+/**
  * @typedef {Record<string, any>} RunFile
- * @typedef {import('./recompute.js').Row} Row
  *
  * @typedef {object} WalletFacts what the chain says about one wallet
  * @property {number} index
@@ -58,7 +62,7 @@ export async function countersOf({ url, threads, offset = 0, mnemonic = TEST_MNE
   }
 }
 
-/** @param {Map<string, WalletFacts>} wallets @param {import('ethers').TransactionResponse} transaction */
+/** @param {Map<string, WalletFacts>} wallets @param {TransactionResponse} transaction */
 function addTransaction(wallets, { from, to, nonce, data }) {
   const wallet = wallets.get(from);
   if (wallet === undefined) return;

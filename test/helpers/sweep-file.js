@@ -2,8 +2,9 @@
 import { KEPT } from '../../src/study/sweep-cells.js';
 import { newSweep } from '../../src/study/sweep-file.js';
 
+/** @import { SweepFile } from '../../src/study/sweep-file.js' */
+
 /**
- * @typedef {import('../../src/study/sweep-file.js').SweepFile} SweepFile
  *
  * @typedef {object} GivenCell
  * @property {Record<string, string>} settings
@@ -26,15 +27,22 @@ export function sweepOf(cells, others = {}) {
   const startedAt = '2026-01-01T00:00:00.000Z';
   return {
     ...newSweep(asked, Date.parse(startedAt)),
-    ...{ endedAt: '2026-01-01T00:01:00.000Z', end: 'complete' },
+    endedAt: '2026-01-01T00:01:00.000Z',
+    end: 'complete',
     cells: cells.map(({ settings, metrics = {}, asked: rate = null, why = null }) => ({
-      ...{ settings, derived: {}, asked: rate },
+      settings,
+      derived: {},
+      asked: rate,
       runs: Array.from({ length: repeat }, (_, i) => ({
-        ...{ repeat: i + 1, file: `cells/${Object.values(settings).join('_')}_${i + 1}.json` },
-        ...{ exitCode: 0, startedAt, complaint: null },
+        repeat: i + 1,
+        file: `cells/${Object.values(settings).join('_')}_${i + 1}.json`,
+        exitCode: 0,
+        startedAt,
+        complaint: null,
       })),
       metrics: Object.fromEntries(KEPT.map((name) => [name, metrics[name] ?? Array(repeat).fill(null)])),
-      ...{ saturated: why !== null, why },
+      saturated: why !== null,
+      why,
     })),
     ...others,
   };

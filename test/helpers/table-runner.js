@@ -4,8 +4,10 @@
 import { readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { main } from '../../src/cli/main.js';
 
+/** @import { TableRow } from './table.js' */
+
 const [file] = process.argv.slice(2);
-/** @type {{separator: string, rows: Array<Required<import('./table.js').TableRow>>}} */
+/** @type {{separator: string, rows: Array<Required<TableRow>>}} */
 const { separator, rows } = JSON.parse(readFileSync(file, 'utf8'));
 const results = [];
 for (const { args, env, cwd } of rows) {

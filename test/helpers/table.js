@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { runStress } from './cli.js';
 import { temporaryFolder } from './temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /**
  * @typedef {object} TableRow
  * @property {string[]} args
@@ -46,7 +48,7 @@ export async function runTable(rows, folder, timeoutMs) {
 
 /**
  * Command lines that are refused, each in one line and before anything is started; each is a test of its own.
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {Array<[args: string[], exit: number, says: RegExp]>} rows
  * @param {Record<string, string>} [env]
  */

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** @import { TestContext } from 'node:test' */
+
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @returns {string} an empty folder that goes when the test ends
  */
 export function temporaryFolder(t) {

@@ -6,13 +6,20 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 
+/**
+ * @import { IncomingMessage } from 'node:http'
+ * @import { AddressInfo, Socket } from 'node:net'
+ * @import { Duplex } from 'node:stream'
+ * @import { TestContext } from 'node:test'
+ */
+
 const MAGIC = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const OPCODES = Object.freeze({ continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 });
 
 /**
  * @typedef {object} Peer one connection, as the server has it
- * @property {import('node:stream').Duplex} socket
- * @property {import('node:http').IncomingMessage} handshake
+ * @property {Duplex} socket
+ * @property {IncomingMessage} handshake
  * @property {string[]} pongs what came back to pings
  * @property {boolean} saidClose whether a close frame came
  * @property {(kind: keyof typeof OPCODES, payload?: string | Buffer, isLast?: boolean, written?: () => void) => void} frame
@@ -26,20 +33,20 @@ const OPCODES = Object.freeze({ continuation: 0, text: 1, binary: 2, close: 8, p
  *
  * @typedef {object} WsServerOptions
  * @property {(peer: Peer, text: string) => void} [onMessage]
- * @property {(request: import('node:http').IncomingMessage, socket: import('node:stream').Duplex) => boolean} [onHandshake]
+ * @property {(request: IncomingMessage, socket: Duplex) => boolean} [onHandshake]
  *   false: the test answers it itself
  * @property {{cert: string, key: string}} [tls]
  */
 
 /**
- * @param {import('node:test').TestContext} t it ends with the test
+ * @param {TestContext} t it ends with the test
  * @param {WsServerOptions} options
  * @returns {Promise<WsServer>}
  */
 export async function startWsServer(t, { onMessage = () => {}, onHandshake = () => true, tls }) {
   /** @type {Peer[]} */
   const peers = [];
-  /** @type {Set<import('node:net').Socket>} */
+  /** @type {Set<Socket>} */
   const sockets = new Set();
   let connections = 0;
   const server = tls === undefined ? createServer() : createTlsServer(tls);
@@ -64,11 +71,11 @@ export async function startWsServer(t, { onMessage = () => {}, onHandshake = () 
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return { port, peers, open: () => sockets.size, connections: () => connections };
 }
 
-/** @param {import('node:http').IncomingMessage} handshake @param {import('node:stream').Duplex} socket @returns {Peer} */
+/** @param {IncomingMessage} handshake @param {Duplex} socket @returns {Peer} */
 function createPeer(handshake, socket) {
   /** @type {Peer['frame']} */
   const frame = (kind, payload = '', isLast = true, written = () => {}) => {

@@ -18,6 +18,11 @@ import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { assertScaledOut, assertUnseen, countersOf } from '../helpers/scale-out.js';
 
+/**
+ * @import { Cluster } from '../helpers/k8s.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** A secret of its own, which must come through and must not be seen on the way. */
 const MNEMONIC = Mnemonic.fromEntropy(randomBytes(16)).phrase;
 const PORT = 18_400;
@@ -30,7 +35,7 @@ const SKEW_MS = 1500;
 const WATCH_MS = 45_000;
 const WATCH_EVERY_MS = 250;
 
-/** @type {import('../helpers/k8s.js').Cluster} */
+/** @type {Cluster} */
 let cluster;
 /** @type {Awaited<ReturnType<typeof startGeth>>} */
 let geth;
@@ -52,8 +57,14 @@ after(async () => {
  */
 function settings(offset, more) {
   return {
-    ...{ STRESS_RPC: geth.url, STRESS_CHAIN_ID: geth.chainId, STRESS_OFFSET: offset, STRESS_THREADS: THREADS },
-    ...{ STRESS_INSTANCES: INSTANCES, STRESS_START_TIMEOUT: '2m', STRESS_INTERVAL: '1s', ...more },
+    STRESS_RPC: geth.url,
+    STRESS_CHAIN_ID: geth.chainId,
+    STRESS_OFFSET: offset,
+    STRESS_THREADS: THREADS,
+    STRESS_INSTANCES: INSTANCES,
+    STRESS_START_TIMEOUT: '2m',
+    STRESS_INTERVAL: '1s',
+    ...more,
   };
 }
 
@@ -67,7 +78,7 @@ async function fund(offset) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} folder of the kustomization
  * @returns {Promise<string>} the run's id, which is the uid of the Job
  */

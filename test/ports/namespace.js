@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { readJson, runStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 /** As many as macOS has: 49152 to 65534. */
 export const PORTS = 16_383;
 const TIME_WAIT = '06';
@@ -40,7 +42,7 @@ export function timeWaits(url) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @param {string} url
  * @param {string[]} args
  */

@@ -15,6 +15,8 @@ import { noPrometheus, startPrometheus } from '../helpers/prometheus-server.js';
 import { startProxy } from '../helpers/proxy.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/** @import { StressProcess } from '../helpers/cli.js' */
+
 const RUN_ID = 'together-1';
 const QUERIES = dashboardQueries();
 
@@ -94,7 +96,7 @@ describe('a real Prometheus, several instances', { skip: noPrometheus() }, () =>
   });
 });
 
-/** Ends one as an operator does. @param {import('../helpers/cli.js').StressProcess} process */
+/** Ends one as an operator does. @param {StressProcess} process */
 async function ended({ child, done }) {
   child.kill('SIGTERM');
   const { code, stderr } = await done;

@@ -12,6 +12,11 @@ import { countersOf } from '../helpers/scale-out.js';
 import { startSlurm } from '../helpers/slurm.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
+/**
+ * @import { Job } from '../helpers/slurm.js'
+ * @import { TestContext } from 'node:test'
+ */
+
 /** Wallets of one instance. */
 export const THREADS = 20;
 
@@ -19,9 +24,8 @@ export const THREADS = 20;
 export const PATIENCE_MS = 240_000;
 
 /**
- * @typedef {ReturnType<typeof import('../helpers/slurm.js').startSlurm>} Slurm
- * @typedef {import('../helpers/slurm.js').Job} Job
- * @typedef {Awaited<ReturnType<typeof import('../../scripts/nodes/geth.js').startGeth>>} Geth
+ * @typedef {ReturnType<typeof startSlurm>} Slurm
+ * @typedef {Awaited<ReturnType<typeof startGeth>>} Geth
  * @typedef {{slurm: Slurm, geth: Geth}} Lab
  */
 
@@ -49,7 +53,7 @@ export class Site {
   phrase = Mnemonic.fromEntropy(randomBytes(16)).phrase;
 
   /**
-   * @param {import('node:test').TestContext} t
+   * @param {TestContext} t
    * @param {Lab} lab
    * @param {string} [stress] lines of a shell, before the program takes its place: $i is the index of the instance
    */

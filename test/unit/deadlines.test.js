@@ -5,6 +5,8 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/deadlines.js';
 import { createFakeClock } from '../helpers/clock.js';
 
+/** @import { Deadline } from '../../src/deadlines.js' */
+
 const TIMEOUT_MS = 100;
 /** A timer is not set for less than this, so that a deadline may be late by as much. */
 const TICK_US = 1000;
@@ -283,7 +285,7 @@ describe('many', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const clock = createFakeClock({ startUs: 0 });
         const deadlines = new Deadlines(clock, TIMEOUT_MS);
-        /** @typedef {{deadline: import('../../src/deadlines.js').Deadline, dueUs: number, calledUs: number | null, isCleared: boolean}} Entry */
+        /** @typedef {{deadline: Deadline, dueUs: number, calledUs: number | null, isCleared: boolean}} Entry */
         /** @type {Entry[]} */
         const entries = [];
         /** @type {Entry[]} */

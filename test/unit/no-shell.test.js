@@ -6,6 +6,8 @@ import { describe, it } from 'node:test';
 import ts from 'typescript';
 import { ROOT } from '../helpers/cli.js';
 
+/** @import { Node } from 'typescript' */
+
 /** What of node:child_process starts a program without a shell, if it is not asked for one. */
 const ALLOWED = new Set(['spawn', 'fork', 'execFile', 'spawnSync', 'execFileSync', 'ChildProcess']);
 
@@ -23,7 +25,7 @@ function shells(text) {
   const source = ts.createSourceFile('module.js', text, ts.ScriptTarget.Latest, true);
   /** @type {string[]} */
   const found = [];
-  /** @param {import('typescript').Node} node */
+  /** @param {Node} node */
   const visit = (node) => {
     if (ts.isImportDeclaration(node) && isChildProcess(node.moduleSpecifier)) {
       const bindings = node.importClause?.namedBindings;
@@ -44,7 +46,7 @@ function shells(text) {
   return found;
 }
 
-/** @param {import('typescript').Node} node */
+/** @param {Node} node */
 function isChildProcess(node) {
   return ts.isStringLiteralLike(node) && /^(node:)?child_process$/.test(node.text);
 }

@@ -2,10 +2,10 @@
 import { Plot, wholeOf } from './plot.js';
 import { clockTime } from './quantity.js';
 
+/** @import { PageData } from '../page.js' */
+
 /**
  * All charts of the page. Those over the time of a run show the same part of it.
- *
- * @typedef {import('../page.js').PageData} PageData
  */
 
 /** How much one step of the buttons and keys zooms. */

@@ -1,7 +1,7 @@
+/** @import { Heat } from '../charts.js' */
+
 /**
  * Buckets of a logarithmic scale of latencies.
- *
- * @typedef {import('../charts.js').Heat} Heat
  */
 
 /**

@@ -4,11 +4,13 @@ import { heatColor } from './colors.js';
 import { digits, quantity } from './quantity.js';
 
 /**
+ * @import { Heat, TimeAxis } from '../charts.js'
+ * @import uPlot from 'uplot'
+ */
+
+/**
  * The heat map: every operation is in it, as part of a count. It draws on a plot of uPlot, whose y axis are the numbers
  * of the buckets, so that it shares the axis, the cursor and the zoom of all others.
- *
- * @typedef {import('../charts.js').Heat} Heat
- * @typedef {import('../charts.js').TimeAxis} TimeAxis
  */
 
 /** A cell of the picture is at least so wide and so high, in pixels of the screen: smaller ones are added up. */
@@ -42,7 +44,7 @@ function pictureColumns(heat, time, toPixels, factor) {
   return columns;
 }
 
-/** How many buckets are one cell. @param {import('uplot')} plot @param {Heat} heat */
+/** How many buckets are one cell. @param {uPlot} plot @param {Heat} heat */
 export function coarseness({ bbox }, { first, last }) {
   const cell = bbox.height / (last + 1 - first);
   let factor = 1;
@@ -52,7 +54,7 @@ export function coarseness({ bbox }, { first, last }) {
 
 /**
  * Colours are the logarithm of operations per second, so that columns of different length can be compared.
- * @param {import('uplot')} plot
+ * @param {uPlot} plot
  * @param {Heat} heat
  * @param {TimeAxis} time
  */

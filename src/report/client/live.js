@@ -2,14 +2,18 @@
 import { coarser, countsOf, deltasOf } from './buckets.js';
 
 /**
+ * @import { Heat } from '../charts.js'
+ * @import { PageData } from '../page.js'
+ * @import { Board } from './board.js'
+ */
+
+/**
  * What is new while the run goes on.
- * @typedef {import('./board.js').Board} Board
- * @typedef {import('../charts.js').Heat} Heat
  */
 
 /**
  * @param {() => Board} board that is drawn at the moment
- * @param {(data: import('../page.js').PageData) => void} redraw everything
+ * @param {(data: PageData) => void} redraw everything
  */
 export function listen(board, redraw) {
   const state = document.getElementById('live');

@@ -4,10 +4,10 @@ import { listen } from './live.js';
 import { offerNumbers } from './numbers.js';
 import { offerThemes } from './theme.js';
 
+/** @import { PageData } from '../page.js' */
+
 /**
  * Draws the page from the data in it, and again when all of it was replaced.
- *
- * @typedef {import('../page.js').PageData} PageData
  */
 
 /** @param {PageData} data */

@@ -4,9 +4,12 @@ import { quantity } from './quantity.js';
 import { intervalWords } from './time-marks.js';
 
 /**
+ * @import { Heat, TimeAxis } from '../charts.js'
+ * @import { Plot } from './plot.js'
+ */
+
+/**
  * The numbers of a chart as a table, made when somebody wants to see them.
- *
- * @typedef {import('./plot.js').Plot} Plot
  */
 
 /** A long run has more cells in its heat map than a browser likes to have in a table. */
@@ -33,7 +36,7 @@ export function tableRows({ chart, time }) {
   return [[chart.xLabel ?? 'x', 'Series', chart.title, series.some(({ low }) => low) ? 'Interval' : ''], ...rows];
 }
 
-/** @param {import('../charts.js').Heat} heat @param {import('../charts.js').TimeAxis} time */
+/** @param {Heat} heat @param {TimeAxis} time */
 function heatRows(heat, time) {
   const rows = heat.columns.flatMap((column, i) =>
     [...countsOf(column)].map(([bucket, count]) => [

@@ -7,11 +7,14 @@ import { drawMarks, intervalWords, markWords, shadePhases } from './time-marks.j
 import { clockTime, quantity } from './quantity.js';
 
 /**
+ * @import { Chart, Heat, TimeAxis } from '../charts.js'
+ * @import uPlot from 'uplot'
+ */
+
+/**
  * One chart, drawn by uPlot, which the page has as a global.
  *
- * @typedef {import('../charts.js').Chart} Chart
- * @typedef {import('../charts.js').TimeAxis} TimeAxis
- * @typedef {import('uplot')} uPlot
+ * @typedef {uPlot} uPlot
  */
 
 /** Distances of ticks on a time axis that people can read, in seconds. */
@@ -253,7 +256,7 @@ function padded(_, min, max) {
   return [min - room, max + room];
 }
 
-/** At least a third of a factor of ten. @param {import('../charts.js').Heat} heat @returns {[number, number]} */
+/** At least a third of a factor of ten. @param {Heat} heat @returns {[number, number]} */
 function heatRange({ perDecade, first, last }) {
   const room = Math.max(1, (perDecade / 3 - (last - first)) / 2);
   return [first - room, last + 1 + room];

@@ -2,11 +2,14 @@
 import { color } from './colors.js';
 
 /**
+ * @import { Chart, Series } from '../charts.js'
+ * @import uPlot from 'uplot'
+ */
+
+/**
  * What uPlot does not draw by itself: areas on top of each other, intervals around points, paths that go back.
  *
- * @typedef {import('../charts.js').Chart} Chart
- * @typedef {import('../charts.js').Series} Series
- * @typedef {import('uplot')} uPlot
+ * @typedef {uPlot} uPlot
  * @typedef {{x: number, y: number, name?: string, isCrossed: boolean}} Point on the screen
  */
 

@@ -1,7 +1,8 @@
+/** @import { Board } from './board.js' */
+
 /// <reference lib="dom" />
 /**
  * Dark or light: as the system has it, unless somebody chose. And on paper always light.
- * @typedef {import('./board.js').Board} Board
  */
 
 const CHOICES = ['as the system', 'light', 'dark'];

@@ -3,12 +3,15 @@ import { color } from './colors.js';
 import { clockTime } from './quantity.js';
 
 /**
- * What a chart over time shows beside its values: phases outside of the window, failures, reorgs.
- *
- * @typedef {import('../charts.js').TimeAxis} TimeAxis
+ * @import { TimeAxis } from '../charts.js'
+ * @import uPlot from 'uplot'
  */
 
-/** A phase outside of the window, behind the data. @param {import('uplot')} plot @param {TimeAxis} time */
+/**
+ * What a chart over time shows beside its values: phases outside of the window, failures, reorgs.
+ */
+
+/** A phase outside of the window, behind the data. @param {uPlot} plot @param {TimeAxis} time */
 export function shadePhases(plot, { phases }) {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -31,7 +34,7 @@ export function shadePhases(plot, { phases }) {
 
 const MANY = 60;
 
-/** Failures and reorgs, at the upper edge; their shapes differ, too. @param {import('uplot')} plot @param {TimeAxis} time */
+/** Failures and reorgs, at the upper edge; their shapes differ, too. @param {uPlot} plot @param {TimeAxis} time */
 export function drawMarks(plot, { marks }) {
   const { ctx, bbox } = plot;
   const places = marks.map((mark) => ({ ...mark, x: plot.valToPos(mark.at, 'x', true) }));

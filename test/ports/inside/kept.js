@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { startNullChain } from '../../../scripts/bench/null-chain.js';
 import { CALLS, PORTS, prepareNamespace, run, timeWaits } from '../namespace.js';
 
+/** @import { AddressInfo } from 'node:net' */
+
 prepareNamespace({ reuse: 0 });
 
 for (const transport of ['undici', 'tcp']) {
@@ -32,7 +34,7 @@ for (const transport of ['undici', 'tcp']) {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => server.close().closeAllConnections());
-    const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+    const url = `http://127.0.0.1:${/** @type {AddressInfo} */ (server.address()).port}`;
     const args = [...CALLS, '-d', '8s', '--no-keep-alive', '--transport', transport];
     const { code, stderr, file } = await run(t, url, args);
     assert.equal(code, 0, stderr);

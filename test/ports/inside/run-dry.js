@@ -4,13 +4,15 @@ import { before, test } from 'node:test';
 import { startNullChain } from '../../../scripts/bench/null-chain.js';
 import { CALLS, PORTS, prepareNamespace, run, timeWaits } from '../namespace.js';
 
+/** @import { NullChain } from '../../../scripts/bench/null-chain.js' */
+
 const TRANSPORTS = ['undici', 'tcp'];
 
 prepareNamespace({ reuse: 0 });
 
 // A port is in use towards one server only, so that each transport has all of them; a server that starts when all are
 // used up would not find one for itself.
-/** @type {Map<string, import('../../../scripts/bench/null-chain.js').NullChain>} */
+/** @type {Map<string, NullChain>} */
 const chains = new Map();
 before(async () => {
   for (const transport of TRANSPORTS) chains.set(transport, await startNullChain());
@@ -21,7 +23,7 @@ let last = null;
 
 for (const transport of TRANSPORTS) {
   test(`${transport}, no keep-alive: the ports run out, and the run ends as it should`, async (t) => {
-    const chain = /** @type {import('../../../scripts/bench/null-chain.js').NullChain} */ (chains.get(transport));
+    const chain = /** @type {NullChain} */ (chains.get(transport));
     t.after(() => chain.stop());
     const args = [...CALLS, '-d', '50s', '--no-keep-alive', '--transport', transport];
     const { code, stdout, stderr, file, tookMs } = await run(t, chain.url, args);

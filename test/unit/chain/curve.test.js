@@ -5,6 +5,8 @@ import { HDNodeWallet, computeAddress, getAddress, getBytes } from 'ethers';
 import fc from 'fast-check';
 import { createCurve, createNativeCurve, createWasmCurve, extendedKeyOf } from '../../../src/chain/curve.js';
 
+/** @import { ExtendedKey } from '../../../src/chain/curve.js' */
+
 const SEED = 32;
 const RUNS = 300;
 const LAST_INDEX = 2 ** 31 - 1;
@@ -58,7 +60,7 @@ function nodeOf(extendedKey) {
   return node instanceof HDNodeWallet ? node : assert.fail('it is a private one');
 }
 
-/** @param {HDNodeWallet} node @returns {import('../../../src/chain/curve.js').ExtendedKey} */
+/** @param {HDNodeWallet} node @returns {ExtendedKey} */
 const keyOf = ({ privateKey, chainCode }) => ({ privateKey: getBytes(privateKey), chainCode: getBytes(chainCode) });
 
 for (const curve of curves) {

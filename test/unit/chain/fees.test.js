@@ -4,6 +4,8 @@ import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { FeeState } from '../../../src/chain/fees.js' */
+
 const GWEI = 10n ** 9n;
 const AUTO = Object.freeze({ legacy: false, gasPriceWei: null, maxFeeWei: null });
 
@@ -23,7 +25,10 @@ describe('createFees()', () => {
   it('an offer outlasts 13 full blocks of waiting, and not 14', () => {
     const start = 1000n * GWEI;
     const { maxFeePerGasWei = 0n } = createFees({
-      ...{ baseFeeWei: start, tipWei: 1n, legacy: false, maxFeeWei: null },
+      baseFeeWei: start,
+      tipWei: 1n,
+      legacy: false,
+      maxFeeWei: null,
     }).current();
     let baseFee = start;
     for (let block = 0; block < 13; block += 1) baseFee += baseFee / 8n;
@@ -196,20 +201,24 @@ describe('fees.raise()', () => {
   it('each is what is offered now where that is more', () => {
     const fees = createFees(EIP1559); // 508 and 8
     assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 2n }), {
-      ...{ maxFeePerGasWei: 508n, maxPriorityFeePerGasWei: 8n },
+      maxFeePerGasWei: 508n,
+      maxPriorityFeePerGasWei: 8n,
     });
     assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 80n }), {
-      ...{ maxFeePerGasWei: 508n, maxPriorityFeePerGasWei: 91n },
+      maxFeePerGasWei: 508n,
+      maxPriorityFeePerGasWei: 91n,
     });
     assert.deepEqual(fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 2n }), {
-      ...{ maxFeePerGasWei: 901n, maxPriorityFeePerGasWei: 8n },
+      maxFeePerGasWei: 901n,
+      maxPriorityFeePerGasWei: 8n,
     });
   });
 
   it('a tip is never more than the whole fee', () => {
     const fees = createFees({ ...EIP1559, baseFeeWei: 0n, tipWei: 0n });
     assert.deepEqual(fees.raise({ maxFeePerGasWei: 80n, maxPriorityFeePerGasWei: 160n }), {
-      ...{ maxFeePerGasWei: 181n, maxPriorityFeePerGasWei: 181n },
+      maxFeePerGasWei: 181n,
+      maxPriorityFeePerGasWei: 181n,
     });
   });
 
@@ -276,7 +285,7 @@ describe('fees.priceWei()', () => {
 });
 
 describe('fees.state()', () => {
-  /** @type {Array<[string, import('../../../src/chain/fees.js').FeeState]>} */
+  /** @type {Array<[string, FeeState]>} */
   const kinds = [
     ['EIP-1559', { baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null }],
     ['EIP-1559 with a cap', { baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: 30n }],

@@ -138,7 +138,7 @@ describe('settleWallets()', () => {
 
   it('waits for what is pending, and asks only for the wallets that are open', async () => {
     const { tools, rpc, clock } = node({
-      ...{ '0xaddress0': [[3, 3]] },
+      '0xaddress0': [[3, 3]],
       '0xaddress1': [
         [5, 7],
         [6, 7],
@@ -257,7 +257,7 @@ describe('mineQueued()', () => {
     });
     const fees = { current: () => ({}), worstPriceWei: () => 1n };
     const { signal } = new AbortController();
-    const sender = /** @type {any} */ ({ ...{ rpc, clock, fees, signal, chainId: 1, signer: {} }, timeoutMs: 5000 });
+    const sender = /** @type {any} */ ({ rpc, clock, fees, signal, chainId: 1, signer: {}, timeoutMs: 5000 });
     /** @type {string[]} */
     const notices = [];
     const run = async () => {

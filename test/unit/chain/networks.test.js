@@ -106,9 +106,21 @@ describe('checkChain()', () => {
 
   it('knows the networks whose coins are worth most, and takes no development chain for one', () => {
     const required = {
-      ...{ Ethereum: 1, 'OP Mainnet': 10, 'Flare Mainnet': 14, 'Songbird Canary-Network': 19, Gnosis: 100 },
-      ...{ 'BNB Smart Chain': 56, Monad: 143, Abstract: 2741, Plasma: 9745, HyperEVM: 999, 'X Layer Mainnet': 196 },
-      ...{ Polygon: 137, Base: 8453, 'Arbitrum One': 42161, Avalanche: 43114 },
+      Ethereum: 1,
+      'OP Mainnet': 10,
+      'Flare Mainnet': 14,
+      'Songbird Canary-Network': 19,
+      Gnosis: 100,
+      'BNB Smart Chain': 56,
+      Monad: 143,
+      Abstract: 2741,
+      Plasma: 9745,
+      HyperEVM: 999,
+      'X Layer Mainnet': 196,
+      Polygon: 137,
+      Base: 8453,
+      'Arbitrum One': 42161,
+      Avalanche: 43114,
     };
     for (const [name, chainId] of Object.entries(required)) assert.equal(PUBLIC_MAINNETS.get(chainId), name);
     for (const chainId of DEV_CHAIN_IDS) assert.ok(!PUBLIC_MAINNETS.has(chainId), String(chainId));

@@ -5,6 +5,11 @@ import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from 
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
+/**
+ * @import { Purpose } from '../../../src/chain/rpc.js'
+ * @import { Reply } from '../../../src/transport/index.js'
+ */
+
 const HTML = '<html><body>Welcome to nginx!</body></html>';
 
 /** @typedef {{id: number, method: string, params: any[], jsonrpc: string}} Asked */
@@ -516,7 +521,7 @@ describe('an answer that is made to do harm', () => {
   });
 
   const BLOCK = 24 * 1024 * 1024;
-  /** @type {Array<[string, import('../../../src/chain/rpc.js').Purpose, number | null]>} bytes; null: about a megabyte */
+  /** @type {Array<[string, Purpose, number | null]>} bytes; null: about a megabyte */
   const sizes = [
     ['eth_getBlockByNumber', 'inclusion', BLOCK],
     ['eth_getBlockReceipts', 'inclusion', BLOCK],
@@ -742,10 +747,12 @@ describe('quantities', () => {
 
 describe('what an endpoint says that knows the secrets of its URL', () => {
   const secrets = ['user:hunter2pass', 'hunter2pass'];
-  /** @param {(id: number) => Partial<import('../../../src/transport/index.js').Reply>} answer */
+  /** @param {(id: number) => Partial<Reply>} answer */
   const over = (answer) => {
     const post = async (/** @type {string} */ body) => ({
-      ...{ status: 200, text: '', retryAfterMs: null },
+      status: 200,
+      text: '',
+      retryAfterMs: null,
       ...answer(JSON.parse(body).id),
     });
     return createRpc({ post }, 'http://node', { secrets });

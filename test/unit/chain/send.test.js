@@ -11,6 +11,8 @@ import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
 const ADDRESS = '0xAbCdEf0000000000000000000000000000000001';
 
 /** @param {number} nonce */
@@ -99,7 +101,8 @@ describe('findMinedTransaction()', () => {
   it('a hash that is none does not get further', async () => {
     const evil = { hash: '\u001b[2J', from: ADDRESS, nonce: '0x0' };
     const rpc = fakeRpc({
-      ...{ eth_blockNumber: () => '0x1', eth_getTransactionCount: () => '0x1' },
+      eth_blockNumber: () => '0x1',
+      eth_getTransactionCount: () => '0x1',
       eth_getBlockByNumber: () => ({ transactions: [evil] }),
     });
     const { message } = await caught(() => findMinedTransaction(rpc, ADDRESS, 0, 0));
@@ -130,7 +133,7 @@ describe('estimateGas()', () => {
 const signer = await createSigner();
 
 describe('sendAll()', () => {
-  /** @param {import('../../helpers/fake-rpc.js').Handlers} handlers */
+  /** @param {Handlers} handlers */
   function setting(handlers) {
     const rpc = fakeRpc(handlers);
     const clock = createFakeClock();

@@ -8,6 +8,11 @@ import { createSigner } from '../../../src/chain/signer.js';
 import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
 import { Wallet } from '../../../src/chain/wallets.js';
 
+/**
+ * @import { Signer } from '../../../src/chain/signer.js'
+ * @import { Call, Fee } from '../../../src/chain/transaction.js'
+ */
+
 const SEED = 20260101;
 /** Of each kind; together well over 2,000. */
 const RUNS = 1100;
@@ -61,7 +66,7 @@ const dynamicFees = fc
   .tuple(integer(maxOf(12)), integer(maxOf(12)))
   .map(([a, b]) => ({ maxFeePerGasWei: a > b ? a : b, maxPriorityFeePerGasWei: a > b ? b : a }));
 
-/** @param {fc.Arbitrary<import('../../../src/chain/transaction.js').Fee>} fee @param {fc.Arbitrary<string>} [payload] */
+/** @param {fc.Arbitrary<Fee>} fee @param {fc.Arbitrary<string>} [payload] */
 const transactions = (fee, payload = data) =>
   fc.record({
     key: keys,
@@ -79,7 +84,12 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey
   const isLegacy = fee.gasPriceWei !== undefined;
   const transaction = Transaction.from({
     type: isLegacy ? 0 : 2,
-    ...{ chainId, nonce, gasLimit, to, value, data },
+    chainId,
+    nonce,
+    gasLimit,
+    to,
+    value,
+    data,
     ...(isLegacy
       ? { gasPrice: fee.gasPriceWei }
       : { maxFeePerGas: fee.maxFeePerGasWei, maxPriorityFeePerGas: fee.maxPriorityFeePerGasWei }),
@@ -89,10 +99,9 @@ function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey
   return { raw: transaction.serialized, hash: transaction.hash, r, s };
 }
 
-/** @typedef {import('../../../src/chain/transaction.js').Fee} Fee */
-/** @typedef {import('../../../src/chain/transaction.js').Call & {chainId: number, nonce: number, fee: Fee}} Flat */
+/** @typedef {Call & {chainId: number, nonce: number, fee: Fee}} Flat */
 
-/** @param {Flat} transaction @param {string} privateKey @param {import('../../../src/chain/signer.js').Signer} signer */
+/** @param {Flat} transaction @param {string} privateKey @param {Signer} signer */
 function sign({ chainId, nonce, fee, ...call }, privateKey, signer) {
   return signTransaction({ chainId, nonce, fee }, encodeCall(call), Buffer.from(privateKey.slice(2), 'hex'), signer);
 }
@@ -103,10 +112,7 @@ function split({ key, ...transaction }) {
 }
 
 describe('signTransaction() gives the bytes of ethers', () => {
-  for (const [
-    kind,
-    fee,
-  ] of /** @type {Array<[string, fc.Arbitrary<import('../../../src/chain/transaction.js').Fee>]>} */ ([
+  for (const [kind, fee] of /** @type {Array<[string, fc.Arbitrary<Fee>]>} */ ([
     ['legacy (EIP-155)', legacyFees],
     ['dynamic fee (EIP-1559)', dynamicFees],
   ])) {

@@ -17,6 +17,8 @@ import { InputError, UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const A = '1a'.repeat(32);
 const B = '2b'.repeat(32);
 const ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
@@ -50,7 +52,7 @@ describe('normalizeKey()', () => {
 });
 
 describe('keyFileSource()', () => {
-  /** @param {import('node:test').TestContext} t @param {string} text */
+  /** @param {TestContext} t @param {string} text */
   const fileWith = (t, text) => {
     const file = join(temporaryFolder(t), 'keys');
     writeFileSync(file, text);

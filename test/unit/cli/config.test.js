@@ -9,6 +9,8 @@ import { InputError, UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const KEY = '1a'.repeat(32);
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 
@@ -37,7 +39,7 @@ async function textOf(argv, env = {}) {
   return invocation.text;
 }
 
-/** @param {import('node:test').TestContext} t @param {unknown} json */
+/** @param {TestContext} t @param {unknown} json */
 function configFile(t, json) {
   const file = join(temporaryFolder(t), 'config.json');
   writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
@@ -54,42 +56,101 @@ describe('readInvocation(): values', () => {
     assert.deepEqual(study.axes, []);
     assert.ok(connections > 0);
     assert.deepEqual(values, {
-      ...{
-        threads: 200,
-        offset: 0,
-        rpc: [],
-        spread: 'sticky',
-        chainId: null,
-        allowChain: null,
-        durationMs: null,
-        intervalMs: 5000,
-      },
-      ...{ drainTimeoutMs: 30_000, txTimeoutMs: 60_000, keys: null, mnemonic: null, hdPath: "m/44'/60'/0'/0" },
-      ...{
-        fundFrom: null,
-        fundAmountWei: null,
-        maxSpendWei: null,
-        to: null,
-        workload: 'counter',
-        contracts: null,
-        ...{ payload: null, receivers: null, createReceivers: null },
-        inclusion: 'auto',
-        confirmations: 0,
-      },
-      ...{ transport: 'auto', requestTimeoutMs: 10_000, legacy: false, gasPriceWei: null },
-      ...{ maxFeeWei: null, out: null, verbose: false, explain: false, port: null, quiet: false },
-      ...{ logLevel: 'warn', logFile: null, noKeepAlive: false, insecure: false, workers: 1 },
-      ...{ method: null, params: null, fixedId: null },
-      ...{ calls: null, data: null, checkRpc: null, users: null, iterations: null, thinkTimeMs: 0 },
-      ...{ thresholds: [], junit: null, samples: null, blocks: null, hlog: null, prometheus: null },
-      ...{ warmupMs: 0, ratePerSecond: null, stages: null, arrival: null, inFlight: 1 },
-      ...{ nodePid: null, nodeMetrics: null, nodeSeries: null, files: [] },
-      ...{ html: null, dashboard: null, repeat: null, restMs: null, beforeCell: null, dir: null, preset: null },
-      ...{ find: null, until: [], candidates: [], set: [], rpcA: null, rpcB: null, metric: null, failIf: [] },
-      ...{ allowDifferent: null, over: null },
-      ...{ logCount: null, logBytes: null, pageSize: null },
-      ...{ firstOffset: 0, index: null, instances: null, attempt: 0, runId: null, scheduler: null },
-      ...{ startAtMs: null, barrier: null, startTimeoutMs: 600_000, results: null, expect: null, allowPartial: null },
+      threads: 200,
+      offset: 0,
+      rpc: [],
+      spread: 'sticky',
+      chainId: null,
+      allowChain: null,
+      durationMs: null,
+      intervalMs: 5000,
+      drainTimeoutMs: 30_000,
+      txTimeoutMs: 60_000,
+      keys: null,
+      mnemonic: null,
+      hdPath: "m/44'/60'/0'/0",
+      fundFrom: null,
+      fundAmountWei: null,
+      maxSpendWei: null,
+      to: null,
+      workload: 'counter',
+      contracts: null,
+      payload: null,
+      receivers: null,
+      createReceivers: null,
+      inclusion: 'auto',
+      confirmations: 0,
+      transport: 'auto',
+      requestTimeoutMs: 10_000,
+      legacy: false,
+      gasPriceWei: null,
+      maxFeeWei: null,
+      out: null,
+      verbose: false,
+      explain: false,
+      port: null,
+      quiet: false,
+      logLevel: 'warn',
+      logFile: null,
+      noKeepAlive: false,
+      insecure: false,
+      workers: 1,
+      method: null,
+      params: null,
+      fixedId: null,
+      calls: null,
+      data: null,
+      checkRpc: null,
+      users: null,
+      iterations: null,
+      thinkTimeMs: 0,
+      thresholds: [],
+      junit: null,
+      samples: null,
+      blocks: null,
+      hlog: null,
+      prometheus: null,
+      warmupMs: 0,
+      ratePerSecond: null,
+      stages: null,
+      arrival: null,
+      inFlight: 1,
+      nodePid: null,
+      nodeMetrics: null,
+      nodeSeries: null,
+      files: [],
+      html: null,
+      dashboard: null,
+      repeat: null,
+      restMs: null,
+      beforeCell: null,
+      dir: null,
+      preset: null,
+      find: null,
+      until: [],
+      candidates: [],
+      set: [],
+      rpcA: null,
+      rpcB: null,
+      metric: null,
+      failIf: [],
+      allowDifferent: null,
+      over: null,
+      logCount: null,
+      logBytes: null,
+      pageSize: null,
+      firstOffset: 0,
+      index: null,
+      instances: null,
+      attempt: 0,
+      runId: null,
+      scheduler: null,
+      startAtMs: null,
+      barrier: null,
+      startTimeoutMs: 600_000,
+      results: null,
+      expect: null,
+      allowPartial: null,
     });
     assert.equal(redacted.command, 'run');
   });
@@ -161,8 +222,12 @@ describe('readInvocation(): where a value comes from', () => {
     assert.equal(new Set(names).size, names.length);
     for (const name of names) assert.match(name, /^STRESS_[A-Z_]+$/);
     const { config } = await read('', {
-      ...{ STRESS_THREADS: '7', STRESS_TX_TIMEOUT: '9s', STRESS_FUNDER_KEY: KEY, STRESS_LEGACY: 'true' },
-      ...{ STRESS_RPC: 'http://127.0.0.1:1/', STRESS_MNEMONIC: MNEMONIC },
+      STRESS_THREADS: '7',
+      STRESS_TX_TIMEOUT: '9s',
+      STRESS_FUNDER_KEY: KEY,
+      STRESS_LEGACY: 'true',
+      STRESS_RPC: 'http://127.0.0.1:1/',
+      STRESS_MNEMONIC: MNEMONIC,
     });
     assert.deepEqual(
       [config.threads, config.txTimeoutMs, config.fundFrom, config.legacy, String(config.rpc), config.mnemonic],
@@ -510,7 +575,8 @@ describe('readInvocation(): how operations are paced', () => {
 describe('readInvocation(): secrets', () => {
   it('are redacted in what the run file states', async () => {
     const { config } = await read(['-t', '5', '--rpc', 'https://u:pass@h.org/v3/0123456789abcdef0123456789?k=1'], {
-      ...{ STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: KEY },
+      STRESS_MNEMONIC: MNEMONIC,
+      STRESS_FUNDER_KEY: KEY,
     });
     const shown = inspect(config.redacted) + JSON.stringify(config.redacted);
     for (const secret of [MNEMONIC, 'sausage', KEY, 'pass', '0123456789', 'k=1'])

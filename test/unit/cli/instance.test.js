@@ -3,22 +3,34 @@ import { describe, it } from 'node:test';
 import { instanceOf } from '../../../src/cli/instance.js';
 import { UsageError } from '../../../src/errors.js';
 
+/** @import { Given } from '../../../src/cli/instance.js' */
+
 const NOTHING = Object.freeze({ index: null, instances: null, attempt: null, runId: null });
 const AUTO = Object.freeze({ ...NOTHING, index: /** @type {const} */ ('auto') });
 
 /** As Slurm 22.05 sets them in the third of four elements. */
 const ARRAY = Object.freeze({
-  ...{ SLURM_JOB_ID: '14', SLURM_ARRAY_JOB_ID: '11', SLURM_PROCID: '0', SLURM_ARRAY_TASK_ID: '2' },
-  ...{ SLURM_ARRAY_TASK_COUNT: '4', SLURM_ARRAY_TASK_MIN: '0', SLURM_ARRAY_TASK_MAX: '3', SLURM_ARRAY_TASK_STEP: '1' },
+  SLURM_JOB_ID: '14',
+  SLURM_ARRAY_JOB_ID: '11',
+  SLURM_PROCID: '0',
+  SLURM_ARRAY_TASK_ID: '2',
+  SLURM_ARRAY_TASK_COUNT: '4',
+  SLURM_ARRAY_TASK_MIN: '0',
+  SLURM_ARRAY_TASK_MAX: '3',
+  SLURM_ARRAY_TASK_STEP: '1',
 });
 /** In the second of three tasks of srun. */
 const GANG = Object.freeze({
-  ...{ SLURM_JOB_ID: '20', SLURM_PROCID: '1', SLURM_NTASKS: '3', SLURM_STEP_ID: '0', SLURM_STEP_NUM_TASKS: '3' },
+  SLURM_JOB_ID: '20',
+  SLURM_PROCID: '1',
+  SLURM_NTASKS: '3',
+  SLURM_STEP_ID: '0',
+  SLURM_STEP_NUM_TASKS: '3',
 });
 const POD = Object.freeze({ JOB_COMPLETION_INDEX: '3', KUBERNETES_SERVICE_HOST: '10.0.0.1' });
 
 describe('instanceOf()', () => {
-  /** @type {Array<[string, Partial<import('../../../src/cli/instance.js').Given>, NodeJS.ProcessEnv, object]>} */
+  /** @type {Array<[string, Partial<Given>, NodeJS.ProcessEnv, object]>} */
   const table = [
     ['nothing given: no scheduler is asked', {}, { ...ARRAY, ...POD }, { attempt: 0, scheduler: null }],
     ['a run id alone', { runId: 'a' }, ARRAY, { attempt: 0, runId: 'a', scheduler: null }],
@@ -97,7 +109,7 @@ describe('instanceOf()', () => {
     });
   }
 
-  /** @type {Array<[string, Partial<import('../../../src/cli/instance.js').Given>, NodeJS.ProcessEnv, RegExp]>} */
+  /** @type {Array<[string, Partial<Given>, NodeJS.ProcessEnv, RegExp]>} */
   const refusals = [
     [
       'no scheduler',

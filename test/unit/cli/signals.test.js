@@ -6,9 +6,11 @@ import { stdout } from '../../../src/output/streams.js';
 import { Stop } from '../../../src/run/stop.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const EVENTS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'uncaughtException', 'unhandledRejection'];
 
-/** @param {import('node:test').TestContext} t */
+/** @param {TestContext} t */
 function connected(t) {
   // The test runner listens, too; what is emitted by hand is for us alone.
   const before = new Map(EVENTS.map((event) => [event, process.rawListeners(event)]));

@@ -44,11 +44,20 @@ describe('config.study of stress sweep', () => {
 
   it('gives all else to the runs as it was given, and tells nobody the secrets', async () => {
     const { study } = await read('sweep -t 5,10 -d 90s --fund-amount 0.5 --rpc http://user:pass@host:1/ --legacy', {
-      ...{ STRESS_MNEMONIC: MNEMONIC, HOME: '/home/x', STRESS_QUIET: 'true', STRESS_CONFIG: '', STRESS_REST: '2s' },
+      STRESS_MNEMONIC: MNEMONIC,
+      HOME: '/home/x',
+      STRESS_QUIET: 'true',
+      STRESS_CONFIG: '',
+      STRESS_REST: '2s',
     });
     assert.deepEqual(study.env, {
-      ...{ HOME: '/home/x', STRESS_DURATION: '90s', STRESS_FUND_AMOUNT: '0.5', STRESS_LEGACY: 'true' },
-      ...{ STRESS_RPC: 'http://user:pass@host:1/', STRESS_MNEMONIC: MNEMONIC, STRESS_WARMUP: 'auto' },
+      HOME: '/home/x',
+      STRESS_DURATION: '90s',
+      STRESS_FUND_AMOUNT: '0.5',
+      STRESS_LEGACY: 'true',
+      STRESS_RPC: 'http://user:pass@host:1/',
+      STRESS_MNEMONIC: MNEMONIC,
+      STRESS_WARMUP: 'auto',
     });
     const { rpc, ...others } = study.options;
     assert.deepEqual(others, { duration: '90s', 'fund-amount': '0.5', legacy: 'true', warmup: 'auto' });
@@ -79,7 +88,11 @@ describe('config.study of stress sweep', () => {
     const own = await read('sweep --preset cometbft --connections 2 -d 5s', { STRESS_THREADS: '50' });
     assert.deepEqual([own.study.axes.length, own.threads], [1, 50]);
     assert.deepEqual(own.study.options, {
-      ...{ threads: '50', duration: '5s', connections: '2', payload: '1024', warmup: 'auto' },
+      threads: '50',
+      duration: '5s',
+      connections: '2',
+      payload: '1024',
+      warmup: 'auto',
     });
     const stellar = await read('sweep --preset stellar');
     assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);

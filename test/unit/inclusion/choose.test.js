@@ -7,6 +7,12 @@ import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/**
+ * @import { Rpc } from '../../../src/chain/rpc.js'
+ * @import { Ability } from '../../../src/inclusion/choose.js'
+ * @import { Handlers } from '../../helpers/fake-rpc.js'
+ */
+
 const ALL = Object.freeze({ pushesHeads: true, listsTransactions: true, submitsSync: true, servesReceipts: true });
 const NODE = 'http://node: Node/v1';
 
@@ -19,17 +25,17 @@ const badTransaction = () => {
   throw new RpcError(SYNC, -32602, 'Empty transaction data');
 };
 
-/** @typedef {import('../../../src/inclusion/choose.js').Ability} Ability */
-
 const ABILITIES = /** @type {Ability[]} */ (Object.keys(ALL));
 
 /**
- * @param {import('../../helpers/fake-rpc.js').Handlers} [answers]
- * @param {import('../../../src/chain/rpc.js').Rpc['subscribe']} [subscribe]
+ * @param {Handlers} [answers]
+ * @param {Rpc['subscribe']} [subscribe]
  */
 function endpoint(answers = {}, subscribe = null) {
   const rpc = fakeRpc({
-    ...{ eth_getBlockByNumber: () => BLOCK, eth_getTransactionReceipt: () => null, [SYNC]: badTransaction },
+    eth_getBlockByNumber: () => BLOCK,
+    eth_getTransactionReceipt: () => null,
+    [SYNC]: badTransaction,
     ...answers,
   });
   rpc.subscribe = subscribe;

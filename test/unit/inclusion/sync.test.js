@@ -8,6 +8,8 @@ import { connectionsFor } from '../../../src/inclusion/sync.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { blockHash, createFakeChain } from '../../helpers/fake-chain.js';
 
+/** @import { InclusionOptions } from '../../../src/inclusion/index.js' */
+
 const HEAD = 100;
 const SYNC = 'eth_sendRawTransactionSync';
 const PLAIN = 'eth_sendRawTransaction';
@@ -20,7 +22,7 @@ const NO_WAIT = refusal(-32602, 'invalid type: integer');
 
 /**
  * A node that answers each submission when the test says so.
- * @param {Partial<import('../../../src/inclusion/index.js').InclusionOptions> & {isPushed?: boolean, takesWait?: boolean}} [options]
+ * @param {Partial<InclusionOptions> & {isPushed?: boolean, takesWait?: boolean}} [options]
  */
 function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
   const clock = createFakeClock();
@@ -44,7 +46,11 @@ function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
   /** @type {Array<[string, number, string]>} hash, number of the block, what was read until then */
   const found = [];
   const detector = detectors.sync({
-    ...{ rpc: chain.rpc, clock, head: HEAD, headHash: blockHash(HEAD), onBlock: ({ number }) => blocks.push(number) },
+    rpc: chain.rpc,
+    clock,
+    head: HEAD,
+    headHash: blockHash(HEAD),
+    onBlock: ({ number }) => blocks.push(number),
     ...options,
   });
   /** @type {Array<string | Error>} */
@@ -61,7 +67,10 @@ function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
   };
   /** @param {string} raw @param {number} [number] @param {string} [block] */
   const receiptOf = (raw, number = HEAD + 1, block = blockHash(number)) => ({
-    ...{ transactionHash: `hash of ${raw}`, blockNumber: toHex(number), blockHash: block, status: '0x1' },
+    transactionHash: `hash of ${raw}`,
+    blockNumber: toHex(number),
+    blockHash: block,
+    status: '0x1',
   });
   const polls = () => chain.rpc.count('eth_blockNumber');
   const stop = async () => {

@@ -2,14 +2,22 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SharedBlocks, addBlock, noBlocks } from '../../../src/metrics/blocks.js';
 
-/** @param {number} number @param {Partial<import('../../../src/metrics/blocks.js').BlockFacts>} [given] */
+/** @import { BlockFacts } from '../../../src/metrics/blocks.js' */
+
+/** @param {number} number @param {Partial<BlockFacts>} [given] */
 const blockOf = (number, given) => ({
-  ...{ number, hash: `0x${number}`, transactions: 9, ours: 1, gasUsed: 100, gasLimit: 1000, skewMs: 50 },
+  number,
+  hash: `0x${number}`,
+  transactions: 9,
+  ours: 1,
+  gasUsed: 100,
+  gasLimit: 1000,
+  skewMs: 50,
   ...given,
 });
 
 function setUp() {
-  /** @type {import('../../../src/metrics/blocks.js').BlockFacts[]} */
+  /** @type {BlockFacts[]} */
   const whole = [];
   const shared = new SharedBlocks((block) => whole.push(block));
   return { shared, whole, seen: () => whole.map(({ hash, ours }) => [hash, ours]) };

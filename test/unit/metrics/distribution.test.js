@@ -48,8 +48,19 @@ describe('Distribution', () => {
   it('knows nothing when nothing was recorded', () => {
     const { hdr, ...json } = new Distribution().toJSON();
     assert.deepEqual(json, {
-      ...{ count: 0, sumUs: 0, sumOfSquaresUs2: '0', minUs: null, maxUs: null, meanUs: null, stddevUs: null },
-      ...{ p50Us: null, p75Us: null, p90Us: null, p95Us: null, p99Us: null, p999Us: null },
+      count: 0,
+      sumUs: 0,
+      sumOfSquaresUs2: '0',
+      minUs: null,
+      maxUs: null,
+      meanUs: null,
+      stddevUs: null,
+      p50Us: null,
+      p75Us: null,
+      p90Us: null,
+      p95Us: null,
+      p99Us: null,
+      p999Us: null,
     });
     assert.ok(hdr.startsWith('HISTF'));
   });
@@ -58,9 +69,19 @@ describe('Distribution', () => {
     const { hdr, ...json } = distributionOf([123_457]).toJSON();
     assert.ok(hdr.startsWith('HISTF'));
     assert.deepEqual(json, {
-      ...{ count: 1, sumUs: 123_457, sumOfSquaresUs2: String(123_457 ** 2), minUs: 123_457, maxUs: 123_457 },
-      ...{ meanUs: 123_457, stddevUs: 0, p50Us: 123_457, p75Us: 123_457, p90Us: 123_457, p95Us: 123_457 },
-      ...{ p99Us: 123_457, p999Us: 123_457 },
+      count: 1,
+      sumUs: 123_457,
+      sumOfSquaresUs2: String(123_457 ** 2),
+      minUs: 123_457,
+      maxUs: 123_457,
+      meanUs: 123_457,
+      stddevUs: 0,
+      p50Us: 123_457,
+      p75Us: 123_457,
+      p90Us: 123_457,
+      p95Us: 123_457,
+      p99Us: 123_457,
+      p999Us: 123_457,
     });
   });
 

@@ -9,6 +9,8 @@ import { DistributionSum } from '../../../src/metrics/distribution-sum.js';
 import { Distribution } from '../../../src/metrics/distribution.js';
 import { recordedValues } from '../../../src/metrics/histogram.js';
 
+/** @import { DistributionJson } from '../../../src/metrics/distribution.js' */
+
 /** @param {number[]} values */
 function jsonOf(values) {
   const distribution = new Distribution();
@@ -30,7 +32,7 @@ function encoded({ payload = Buffer.from([2]), cookie = 0x1c849303, digits = 3, 
   return Buffer.concat([start, packed]).toString('base64');
 }
 
-/** Everything that reads a histogram. @type {Record<string, (json: import('../../../src/metrics/distribution.js').DistributionJson) => unknown>} */
+/** Everything that reads a histogram. @type {Record<string, (json: DistributionJson) => unknown>} */
 const READERS = {
   'Distribution.fromJSON()': (json) => Distribution.fromJSON(json),
   'recordedValues()': (json) => recordedValues(json),

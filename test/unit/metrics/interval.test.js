@@ -5,6 +5,8 @@ import { Intervals, intervalState, mergeIntervals } from '../../../src/metrics/i
 import { Recorder } from '../../../src/metrics/recorder.js';
 import { sampleOf } from '../../helpers/samples.js';
 
+/** @import { Outcome } from '../../../src/metrics/sample.js' */
+
 /** @typedef {ReturnType<Intervals['rotate']>} Interval */
 
 const [LOAD, START, END] = [1000, 5000, 9000];
@@ -135,8 +137,6 @@ describe('Intervals under a Recorder', () => {
     /** How late the report of a border is made. */
     delayUs: fc.nat({ max: 6000 }),
   });
-
-  /** @typedef {import('../../../src/metrics/sample.js').Outcome} Outcome */
 
   it('whatever happens when: rows follow each other, add up to the run and to its window, and know what is in flight', () => {
     fc.assert(

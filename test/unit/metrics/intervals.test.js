@@ -6,7 +6,7 @@ import { Distribution } from '../../../src/metrics/distribution.js';
 import { INTERVAL_LIMIT, IntervalLog } from '../../../src/metrics/intervals.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/metrics/intervals.js').IntervalRow} Row */
+/** @import { IntervalRow as Row } from '../../../src/metrics/intervals.js' */
 
 const EMPTY = new Distribution().toJSON();
 
@@ -100,8 +100,18 @@ describe('IntervalLog', () => {
     assert.deepEqual(second.failures, { reverted: 1, rpc_error: 1 });
     assert.equal(second.inFlight, 3);
     assert.deepEqual(second.blocks, {
-      ...{ count: 2, firstNumber: 2, lastNumber: 3, transactions: 6, ours: 5, gasUsed: 2000, gasLimit: 30_003 },
-      ...{ full: 0, gapMaxMs: 0, skewMinMs: 20, skewMaxMs: 30, skewSumMs: 50 },
+      count: 2,
+      firstNumber: 2,
+      lastNumber: 3,
+      transactions: 6,
+      ours: 5,
+      gasUsed: 2000,
+      gasLimit: 30_003,
+      full: 0,
+      gapMaxMs: 0,
+      skewMinMs: 20,
+      skewMaxMs: 30,
+      skewSumMs: 50,
     });
     assert.deepEqual(second.probes.self, { cpuUs: 20, rssBytes: 1003 });
     assert.deepEqual([second.latency.count, second.latency.minUs, second.latency.maxUs], [5, 300, 400]);
@@ -174,8 +184,18 @@ describe('blocks', () => {
     addBlock(totals, { number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 });
     addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 });
     assert.deepEqual(totals, {
-      ...{ count: 2, firstNumber: 5, lastNumber: 6, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1001 },
-      ...{ full: 0, gapMaxMs: 0, skewMinMs: -3, skewMaxMs: 20, skewSumMs: 17 },
+      count: 2,
+      firstNumber: 5,
+      lastNumber: 6,
+      transactions: 3,
+      ours: 2,
+      gasUsed: 100,
+      gasLimit: 1001,
+      full: 0,
+      gapMaxMs: 0,
+      skewMinMs: -3,
+      skewMaxMs: 20,
+      skewSumMs: 17,
     });
   });
 

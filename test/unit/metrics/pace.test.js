@@ -21,12 +21,16 @@ function runOf({ seconds, verifiedBlocks = seconds, warmupS = 0, inFlight = 50, 
     /** @type {number} */ toS,
   ) =>
     rowOf({
-      ...{ phase, startMs: 1000 * fromS, endMs: 1000 * toS, blocks: { ...noBlocks(), count: toS - fromS } },
+      phase,
+      startMs: 1000 * fromS,
+      endMs: 1000 * toS,
+      blocks: { ...noBlocks(), count: toS - fromS },
       inFlight: phase === 'drain' ? 0 : inFlight,
     });
   const endS = warmupS + seconds;
   return /** @type {Run} */ ({
-    ...{ environment: { inclusion }, end },
+    environment: { inclusion },
+    end,
     window: /** @type {any} */ ({ durationMs: 1000 * seconds, counts: { verified: 50 * verifiedBlocks } }),
     blocks: { ...noBlocks(), count: verifiedBlocks },
     intervals: [

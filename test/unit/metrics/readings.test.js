@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { mergeReadings, worstLoop } from '../../../src/metrics/readings.js';
 
 /**
- * @typedef {import('../../../src/metrics/readings.js').Readings} Readings
- * @typedef {import('../../../src/metrics/readings.js').LoopReading} LoopReading
+ * @import { Readings } from '../../../src/metrics/readings.js'
+ * @import { LoopReading } from '../../../src/probe/loop.js'
  */
 
 /** @type {Readings} */
@@ -48,7 +48,13 @@ const B = {
 
 /** @type {Readings} */
 const NOTHING = {
-  ...{ self: B.self, loop: null, connections: B.connections, sockets: null, pool: null, node: null, metrics: null },
+  self: B.self,
+  loop: null,
+  connections: B.connections,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
   why: { loop: 'l', sockets: 's', pool: 'p', node: 'n', metrics: 'm' },
 };
 
@@ -94,7 +100,10 @@ describe('mergeReadings()', () => {
   it('descriptors that could not be counted are those that could', () => {
     const node = { cpuUs: 1, rssBytes: 1, threads: 1, descriptors: null, why: { descriptors: 'permission denied' } };
     assert.deepEqual(mergeReadings({ ...A, node }, B, 1, 1).node, {
-      ...{ cpuUs: 201, rssBytes: 10, threads: 4, descriptors: 8 },
+      cpuUs: 201,
+      rssBytes: 10,
+      threads: 4,
+      descriptors: 8,
     });
     assert.deepEqual(mergeReadings({ ...A, node }, { ...B, node }, 1, 1).node, { ...node, cpuUs: 2 });
   });
@@ -113,7 +122,10 @@ describe('mergeReadings()', () => {
 const whole = fc.nat({ max: 1e9 });
 const loops = fc.record({
   utilization: fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100),
-  ...{ delayMeanUs: whole, delayP99Us: whole, delayMaxUs: whole, gcUs: whole },
+  delayMeanUs: whole,
+  delayP99Us: whole,
+  delayMaxUs: whole,
+  gcUs: whole,
 });
 /** @type {fc.Arbitrary<Readings>} */
 const readings = fc
@@ -129,7 +141,9 @@ const readings = fc
           .uniqueArray(
             fc.record({
               endpoint: fc.constantFrom('a:1', 'b:1', 'c:1'),
-              ...{ timeWait: whole, portsInUse: whole, portsLeft: whole },
+              timeWait: whole,
+              portsInUse: whole,
+              portsLeft: whole,
             }),
             { selector: ({ endpoint }) => endpoint },
           )
@@ -208,7 +222,11 @@ describe('mergeReadings(), whatever is merged', () => {
 describe('worstLoop()', () => {
   it('takes the worse of each delay, and adds up the collections', () => {
     assert.deepEqual(worstLoop(/** @type {LoopReading} */ (A.loop), /** @type {LoopReading} */ (B.loop)), {
-      ...{ utilization: 0.6, delayMeanUs: 200, delayP99Us: 900, delayMaxUs: 2000, gcUs: 11 },
+      utilization: 0.6,
+      delayMeanUs: 200,
+      delayP99Us: 900,
+      delayMaxUs: 2000,
+      gcUs: 11,
     });
   });
 

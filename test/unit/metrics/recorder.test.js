@@ -8,6 +8,11 @@ import { STAGES, stagesUs, totalUs } from '../../../src/metrics/sample.js';
 import { caught } from '../../helpers/caught.js';
 import { runRecorder, sampleOf } from '../../helpers/samples.js';
 
+/**
+ * @import { RecorderState } from '../../../src/metrics/recorder.js'
+ * @import { Outcome, Sample } from '../../../src/metrics/sample.js'
+ */
+
 const START = 1000;
 const END = 5000;
 
@@ -21,14 +26,22 @@ describe('sample', () => {
   it('the stages of a verified one add up to its total', () => {
     const sample = sampleOf({ startUs: 77 });
     assert.deepEqual(stagesUs(sample), {
-      ...{ queuedUs: 100, submitUs: 200, inclusionUs: 300, visibilityUs: null, readBackUs: 400 },
+      queuedUs: 100,
+      submitUs: 200,
+      inclusionUs: 300,
+      visibilityUs: null,
+      readBackUs: 400,
     });
     assert.equal(totalUs(sample), 1000);
   });
 
   it('where the effect is read elsewhere, the wait for the block there is a stage of its own', () => {
     assert.deepEqual(stagesUs(sampleOf({ visibleAtUs: 850 })), {
-      ...{ queuedUs: 100, submitUs: 200, inclusionUs: 300, visibilityUs: 250, readBackUs: 150 },
+      queuedUs: 100,
+      submitUs: 200,
+      inclusionUs: 300,
+      visibilityUs: 250,
+      readBackUs: 150,
     });
     const recorder = closedWindow();
     recorder.add(sampleOf({ startUs: START }));
@@ -43,7 +56,11 @@ describe('sample', () => {
 
   it('where a transport does not tell when it wrote, the time is part of the next stage', () => {
     assert.deepEqual(stagesUs(sampleOf({ sentAtUs: null })), {
-      ...{ queuedUs: 0, submitUs: 300, inclusionUs: 300, visibilityUs: null, readBackUs: 400 },
+      queuedUs: 0,
+      submitUs: 300,
+      inclusionUs: 300,
+      visibilityUs: null,
+      readBackUs: 400,
     });
     const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(
       sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null }),
@@ -55,7 +72,7 @@ describe('sample', () => {
 describe('Recorder: counts', () => {
   it('counts each outcome once, by wallet and by code', () => {
     const recorder = new Recorder([7, 8], 0);
-    /** @type {Array<[number, Partial<import('../../../src/metrics/sample.js').Sample>]>} */
+    /** @type {Array<[number, Partial<Sample>]>} */
     const ended = [
       [0, { outcome: 'verified' }],
       [0, { outcome: 'failed', code: 'reverted' }],
@@ -70,7 +87,13 @@ describe('Recorder: counts', () => {
     }
     recorder.start(0, 0);
     assert.deepEqual(recorder.counts, {
-      ...{ scheduled: 7, dropped: 0, started: 7, verified: 1, failed: 3, timedOut: 1, abandoned: 1 },
+      scheduled: 7,
+      dropped: 0,
+      started: 7,
+      verified: 1,
+      failed: 3,
+      timedOut: 1,
+      abandoned: 1,
     });
     assert.deepEqual(recorder.failures, { reverted: 2, wrong_count: 1 });
     assert.deepEqual([...recorder.startedBy], [3, 4]);
@@ -115,7 +138,14 @@ describe('Recorder: the window', () => {
       sampleOf({ startUs: 2000, acceptedAtUs: END, includedAtUs: END + 1, endedAtUs: END + 2, sentAtUs: 2001 }),
     );
     assert.deepEqual(recorder.windowCounts, {
-      ...{ scheduled: 0, dropped: 0, started: 0, accepted: 2, included: 1, verified: 1, failed: 0, timedOut: 0 },
+      scheduled: 0,
+      dropped: 0,
+      started: 0,
+      accepted: 2,
+      included: 1,
+      verified: 1,
+      failed: 0,
+      timedOut: 0,
     });
   });
 
@@ -149,7 +179,7 @@ describe('Recorder: the window', () => {
 
   it('so do those that were lost or abandoned, and calls without an answer: all of them take at least so long', () => {
     const recorder = closedWindow();
-    /** @type {Array<Partial<import('../../../src/metrics/sample.js').Sample>>} */
+    /** @type {Array<Partial<Sample>>} */
     const ended = [
       { outcome: 'timed_out' },
       { outcome: 'abandoned' },
@@ -338,7 +368,7 @@ describe('Recorder.state() and adopt()', () => {
   /** Where the parts after the first begin. */
   const borders = fc.uniqueArray(fc.integer({ min: 1, max: WALLETS - 1 }), { minLength: 1, maxLength: 3 });
 
-  /** @typedef {{position: number, outcome: import('../../../src/metrics/sample.js').Outcome, code: string, startUs: number, durations: number[], reached: number}} Event */
+  /** @typedef {{position: number, outcome: Outcome, code: string, startUs: number, durations: number[], reached: number}} Event */
 
   /** @param {Recorder} recorder @param {Event} event @param {number} first position of the recorder's first wallet */
   function enter(recorder, { position, outcome, code, startUs, durations, reached }, first) {
@@ -349,7 +379,12 @@ describe('Recorder.state() and adopt()', () => {
     recorder.start(position - first, startUs);
     recorder.add(
       sampleOf({
-        ...{ position: position - first, walletIndex: 100 + position, startUs, outcome, endedAtUs, sentAtUs },
+        position: position - first,
+        walletIndex: 100 + position,
+        startUs,
+        outcome,
+        endedAtUs,
+        sentAtUs,
         code: outcome === 'failed' ? code : null,
         acceptedAtUs: isWhole || reached > 0 ? acceptedAtUs : null,
         includedAtUs: isWhole || reached > 1 ? includedAtUs : null,
@@ -370,7 +405,7 @@ describe('Recorder.state() and adopt()', () => {
   /**
    * A histogram by what is in it: its encoding also states how large a value it has room for, which depends on its
    * history.
-   * @param {import('../../../src/metrics/recorder.js').RecorderState} state
+   * @param {RecorderState} state
    */
   function contentsOf({ latency, ...rest }) {
     const distributions = Object.entries(latency).map(([name, { hdr, ...figures }]) => {

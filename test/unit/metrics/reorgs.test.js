@@ -2,17 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { addReorg, mergeReorgs, noReorgs, reorgInWords } from '../../../src/metrics/reorgs.js';
 
+/** @import { ReorgEvent } from '../../../src/metrics/reorgs.js' */
+
 /** Events that are kept one by one, and operations of one of them, as src/metrics/reorgs.js has it. */
 const KEPT = 100;
 const TOUCHED = 20;
 
-/** @param {Partial<import('../../../src/metrics/reorgs.js').ReorgEvent>} [given] @returns {import('../../../src/metrics/reorgs.js').ReorgEvent} */
+/** @param {Partial<ReorgEvent>} [given] @returns {ReorgEvent} */
 const eventOf = (given) => ({
-  ...{ atMs: 1000, blockNumber: 7, blockHash: '0x7', depth: 1, operations: 2, touched: [], isComplete: true },
+  atMs: 1000,
+  blockNumber: 7,
+  blockHash: '0x7',
+  depth: 1,
+  operations: 2,
+  touched: [],
+  isComplete: true,
   ...given,
 });
 
-/** @param {import('../../../src/metrics/reorgs.js').ReorgEvent[]} events */
+/** @param {ReorgEvent[]} events */
 function reorgsOf(...events) {
   const reorgs = noReorgs();
   for (const event of events) addReorg(reorgs, event);
@@ -44,10 +52,15 @@ describe('mergeReorgs()', () => {
     ];
     const before = structuredClone([a, b]);
     assert.deepEqual(mergeReorgs([reorgsOf(a), reorgsOf(b)]), {
-      ...{ count: 1, deepest: 4, operations: 5 },
+      count: 1,
+      deepest: 4,
+      operations: 5,
       events: [
         eventOf({
-          ...{ atMs: 1000, depth: 4, operations: 5, isComplete: false },
+          atMs: 1000,
+          depth: 4,
+          operations: 5,
+          isComplete: false,
           touched: [touchedOf(1), touchedOf(2), touchedOf(3)],
         }),
       ],

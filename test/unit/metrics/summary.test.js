@@ -10,11 +10,24 @@ describe('buildRunFile()', () => {
     const run = runFileOf();
     assert.equal(run.schema, RUN_SCHEMA);
     assert.deepEqual(run.counts, {
-      ...{ scheduled: 20, dropped: 0, started: 20, verified: 17, failed: 1, timedOut: 1, abandoned: 1 },
+      scheduled: 20,
+      dropped: 0,
+      started: 20,
+      verified: 17,
+      failed: 1,
+      timedOut: 1,
+      abandoned: 1,
     });
     // All but the abandoned one, which was accepted all the same.
     assert.deepEqual(run.window.counts, {
-      ...{ scheduled: 20, dropped: 0, started: 20, accepted: 20, included: 18, verified: 17, failed: 1, timedOut: 1 },
+      scheduled: 20,
+      dropped: 0,
+      started: 20,
+      accepted: 20,
+      included: 18,
+      verified: 17,
+      failed: 1,
+      timedOut: 1,
     });
     assert.deepEqual(run.failures, { reverted: 1 });
   });
@@ -23,8 +36,12 @@ describe('buildRunFile()', () => {
     const { rates, window } = runFileOf();
     assert.equal(window.durationMs, 2000);
     assert.deepEqual(rates, {
-      ...{ askedPerSecond: null, achievedPerSecond: 8.5 },
-      ...{ attemptedPerSecond: 10, acceptedPerSecond: 10, includedPerSecond: 9, verifiedPerSecond: 8.5 },
+      askedPerSecond: null,
+      achievedPerSecond: 8.5,
+      attemptedPerSecond: 10,
+      acceptedPerSecond: 10,
+      includedPerSecond: 9,
+      verifiedPerSecond: 8.5,
     });
   });
 

@@ -8,8 +8,10 @@ import { Recorder } from '../../../src/metrics/recorder.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/metrics/thresholds.js';
 import { exactAudit, readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/metrics/summary.js').RunFile} RunFile */
-/** @typedef {import('../../../src/metrics/thresholds.js').Threshold} Threshold */
+/**
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ * @import { Threshold } from '../../../src/metrics/thresholds.js'
+ */
 
 /** @param {string} text */
 function refusal(text) {
@@ -423,13 +425,20 @@ describe('checkThresholds()', () => {
   it('passes exactly when the comparison of JavaScript does, for any run', () => {
     /** @type {Record<string, (a: number, b: number) => boolean>} */
     const js = {
-      ...{ '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b },
-      ...{ '=': (a, b) => a === b, '!=': (a, b) => a !== b },
+      '<': (a, b) => a < b,
+      '<=': (a, b) => a <= b,
+      '>': (a, b) => a > b,
+      '>=': (a, b) => a >= b,
+      '=': (a, b) => a === b,
+      '!=': (a, b) => a !== b,
     };
     /** @type {Record<string, (d: Distribution, n: number) => number | null>} */
     const figures = {
-      ...{ p50: (d) => d.percentileUs(50), max: (d) => (d.count === 0 ? null : d.maxUs), avg: (d) => d.meanUs },
-      ...{ 'p97.5': (d) => d.percentileUs(97.5), dropped: (_, n) => n },
+      p50: (d) => d.percentileUs(50),
+      max: (d) => (d.count === 0 ? null : d.maxUs),
+      avg: (d) => d.meanUs,
+      'p97.5': (d) => d.percentileUs(97.5),
+      dropped: (_, n) => n,
     };
     const run = runFileOf();
     const property = fc.property(
@@ -443,10 +452,8 @@ describe('checkThresholds()', () => {
         for (const us of latencies) distribution.record(us);
         const counts = { ...run.window.counts, dropped };
         const given = {
-          ...{
-            ...run,
-            latency: { ...run.latency, total: distribution.toJSON(), censored: new Distribution().toJSON() },
-          },
+          ...run,
+          latency: { ...run.latency, total: distribution.toJSON(), censored: new Distribution().toJSON() },
           window: { ...run.window, counts },
         };
         const result = check(`${name}${operator}${limit}${name === 'dropped' ? '' : 'us'}`, given);

@@ -7,9 +7,11 @@ import { rateNotHeld } from '../../../src/metrics/pace.js';
 import { judge } from '../../../src/metrics/verdict.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/metrics/summary.js').RunFile} RunFile */
-/** @typedef {import('../../../src/metrics/readings.js').Readings} Readings */
-/** @typedef {import('../../../src/metrics/blocks.js').BlockTotals} BlockTotals */
+/**
+ * @import { BlockTotals } from '../../../src/metrics/blocks.js'
+ * @import { Readings } from '../../../src/metrics/readings.js'
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ */
 
 const LOOP = { utilization: 0.41, delayMeanUs: 500, delayP99Us: 20_000, delayMaxUs: 90_000, gcUs: 0 };
 const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };
@@ -52,8 +54,10 @@ function closedRun({
 } = {}) {
   const run = runFileOf();
   const stages = {
-    ...{ queued: distributionOf(1000), submit: distributionOf(3000) },
-    ...{ inclusion: distributionOf(latencyUs - 8000), readBack: distributionOf(4000) },
+    queued: distributionOf(1000),
+    submit: distributionOf(3000),
+    inclusion: distributionOf(latencyUs - 8000),
+    readBack: distributionOf(4000),
   };
   const rows = [0, 1, 2, 3].map((i) =>
     rowOf({ startMs: 2500 * i, endMs: 2500 * (i + 1), inFlight: 200, latency: distributionOf(latencyUs) }),
@@ -119,7 +123,10 @@ function openRun({ asked = 500, achieved = 499, dropped = 0, verified = 4990, la
     lag: distributionOf(...lagUs),
     intervals: latencies.map((us, i) =>
       rowOf({
-        ...{ startMs: ms * i, endMs: ms * (i + 1), inFlight: 80, latency: distributionOf(us) },
+        startMs: ms * i,
+        endMs: ms * (i + 1),
+        inFlight: 80,
+        latency: distributionOf(us),
         probes: readingsOf(pending === undefined ? {} : { pool: { pending: pending[i], queued: 0 } }),
       }),
     ),
@@ -485,10 +492,7 @@ describe('judge()', () => {
   it('pauses after calls that were not answered are no work of the node', () => {
     const run = callRun([1000]);
     const paused = (/** @type {number} */ pausedMs) =>
-      judge({
-        ...{ ...run, failures: { transport_reset: 70 } },
-        generator: { ...run.generator, pausedMs },
-      });
+      judge({ ...run, failures: { transport_reset: 70 }, generator: { ...run.generator, pausedMs } });
     assert.equal(paused(40_000)?.name, 'unknown');
     assert.match(
       paused(40_000)?.evidence ?? '',

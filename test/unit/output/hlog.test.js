@@ -11,6 +11,8 @@ import { assertNear } from '../../helpers/recompute.js';
 import { rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { OutputOptions, Totals } from '../../../src/output/index.js' */
+
 /** @param {number[]} valuesUs */
 function distributionOf(valuesUs) {
   const distribution = new Distribution();
@@ -23,13 +25,13 @@ const STAGES = shownStages({});
 
 /** @param {string} file @param {Array<{startMs: number, endMs: number, valuesUs: number[]}>} intervals */
 async function write(file, intervals) {
-  const output = createHlogOutput(/** @type {import('../../../src/output/index.js').OutputOptions} */ ({ hlog: file }));
+  const output = createHlogOutput(/** @type {OutputOptions} */ ({ hlog: file }));
   output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 0, 123) });
   for (const { startMs, endMs, valuesUs } of intervals) {
     const stages = Object.fromEntries(
       STAGES.map((stage, i) => [stage, distributionOf(valuesUs.map((value) => Math.floor(value / (i + 2))))]),
     );
-    const totals = /** @type {import('../../../src/output/index.js').Totals} */ ({
+    const totals = /** @type {Totals} */ ({
       attempts: 0,
       verified: 0,
       runTps: null,

@@ -8,6 +8,8 @@ import { createJunitOutput, junitText } from '../../../src/output/junit.js';
 import { exactAudit, runFileOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { RunFile } from '../../../src/metrics/summary.js' */
+
 /** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
 
 /**
@@ -50,7 +52,7 @@ function unescapeXml(value) {
   return value.replace(/[\t\n\r]/g, ' ').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 }
 
-/** @param {import('../../../src/metrics/summary.js').RunFile} run */
+/** @param {RunFile} run */
 function casesOf(run) {
   const suite = parseXml(junitText(run));
   return Object.fromEntries(
@@ -71,7 +73,12 @@ describe('junitText()', () => {
     const suite = parseXml(junitText(run));
     assert.equal(suite.name, 'testsuite');
     assert.deepEqual(suite.attributes, {
-      ...{ name: 'stress', tests: '5', failures: '2', errors: '0', skipped: '0', time: '5' },
+      name: 'stress',
+      tests: '5',
+      failures: '2',
+      errors: '0',
+      skipped: '0',
+      time: '5',
       timestamp: '2026-01-01T00:00:00.000Z',
     });
     assert.deepEqual(
@@ -82,7 +89,8 @@ describe('junitText()', () => {
       'tps>=5': 'passed',
       'p99 < 200ms': `failure: p99: >= 1,550 ms; 2 censored`,
       'asked>1': 'failure: asked: not measured: no rate was asked for (--rate, --stages)',
-      ...{ audit: 'passed', run: 'passed' },
+      audit: 'passed',
+      run: 'passed',
     });
   });
 

@@ -9,6 +9,11 @@ import { createLog } from '../../../src/output/log.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/**
+ * @import { TestContext } from 'node:test'
+ * @import { Logger } from 'pino'
+ */
+
 const SECRET = '1a'.repeat(32);
 const LOG = new URL('../../../src/output/log.js', import.meta.url).href;
 
@@ -26,8 +31,8 @@ async function whenWritten(file, last = LAST) {
 }
 
 /**
- * @param {import('node:test').TestContext} t
- * @param {(log: import('pino').Logger) => void} write
+ * @param {TestContext} t
+ * @param {(log: Logger) => void} write
  * @param {string} [logLevel] of the file it is the same or, for warn, info
  */
 async function logged(t, write, logLevel = 'warn') {
@@ -61,7 +66,7 @@ describe('createLog(): the file', () => {
   });
 
   it('tells more than the screen by default, and exactly what is asked for otherwise', async (t) => {
-    const write = (/** @type {import('pino').Logger} */ log) => {
+    const write = (/** @type {Logger} */ log) => {
       log.debug('debug');
       log.info('info');
       log.warn('warn');

@@ -15,8 +15,11 @@ import { caught } from '../../helpers/caught.js';
 import { readPage, valueOf } from '../../helpers/prometheus-page.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/output/index.js').OutputOptions} OutputOptions */
-/** @typedef {import('../../../src/output/index.js').Totals} Totals */
+/**
+ * @import { OutputOptions, Totals } from '../../../src/output/index.js'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
 
 const INFO = Object.freeze({ version: '1.2.3', workload: 'counter', transport: 'tcp' });
 
@@ -37,20 +40,20 @@ function totalsOf(valuesUs = [], runTps = 0) {
 
 /** Every probe with a reading. */
 const ALL_READINGS = readingsOf({
-  ...{ self: { cpuUs: 1_500_000, rssBytes: 1000 }, connections: { opened: 3, reused: 7 } },
+  self: { cpuUs: 1_500_000, rssBytes: 1000 },
+  connections: { opened: 3, reused: 7 },
   loop: { utilization: 0.5, delayMeanUs: 100, delayP99Us: 2000, delayMaxUs: 30_000, gcUs: 4000 },
   sockets: {
-    ...{ timeWait: 12, range: { from: 32_768, to: 60_999, ports: 28_232 } },
+    timeWait: 12,
+    range: { from: 32_768, to: 60_999, ports: 28_232 },
     endpoints: [{ endpoint: '127.0.0.1:8545', timeWait: 5, portsInUse: 9, portsLeft: 28_223 }],
   },
-  ...{
-    pool: { pending: 4, queued: 0 },
-    node: { cpuUs: 2_000_000, rssBytes: 5000, threads: 6, descriptors: 70 },
-    why: {},
-  },
+  pool: { pending: 4, queued: 0 },
+  node: { cpuUs: 2_000_000, rssBytes: 5000, threads: 6, descriptors: 70 },
+  why: {},
 });
 
-/** @param {import('node:test').TestContext} t @param {OutputOptions['instance']} [instance] */
+/** @param {TestContext} t @param {OutputOptions['instance']} [instance] */
 async function opened(t, instance) {
   const port = await freePort();
   const options = { prometheus: { host: '127.0.0.1', port }, info: INFO, instance };
@@ -75,13 +78,14 @@ describe('output prometheus', () => {
   it('answers nobody who comes by a name of a web page', async (t) => {
     const { port } = await opened(t);
     for (const [host, status] of Object.entries({
-      ...{ [`127.0.0.1:${port}`]: 200, [`localhost:${port}`]: 200, [`10.1.2.3:${port}`]: 200, 'stress-0:9464': 200 },
-      ...{
-        [`evil.example:${port}`]: 403,
-        'evil.example': 403,
-        '127.0.0.1.evil.example': 403,
-        '10.1.2.3.nip.io:80': 403,
-      },
+      [`127.0.0.1:${port}`]: 200,
+      [`localhost:${port}`]: 200,
+      [`10.1.2.3:${port}`]: 200,
+      'stress-0:9464': 200,
+      [`evil.example:${port}`]: 403,
+      'evil.example': 403,
+      '127.0.0.1.evil.example': 403,
+      '10.1.2.3.nip.io:80': 403,
     })) {
       const asked = request({ host: '127.0.0.1', port, path: '/metrics', headers: { host } }).end();
       const [response] = await once(asked, 'response');
@@ -250,7 +254,7 @@ describe('output prometheus', () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => server.close());
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     const output = createPrometheusOutput(
       /** @type {OutputOptions} */ (/** @type {unknown} */ ({ prometheus: { host: '127.0.0.1', port }, info: {} })),
     );

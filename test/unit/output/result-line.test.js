@@ -14,7 +14,14 @@ import { runFileOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 const INSTANCE = {
-  ...{ runId: 'demo', index: 3, instances: 4, attempt: 1, scheduler: null, offset: 60, threads: 20, host: 'ä b' },
+  runId: 'demo',
+  index: 3,
+  instances: 4,
+  attempt: 1,
+  scheduler: null,
+  offset: 60,
+  threads: 20,
+  host: 'ä b',
   start: { by: null, at: null, waitedMs: null, lateMs: null },
 };
 

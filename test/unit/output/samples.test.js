@@ -10,11 +10,14 @@ import { readRows } from '../../helpers/rows.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @typedef {import('../../../src/metrics/sample.js').Sample} Sample */
+/**
+ * @import { Sample } from '../../../src/metrics/sample.js'
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ * @import { OutputOptions } from '../../../src/output/index.js'
+ */
 
 /** @param {string} file */
-const outputTo = (file) =>
-  createSamplesOutput(/** @type {import('../../../src/output/index.js').OutputOptions} */ ({ samples: file }));
+const outputTo = (file) => createSamplesOutput(/** @type {OutputOptions} */ ({ samples: file }));
 
 /** Start of the load on the run's clock, and the window after a warm-up. */
 const LOAD_US = 7_000_000;
@@ -37,14 +40,21 @@ function sampleFrom({ dueUs, lagUs, outcome, stages: [queuedUs, submitUs, inclus
   const acceptedAtUs = sentAtUs + submitUs;
   const includedAtUs = outcome === 'verified' ? acceptedAtUs + inclusionUs : null;
   return sampleOf({
-    ...{ position, walletIndex: 10 + position, nonce, outcome: /** @type {Sample['outcome']} */ (outcome) },
-    ...{ code: outcome === 'failed' ? ['reverted', 'lost'][nonce % 2] : null, intendedAtUs: dueUs },
-    ...{ startedAtUs: dueUs + lagUs, sentAtUs, acceptedAtUs, includedAtUs },
+    position,
+    walletIndex: 10 + position,
+    nonce,
+    outcome: /** @type {Sample['outcome']} */ (outcome),
+    code: outcome === 'failed' ? ['reverted', 'lost'][nonce % 2] : null,
+    intendedAtUs: dueUs,
+    startedAtUs: dueUs + lagUs,
+    sentAtUs,
+    acceptedAtUs,
+    includedAtUs,
     endedAtUs: (includedAtUs ?? acceptedAtUs) + readBackUs,
   });
 }
 
-/** @param {Sample[]} samples @returns {import('../../../src/metrics/summary.js').RunFile} */
+/** @param {Sample[]} samples @returns {RunFile} */
 function runOf(samples) {
   const recorder = new Recorder([10, 11, 12], WINDOW_US);
   recorder.open(LOAD_US, WINDOW_US, END_US);

@@ -5,15 +5,23 @@ import { summaryText } from '../../../src/output/summary.js';
 import { parseThreshold } from '../../../src/metrics/thresholds.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
-/** @param {Partial<import('../../../src/run/audit.js').AuditReport>} given */
+/** @import { AuditReport, Mismatch } from '../../../src/run/audit.js' */
+
+/** @param {Partial<AuditReport>} given */
 const withAudit = (given) => summaryText(runFileOf({ audit: { ...exactAudit(), ...given } }), false);
 
 const HASH = `0x${'cd'.repeat(32)}`;
 
-/** @param {number} walletIndex @returns {import('../../../src/run/audit.js').Mismatch} */
+/** @param {number} walletIndex @returns {Mismatch} */
 const mismatch = (walletIndex) => ({
-  ...{ walletIndex, address: addressOf(walletIndex), target: addressOf(0xc0), expectedEffect: '9', effect: '10' },
-  ...{ expectedNonce: 11, nonce: 12, pendingNonce: 14 },
+  walletIndex,
+  address: addressOf(walletIndex),
+  target: addressOf(0xc0),
+  expectedEffect: '9',
+  effect: '10',
+  expectedNonce: 11,
+  nonce: 12,
+  pendingNonce: 14,
 });
 
 describe('summaryText()', () => {
@@ -152,7 +160,10 @@ Summary: ran for its duration, window 2.0 s
   it('the machine and the node, where they were watched', () => {
     const range = { from: 1, to: 28_232, ports: 28_232 };
     const endpoints = [20_000, 15_000, 18_000].map((portsLeft, i) => ({
-      ...{ endpoint: `127.0.0.1:${i}`, timeWait: 1, portsInUse: 1, portsLeft },
+      endpoint: `127.0.0.1:${i}`,
+      timeWait: 1,
+      portsInUse: 1,
+      portsLeft,
     }));
     const sockets = { timeWait: 12_345, range, endpoints };
     const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3, descriptors: 4 };
@@ -290,8 +301,13 @@ Summary: ran for its duration, window 2.0 s
 
   it('an audit that is not exact: the bounds, the wallets and the hashes', () => {
     const text = withAudit({
-      ...{ exact: false, effectsOnChain: '19', bounds: { atLeast: '18', atMost: '19' }, replaced: 1, pending: 2 },
-      ...{ mismatchCount: 1, mismatches: [mismatch(4)] },
+      exact: false,
+      effectsOnChain: '19',
+      bounds: { atLeast: '18', atMost: '19' },
+      replaced: 1,
+      pending: 2,
+      mismatchCount: 1,
+      mismatches: [mismatch(4)],
       foreign: [{ walletIndex: 4, nonce: 11, hash: HASH, blockNumber: 77 }],
       resolutions: [
         { walletIndex: 5, nonce: 3, hash: '0xpending', outcome: 'timed_out', code: null, fate: 'pending' },
@@ -310,7 +326,10 @@ Summary: ran for its duration, window 2.0 s
 
   it('an incomplete audit never says exact: what could not be checked, and what is still pending', () => {
     const text = withAudit({
-      ...{ exact: false, result: 'incomplete', pending: 1, incomplete: ['the fees: no receipts', 'more'] },
+      exact: false,
+      result: 'incomplete',
+      pending: 1,
+      incomplete: ['the fees: no receipts', 'more'],
       resolutions: [{ walletIndex: 5, nonce: 3, hash: HASH, outcome: 'timed_out', code: null, fate: 'pending' }],
       checks: [
         { name: 'a', words: 'what arrived', expected: '5', found: '5', holds: true, why: null },

@@ -6,17 +6,27 @@ import { OutputStream } from '../../../src/output/streams.js';
 import { createTextOutput } from '../../../src/output/text.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
+/** @import { OutputOptions } from '../../../src/output/index.js' */
+
 const EMPTY = new Distribution().toJSON();
 /** Of all intervals. */
 const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, visibility: EMPTY, readBack: EMPTY });
 
-/** @param {Partial<import('../../../src/output/index.js').OutputOptions>} [given] */
+/** @param {Partial<OutputOptions>} [given] */
 function textOutput(given = {}) {
   let text = '';
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const output = createTextOutput({
-    ...{ stream, verbose: false, explain: false, out: null, junit: null, samples: null, blocks: null, hlog: null },
-    ...{ prometheus: null, info: {} },
+    stream,
+    verbose: false,
+    explain: false,
+    out: null,
+    junit: null,
+    samples: null,
+    blocks: null,
+    hlog: null,
+    prometheus: null,
+    info: {},
     ...given,
   });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
@@ -30,7 +40,13 @@ function latencyOf(latenciesUs) {
 }
 
 const COUNTS = Object.freeze({
-  ...{ scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
+  scheduled: 0,
+  dropped: 0,
+  started: 0,
+  verified: 0,
+  failed: 0,
+  timedOut: 0,
+  abandoned: 0,
 });
 
 describe('the text output: intervals', () => {
@@ -48,7 +64,10 @@ describe('the text output: intervals', () => {
       { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: latencyOf([4_000_000]) },
     );
     output.interval(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
-      ...{ attempts: 1250, verified: 1234, runTps: 123.4, stages: STAGES },
+      attempts: 1250,
+      verified: 1234,
+      runTps: 123.4,
+      stages: STAGES,
     });
     assert.equal(
       text(),
@@ -65,7 +84,10 @@ describe('the text output: intervals', () => {
     const { output, text } = textOutput();
     output.start?.({ startUs: 0, startedAtMs: 0, isPlain: true });
     output.interval(rowOf({ endMs: 5000, counts: COUNTS, tps: 1 }), {
-      ...{ attempts: 1250, verified: 1234, runTps: 123.4, stages: STAGES },
+      attempts: 1250,
+      verified: 1234,
+      runTps: 123.4,
+      stages: STAGES,
     });
     const [head, row] = text().split('\n');
     assert.match(head, /^ +elapsed +attempts +answered +calls\/s +run calls\/s +avg ms/);

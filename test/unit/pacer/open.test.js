@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createPacer } from '../../../src/pacer/index.js';
 import { operationsOf } from '../../../src/pacer/open.js';
 
-/** @typedef {import('../../../src/pacer/index.js').Stage} Stage */
+/** @import { Pacer, Stage } from '../../../src/pacer/index.js' */
 
 const HOUR_S = 3600;
 
@@ -16,10 +16,10 @@ const constant = (perSecond, seconds = Infinity) => ramp(perSecond, perSecond, s
 /** @param {Stage[]} stages */
 const pacerOf = (...stages) => createPacer({ stages, arrival: 'uniform', seed: 1 });
 
-/** @param {import('../../../src/pacer/index.js').Pacer} pacer @param {number} count @param {number} [first] */
+/** @param {Pacer} pacer @param {number} count @param {number} [first] */
 const dues = (pacer, count, first = 0) => Array.from({ length: count }, (_, i) => pacer.dueUs(first + i));
 
-/** Instants of all that is due before an instant. @param {import('../../../src/pacer/index.js').Pacer} pacer @param {number} endUs */
+/** Instants of all that is due before an instant. @param {Pacer} pacer @param {number} endUs */
 function countBefore(pacer, endUs) {
   let count = 0;
   while (pacer.dueUs(count) < endUs) count += 1;

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createLoopProbe } from '../../../src/probe/loop.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const BLOCKED_MS = 80;
 
 /** @param {number} ms */
@@ -10,7 +12,7 @@ function block(ms) {
   while (performance.now() - startMs < ms);
 }
 
-/** Another thread may have the core for a while: upper bounds are generous. @param {import('node:test').TestContext} t */
+/** Another thread may have the core for a while: upper bounds are generous. @param {TestContext} t */
 function probeFor(t) {
   const probe = createLoopProbe();
   t.after(() => probe.close());

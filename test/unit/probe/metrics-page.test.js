@@ -5,7 +5,11 @@ import { describe, it } from 'node:test';
 import { PRESETS, createMetricsProbe } from '../../../src/probe/metrics-page.js';
 import { caught } from '../../helpers/caught.js';
 
-/** @typedef {import('node:test').TestContext} TestContext */
+/**
+ * @import { RequestListener } from 'node:http'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
 
 const PAGE = `# TYPE txpool_pending gauge
 txpool_pending 7
@@ -20,7 +24,7 @@ go_goroutines 75
 
 /**
  * @param {TestContext} t
- * @param {import('node:http').RequestListener} listener
+ * @param {RequestListener} listener
  * @returns {Promise<URL>}
  */
 async function serverFor(t, listener) {
@@ -30,7 +34,7 @@ async function serverFor(t, listener) {
     server.close();
     server.closeAllConnections();
   });
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const { port } = /** @type {AddressInfo} */ (server.address());
   return new URL(`http://127.0.0.1:${port}/metrics`);
 }
 
@@ -123,7 +127,7 @@ describe('createMetricsProbe()', () => {
   it('a server that is down is the reason, and when it comes up there are figures again', async (t) => {
     const server = createServer((_, response) => void response.end(PAGE)).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     server.close();
     await once(server, 'close');
     const probe = probeFor(t, new URL(`http://127.0.0.1:${port}/metrics`));
@@ -137,7 +141,7 @@ describe('createMetricsProbe()', () => {
     assert.equal((await probe.sample()).series.txpool_pending, 7);
   });
 
-  for (const [what, listener] of /** @type {Array<[string, import('node:http').RequestListener]>} */ ([
+  for (const [what, listener] of /** @type {Array<[string, RequestListener]>} */ ([
     ['never answers', () => {}],
     ['never ends', (_, response) => void response.writeHead(200).write(PAGE)],
   ])) {

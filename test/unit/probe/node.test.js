@@ -8,6 +8,8 @@ import { createNodeProbe, parseStat } from '../../../src/probe/node.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const NO_PROC = existsSync('/proc/self/stat') ? false : 'this system has no /proc';
 const PID = 4711;
 
@@ -16,7 +18,7 @@ const STAT =
   '4711 (a) R 1 (b) S 1464 1464 32330 0 -1 4194304 101 0 0 0 700 55 8 9 20 0 17 0 2222842 3133440 418 18446744073709551615 94137003372544';
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {TestContext} t
  * @returns a /proc of our own, with one process in it and what changes it
  */
 function procFor(t) {

@@ -8,7 +8,10 @@ import { createSocketsProbe, socketWarnings } from '../../../src/probe/sockets.j
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @typedef {import('node:test').TestContext} TestContext */
+/**
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
 
 const NO_PROC = existsSync('/proc/net/tcp') ? false : 'this system has no /proc/net/tcp';
 
@@ -34,7 +37,7 @@ describe('sockets of this machine', { skip: NO_PROC }, () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => server.close());
-    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    const { port } = /** @type {AddressInfo} */ (server.address());
     const probe = probeFor(t, { urls: [new URL(`http://127.0.0.1:${port}`), new URL(`http://localhost:${port}/x`)] });
 
     const before = await probe.sample();
@@ -143,7 +146,10 @@ describe('socketWarnings()', () => {
     timeWait,
     range,
     endpoints: endpoints.map(({ timeWait: own = 0, portsInUse = 0 }, i) => ({
-      ...{ endpoint: `h:${i}`, timeWait: own, portsInUse, portsLeft: 1000 - portsInUse },
+      endpoint: `h:${i}`,
+      timeWait: own,
+      portsInUse,
+      portsLeft: 1000 - portsInUse,
     })),
   });
 

@@ -8,7 +8,7 @@ import { parseFailIf } from '../../../src/study/fail-if.js';
 import { sidesOf } from '../study/runs.js';
 import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
-/** @typedef {import('../../../src/study/compare.js').Comparison} Comparison */
+/** @import { Comparison } from '../../../src/study/compare.js' */
 
 const ABBA = 'ABBAABBAABBAABBA';
 
@@ -123,8 +123,15 @@ describe('the page of a comparison', () => {
     const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%')] });
     const side = { ...comparison.base, label: HOSTILE, files: [HOSTILE], clientVersion: HOSTILE, stress: HOSTILE };
     const hostile = {
-      ...{ ...comparison, base: side, candidate: side, startedAt: HOSTILE, primary: HOSTILE, stress: HOSTILE },
-      ...{ differences: [HOSTILE], warnings: [HOSTILE], verdict: { word: HOSTILE, sentence: HOSTILE } },
+      ...comparison,
+      base: side,
+      candidate: side,
+      startedAt: HOSTILE,
+      primary: HOSTILE,
+      stress: HOSTILE,
+      differences: [HOSTILE],
+      warnings: [HOSTILE],
+      verdict: { word: HOSTILE, sentence: HOSTILE },
       method: { ...comparison.method, words: HOSTILE, test: HOSTILE },
       failIf: comparison.failIf.map((one) => ({ ...one, expression: HOSTILE, why: HOSTILE })),
       metrics: comparison.metrics.map((metric) => ({ ...metric, name: HOSTILE, label: HOSTILE, word: HOSTILE })),

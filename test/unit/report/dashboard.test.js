@@ -17,20 +17,30 @@ import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
+/**
+ * @import { IntervalRow } from '../../../src/metrics/intervals.js'
+ * @import { Totals } from '../../../src/output/index.js'
+ * @import { Row } from '../../../src/report/run-charts.js'
+ * @import { AddressInfo } from 'node:net'
+ * @import { TestContext } from 'node:test'
+ */
+
 const none = () => new Distribution().toJSON();
-/** @type {import('../../../src/output/index.js').Totals} */
+/** @type {Totals} */
 const TOTALS = {
-  ...{ attempts: 12, verified: 10, runTps: 5 },
+  attempts: 12,
+  verified: 10,
+  runTps: 5,
   stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
 };
 
 /** @param {number} i */
 const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 
-/** @param {import('../../../src/metrics/intervals.js').IntervalRow[]} intervals */
+/** @param {IntervalRow[]} intervals */
 const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals }), 1e6);
 
-/** @param {import('node:test').TestContext} t */
+/** @param {TestContext} t */
 async function opened(t) {
   const port = await freePort();
   const output = createDashboardOutput({ address: { host: '127.0.0.1', port }, options: OPTIONS });
@@ -93,7 +103,7 @@ describe('the state of the dashboard', () => {
     }
     assert.equal(log.rows.length, 2);
     state.keep(soFar(log.rows));
-    const rows = /** @type {import('../../../src/report/run-charts.js').Row[]} */ (state.run?.intervals);
+    const rows = /** @type {Row[]} */ (state.run?.intervals);
     assert.deepEqual(
       rows.map(({ startMs, endMs, stages }) => [startMs, endMs, stages?.submit]),
       [
@@ -253,7 +263,7 @@ describe('the dashboard', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     t.after(() => other.close());
-    const { port } = /** @type {import('node:net').AddressInfo} */ (other.address());
+    const { port } = /** @type {AddressInfo} */ (other.address());
     const output = createDashboardOutput({ address: { host: '127.0.0.1', port }, options: OPTIONS });
     const error = await caught(() => output.open?.());
     assert.ok(error instanceof UnavailableError);

@@ -2,6 +2,11 @@
 import assert from 'node:assert/strict';
 import vm from 'node:vm';
 
+/**
+ * @import { Chart } from '../../../src/report/charts.js'
+ * @import { PageData } from '../../../src/report/page.js'
+ */
+
 /** @param {string} page @param {string} name @returns {Array<number | null>} values of all figures of that name on the page */
 export function figures(page, name) {
   const pattern = new RegExp(`data-figure="${name.replaceAll('.', '\\.')}"\\s+data-value="([^"]*)"`, 'g');
@@ -15,10 +20,10 @@ export function figure(page, name) {
   return first;
 }
 
-/** @param {string} page @returns {Record<string, import('../../../src/report/charts.js').Chart>} by id */
+/** @param {string} page @returns {Record<string, Chart>} by id */
 export function chartsOf(page) {
   const text = /<script type="application\/json" id="data">\s*(.*?)\s*<\/script>/s.exec(page)?.[1] ?? '';
-  /** @type {import('../../../src/report/page.js').PageData} */
+  /** @type {PageData} */
   const { charts } = JSON.parse(text);
   return Object.fromEntries(charts.map((chart) => [chart.id, chart]));
 }

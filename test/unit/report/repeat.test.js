@@ -5,12 +5,14 @@ import { readInvocation } from '../../../src/cli/config.js';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { commandLine, settingsOf } from '../../../src/report/repeat.js';
 
+/** @import { Config } from '../../../src/run/config.js' */
+
 /** @param {string[]} argv @param {NodeJS.ProcessEnv} [env] */
 async function configOf(argv, env = {}) {
   const invocation = await readInvocation(argv, env, '0.0.0');
   assert.equal(invocation.kind, 'command');
   // As a run file brings it back.
-  const { redacted } = /** @type {{config: import('../../../src/run/run.js').Config}} */ (invocation).config;
+  const { redacted } = /** @type {{config: Config}} */ (invocation).config;
   return /** @type {Record<string, unknown>} */ (JSON.parse(JSON.stringify(redacted)));
 }
 

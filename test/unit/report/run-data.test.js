@@ -5,7 +5,11 @@ import { coarser, countsOf, deltasOf } from '../../../src/report/client/buckets.
 import { kindOf, phasesOf, rowData, runData } from '../../../src/report/run-data.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/report/run-data.js').Drawn} Drawn */
+/**
+ * @import { Counts } from '../../../src/metrics/interval.js'
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ * @import { Drawn } from '../../../src/report/run-data.js'
+ */
 
 /** @param {number[]} valuesMs */
 function latencyOf(...valuesMs) {
@@ -14,7 +18,7 @@ function latencyOf(...valuesMs) {
   return distribution.toJSON();
 }
 
-/** @param {Partial<import('../../../src/metrics/interval.js').Counts>} given */
+/** @param {Partial<Counts>} given */
 const countsWith = (given) => ({ ...rowOf().counts, ...given });
 
 const ROWS = [
@@ -27,16 +31,16 @@ const ROWS = [
     latency: latencyOf(10, 20, 30),
   }),
   rowOf({
-    ...{
-      startMs: 1000,
-      endMs: 3000,
-      counts: countsWith({ verified: 4, scheduled: 10, timedOut: 1 }),
-      tps: 2,
-      inFlight: 7,
-    },
-    ...{ latency: latencyOf(100, 100, 200, 5000), failures: { reverted: 2 } },
+    startMs: 1000,
+    endMs: 3000,
+    counts: countsWith({ verified: 4, scheduled: 10, timedOut: 1 }),
+    tps: 2,
+    inFlight: 7,
+    latency: latencyOf(100, 100, 200, 5000),
+    failures: { reverted: 2 },
     probes: readingsOf({
-      ...{ self: { cpuUs: 500_000, rssBytes: 50_000_000 }, why: {} },
+      self: { cpuUs: 500_000, rssBytes: 50_000_000 },
+      why: {},
       pool: { pending: 9, queued: 1 },
       node: { cpuUs: 3_000_000, rssBytes: 7_000_000, threads: 1, descriptors: 1 },
     }),
@@ -54,7 +58,7 @@ const ROWS = [
 
 const RUN = runFileOf({ intervals: ROWS, isOpenLoop: true });
 
-/** @param {string} id @param {import('../../../src/metrics/summary.js').RunFile} [run] @returns {any} */
+/** @param {string} id @param {RunFile} [run] @returns {any} */
 function find(id, run = RUN) {
   const one = runData(run).drawn.find(({ plan }) => plan.id === id);
   return one === undefined ? undefined : 'chart' in one ? one.chart.series.map(({ values }) => values) : one.why;

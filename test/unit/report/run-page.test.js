@@ -9,7 +9,9 @@ import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 import { buildPartialRunFile } from '../../../src/metrics/summary.js';
 
-/** @param {import('../../../src/metrics/summary.js').RunFile} run */
+/** @import { RunFile } from '../../../src/metrics/summary.js' */
+
+/** @param {RunFile} run */
 const pageOf = (run) => runPage(run, { options: OPTIONS });
 
 /** @param {string} page @param {string} name @returns {number | null} the value of a figure on the page */
@@ -51,7 +53,7 @@ function hostileRun() {
     end: HOSTILE,
     audit: { ...exactAudit(), exact: false, effectsOnChain: HOSTILE, bounds: { atLeast: HOSTILE, atMost: HOSTILE } },
   });
-  return /** @type {import('../../../src/metrics/summary.js').RunFile} */ (
+  return /** @type {RunFile} */ (
     /** @type {unknown} */ ({
       ...run,
       failures: { [HOSTILE]: 1 },

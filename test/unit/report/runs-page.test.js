@@ -10,7 +10,10 @@ import { rowOf } from '../../helpers/samples.js';
 import { runOf } from '../study/runs.js';
 import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
-/** @typedef {import('../../../src/metrics/summary.js').RunFile} RunFile */
+/**
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ * @import { Chart } from '../../../src/report/charts.js'
+ */
 
 /** @param {Array<Parameters<typeof runOf>[1]>} given @param {string[]} [names] */
 function entries(given, names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
@@ -23,7 +26,10 @@ function unmeasured(number) {
   const none = new Distribution().toJSON();
   return {
     ...run,
-    ...{ exitCode: 130, verdict: null, end: 'interrupted', intervals: [rowOf({ phase: 'warmup' })] },
+    exitCode: 130,
+    verdict: null,
+    end: 'interrupted',
+    intervals: [rowOf({ phase: 'warmup' })],
     rates: { ...run.rates, verifiedPerSecond: null },
     window: { ...run.window, durationMs: 0, counts: { ...run.window.counts, verified: 0 } },
     latency: { ...run.latency, total: none },
@@ -60,9 +66,16 @@ describe('the page of several runs', () => {
     given.forEach(({ run, file }, i) => {
       const { total } = run.latency;
       const expected = {
-        ...{ window: run.window.durationMs, tps: run.rates.verifiedPerSecond, cpu: run.generator.cpuUsPerVerified },
-        ...{ p50: total.p50Us, p99: total.p99Us, max: total.maxUs, exitCode: run.exitCode },
-        ...{ verified: run.counts.verified, failed: run.counts.failed, timedOut: run.counts.timedOut },
+        window: run.window.durationMs,
+        tps: run.rates.verifiedPerSecond,
+        cpu: run.generator.cpuUsPerVerified,
+        p50: total.p50Us,
+        p99: total.p99Us,
+        max: total.maxUs,
+        exitCode: run.exitCode,
+        verified: run.counts.verified,
+        failed: run.counts.failed,
+        timedOut: run.counts.timedOut,
       };
       for (const [name, value] of Object.entries(expected))
         assert.equal(figure(page, `runs.${i}.${name}`), value, name);
@@ -188,9 +201,14 @@ describe('the page of several runs', () => {
       const run = runOf(i, { config: { threads: i, workload: HOSTILE + i, [HOSTILE]: i } });
       return /** @type {RunFile} */ (
         /** @type {unknown} */ ({
-          ...{ ...run, startedAt: HOSTILE, end: HOSTILE, exitCode: HOSTILE, partial: true },
-          ...{ environment: { clientVersion: HOSTILE + i, stress: HOSTILE + i } },
-          ...{ verdict: { name: HOSTILE, evidence: HOSTILE }, warnings: [HOSTILE] },
+          ...run,
+          startedAt: HOSTILE,
+          end: HOSTILE,
+          exitCode: HOSTILE,
+          partial: true,
+          environment: { clientVersion: HOSTILE + i, stress: HOSTILE + i },
+          verdict: { name: HOSTILE, evidence: HOSTILE },
+          warnings: [HOSTILE],
         })
       );
     };
@@ -226,7 +244,7 @@ describe('latencies of many sides', () => {
   });
 
   it('go as far as the operations of each do, or of all', () => {
-    const lastOf = (/** @type {import('../../../src/report/charts.js').Chart} */ { series, xTexts }) =>
+    const lastOf = (/** @type {Chart} */ { series, xTexts }) =>
       series.map(({ values }) => xTexts?.[values.findLastIndex((value) => value !== null)]);
     assert.deepEqual(lastOf(percentileChart(sides)), Array(6).fill('90 %'));
     assert.deepEqual(lastOf(percentileChart(sides, { each: true })).slice(0, 3), ['90 %', '99 %', '99.9 %']);

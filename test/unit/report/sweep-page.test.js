@@ -7,7 +7,7 @@ import { hrefOf } from '../../../src/report/sweep-sections.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, chartsOf, figure, figures } from './pages.js';
 
-/** @typedef {import('../../../src/study/sweep-file.js').SweepFile} SweepFile */
+/** @import { SweepFile } from '../../../src/study/sweep-file.js' */
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {
@@ -61,17 +61,22 @@ function metrics(tps, avg) {
 /** @returns {NonNullable<SweepFile['find']>} */
 function found() {
   const trial = (/** @type {number} */ value, /** @type {boolean} */ holds) => ({
-    ...{
-      value,
-      holds,
-      failed: holds ? [] : ['p99<2s: 2.3 s'],
-      file: `find/${value}.json`,
-      startedAt: '2026-01-01T00:00:00.000Z',
-    },
+    value,
+    holds,
+    failed: holds ? [] : ['p99<2s: 2.3 s'],
+    file: `find/${value}.json`,
+    startedAt: '2026-01-01T00:00:00.000Z',
   });
   return {
-    ...{ name: 'rate', until: ['p99<2s'], estimate: 95, low: 90, high: 101, confidence: 0.95, sharp: false },
-    ...{ words: 'p99<2s holds up to a rate of 95', trials: [trial(80, true), trial(110, false), trial(92, true)] },
+    name: 'rate',
+    until: ['p99<2s'],
+    estimate: 95,
+    low: 90,
+    high: 101,
+    confidence: 0.95,
+    sharp: false,
+    words: 'p99<2s holds up to a rate of 95',
+    trials: [trial(80, true), trial(110, false), trial(92, true)],
   };
 }
 
@@ -260,7 +265,11 @@ describe('the page of a sweep', () => {
         },
       ],
       {
-        ...{ preset: HOSTILE, startedAt: HOSTILE, endedAt: HOSTILE, stress: HOSTILE, warnings: [HOSTILE] },
+        preset: HOSTILE,
+        startedAt: HOSTILE,
+        endedAt: HOSTILE,
+        stress: HOSTILE,
+        warnings: [HOSTILE],
         options: { [HOSTILE]: [HOSTILE, { [HOSTILE]: HOSTILE }] },
         saturation: [{ along: HOSTILE, at: { [HOSTILE]: HOSTILE }, settings: { [HOSTILE]: HOSTILE }, words: HOSTILE }],
         find: { ...found(), name: HOSTILE, until: [HOSTILE], words: HOSTILE },

@@ -5,8 +5,9 @@ import { Wallet } from '../../../src/chain/wallets.js';
 import { Account } from '../../../src/run/account.js';
 
 /**
- * @typedef {import('../../../src/run/operation.js').Operation} Operation
- * @typedef {import('../../../src/run/account.js').Standing} Standing
+ * @import { Standing } from '../../../src/run/account.js'
+ * @import { Open } from '../../../src/run/ledger.js'
+ * @import { Operation } from '../../../src/run/operation.js'
  */
 
 const START_NONCE = 7;
@@ -31,9 +32,7 @@ function stand(account, { nonce }, standing) {
   slot.standing = standing;
 }
 
-const OPEN = /** @type {import('../../../src/run/ledger.js').Open} */ (
-  /** @type {unknown} */ ({ operation: { hashes: ['0x1'] } })
-);
+const OPEN = /** @type {Open} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
 
 describe('Account: nonces', () => {
   it('each operation has the next one, whatever the others are', () => {

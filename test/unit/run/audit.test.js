@@ -6,7 +6,12 @@ import { auditUnlessHurried } from '../../../src/run/examine.js';
 import { Stop } from '../../../src/run/stop.js';
 import { simulate } from './simulation.js';
 
-/** Two wallets have made one operation each. @param {import('./simulation.js').SimulationOptions} [options] */
+/**
+ * @import { Check } from '../../../src/workload/index.js'
+ * @import { SimulationOptions } from './simulation.js'
+ */
+
+/** Two wallets have made one operation each. @param {SimulationOptions} [options] */
 async function started(options) {
   const run = simulate({ wallets: 2, inFlight: 1, ...options });
   run.start();
@@ -17,9 +22,13 @@ async function started(options) {
   return run;
 }
 
-/** @param {boolean | null} holds @returns {import('../../../src/workload/index.js').Check} */
+/** @param {boolean | null} holds @returns {Check} */
 const check = (holds) => ({
-  ...{ name: 'x', words: 'what arrived', expected: '1', found: '2', holds },
+  name: 'x',
+  words: 'what arrived',
+  expected: '1',
+  found: '2',
+  holds,
   why: holds === null ? 'no receipts' : null,
 });
 
@@ -30,9 +39,7 @@ describe('the result of an audit', () => {
     const { exact, result, incomplete, mismatchCount } = await run.end();
     assert.deepEqual(
       { exact, result, incomplete, mismatchCount },
-      {
-        ...{ exact: true, result: 'exact', incomplete: [], mismatchCount: 0 },
-      },
+      { exact: true, result: 'exact', incomplete: [], mismatchCount: 0 },
     );
   });
 

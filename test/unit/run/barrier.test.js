@@ -7,16 +7,30 @@ import { IncompleteError, OutputError, RefusedError } from '../../../src/errors.
 import { Barrier } from '../../../src/run/barrier.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @param {Partial<import('../../../src/run/barrier.js').Arrival>} [differing] */
+/**
+ * @import { Arrival } from '../../../src/run/barrier.js'
+ * @import { TestContext } from 'node:test'
+ */
+
+/** @param {Partial<Arrival>} [differing] */
 function arrivalOf(differing = {}) {
   const index = differing.index ?? 0;
   return {
-    ...{ id: `run file ${index}`, index, attempt: 0, instances: 2, threads: 20, firstOffset: 0, chainId: 31337 },
-    ...{ genesisHash: '0x11', host: `host-${index}`, arrivedAt: '2026-01-01T00:00:00.000Z', ...differing },
+    id: `run file ${index}`,
+    index,
+    attempt: 0,
+    instances: 2,
+    threads: 20,
+    firstOffset: 0,
+    chainId: 31337,
+    genesisHash: '0x11',
+    host: `host-${index}`,
+    arrivedAt: '2026-01-01T00:00:00.000Z',
+    ...differing,
   };
 }
 
-/** @param {import('node:test').TestContext} t */
+/** @param {TestContext} t */
 function barriers(t) {
   const folder = temporaryFolder(t);
   const own = join(folder, 'demo');
@@ -98,7 +112,7 @@ describe('looking', () => {
 });
 
 describe('comparing', () => {
-  /** @param {import('node:test').TestContext} t @param {object} differing */
+  /** @param {TestContext} t @param {object} differing */
   const compared = async (t, differing) => {
     const { make } = barriers(t);
     const barrier = make();

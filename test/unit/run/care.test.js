@@ -8,7 +8,7 @@ import { Operation } from '../../../src/run/operation.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { sampleOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/run/past.js').Remembered} Remembered */
+/** @import { Remembered } from '../../../src/run/past.js' */
 
 /** @param {{wallets?: number, purse?: any}} [options] */
 function setUp({ wallets = 2, purse = null } = {}) {
@@ -56,15 +56,13 @@ function setUp({ wallets = 2, purse = null } = {}) {
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
   const care = new Care({
-    ...{
-      clock: createFakeClock(),
-      course,
-      accounts,
-      purse,
-      live,
-      signal: over.signal,
-      drained: new AbortController().signal,
-    },
+    clock: createFakeClock(),
+    course,
+    accounts,
+    purse,
+    live,
+    signal: over.signal,
+    drained: new AbortController().signal,
     onStop: (reason, error) => stops.push([reason, error?.message]),
     rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
     retire: ({ position }) => log.push(`retire ${position}`),

@@ -6,7 +6,12 @@ import { Stop } from '../../../src/run/stop.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { runFileOf } from '../../helpers/samples.js';
 
-/** @param {() => any} describe @returns {import('../../../src/run/checkpoint.js').Making<unknown>} */
+/**
+ * @import { Output } from '../../../src/output/index.js'
+ * @import { Making } from '../../../src/run/checkpoint.js'
+ */
+
+/** @param {() => any} describe @returns {Making<unknown>} */
 const making = (describe) => ({ ask: async () => {}, describe });
 const usual = making(runFileOf);
 
@@ -21,9 +26,13 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
   const startUs = clock.nowUs();
   let spentUs = 0;
   const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
-  /** @type {import('../../../src/output/index.js').Output} */
+  /** @type {Output} */
   const keeper = {
-    ...{ notice: () => {}, wantsSamples: false, sample: () => {}, interval: () => {}, finish: () => {} },
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    interval: () => {},
+    finish: () => {},
     checkpoint: (run) => {
       kept.push((clock.nowUs() - startUs) / 1000);
       spentUs += costMs * 1000;

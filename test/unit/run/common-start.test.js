@@ -10,6 +10,8 @@ import { Stop } from '../../../src/run/stop.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { ByHand } from '../../helpers/clock.js' */
+
 const CHAIN = { chainId: 31337, genesisHash: '0x11' };
 const MIDNIGHT = Date.UTC(2026, 0, 1);
 
@@ -22,11 +24,23 @@ function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), ahe
   /** @type {string[]} */
   const notices = [];
   const all = {
-    ...{ runId: 'demo', index: null, instances: null, attempt: 0, threads: 20, firstOffset: 0 },
-    ...{ startAtMs: null, barrier: null, startTimeoutMs: 600_000, ...config },
+    runId: 'demo',
+    index: null,
+    instances: null,
+    attempt: 0,
+    threads: 20,
+    firstOffset: 0,
+    startAtMs: null,
+    barrier: null,
+    startTimeoutMs: 600_000,
+    ...config,
   };
   const common = new CommonStart({
-    ...{ id: `run file ${all.index}`, config: all, stop, workers, notice: (line) => notices.push(line) },
+    id: `run file ${all.index}`,
+    config: all,
+    stop,
+    workers,
+    notice: (line) => notices.push(line),
     clock: { ...clock, wallMs: () => clock.wallMs() + aheadMs() },
   });
   return { clock, stop, notices, common };
@@ -35,7 +49,7 @@ function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), ahe
 /**
  * Moves time until something is over. What is read from a disk takes turns of its own.
  * @template T
- * @param {import('../../helpers/clock.js').ByHand} clock
+ * @param {ByHand} clock
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
  */
@@ -77,7 +91,10 @@ describe('--start-at', () => {
     assert.deepEqual([began?.wallMs, began?.words], [MIDNIGHT + 60_000, null]);
     assert.equal(began?.beginUs, 1_000_000 + 60_000_000);
     assert.deepEqual(one.common.facts(), {
-      ...{ by: 'start-at', at: '2026-01-01T00:01:00.000Z', waitedMs: 60_000, lateMs: 0 },
+      by: 'start-at',
+      at: '2026-01-01T00:01:00.000Z',
+      waitedMs: 60_000,
+      lateMs: 0,
     });
   });
 

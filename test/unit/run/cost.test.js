@@ -10,11 +10,17 @@ const GWEI = 10n ** 9n;
 /** 2 gwei a gas now, and 6 at most. */
 const FEES = createFees({ baseFeeWei: GWEI, tipWei: GWEI, legacy: false, maxFeeWei: null });
 const GAS = Object.freeze({
-  ...{ perWallet: 250_000n, perOperation: 50_000n },
+  perWallet: 250_000n,
+  perOperation: 50_000n,
   likely: { perWallet: 150_000n, perOperation: 25_000n },
 });
 const CONFIG = Object.freeze({
-  ...{ threads: 10, inFlight: 1, ratePerSecond: null, stages: null, warmupMs: 0, durationMs: 60_000 },
+  threads: 10,
+  inFlight: 1,
+  ratePerSecond: null,
+  stages: null,
+  warmupMs: 0,
+  durationMs: 60_000,
 });
 const PARTS = Object.freeze({ config: CONFIG, gas: GAS, fees: FEES, blockSeconds: 2, deployments: 0, missing: [] });
 

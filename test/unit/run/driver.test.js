@@ -10,8 +10,13 @@ import { Driver } from '../../../src/run/driver.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /**
- * @typedef {import('../../../src/run/operation.js').Operation} Operation
- * @typedef {import('../../../src/pacer/index.js').Schedule} Schedule
+ * @import { Clock } from '../../../src/clock.js'
+ * @import { Sample } from '../../../src/metrics/sample.js'
+ * @import { Schedule } from '../../../src/pacer/index.js'
+ * @import { Operation } from '../../../src/run/operation.js'
+ */
+
+/**
  *
  * @typedef {object} Options
  * @property {number} [wallets]
@@ -34,7 +39,7 @@ function at(perSecond, given = {}) {
 function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isInstant, isWatchBroken } = {}) {
   const byHand = createFakeClock({ startUs: START_US });
   let stalledUs = 0;
-  /** @type {import('../../../src/clock.js').Clock} */
+  /** @type {Clock} */
   const clock = {
     ...byHand,
     nowUs: () => byHand.nowUs() + stalledUs,
@@ -58,12 +63,16 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
   const mended = [];
   /** @type {Array<[string, Error | undefined]>} */
   const stops = [];
-  /** @type {import('../../../src/metrics/sample.js').Sample[]} */
+  /** @type {Sample[]} */
   const samples = [];
   /** @type {AbortSignal | null} */
   let watchSignal = null;
   const driver = new Driver({
-    ...{ clock, accounts, inFlight, recorder, pacer: createPacer(schedule) },
+    clock,
+    accounts,
+    inFlight,
+    recorder,
+    pacer: createPacer(schedule),
     course: {
       begin: (operation) => {
         begun.push(operation);
@@ -73,7 +82,8 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
       mend: (operation, _sample, signal) =>
         new Promise((resolve, reject) => {
           mended.push({
-            ...{ operation, signal },
+            operation,
+            signal,
             done: async (why) => (resolve(why), await turn(), void (await turn())),
             fail: async (error) => (reject(error), void (await turn())),
           });
@@ -97,7 +107,16 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     await turn();
   };
   return {
-    ...{ clock, driver, accounts, recorder, dropped, begun, mended, stops, samples, verify },
+    clock,
+    driver,
+    accounts,
+    recorder,
+    dropped,
+    begun,
+    mended,
+    stops,
+    samples,
+    verify,
     advance: byHand.advance,
     timers: byHand.pending,
     watchSignal: () => watchSignal ?? assert.fail('nobody watches'),
@@ -221,7 +240,9 @@ describe('Driver: open loop', () => {
           let asked = 0;
           const schedule = at(333.3, { arrival, seed });
           const { driver, begun, intended, advance, dropped, recorder } = harness({
-            ...{ wallets: 1, schedule, isInstant: true },
+            wallets: 1,
+            schedule,
+            isInstant: true,
             latenessMs: () => latenesses[asked++ % latenesses.length],
           });
           driver.start(START_US, Infinity);
@@ -294,7 +315,8 @@ describe('Driver: open loop', () => {
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 30 }), async (list, wallets) => {
         const schedule = at(70, { arrival: 'poisson', seed: wallets });
         const { driver, begun, stall, advance, dropped, clock, verify, intended, assertConserved } = harness({
-          ...{ wallets, schedule },
+          wallets,
+          schedule,
         });
         driver.start(START_US, Infinity);
         for (const { stallMs, ms, ended } of list) {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { simulate } from './simulation.js';
 
-/** @typedef {import('./simulation.js').Fault} Fault */
+/** @import { Fault } from './simulation.js' */
 
 /** What became of the first operations of wallet 0. @param {ReturnType<typeof simulate>} run @param {number} count */
 function outcomes({ sampleOf }, count) {
@@ -294,7 +294,9 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
         async (list, behind, history, inFlight, txTimeoutMs) => {
           let submissions = 0;
           const run = simulate({
-            ...{ wallets: 2, inFlight, txTimeoutMs },
+            wallets: 2,
+            inFlight,
+            txTimeoutMs,
             fault: () => list[submissions++ % list.length],
             isBehind: (reads) => behind[reads % behind.length],
           });
@@ -346,7 +348,9 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
           let submissions = 0;
           let isWell = false;
           const run = simulate({
-            ...{ wallets: 2, inFlight, txTimeoutMs: 120_000 },
+            wallets: 2,
+            inFlight,
+            txTimeoutMs: 120_000,
             fault: () => (isWell ? 'pass' : list[submissions++ % list.length]),
           });
           run.start();

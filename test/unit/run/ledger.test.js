@@ -7,9 +7,9 @@ import { Ledger } from '../../../src/run/ledger.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /**
- * @typedef {import('../../../src/run/fate.js').Fate} Fate
- * @typedef {import('../../../src/run/fate.js').Decision} Decision
- * @typedef {import('../../../src/run/ledger.js').Open} Open
+ * @import { Decision, Fate } from '../../../src/run/fate.js'
+ * @import { Open } from '../../../src/run/ledger.js'
+ * @import { Operation } from '../../../src/run/operation.js'
  */
 
 const FIRST_INDEX = 100;
@@ -39,7 +39,7 @@ let lastHash = 0;
 function lose(ledger, position = 0) {
   const account = ledger.accounts[position];
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
-  const operation = /** @type {import('../../../src/run/operation.js').Operation} */ ({ account, hashes: [hash] });
+  const operation = /** @type {Operation} */ ({ account, hashes: [hash] });
   const { nonce, undecided } = account.take(operation);
   operation.nonce = nonce;
   operation.hashes.unshift(...(undecided?.operation.hashes ?? []));
@@ -52,7 +52,7 @@ function lose(ledger, position = 0) {
   return open;
 }
 
-/** The operation that a wallet's next nonce had, when the node knew nothing of it. @param {import('../../../src/run/account.js').Account} account */
+/** The operation that a wallet's next nonce had, when the node knew nothing of it. @param {Account} account */
 function undecidedOf(account) {
   return account.slots.find(({ undecided }) => undecided !== null)?.undecided ?? null;
 }
@@ -72,8 +72,13 @@ function figures({ accounts: [account], unresolved, foreign }) {
   const { executed, includedLate, reverted, wallet } = account;
   const isUndecided = undecidedOf(account) !== null;
   return {
-    ...{ executed, includedLate, reverted, nonces: wallet.nonce - START_NONCE },
-    ...{ isUndecided, unresolved: unresolved.size, foreign: foreign.length },
+    executed,
+    includedLate,
+    reverted,
+    nonces: wallet.nonce - START_NONCE,
+    isUndecided,
+    unresolved: unresolved.size,
+    foreign: foreign.length,
   };
 }
 

@@ -9,10 +9,17 @@ import { load } from '../../../src/run/load.js';
 import { Stop } from '../../../src/run/stop.js';
 import { readingsOf } from '../../helpers/samples.js';
 
+/**
+ * @import { Clock } from '../../../src/clock.js'
+ * @import { IntervalRow } from '../../../src/metrics/intervals.js'
+ * @import { EngineReport, Plan } from '../../../src/run/engine.js'
+ * @import { WarmUp } from '../../../src/run/warm-up.js'
+ */
+
 /** Timers of it fire early by so much, and each look at it takes as long. */
 const TICK_US = 40;
 
-/** @returns {import('../../../src/clock.js').Clock} */
+/** @returns {Clock} */
 function coarseClock() {
   let nowUs = 0;
   return /** @type {any} */ ({
@@ -24,26 +31,34 @@ function coarseClock() {
 }
 
 /**
- * @param {{silence?: import('../../../src/run/engine.js').EngineReport['silence'], names?: string[], warmUp?: import('../../../src/run/warm-up.js').WarmUp | null}} options
+ * @param {{silence?: EngineReport['silence'], names?: string[], warmUp?: WarmUp | null}} options
  */
 async function loadOf({ silence = null, names, warmUp = null }) {
   const clock = coarseClock();
   const stop = new Stop();
-  /** @type {import('../../../src/metrics/intervals.js').IntervalRow[]} */
+  /** @type {IntervalRow[]} */
   const rows = [];
-  const outputs = /** @type {any[]} */ ([
-    { interval: (/** @type {import('../../../src/metrics/intervals.js').IntervalRow} */ row) => rows.push(row) },
-  ]);
+  const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row) }]);
   const intervals = new Intervals(0);
   const crew = /** @type {any} */ ({
-    ...{ prepare: async () => {}, start: () => {}, check: () => {}, stop: () => {}, drain: async () => {} },
+    prepare: async () => {},
+    start: () => {},
+    check: () => {},
+    stop: () => {},
+    drain: async () => {},
     report: async (/** @type {number} */ nowUs) => ({
-      ...{ interval: intervalState(intervals.rotate(nowUs)), inFlight: 0, totals: zeroCounts(), silence },
-      ...{ reorgs: [], warning: null, loop: null, blocks: noBlocks(), transport: {} },
+      interval: intervalState(intervals.rotate(nowUs)),
+      inFlight: 0,
+      totals: zeroCounts(),
+      silence,
+      reorgs: [],
+      warning: null,
+      loop: null,
+      blocks: noBlocks(),
+      transport: {},
     }),
     result: async () => ({ recorder: new Recorder([0], 0) }),
-    setWindow: (/** @type {import('../../../src/run/engine.js').Plan} */ { startUs, endUs }) =>
-      void intervals.setWindow(startUs, endUs),
+    setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
   const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
   await load({
@@ -54,20 +69,17 @@ async function loadOf({ silence = null, names, warmUp = null }) {
       txTimeoutMs: 1000,
       drainTimeoutMs: 0,
     },
-    ...{
-      clock,
-      outputs,
-      stop,
-      crew,
-      watch,
-      ...{ names, warmUp },
-      checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
-    },
-    ...{
-      describeSoFar: () => /** @type {any} */ ({}),
-      timeOfDayMs: (/** @type {number} */ atUs) => atUs,
-      begin: async () => clock.nowUs(),
-    },
+    clock,
+    outputs,
+    stop,
+    crew,
+    watch,
+    names,
+    warmUp,
+    checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
+    describeSoFar: () => /** @type {any} */ ({}),
+    timeOfDayMs: (/** @type {number} */ atUs) => atUs,
+    begin: async () => clock.nowUs(),
   });
   return { stop, rows };
 }

@@ -7,6 +7,11 @@ import { OneChain, onlyFirstBlock } from '../../../src/run/one-chain.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/**
+ * @import { Finding } from '../../../src/run/one-chain.js'
+ * @import { StartBlock } from '../../../src/run/start-block.js'
+ */
+
 /** @typedef {{id: number, hashes: Array<string | null>}} Node whose blocks have these hashes; null: it does not keep it */
 
 const CONFIG = { chainId: null, allowChain: null };
@@ -161,7 +166,7 @@ describe('one chain', () => {
 });
 
 describe('an endpoint that answers again', () => {
-  /** @type {import('../../../src/run/start-block.js').StartBlock} */
+  /** @type {StartBlock} */
   const START = { startBlock: 2, startHash: 'c', genesisHash: 'a' };
 
   /** @param {Node} after what the second of two is later */
@@ -188,7 +193,9 @@ describe('an endpoint that answers again', () => {
     assert.deepEqual((await examined(node('abcde', 999))).found, other('it answers as chain 999'));
     assert.deepEqual((await examined(node('abxyz'))).found, other('it has another block 2'));
     assert.deepEqual((await examined(node('a'))).found, {
-      ...{ state: BEHIND, words: 'it is behind the others', isOther: false },
+      state: BEHIND,
+      words: 'it is behind the others',
+      isOther: false,
     });
   });
 
@@ -224,7 +231,7 @@ describe('an endpoint that answers again', () => {
 
 describe('the monitor, of an endpoint that comes back', () => {
   it('uses it when it is of the chain, and says once that it is not', async () => {
-    /** @type {import('../../../src/run/one-chain.js').Finding | null} */
+    /** @type {Finding | null} */
     let finding = null;
     let isThere = true;
     const health = Health.of(2);

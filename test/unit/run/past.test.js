@@ -5,21 +5,28 @@ import { Wallet } from '../../../src/chain/wallets.js';
 import { Account } from '../../../src/run/account.js';
 import { Past, rememberedOf } from '../../../src/run/past.js';
 
+/** @import { Entry } from '../../../src/run/past.js' */
+
 /** Operations that are remembered, as src/run/past.js has it. */
 const REMEMBERED = 16_384;
 
 const accounts = [0, 1].map((position) => new Account(position, Wallet.withoutKey(100 + position)));
 
-/** @param {number} nonce @param {number} blockNumber @param {number} [position] of its wallet @returns {import('../../../src/run/past.js').Entry} */
+/** @param {number} nonce @param {number} blockNumber @param {number} [position] of its wallet @returns {Entry} */
 function entryOf(nonce, blockNumber, position = 0) {
   const hashes = [`0x${nonce}`];
   return {
-    ...{ account: accounts[position], nonce, hashes, raw: `raw ${nonce}`, blockNumber },
-    ...{ outcome: 'verified', isExecuted: true },
+    account: accounts[position],
+    nonce,
+    hashes,
+    raw: `raw ${nonce}`,
+    blockNumber,
+    outcome: 'verified',
+    isExecuted: true,
   };
 }
 
-/** @param {import('../../../src/run/past.js').Entry[]} entries */
+/** @param {Entry[]} entries */
 const noncesOf = (entries) => entries.map(({ nonce }) => nonce);
 
 /** One operation in each block, of that number. @param {number} count */
@@ -93,7 +100,7 @@ describe('Past', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const past = new Past();
-        /** @type {import('../../../src/run/past.js').Entry[]} */
+        /** @type {Entry[]} */
         let model = [];
         let nonce = 0;
         for (const what of steps) {
@@ -103,7 +110,7 @@ describe('Past', () => {
             model.push(entry);
             continue;
           }
-          const isWanted = (/** @type {import('../../../src/run/past.js').Entry} */ entry) =>
+          const isWanted = (/** @type {Entry} */ entry) =>
             'from' in what
               ? entry.blockNumber >= what.from
               : entry.account === accounts[what.of] && entry.nonce >= what.nonce;

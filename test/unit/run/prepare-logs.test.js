@@ -9,15 +9,13 @@ import { createFakeClock } from '../../helpers/clock.js';
 const HASH = `0x${'ab'.repeat(32)}`;
 const BYTES = 40;
 const SET = Object.freeze({
-  ...{
-    chainId: 1,
-    genesisHash: null,
-    address: `0x${'12'.repeat(20)}`,
-    topic: HASH,
-    count: 5,
-    bytes: BYTES,
-    pageSize: 3,
-  },
+  chainId: 1,
+  genesisHash: null,
+  address: `0x${'12'.repeat(20)}`,
+  topic: HASH,
+  count: 5,
+  bytes: BYTES,
+  pageSize: 3,
   pages: [
     { fromBlock: 1, toBlock: 2, count: 3 },
     { fromBlock: 2, toBlock: 2, count: 2 },

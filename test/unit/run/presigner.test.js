@@ -11,6 +11,11 @@ import { Operation } from '../../../src/run/operation.js';
 import { Presigner } from '../../../src/run/presigner.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
+/**
+ * @import { Signer } from '../../../src/chain/signer.js'
+ * @import { TransactionWorkload } from '../../../src/workload/index.js'
+ */
+
 const CHAIN_ID = 31_337;
 const GWEI = 10n ** 9n;
 /** A turn of src/run/presigner.js lasts for a millisecond, so that this many signatures fit into one. */
@@ -22,7 +27,7 @@ const realSigner = await createSigner();
 /** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, purse?: any}} [options] */
 function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } = {}) {
   let signatures = 0;
-  /** @type {import('../../../src/chain/signer.js').Signer} */
+  /** @type {Signer} */
   const signer = {
     ...realSigner,
     sign: (digest, privateKey) => {
@@ -34,7 +39,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } =
   const clock = { ...createFakeClock(), nowUs: () => signatures * SIGNATURE_US };
   const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei });
   const call = { to: `0x${'c0'.repeat(20)}`, data: '0xd09de08a', value: 0n, gasLimit: 50_000n };
-  const workload = /** @type {import('../../../src/workload/index.js').TransactionWorkload} */ (
+  const workload = /** @type {TransactionWorkload} */ (
     /** @type {unknown} */ ({ kind: 'transaction', next: () => call })
   );
   const accounts = Array.from(

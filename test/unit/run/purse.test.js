@@ -5,6 +5,11 @@ import { Account } from '../../../src/run/account.js';
 import { Purse } from '../../../src/run/purse.js';
 import { balanceOf, describeSpending, NOT_PAID, SetUpCosts, spentBetween } from '../../../src/run/spending.js';
 
+/**
+ * @import { Fee } from '../../../src/chain/transaction.js'
+ * @import { Standing } from '../../../src/run/account.js'
+ */
+
 /** An operation has a gas limit of 100. */
 const GAS_LIMIT = 100n;
 
@@ -14,7 +19,7 @@ const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerG
 /** @param {string} hash @param {bigint | null} baseFeeWei @param {number} gasUsed */
 const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
 
-/** @param {{capWei: bigint, fee?: import('../../../src/chain/transaction.js').Fee}} given */
+/** @param {{capWei: bigint, fee?: Fee}} given */
 function purseOf({ capWei, fee = offerOf(10n) }) {
   const fees = { current: () => fee };
   return new Purse({ capWei, fees, gasLimitOf: () => GAS_LIMIT });
@@ -38,7 +43,7 @@ function begin(account, { hash, sentAtUs = 1 } = {}) {
   return operation;
 }
 
-/** @param {Purse} purse @param {any} operation @param {import('../../../src/run/account.js').Standing} standing */
+/** @param {Purse} purse @param {any} operation @param {Standing} standing */
 function end(purse, operation, standing) {
   if (standing === 'executed' || standing === 'spent') operation.account.settle(operation.nonce, standing);
   else operation.account.slotOf(operation.nonce).standing = standing;
@@ -262,7 +267,11 @@ describe('what a load has spent', () => {
 
   it('is fees, where no value was sent to others, or where it is known how much', () => {
     assert.deepEqual(describeWith({}).facts, {
-      ...{ capWei: null, setUpWei: '5', leftWei: '100', spentWei: '105', transactions: null },
+      capWei: null,
+      setUpWei: '5',
+      leftWei: '100',
+      spentWei: '105',
+      transactions: null,
     });
     assert.equal(describeWith({ valueWei: 3n }).facts.spentWei, '75');
     for (const [found, why] of /** @type {Array<[object, RegExp]>} */ ([
@@ -280,7 +289,9 @@ describe('what a load has spent', () => {
     assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
     assert.deepEqual(unmeasured, {});
     const calls = describeSpending({ maxSpendWei: null }, { ...READY, sender: null }, null, {
-      ...{ left: NOT_PAID, valueWei: 0n, report: null },
+      left: NOT_PAID,
+      valueWei: 0n,
+      report: null,
     });
     assert.ok(Object.values(calls.facts).every((value) => value === null));
     assert.deepEqual(Object.values(calls.unmeasured), Array(4).fill('plain calls are not paid for'));

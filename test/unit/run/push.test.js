@@ -11,6 +11,8 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
 
+/** @import { Tools } from '../../../src/run/iteration.js' */
+
 /** @typedef {ReturnType<typeof setUp>} Setting */
 
 /** One block in this time makes an accepted operation overdue after five of them: two seconds. */
@@ -76,9 +78,14 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
       return true;
     },
   };
-  const tools = /** @type {import('../../../src/run/iteration.js').Tools} */ (
+  const tools = /** @type {Tools} */ (
     /** @type {unknown} */ ({
-      ...{ rpc, clock, resubmissions, presigner, patience: new Patience(() => 0), startBlock: START_BLOCK },
+      rpc,
+      clock,
+      resubmissions,
+      presigner,
+      patience: new Patience(() => 0),
+      startBlock: START_BLOCK,
       inclusion: {
         stats: () => ({
           blockMs,
@@ -134,7 +141,8 @@ describe('isDue()', () => {
   const operationOf = ({ accepted = 10, started = 5, pushedAt = 0, times = 0 }) =>
     /** @type {Operation} */ ({
       acceptedAtUs: accepted === null ? null : accepted * 1e6,
-      ...{ startedAtUs: started * 1e6, pushed: { atUs: pushedAt * 1e6, times } },
+      startedAtUs: started * 1e6,
+      pushed: { atUs: pushedAt * 1e6, times },
     });
 
   it('counts from when it was accepted, or started where it never was', () => {

@@ -9,6 +9,11 @@ import { Driver } from '../../../src/run/driver.js';
 import { Quota } from '../../../src/run/quota.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
+/**
+ * @import { DriverOptions } from '../../../src/run/driver.js'
+ * @import { Operation } from '../../../src/run/operation.js'
+ */
+
 describe('Quota', () => {
   it('is spent when each has had its own, and one that can do no more has', () => {
     const quota = new Quota(2, 2);
@@ -30,7 +35,7 @@ describe('Quota', () => {
 
 /**
  * Two users whose operations take 10 ms.
- * @param {Partial<import('../../../src/run/driver.js').DriverOptions> & {perSecond?: number, mend?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}} options
+ * @param {Partial<DriverOptions> & {perSecond?: number, mend?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}} options
  */
 function harness({ perSecond, mend = async () => null, outcome = 'verified', ...options }) {
   const clock = createFakeClock({ startUs: 0 });
@@ -42,14 +47,20 @@ function harness({ perSecond, mend = async () => null, outcome = 'verified', ...
   const stops = [];
   const stages = [{ fromPerSecond: perSecond ?? 0, toPerSecond: perSecond ?? 0, durationUs: Infinity }];
   const driver = new Driver({
-    ...{ clock, accounts, inFlight: 1, recorder, ...options },
+    clock,
+    accounts,
+    inFlight: 1,
+    recorder,
+    ...options,
     pacer: createPacer(perSecond === undefined ? null : { stages, arrival: 'uniform', seed: 1 }),
     course: /** @type {any} */ ({
-      begin: (/** @type {import('../../../src/run/operation.js').Operation} */ operation) => {
+      begin: (/** @type {Operation} */ operation) => {
         begun.push([operation.account.position, clock.nowUs() / 1000]);
         clock.after(() => operation.end(outcome, outcome === 'failed' ? 'rpc_error' : null, clock.nowUs()), 10);
       },
-      ...{ mend, remember: () => {}, watch: async () => {} },
+      mend,
+      remember: () => {},
+      watch: async () => {},
     }),
     onSample: () => {},
     onStop: (reason) => stops.push([reason, clock.nowUs() / 1000]),
@@ -94,7 +105,8 @@ describe('iterations', () => {
   it('those that fail count, and a wallet that can do no more is not waited for', async () => {
     let mended = 0;
     const { stops, advance, begun } = harness({
-      ...{ operationsEach: 3, outcome: 'failed' },
+      operationsEach: 3,
+      outcome: 'failed',
       mend: async () => ((mended += 1) === 1 ? 'it has no funds left' : null),
     });
     await advance(300);

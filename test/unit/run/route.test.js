@@ -11,8 +11,11 @@ import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-/** @typedef {import('../../../src/run/health.js').State} State */
-/** @typedef {import('../../../src/chain/rpc.js').Purpose} Purpose */
+/**
+ * @import { Purpose } from '../../../src/chain/rpc.js'
+ * @import { State } from '../../../src/run/health.js'
+ * @import { Spread } from '../../../src/run/route.js'
+ */
 
 /** @param {State[]} states */
 function healthOf(...states) {
@@ -21,7 +24,7 @@ function healthOf(...states) {
   return health;
 }
 
-/** @param {import('../../../src/run/route.js').Spread} spread @param {State[]} states @param {number} [home] */
+/** @param {Spread} spread @param {State[]} states @param {number} [home] */
 const routeOf = (spread, states, home = 0) =>
   new Route({ health: healthOf(...states), clock: createFakeClock(), home, spread });
 

@@ -21,6 +21,12 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
 
 /**
+ * @import { Inclusion, InclusionDetector } from '../../../src/inclusion/index.js'
+ * @import { Sample } from '../../../src/metrics/sample.js'
+ * @import { Presigner } from '../../../src/run/presigner.js'
+ */
+
+/**
  * @typedef {object} Transaction
  * @property {string} hash
  * @property {string} from
@@ -147,7 +153,7 @@ export function simulate({
     },
   });
 
-  /** @type {Map<string, (found: import('../../../src/inclusion/index.js').Inclusion) => void>} */
+  /** @type {Map<string, (found: Inclusion) => void>} */
   const watched = new Map();
   const counters = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
   const state = { first: 0, counters, payloads: null };
@@ -159,14 +165,22 @@ export function simulate({
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
   const ledger = new Ledger(accounts, () => stops.push(['foreign_sender', undefined]));
-  /** @type {import('../../../src/metrics/sample.js').Sample[]} */
+  /** @type {Sample[]} */
   const samples = [];
   const deadlines = new Deadlines(clock, txTimeoutMs);
   const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   const tools = {
-    ...{ rpc, clock, workload, txTimeoutMs, startBlock: START_BLOCK, deadlines, visibility: null },
-    ...{ patience: new Patience(() => 0), random: () => 0, resubmissions },
-    inclusion: /** @type {import('../../../src/inclusion/index.js').InclusionDetector} */ (
+    rpc,
+    clock,
+    workload,
+    txTimeoutMs,
+    startBlock: START_BLOCK,
+    deadlines,
+    visibility: null,
+    patience: new Patience(() => 0),
+    random: () => 0,
+    resubmissions,
+    inclusion: /** @type {InclusionDetector} */ (
       /** @type {unknown} */ ({
         watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
         unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
@@ -174,7 +188,7 @@ export function simulate({
         hasPassed: (/** @type {number} */ number) => number <= lastSeen,
       })
     ),
-    presigner: /** @type {import('../../../src/run/presigner.js').Presigner} */ (
+    presigner: /** @type {Presigner} */ (
       /** @type {unknown} */ ({
         sign: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => {
           const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
@@ -187,7 +201,11 @@ export function simulate({
     ),
   };
   const driver = new Driver({
-    ...{ clock, accounts, inFlight, recorder, pacer: createPacer(null) },
+    clock,
+    accounts,
+    inFlight,
+    recorder,
+    pacer: createPacer(null),
     course: transactionCourse(tools, ledger),
     onSample: (sample) => samples.push(sample),
     onStop: (reason, error) => stops.push([reason, error?.message]),
@@ -251,8 +269,22 @@ export function simulate({
   };
 
   return {
-    ...{ settle, clock, accounts, driver, ledger, recorder, samples, stops, rpc, mine, see, mined, workload, pool },
-    ...{ resubmissions, reorg },
+    settle,
+    clock,
+    accounts,
+    driver,
+    ledger,
+    recorder,
+    samples,
+    stops,
+    rpc,
+    mine,
+    see,
+    mined,
+    workload,
+    pool,
+    resubmissions,
+    reorg,
     /** Somebody else increments one of our counters. @param {number} position */
     meddle: (position) => {
       blocks[blocks.length - 1].counts[position] += 1;

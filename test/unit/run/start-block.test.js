@@ -21,7 +21,8 @@ function site({ nonce = 3 } = {}) {
   /** @type {unknown[]} */
   const fees = [];
   const ready = /** @type {any} */ ({
-    ...{ chain: { genesisHash: '0x11' }, wallets: [{ index: 7, address: '0x1', nonce }] },
+    chain: { genesisHash: '0x11' },
+    wallets: [{ index: 7, address: '0x1', nonce }],
     sender: { fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
   });
   return { clock, head, rpc, ready, fees, signal: new AbortController().signal };

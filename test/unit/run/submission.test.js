@@ -10,6 +10,8 @@ import { Patience, submit } from '../../../src/run/submission.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { Tools } from '../../../src/run/iteration.js' */
+
 /** Blocks up to this one were read. */
 const READ_BLOCK = 50;
 const NO_REPLY = Object.freeze({ status: 200, retryAfterMs: null });
@@ -66,9 +68,13 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   const offer = () => operation.offer({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
   offer();
   const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
-  const tools = /** @type {import('../../../src/run/iteration.js').Tools} */ (
+  const tools = /** @type {Tools} */ (
     /** @type {unknown} */ ({
-      ...{ rpc, clock, resubmissions, patience: new Patience(() => 0), random: () => random },
+      rpc,
+      clock,
+      resubmissions,
+      patience: new Patience(() => 0),
+      random: () => random,
       inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
       presigner: {
         raise: () => {
@@ -87,7 +93,14 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
     (error) => (end = error),
   );
   return {
-    ...{ clock, rpc, operation, tools, sent, minedIn, pool, resubmissions },
+    clock,
+    rpc,
+    operation,
+    tools,
+    sent,
+    minedIn,
+    pool,
+    resubmissions,
     times: () => sent.map(([ms]) => ms),
     end: () => end,
   };

@@ -5,15 +5,22 @@ import { zeroCounts } from '../../../src/metrics/interval.js';
 import { WarmUp, warmupSeconds } from '../../../src/run/warm-up.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
+/** @import { WarmUpOptions } from '../../../src/run/warm-up.js' */
+
 /**
- * @param {Partial<import('../../../src/run/warm-up.js').WarmUpOptions> & {blockMs?: number, firstBlockMs?: number, untilMs?: number, countsAt?: (ms: number) => {started: number, verified: number}}} given
+ * @param {Partial<WarmUpOptions> & {blockMs?: number, firstBlockMs?: number, untilMs?: number, countsAt?: (ms: number) => {started: number, verified: number}}} given
  *   firstBlockMs: from the beginning of the load
  */
 async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_000, countsAt, ...given }) {
   const clock = createFakeClock();
   const warm = new WarmUp({
-    ...{ clock, operations: 50, isOpenLoop: false, hasBlocks: blockMs !== Infinity, mostMs: 60_000 },
-    ...{ random: () => 0, ...given },
+    clock,
+    operations: 50,
+    isOpenLoop: false,
+    hasBlocks: blockMs !== Infinity,
+    mostMs: 60_000,
+    random: () => 0,
+    ...given,
   });
   const loadStartUs = clock.nowUs();
   const nowMs = () => (clock.nowUs() - loadStartUs) / 1000;

@@ -11,6 +11,8 @@ import { parseFailIf } from '../../../src/study/fail-if.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf, sidesOf } from './runs.js';
 
+/** @import { RunFile } from '../../../src/metrics/summary.js' */
+
 const SCHEMA = JSON.parse(readFileSync(new URL('../../../docs/compare.schema.json', import.meta.url), 'utf8'));
 const EIGHT = 'ABBAABBAABBAABBA';
 
@@ -367,7 +369,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
 
 test('windows that are too short are said, by the shortest of them', () => {
   const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
-  const words = (/** @type {import('../../../src/metrics/summary.js').RunFile[]} */ side) =>
+  const words = (/** @type {RunFile[]} */ side) =>
     compare(base, side, options).warnings.filter((warning) => warning.includes('blocks that it needs'));
   assert.deepEqual(words(candidate), []);
   const [first, second, ...rest] = candidate;

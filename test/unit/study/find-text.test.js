@@ -2,11 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { answerText, limitText } from '../../../src/study/find-text.js';
 
-/** @param {Partial<import('../../../src/study/find-text.js').Outcome>} given */
+/** @import { Outcome } from '../../../src/study/find-text.js' */
+
+/** @param {Partial<Outcome>} given */
 function answer(given) {
   return answerText({
-    ...{ name: 'rate', until: ['p99<2s'], isRateHeld: false, end: 'sharp', trials: 12 },
-    ...{ figures: { estimate: 305, low: 300, high: 310 }, scale: { lowest: 100, highest: 400 } },
+    name: 'rate',
+    until: ['p99<2s'],
+    isRateHeld: false,
+    end: 'sharp',
+    trials: 12,
+    figures: { estimate: 305, low: 300, high: 310 },
+    scale: { lowest: 100, highest: 400 },
     ...given,
   });
 }

@@ -9,11 +9,16 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 
+/**
+ * @import { Finished } from '../../../src/study/child.js'
+ * @import { Parts } from '../../../src/study/sweep.js'
+ */
+
 const ENDPOINTS = Object.freeze(['http://127.0.0.1:8001/', 'http://127.0.0.1:8002/?key=abc']);
 
 /**
  * @param {string} folder
- * @param {{args?: string[], stop?: Stop, answer?: (run: number) => Partial<import('../../../src/study/child.js').Finished>}} [given]
+ * @param {{args?: string[], stop?: Stop, answer?: (run: number) => Partial<Finished>}} [given]
  */
 function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } = {}) {
   const [a, b] = ENDPOINTS;
@@ -25,10 +30,14 @@ function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } 
   const result = (async () => {
     const invocation = await readInvocation(line, { STRESS_FUNDER_KEY: '', PATH: '/bin' }, '1.0.0');
     assert.ok(invocation.kind === 'command');
-    const parts = /** @type {import('../../../src/study/sweep.js').Parts} */ (
+    const parts = /** @type {Parts} */ (
       /** @type {unknown} */ ({
-        ...{ clock: { ...createFakeClock(), sleep: async () => {} }, stop, version: '1.0.0', env: {} },
-        ...{ onProgress: () => {}, say: (/** @type {string} */ text) => lines.push(text) },
+        clock: { ...createFakeClock(), sleep: async () => {} },
+        stop,
+        version: '1.0.0',
+        env: {},
+        onProgress: () => {},
+        say: (/** @type {string} */ text) => lines.push(text),
         checkCell: (/** @type {string[]} */ given, /** @type {NodeJS.ProcessEnv} */ env) =>
           readInvocation(given, env, '1.0.0'),
       })

@@ -19,7 +19,10 @@ import { Recorder } from '../../../src/metrics/recorder.js';
 import { Sums } from '../../../src/study/merge-sums.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/study/merge-card.js').Card} Card */
+/**
+ * @import { IntervalRow } from '../../../src/metrics/intervals.js'
+ * @import { Card } from '../../../src/study/merge-card.js'
+ */
 
 const START_MS = Date.UTC(2026, 0, 1);
 const NOBODY_WANTS = Object.freeze({ expect: null, runId: null, allowPartial: false });
@@ -30,22 +33,37 @@ function cardOf(index, given = {}) {
   const read = () => ({});
   return {
     source: { name: `${index}.json`, isGiven: false, index: null, id: null, runId: null, read },
-    ...{ name, id: `id ${index}`, runId: 'run', index, instances: 4, attempt: 0, host: null },
-    ...{ offset: index * 10, threads: 10, firstOffset: 0, settings: { rate: 5 }, definitions: '{"tps":"a"}' },
+    name,
+    id: `id ${index}`,
+    runId: 'run',
+    index,
+    instances: 4,
+    attempt: 0,
+    host: null,
+    offset: index * 10,
+    threads: 10,
+    firstOffset: 0,
+    settings: { rate: 5 },
+    definitions: '{"tps":"a"}',
     environment: { chainId: 1337, genesisHash: '0xaa', stress: '1.0.0' },
-    ...{ startedAtMs: START_MS, endedAtMs: START_MS + 12_000, loadStartMs: START_MS, windowStartMs: START_MS },
-    ...{ windowEndMs: START_MS + 10_000, intervalMs: 1000, partial: false, end: 'duration', exitCode: 0 },
+    startedAtMs: START_MS,
+    endedAtMs: START_MS + 12_000,
+    loadStartMs: START_MS,
+    windowStartMs: START_MS,
+    windowEndMs: START_MS + 10_000,
+    intervalMs: 1000,
+    partial: false,
+    end: 'duration',
+    exitCode: 0,
     counts: { scheduled: 1, dropped: 0, started: 1, verified: 1, failed: 0, timedOut: 0, abandoned: 0 },
-    ...{
-      hasLoad: true,
-      resolutionMs: 0,
-      inFlight: 0,
-      verifiedPerSecond: 1,
-      auditExact: true,
-      auditResult: 'exact',
-      auditBlock: 9,
-      blocks: new Float64Array(0),
-    },
+    hasLoad: true,
+    resolutionMs: 0,
+    inFlight: 0,
+    verifiedPerSecond: 1,
+    auditExact: true,
+    auditResult: 'exact',
+    auditBlock: 9,
+    blocks: new Float64Array(0),
     ...given,
   };
 }
@@ -315,7 +333,7 @@ test('a border a few milliseconds from that of an interval cuts nothing off', ()
 });
 
 describe('intervals on one grid', () => {
-  /** @param {number} startMs @param {number} verified @param {Partial<import('../../../src/metrics/intervals.js').IntervalRow>} [given] */
+  /** @param {number} startMs @param {number} verified @param {Partial<IntervalRow>} [given] */
   const row = (startMs, verified, given = {}) => {
     const latency = new Distribution();
     for (let i = 0; i < verified; i += 1) latency.record(1000 + startMs + i);
@@ -509,9 +527,15 @@ describe('the figures of a run file', () => {
     return /** @type {any} */ ({
       startedAt: new Date(START_MS).toISOString(),
       endedAt: new Date(START_MS + 2000).toISOString(),
-      ...{ end: 'duration', partial: false, counts, failures: {}, inFlight: 0, audit: { verified: 4 } },
+      end: 'duration',
+      partial: false,
+      counts,
+      failures: {},
+      inFlight: 0,
+      audit: { verified: 4 },
       window: { durationMs: 2000, counts: { ...counts } },
-      ...{ lag: all, latency: { total: all, fromStart: all, timedOut: valuesOf(0), stages: { submit: all } } },
+      lag: all,
+      latency: { total: all, fromStart: all, timedOut: valuesOf(0), stages: { submit: all } },
       intervals: [rowOf({ startMs: 0, endMs: 1000, ...row() }), rowOf({ startMs: 1000, endMs: 2000, ...row() })],
     });
   };

@@ -115,7 +115,9 @@ describe('checkSize()', () => {
 });
 
 describe('differenceOf()', () => {
-  const asked = { preset: null, axes: GRID, repeat: 2, restMs: 1000, beforeCell: null, options: { duration: '1s' } };
+  /** @type {Record<string, string>} */
+  const options = { duration: '1s' };
+  const asked = { preset: null, axes: GRID, repeat: 2, restMs: 1000, beforeCell: null, options };
   it('is none between two that ask for the same', () =>
     assert.equal(differenceOf(asked, structuredClone(asked)), null));
   it('knows a command again, and does not tell it', () => {
@@ -135,7 +137,7 @@ describe('differenceOf()', () => {
     [{ restMs: 500 }, '--rest was 1s and is 0.5s'],
     [{ options: { duration: '2s' } }, '--duration was 1s and is 2s'],
     [{ axes: GRID.slice(0, 1) }, '--rate was 20,40,60 and is not given'],
-    [{ options: { ...asked.options, ...{ warmup: '1s' } } }, '--warmup was not given and is 1s'],
+    [{ options: { ...asked.options, warmup: '1s' } }, '--warmup was not given and is 1s'],
     [{ axes: [GRID[0], { name: 'rate', values: ['20'] }] }, '--rate was 20,40,60 and is 20'],
   ];
   for (const [change, words] of table)

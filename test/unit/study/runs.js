@@ -2,7 +2,7 @@
 import { Distribution } from '../../../src/metrics/distribution.js';
 import { runFileOf } from '../../helpers/samples.js';
 
-/** @typedef {import('../../../src/metrics/summary.js').RunFile} RunFile */
+/** @import { RunFile } from '../../../src/metrics/summary.js' */
 
 /**
  * @param {number} number makes its id, and when it began unless that is said

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findSaturation } from '../../../src/study/saturation.js';
 
-/**
- * @typedef {import('../../../src/study/saturation.js').Point} Point
- */
+/** @import { Point } from '../../../src/study/saturation.js' */
 
 /** @param {Record<string, string>} settings @param {Partial<Point>} figures @returns {Point} */
 function point(settings, figures) {
@@ -29,7 +27,9 @@ describe('findSaturation(): a rate was asked for', () => {
     assert.deepEqual(marked, [false, false, true]);
     assert.deepEqual(saturation, [
       {
-        ...{ along: 'rate', at: {}, settings: { rate: '300' } },
+        along: 'rate',
+        at: {},
+        settings: { rate: '300' },
         words: 'saturated from rate=300 on: 210 of 300 asked per second were verified, 30 % short',
       },
     ]);

@@ -12,7 +12,11 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 
-/** @typedef {import('../../../src/study/run-file.js').RunFile} RunFile */
+/**
+ * @import { RunFile } from '../../../src/metrics/summary.js'
+ * @import { Finished } from '../../../src/study/child.js'
+ * @import { Parts } from '../../../src/study/sweep.js'
+ */
 
 /** Of a window of two seconds. @param {{asked: number, served: number, blocks?: number}} given */
 function runAt({ asked, served, blocks = 20 }) {
@@ -22,8 +26,12 @@ function runAt({ asked, served, blocks = 20 }) {
     /** @type {unknown} */ ({
       ...run,
       environment: {
-        ...{ endpoint: 'http://127.0.0.1:1', clientVersion: 'node/v1', chainId: 1 },
-        ...{ cpu: 'a cpu', cores: 2, node: 'v20' },
+        endpoint: 'http://127.0.0.1:1',
+        clientVersion: 'node/v1',
+        chainId: 1,
+        cpu: 'a cpu',
+        cores: 2,
+        node: 'v20',
       },
       rates: {
         ...run.rates,
@@ -45,7 +53,7 @@ function runAt({ asked, served, blocks = 20 }) {
 /**
  * A search on a chain that is made up.
  * @param {string} folder
- * @param {(rate: number | null) => Partial<import('../../../src/study/child.js').Finished>} answer
+ * @param {(rate: number | null) => Partial<Finished>} answer
  * @param {{args?: string[], stop?: Stop}} [given]
  */
 async function searched(folder, answer, { args = [], stop = new Stop() } = {}) {
@@ -56,15 +64,13 @@ async function searched(folder, answer, { args = [], stop = new Stop() } = {}) {
   const lines = [];
   /** @type {Array<number | null>} */
   const rates = [];
-  const parts = /** @type {import('../../../src/study/sweep.js').Parts} */ (
+  const parts = /** @type {Parts} */ (
     /** @type {unknown} */ ({
-      ...{
-        clock: { ...createFakeClock(), sleep: async () => {} },
-        stop,
-        version: '1.0.0',
-        env: {},
-        onProgress: () => {},
-      },
+      clock: { ...createFakeClock(), sleep: async () => {} },
+      stop,
+      version: '1.0.0',
+      env: {},
+      onProgress: () => {},
       say: (/** @type {string} */ text) => lines.push(text),
       checkCell: (/** @type {string[]} */ args, /** @type {NodeJS.ProcessEnv} */ env) =>
         readInvocation(args, env, '1.0.0'),

@@ -4,20 +4,16 @@ import { planCells } from '../../../src/study/plan.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { KEPT, isWhole, meanOf, readRun, summarizeCells } from '../../../src/study/sweep-cells.js';
 
-/**
- * @typedef {import('../../../src/study/sweep-cells.js').Result} Result
- */
+/** @import { Result } from '../../../src/study/sweep-cells.js' */
 
 /** @param {number} repeat @param {Record<string, number> | null} metrics @param {number | null} [asked] @returns {Result} */
 function result(repeat, metrics, asked = null) {
   const none = Object.fromEntries(KEPT.map((name) => [name, null]));
   return {
-    ...{
-      repeat,
-      file: `cells/${repeat}.json`,
-      exitCode: metrics === null ? 69 : 0,
-      startedAt: '2026-01-01T00:00:00.000Z',
-    },
+    repeat,
+    file: `cells/${repeat}.json`,
+    exitCode: metrics === null ? 69 : 0,
+    startedAt: '2026-01-01T00:00:00.000Z',
     complaint: metrics === null ? 'nobody answers' : null,
     reading: metrics === null ? null : { metrics: { ...none, ...metrics }, atLeast: [], asked, isFallingBehind: false },
   };

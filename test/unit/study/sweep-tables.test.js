@@ -77,8 +77,12 @@ describe('sweepTables()', () => {
       ['false', 'true'].map((keep) => ({
         settings: { threads, 'no-keep-alive': keep },
         metrics: {
-          ...{ timewait: [keep === 'true' ? 3624 : 0], 'peak.generator.cpu': [20.4] },
-          ...{ tps: [3.15], avg: [3_088_000], max: [8_017_000], min: [35_000] },
+          timewait: [keep === 'true' ? 3624 : 0],
+          'peak.generator.cpu': [20.4],
+          tps: [3.15],
+          avg: [3_088_000],
+          max: [8_017_000],
+          min: [35_000],
         },
       })),
     );

@@ -3,7 +3,10 @@ import { describe, it } from 'node:test';
 import { randomNumbers } from '../../../src/study/random.js';
 import { MOST_TRIALS, SHARP, ThresholdEstimate } from '../../../src/study/threshold-estimate.js';
 
-/** @typedef {import('../../../src/study/threshold-estimate.js').Scale} Scale */
+/**
+ * @import { Random } from '../../../src/study/random.js'
+ * @import { Scale } from '../../../src/study/threshold-estimate.js'
+ */
 
 const RANGE = Object.freeze({ lowest: 100, highest: 2000, guess: null, isWhole: false });
 
@@ -31,7 +34,7 @@ function searched(scale, holds) {
  * @param {number} given.truth
  * @param {number} given.noise scale of a logistic distribution, as a share of the threshold
  * @param {number} [given.lapses]
- * @param {import('../../../src/study/random.js').Random} given.random
+ * @param {Random} given.random
  */
 function oracle({ truth, noise, lapses = 0, random }) {
   return (/** @type {number} */ value) => {

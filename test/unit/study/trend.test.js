@@ -12,7 +12,9 @@ function cellsOf(count, more = {}) {
     return {
       settings: { rate: String(rate), ...more },
       metrics: {
-        ...{ tps: [rate, rate], failed: [0, 0], cpu: [null, 90] },
+        tps: [rate, rate],
+        failed: [0, 0],
+        cpu: [null, 90],
         'queued.p50': two(500 + 56 * i),
         'submit.p50': two(60_000 + 780 * i),
         'inclusion.p50': two(383_000 + 4400 * i),
@@ -27,8 +29,13 @@ test('the slope of each part of the latency per step, and the one that grows fas
   assert.deepEqual([over, lines.length, lines[0].step, lines[0].values.length], ['rate', 1, 10, 16]);
   const perStep = Object.fromEntries(lines[0].metrics.map((fit) => [fit.name, Math.round(Number(fit.perStep))]));
   assert.deepEqual(perStep, {
-    ...{ tps: 10, failed: 0, cpu: 0 },
-    ...{ 'queued.p50': 56, 'submit.p50': 780, 'inclusion.p50': 4400, 'readback.p50': 0 },
+    tps: 10,
+    failed: 0,
+    cpu: 0,
+    'queued.p50': 56,
+    'submit.p50': 780,
+    'inclusion.p50': 4400,
+    'readback.p50': 0,
   });
   assert.equal(lines[0].fastestStage, 'inclusion.p50');
   // From 0.5 to 1.34 ms: of all the fastest by its share.

@@ -11,6 +11,11 @@ import { ResponseParser } from '../../../src/transport/http-parser.js';
 import { caught } from '../../helpers/caught.js';
 
 /**
+ * @import { Head } from '../../../src/transport/http-head.js'
+ * @import { Limits } from '../../../src/transport/http-parser.js'
+ */
+
+/**
  * @typedef {object} Answer
  * @property {number} status
  * @property {string} body
@@ -19,8 +24,6 @@ import { caught } from '../../helpers/caught.js';
  * @typedef {object} Outcome
  * @property {Answer[]} answers the whole responses, in their order
  * @property {string | null} error code of the error that feed() or end() threw
- *
- * @typedef {import('../../../src/transport/http-parser.js').Limits} Limits
  */
 
 const SEED = 9112;
@@ -644,7 +647,7 @@ describe('end()', () => {
 });
 
 describe('parseHead()', () => {
-  /** @type {Array<[string, Partial<import('../../../src/transport/http-head.js').Head>]>} head fields, and what they say */
+  /** @type {Array<[string, Partial<Head>]>} head fields, and what they say */
   const heads = [
     ['HTTP/1.1 200 OK', { status: 200, keepAlive: true, keepAliveMs: null, body: 'until_close' }],
     ['HTTP/1.0 200 OK', { keepAlive: false, body: 'until_close' }],

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compileCheck, differenceOf, holdAgainst, pathNotFound } from '../../../src/workload/call-checks.js';
 
+/** @import { CheckRule } from '../../../src/workload/call-checks.js' */
+
 const BLOCK = { number: '0x5', transactions: [{ hash: '0xa' }, { hash: '0xb' }], withdrawals: null };
 
-/** @param {import('../../../src/workload/call-checks.js').CheckRule} rule @param {unknown} [answer] @returns {string | null} */
+/** @param {CheckRule} rule @param {unknown} [answer] @returns {string | null} */
 function held(rule, answer = BLOCK) {
   const check = compileCheck(rule);
   try {
@@ -17,7 +19,7 @@ function held(rule, answer = BLOCK) {
 }
 
 describe('checks of answers', () => {
-  /** @type {Array<[import('../../../src/workload/call-checks.js').CheckRule, unknown, string | null]>} */
+  /** @type {Array<[CheckRule, unknown, string | null]>} */
   const table = [
     [{ path: 'number', equals: '0x5' }, BLOCK, null],
     [{ path: '$.number', equals: '0x5' }, BLOCK, null],

@@ -6,9 +6,11 @@ import { CALL_PRESETS } from '../../../src/workload/call-presets.js';
 import { readCalls } from '../../../src/workload/calls-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const SCHEMA = 'evm-stress/calls@1';
 
-/** @param {import('node:test').TestContext} t @param {unknown} content */
+/** @param {TestContext} t @param {unknown} content */
 function fileOf(t, content) {
   const file = join(temporaryFolder(t), 'calls.json');
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));

@@ -9,11 +9,14 @@ import { Calls } from '../../../src/workload/calls.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-/** @typedef {import('../../../src/workload/calls-file.js').CallRule} CallRule */
+/**
+ * @import { CallRule } from '../../../src/workload/calls-file.js'
+ * @import { Handlers } from '../../helpers/fake-rpc.js'
+ */
 
 /**
  * @param {readonly CallRule[]} rules
- * @param {{users?: number, seed?: number, first?: number, data?: any, addresses?: string[], handlers?: import('../../helpers/fake-rpc.js').Handlers}} [options]
+ * @param {{users?: number, seed?: number, first?: number, data?: any, addresses?: string[], handlers?: Handlers}} [options]
  */
 function callsOf(rules, { users = 2, seed = 5, first = 0, data = null, addresses = [], handlers = {} } = {}) {
   const source = { rules, isPreset: false, name: 'calls.json' };
@@ -160,11 +163,8 @@ describe('before the load each kind is tried', () => {
   ])) {
     it(`a method that the node does not have (${code}) is named, with another one`, async () => {
       await assert.rejects(tried(refusal(code, words)), {
-        ...{
-          exitCode: 69,
-          message:
-            /http:\/\/fake has no method eth_getBlockReceipts \(c\.json, call 1\): use eth_getTransactionReceipt/,
-        },
+        exitCode: 69,
+        message: /http:\/\/fake has no method eth_getBlockReceipts \(c\.json, call 1\): use eth_getTransactionReceipt/,
       });
     });
   }
@@ -210,7 +210,8 @@ describe('a second endpoint', () => {
   it('that answers the same is content, and one that does not is a failure with the place', async () => {
     assert.equal(await referenceOf([{ a: [1], b: 2 }]).compared({ b: 2, a: [1] }).promise, null);
     await assert.rejects(referenceOf([{ a: [2] }]).compared({ a: [1] }).promise, {
-      ...{ code: 'check_failed', message: 'block: http://fake answers otherwise: $.a.0 is 1, and it must be 2' },
+      code: 'check_failed',
+      message: 'block: http://fake answers otherwise: $.a.0 is 1, and it must be 2',
     });
   });
 
@@ -220,7 +221,8 @@ describe('a second endpoint', () => {
     assert.equal(rpc.count('a'), 3);
     const never = referenceOf([null]);
     await assert.rejects(never.compared({ a: 1 }).after(10_000), {
-      ...{ code: 'check_failed', message: /^block: http:\/\/fake is behind: it does not have what was asked for/ },
+      code: 'check_failed',
+      message: /^block: http:\/\/fake is behind: it does not have what was asked for/,
     });
     assert.ok(never.rpc.count('a') <= 10);
     const without = referenceOf([new RpcError('a', -32000, 'header not found')]);
@@ -237,7 +239,9 @@ describe('a second endpoint', () => {
   it('whose answers make no sense is named with the method', async () => {
     const asked = (/** @type {() => unknown} */ eth_chainId) =>
       new Reference(fakeRpc({ eth_chainId }), createFakeClock()).checkChain({
-        ...{ chainId: 5, genesisHash: null, display: 'http://ours' },
+        chainId: 5,
+        genesisHash: null,
+        display: 'http://ours',
       });
     await assert.rejects(
       asked(() => null),

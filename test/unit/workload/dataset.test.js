@@ -9,8 +9,13 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 const HASH = `0x${'ab'.repeat(32)}`;
 const SET = Object.freeze({
-  ...{ chainId: 1337, genesisHash: HASH, address: '0x5FbDB2315678afecb367f032d93F642f64180aa3', topic: HASH },
-  ...{ count: 25, bytes: 10240, pageSize: 10 },
+  chainId: 1337,
+  genesisHash: HASH,
+  address: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
+  topic: HASH,
+  count: 25,
+  bytes: 10240,
+  pageSize: 10,
   pages: [
     { fromBlock: 3, toBlock: 3, count: 10 },
     { fromBlock: 3, toBlock: 300, count: 10 },

@@ -6,12 +6,14 @@ import { createBench } from '../../../src/workload/kit.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
 const FILE = './mine.js';
 const TO = `0x${'11'.repeat(20)}`;
 const EXECUTED = Object.freeze({ least: 1, most: 1, latest: 1 });
 const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
 
-/** @param {object} own @param {import('../../helpers/fake-rpc.js').Handlers} [handlers] @returns {any} */
+/** @param {object} own @param {Handlers} [handlers] @returns {any} */
 function guarded(own, handlers = {}) {
   const bench = createBench(FILE, fakeRpc(handlers));
   return guard(own, { file: FILE, bench, gasLimit: 21_000n, set: {} });

@@ -5,10 +5,12 @@ import { createBench } from '../../../src/workload/kit.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
 const HASH = `0x${'ab'.repeat(32)}`;
 const TO = `0x${'11'.repeat(20)}`;
 
-/** @param {import('../../helpers/fake-rpc.js').Handlers} handlers */
+/** @param {Handlers} handlers */
 function bench(handlers) {
   const rpc = fakeRpc(handlers);
   return { ...createBench('./mine.js', rpc), rpc };

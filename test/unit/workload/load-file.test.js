@@ -8,9 +8,11 @@ import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
 
-/** @param {import('node:test').TestContext} t @param {string} text @param {string} [name] */
+/** @param {TestContext} t @param {string} text @param {string} [name] */
 function write(t, text, name = 'mine.mjs') {
   const file = join(temporaryFolder(t), name);
   writeFileSync(file, text);

@@ -8,6 +8,12 @@ import { Receipts } from '../../../src/workload/receipts.js';
 import { Receivers } from '../../../src/workload/receivers.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/**
+ * @import { Books, Check } from '../../../src/workload/index.js'
+ * @import { Bounds } from '../../../src/workload/replay.js'
+ * @import { Handlers } from '../../helpers/fake-rpc.js'
+ */
+
 const VALUE_WEI = 37n;
 const GAS_PRICE_WEI = 1_000_000_007n;
 const HASH = `0x${'ab'.repeat(32)}`;
@@ -43,7 +49,7 @@ function pay(receivers, receiverWei) {
   );
 }
 
-/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: import('../../../src/workload/replay.js').Bounds, handlers?: import('../../helpers/fake-rpc.js').Handlers, books?: Partial<import('../../../src/workload/index.js').Books>}} [given] */
+/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: Bounds, handlers?: Handlers, books?: Partial<Books>}} [given] */
 async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, books = {} } = {}) {
   const rpc = fakeRpc({
     eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
@@ -53,22 +59,33 @@ async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, bo
   });
   const all = await reconcilePayments(
     {
-      ...{ rpc, receivers, arePayers: receivers.count === PAYERS.length, addresses: PAYERS, valueWei: VALUE_WEI },
+      rpc,
+      receivers,
+      arePayers: receivers.count === PAYERS.length,
+      addresses: PAYERS,
+      valueWei: VALUE_WEI,
       receipts: new Receipts(rpc),
       before: { balancesWei: before, receiverWei },
     },
     {
-      ...{ blockHash: HASH, blockNumber: 103, startBlock: 100, startNonces: START_NONCES },
+      blockHash: HASH,
+      blockNumber: 103,
+      startBlock: 100,
+      startNonces: START_NONCES,
       nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
-      ...{ executed: PAYMENTS, reverted: PAYERS.map(() => 0), undecided: PAYERS.map(() => 0) },
-      ...{ areOurs: true, signal: new AbortController().signal, ...books },
+      executed: PAYMENTS,
+      reverted: PAYERS.map(() => 0),
+      undecided: PAYERS.map(() => 0),
+      areOurs: true,
+      signal: new AbortController().signal,
+      ...books,
     },
     bounds,
   );
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
 
-/** By balances. @param {Record<string, import('../../../src/workload/index.js').Check>} checks */
+/** By balances. @param {Record<string, Check>} checks */
 const held = ({ receipts: _, ...checks }) =>
   Object.fromEntries(Object.entries(checks).map(([name, { holds }]) => [name, holds]));
 
@@ -217,7 +234,9 @@ describe('payments to receivers that were made', () => {
       return toHex(balances.get(address) ?? 0n);
     };
     assert.deepEqual(held(await checksOf(receivers, { handlers: { eth_getBalance } })), {
-      ...{ receivers: true, arrived: true, left: true },
+      receivers: true,
+      arrived: true,
+      left: true,
     });
     assert.deepEqual(asked[0], { blockHash: HASH });
     assert.ok(asked.includes('0x67'));
@@ -287,7 +306,9 @@ describe('payments to more receivers than are read', () => {
       pay(receivers, 1n);
       add(receivers.addressOf(index), -1n);
       assert.deepEqual(held(await checksOf(receivers, { bounds, receiverWei: 1n })), {
-        ...{ receivers: false, arrived: false, left: false },
+        receivers: false,
+        arrived: false,
+        left: false,
       });
     }
   });

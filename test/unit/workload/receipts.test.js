@@ -5,6 +5,8 @@ import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js'
 import { Receipts, successCheck } from '../../../src/workload/receipts.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
 const BLOCK = Object.freeze({ number: 5, hash: '0xb5' });
 const hashOf = (/** @type {number} */ n) => `0x${n.toString(16).padStart(64, '0')}`;
 
@@ -13,7 +15,7 @@ const receiptOf = (n, status = '0x1') => {
   return { transactionHash: hashOf(n), blockNumber: '0x5', status, to: '0xto', contractAddress: null, from: '0xFROM' };
 };
 
-/** @param {import('../../helpers/fake-rpc.js').Handlers} handlers */
+/** @param {Handlers} handlers */
 function reading(handlers) {
   const rpc = fakeRpc(handlers);
   return { rpc, receipts: new Receipts(rpc) };

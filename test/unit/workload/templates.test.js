@@ -5,7 +5,9 @@ import { TEMPLATES, compile } from '../../../src/workload/templates.js';
 
 const ADDRESSES = [1, 2, 3].map((digit) => `0x${String(digit).repeat(40)}`);
 const DATA = {
-  ...{ address: `0x${'a'.repeat(40)}`, topic: `0x${'b'.repeat(64)}`, pageSize: 3 },
+  address: `0x${'a'.repeat(40)}`,
+  topic: `0x${'b'.repeat(64)}`,
+  pageSize: 3,
   pages: [
     { fromBlock: 10, toBlock: 12, count: 3 },
     { fromBlock: 12, toBlock: 15, count: 2 },
@@ -105,7 +107,9 @@ describe('templates', () => {
       topics: ['{{data.topic}}', '{{page.topic}}'],
     };
     assert.deepEqual(made(filter, { page: 1 }), {
-      ...{ address: DATA.address, from: '0xc', to: '0xf' },
+      address: DATA.address,
+      from: '0xc',
+      to: '0xf',
       topics: [DATA.topic, `0x${'1'.padStart(64, '0')}`],
     });
   });
