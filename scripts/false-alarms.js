@@ -5,12 +5,12 @@
  *     node scripts/false-alarms.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
-import { MOST_FALSE_ALARMS, decide } from '../src/study/decide.js';
-import { METRICS as TREND_METRICS } from '../src/study/metrics.js';
-import { randomNumbers } from '../src/study/random.js';
-import { trend } from '../src/study/trend.js';
+import { MOST_FALSE_ALARMS, decide } from '../src/studies/compare.js';
+import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
+import { randomNumbers } from '../src/studies/statistics.js';
+import { trend } from '../src/studies/trend.js';
 
-/** @import { Random } from '../src/study/random.js' */
+/** @import { Random } from '../src/studies/statistics.js' */
 
 /**
  *

@@ -8,8 +8,8 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createCurve } from '../src/chain/curve.js';
 import { startDevChain } from '../src/chain/devchain.js';
+import { createCurve } from '../src/chain/keys.js';
 import { createClock } from '../src/clock.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

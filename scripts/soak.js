@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { duration } from '../src/cli/values.js';
-import { borderless, textOf } from '../src/output/table.js';
+import { duration } from '../src/cli/parse.js';
+import { borderless, textOf } from '../src/outputs/format.js';
 
 /** @import { ChildProcess } from 'node:child_process' */
 

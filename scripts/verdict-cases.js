@@ -16,7 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HDNodeWallet } from 'ethers';
-import { DEFAULT_HD_PATH, DEV_MNEMONIC } from '../src/chain/wallets.js';
+import { DEFAULT_HD_PATH, DEV_MNEMONIC } from '../src/chain/keys.js';
 import { startAnvil } from './bench/anvil.js';
 import { startNullChain } from './bench/null-chain.js';
 import { call } from './nodes/build.js';

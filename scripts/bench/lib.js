@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { EXIT } from '../../src/errors.js';
 
-/** @import { RunFile } from '../../src/metrics/summary.js' */
+/** @import { RunFile } from '../../src/stats/run-file.js' */
 
 export { publish } from './page.js';
 

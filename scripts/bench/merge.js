@@ -11,7 +11,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Distribution } from '../../src/metrics/distribution.js';
+import { Distribution } from '../../src/stats/histogram.js';
 
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 const [instances = 1000, intervals = 60] = process.argv.slice(2).map(Number);

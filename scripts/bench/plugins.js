@@ -12,7 +12,7 @@ import { createServer } from 'node:net';
 import { EXIT } from '../../src/errors.js';
 import { detectors } from '../../src/inclusion/index.js';
 import { transports } from '../../src/transport/index.js';
-import { transactionWorkloads } from '../../src/workload/index.js';
+import { transactionWorkloads } from '../../src/workloads/index.js';
 import { startAvalanche } from '../nodes/avalanche.js';
 import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';

@@ -5,21 +5,20 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { computeAddress } from 'ethers';
-import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/wallets.js';
+import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/keys.js';
 import { createClock } from '../../src/clock.js';
-import { Barrier } from '../../src/run/barrier.js';
-import { CommonStart } from '../../src/run/common-start.js';
-import { Stop } from '../../src/run/stop.js';
+import { Barrier, CommonStart } from '../../src/core/common-start.js';
+import { Stop } from '../../src/core/load.js';
 import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
 
 /**
- * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { RunFile } from '../../src/stats/run-file.js'
  * @import { Node } from './lib.js'
  * @import { AddressInfo } from 'node:net'
  */

@@ -1,5 +1,5 @@
 /** How many calls a node answers in a second: those that watching it is made of, and those of a set-up. */
-import { mnemonicSource, DEV_MNEMONIC } from '../../src/chain/wallets.js';
+import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/keys.js';
 import { runStress } from './lib.js';
 import { FUNDED_FROM } from './scale-out-measure.js';
 

@@ -13,8 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { isFree } from '../../src/chain/devchain.js';
+import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { UnavailableError, UsageError, oneLine } from '../../src/errors.js';
-import { DEV_MNEMONIC } from '../../src/chain/wallets.js';
 import { FUNDER_KEY, startAvalanche } from './avalanche.js';
 import { call, parsePort, serve } from './build.js';
 

@@ -14,9 +14,9 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
  * @import { Clock } from '../clock.js'
+ * @import { Wallet } from './keys.js'
  * @import { Rpc } from './rpc.js'
  * @import { Order, Sender } from './send.js'
- * @import { Wallet } from './wallets.js'
  */
 
 /**

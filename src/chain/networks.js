@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { RefusedError } from '../errors.js';
-import { displayUrl } from './endpoint-url.js';
+import { displayUrl } from './rpc.js';
 
 /** Chain ids that only development chains use: hardhat and anvil, geth --dev, AvalancheGo's local network. */
 export const DEV_CHAIN_IDS = new Set([31337, 1337, 43112]);

@@ -1,16 +1,78 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
-import { parseReply } from './json.js';
-import { patiently } from './passing.js';
+import { patiently } from './retries.js';
 import { subscribe } from './subscription.js';
 
 /**
  * @import { Reply, Transport } from '../transport/index.js'
  * @import { BatchFacts } from './batches.js'
- * @import { Insistence } from './passing.js'
+ * @import { Insistence } from './retries.js'
  * @import { Tools } from './subscription.js'
  */
+
+/**
+ * JSON from outside. What parsing costs is not a matter of bytes but of the objects and arrays it makes: 64 MB of {},
+ * or of [, take a minute and 2 GB, a block of that size a second. No answer that is worth having is made of so little.
+ */
+
+/** Below this size the worst is a few hundred milliseconds, and texts are not looked at. */
+const LOOKED_AT_CHARS = 1024 * 1024;
+/** What an object or an array takes of a text on average, at least; in a block, a receipt or a trace it is far more. */
+const LEAST_CHARS_EACH = 16;
+
+const BRACE = '{'.charCodeAt(0);
+const BRACKET = '['.charCodeAt(0);
+
+/**
+ * @param {string} text
+ * @returns {any}
+ * @throws {SyntaxError}
+ */
+export function parseJson(text) {
+  if (text.length > LOOKED_AT_CHARS && isCrowded(text)) throw new SyntaxError('too many objects and arrays');
+  return JSON.parse(text);
+}
+
+/** @param {string} text */
+function isCrowded(text) {
+  let left = text.length / LEAST_CHARS_EACH;
+  for (let at = 0; at < text.length && left >= 0; at += 1) {
+    const character = text.charCodeAt(at);
+    if (character === BRACE || character === BRACKET) left -= 1;
+  }
+  return left < 0;
+}
+
+/**
+ * What the body of an answer says.
+ * @param {Reply} reply
+ * @param {{display: string, secrets: readonly string[]}} endpoint that it is of
+ * @returns {any}
+ * @throws {ProtocolError}
+ */
+export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
+  try {
+    const answer = parseJson(text);
+    // Nodes may say a JSON-RPC error with any status; what a gateway says in JSON is no answer of the node.
+    const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
+    if (status === 200 || isAnswer) return answer;
+    throw new ProtocolError('not JSON-RPC');
+  } catch (cause) {
+    if (status === 401 || status === 403)
+      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`, cause, status);
+    if (status === 404)
+      throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`, cause, status);
+    if (status !== 200) {
+      throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
+    }
+    const start = oneLine(text, 40, secrets);
+    throw new ProtocolError(
+      `${display} does not speak JSON-RPC: it answered ${start === '' ? 'an empty body' : `"${start}"`}`,
+      cause,
+    );
+  }
+}
 
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
@@ -298,4 +360,55 @@ function whatItIs(answer) {
 /** @param {number | bigint} value @returns {string} */
 export function toHex(value) {
   return `0x${value.toString(16)}`;
+}
+
+/** What of an endpoint's URL may be shown, and what must not be, whoever repeats it. */
+
+/** A part of a path that is as long may be a key. */
+const LONG_PART = 20;
+
+/** What is shorter is in every other sentence, and is no secret worth the name. */
+const SHORTEST_SECRET = 4;
+
+/**
+ * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
+ * @param {URL} url
+ */
+export function displayUrl(url) {
+  const path = url.pathname
+    .split('/')
+    .map((part) => (part.length >= LONG_PART ? '***' : part))
+    .join('/');
+  return `${url.protocol}//${url.username || url.password ? '***@' : ''}${url.host}${path === '/' ? '' : path}${url.search ? '?***' : ''}`;
+}
+
+/**
+ * What displayUrl hides, as an endpoint may repeat it: as it is written in the URL, and as it is meant.
+ * @param {URL} url
+ * @returns {readonly string[]} the longest first: one may be a part of another
+ */
+export function secretsOf({ username, password, pathname, search }) {
+  const user = meant(username);
+  const secret = meant(password);
+  const written = [
+    ...[username, password, search.slice(1)],
+    ...(username + password === '' ? [] : [`${user}:${secret}`, Buffer.from(`${user}:${secret}`).toString('base64')]),
+    ...pathname.split('/').filter((part) => part.length >= LONG_PART),
+    // Of a pair without = all of it.
+    ...search
+      .slice(1)
+      .split('&')
+      .map((pair) => pair.slice(pair.indexOf('=') + 1)),
+  ];
+  const all = new Set([...written, ...written.map(meant)]);
+  return [...all].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
+}
+
+/** @param {string} text of a URL @returns {string} without its percent signs, where they can be read */
+function meant(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,13 +1,13 @@
 import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
-import { backOffMs, isPassing, restMs } from './passing.js';
+import { backOffMs, isPassing, restMs } from './retries.js';
 import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
  * @import { Clock } from '../clock.js'
  * @import { Fees } from './fees.js'
+ * @import { Wallet } from './keys.js'
  * @import { Rpc } from './rpc.js'
  * @import { Signer } from './signer.js'
- * @import { Wallet } from './wallets.js'
  */
 
 /**

@@ -1,10 +1,11 @@
 import { createKeccak } from 'hash-wasm';
-import { createCurve } from './curve.js';
+import { createCurve } from './keys.js';
+
+/** @import { Curve } from './keys.js' */
 
 /**
  * A signer hashes (Keccak-256) and signs digests.
  *
- * @import { Curve } from './curve.js'
  *
  * @typedef {object} Signer
  * @property {string} name as the run file states it

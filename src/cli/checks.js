@@ -1,16 +1,67 @@
-import { displayUrl } from '../chain/endpoint-url.js';
-import { UsageError, oneLine } from '../errors.js';
-import { figureOf } from '../metrics/figures.js';
-import { presets } from '../study/presets.js';
-import { callWorkloads, shortcomings } from '../workload/index.js';
-import { isWorkloadFile } from '../workload/load-file.js';
-import { checkInstance, checkSlices } from './instance-checks.js';
+import { displayUrl } from '../chain/rpc.js';
+import { UsageError, displayName, oneLine } from '../errors.js';
+import { isDevice } from '../files.js';
+import { claimFile } from '../outputs/json.js';
+import { figureOf } from '../stats/metrics.js';
+import { presets } from '../studies/plan.js';
+import { callWorkloads, shortcomings } from '../workloads/index.js';
+import { isWorkloadFile } from '../workloads/user-file.js';
 import { OPTIONS } from './options.js';
 
 /**
- * @import { Config } from '../run/config.js'
- * @import { Command } from './command-names.js'
+ * @import { Config } from '../core/config.js'
+ * @import { Command } from './options.js'
  */
+
+/**
+ * What the options of instances say together with the others. See src/cli/checks.js.
+ */
+
+/** The last index of a wallet (BIP-32). */
+const LAST_WALLET = 2 ** 31 - 1;
+
+/** The slices of all instances must exist. @param {Config} config */
+export function checkSlices({ firstOffset, threads, instances }) {
+  const all = instances === null ? '' : `, --instances ${instances}`;
+  if (firstOffset + (instances ?? 1) * threads - 1 > LAST_WALLET)
+    throw new UsageError(
+      `-o ${firstOffset}${all} and -t ${threads} go beyond wallet ${LAST_WALLET}, the last one there can be`,
+    );
+}
+
+/** Of a run. @param {Config} config @param {number} nowMs */
+export function checkInstance(config, nowMs) {
+  const { index, runId, startAtMs, barrier, startTimeoutMs, results } = config;
+  if (barrier !== null && startAtMs !== null)
+    throw new UsageError('--barrier and --start-at exclude each other: both say when the load of all instances begins');
+  if (barrier !== null && index === null)
+    throw new UsageError('--barrier needs to know who waits for whom: --instances N, and --index I or a scheduler');
+  if (barrier !== null && runId === null)
+    throw new UsageError('--barrier needs a name that all instances of this run have in common: --run-id NAME');
+  if (results !== null && index === null)
+    throw new UsageError('--results names run files by their index: give --instances N, and --index I or a scheduler');
+  if (startAtMs !== null && startAtMs - nowMs > startTimeoutMs)
+    throw new UsageError(
+      `--start-at is ${Math.round((startAtMs - nowMs) / 1000)} s from now, and --start-timeout waits for ${startTimeoutMs / 1000} s: raise it, or start later`,
+    );
+  if (index !== null) checkDistributed(config);
+}
+
+/** One of several, which know nothing of each other. @param {Config} config */
+function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
+  const what = instances === 1 ? 'this is one of the instances of a run' : `this is instance ${index} of several`;
+  if (rpc.length === 0)
+    throw new UsageError(`${what}, which share a chain, and an embedded one belongs to one: --rpc URL`);
+  if (chainId === null)
+    throw new UsageError(
+      `${what}, and none may end up on another chain: --chain-id N, checked before anything is sent`,
+    );
+  // The only one has the funder for itself.
+  if (fundFrom !== null && instances !== 1)
+    throw new UsageError(
+      `${what}, and all would pay with the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before: stress fund --instances N, with the same --duration`,
+    );
+}
 
 /**
  * What no option can say alone.
@@ -262,4 +313,55 @@ export function checkTogether(command, config, env, nowMs) {
       'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',
     );
   }
+}
+
+/**
+ * The files of one of several instances, which are given the same command line and may share a folder.
+ */
+
+/** Options that name a file which an instance writes for itself. */
+const OWN_FILES = Object.freeze(/** @type {const} */ (['out', 'junit', 'samples', 'blocks', 'hlog', 'html']));
+
+/** What stands for the index in their names. */
+const INDEX = '{index}';
+
+/**
+ * Their names with the index in its place.
+ * @param {Config} given
+ * @param {number | null} index null: they are what was given
+ * @returns {Partial<Config>}
+ */
+export function instanceFiles(given, index) {
+  if (index === null) return {};
+  return Object.fromEntries(OWN_FILES.map((key) => [key, given[key]?.replaceAll(INDEX, String(index)) ?? null]));
+}
+
+/**
+ * Takes their names, so that no instance overwrites what another one writes, or has written.
+ * @param {Config} config
+ * @returns {() => void} gives back the names of those that nothing was written into
+ */
+export function claimInstanceFiles(config) {
+  /** @type {Array<() => void>} */
+  const claims = [];
+  const giveBack = () => claims.forEach((release) => release());
+  if (config.index === null) return giveBack;
+  try {
+    for (const key of OWN_FILES) {
+      const file = config[key];
+      if (file === null || file === '-' || isDevice(file)) continue;
+      const isOwn = String(config.redacted[key]).includes(INDEX);
+      const cure = isOwn ? 'another instance has this index, or it was run before' : `put ${INDEX} into its name`;
+      claims.push(
+        claimFile(
+          file,
+          `${displayName(file)} is there already: instances do not overwrite each other's files; ${cure}`,
+        ),
+      );
+    }
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+  return giveBack;
 }

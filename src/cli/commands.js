@@ -1,14 +1,11 @@
+import { chmodSync, constants, copyFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { checkWritable } from '../files.js';
+import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether } from '../chain/funding.js';
-import { secretsOf } from '../chain/endpoint-url.js';
-import { createRpc, displayUrl } from '../chain/rpc.js';
+import { DEFAULT_HD_PATH } from '../chain/keys.js';
+import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { createSigner } from '../chain/signer.js';
-import { DEFAULT_HD_PATH } from '../chain/wallets.js';
-import { EXIT, InternalError, displayName, UnavailableError, UsageError, worstExit } from '../errors.js';
-import { outputs } from '../output/index.js';
-import { stderr, stdout } from '../output/streams.js';
 import {
   abandonable,
   chooseFees,
@@ -18,34 +15,57 @@ import {
   openTransport,
   readChain,
   readGiven,
-} from '../run/connect.js';
-import { foreseePayments, some } from '../run/cost.js';
-import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../run/funds.js';
-import { prepareLogs } from '../run/prepare-logs.js';
-import { transportsOf } from '../run/environment.js';
-import { run } from '../run/run.js';
-import { walletNeedWei } from '../run/setup.js';
-import { SetUpCosts } from '../run/spending.js';
-import { readCallSettings } from '../workload/call-settings.js';
-import { checkContractsFile } from '../workload/contracts-file.js';
-import { writeDataSet } from '../workload/dataset.js';
-import { createWorkload } from '../workload/index.js';
-import { isWorkloadFile, loadWorkloadFile } from '../workload/load-file.js';
-import { checkCallNames } from './checks.js';
-import { claimInstanceFiles } from './instance-files.js';
-import { asArgument, writeTemplate } from './new-workload.js';
+} from '../core/connect.js';
+import { SetUpCosts, foreseePayments, some } from '../core/costs.js';
+import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
+import { prepareLogs } from '../core/prepare-logs.js';
+import { run, transportsOf } from '../core/run.js';
+import { walletNeedWei } from '../core/setup.js';
+import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
+import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
+import { outputs } from '../outputs/index.js';
+import { stderr, stdout } from '../outputs/streams.js';
+import { readCallSettings } from '../workloads/calls.js';
+import { checkContractsFile } from '../workloads/counter.js';
+import { writeDataSet } from '../workloads/dataset.js';
+import { createWorkload } from '../workloads/index.js';
+import { isWorkloadFile, loadWorkloadFile } from '../workloads/user-file.js';
+import { checkCallNames, claimInstanceFiles } from './checks.js';
 import { OPTIONS } from './options.js';
 
 /**
- * @import { Wallet } from '../chain/wallets.js'
+ * @import { Wallet } from '../chain/keys.js'
  * @import { Clock } from '../clock.js'
- * @import { Address, Output } from '../output/index.js'
- * @import { Config } from '../run/config.js'
- * @import { ChainInfo } from '../run/connect.js'
- * @import { Account, Tools } from '../run/funds.js'
- * @import { Surroundings as RunSurroundings } from '../run/run.js'
- * @import { Command } from './command-names.js'
+ * @import { Config } from '../core/config.js'
+ * @import { ChainInfo } from '../core/connect.js'
+ * @import { Account, Tools } from '../core/funds.js'
+ * @import { Surroundings as RunSurroundings } from '../core/run.js'
+ * @import { Address, Output } from '../outputs/index.js'
+ * @import { Command } from './options.js'
  */
+
+/** stress new-workload: the template is a workload itself, which the tests run. */
+
+const TEMPLATE = new URL('../workloads/calls-file.js', import.meta.url);
+
+/** @param {string} file @throws {OutputError} there is one already */
+export async function writeTemplate(file) {
+  await checkWritable(file);
+  try {
+    copyFileSync(fileURLToPath(TEMPLATE), file, constants.COPYFILE_EXCL);
+    chmodSync(file, FILE_MODE);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST')
+      throw new OutputError(`${displayName(file)} is there already: give another name`);
+    throw cannotWrite(file, error);
+  }
+}
+
+/** As a shell takes it. @param {string} file */
+export function asArgument(file) {
+  const name = displayName(file);
+  return /^[\w./+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+}
 
 /**
  * What each command does with its Config.
@@ -186,7 +206,7 @@ export const commands = {
  */
 function study(name) {
   return async (config, surroundings) => {
-    const { studyCommands } = await import('./studies.js');
+    const { studyCommands } = await import('./study-commands.js');
     return studyCommands[name](config, surroundings);
   };
 }
@@ -218,7 +238,7 @@ async function reportTo(file) {
 
 /** Says where it is, once it is there. @param {Config} config @param {Address} address */
 async function dashboardOf(config, address) {
-  const { createDashboardOutput, dashboardUrl } = await import('../report/dashboard.js');
+  const { createDashboardOutput, dashboardUrl } = await import('../report/live.js');
   const dashboard = createDashboardOutput({ address, options: OPTIONS });
   const stream = config.out === '-' ? stderr : stdout;
   return {

@@ -1,25 +1,90 @@
 import { readFileSync } from 'node:fs';
 import leven from 'leven';
-import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { displayUrl } from '../chain/rpc.js';
+import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
-import { presets } from '../study/presets.js';
-import { checkPace, checkTogether } from './checks.js';
-import { splitCommandLine, helpText } from './command-line.js';
-import { find, isSeveral, parseValue, textOf, textsOf } from './given.js';
-import { pathName } from './file-names.js';
-import { instanceFiles } from './instance-files.js';
+import { presets } from '../studies/plan.js';
+import { checkPace, checkTogether, instanceFiles } from './checks.js';
+import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from './instance.js';
-import { StudyBuilder } from './study-config.js';
-import { quote } from './values.js';
 import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
+import { pathName, quote } from './parse.js';
+import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config } from '../run/config.js'
- * @import { Command } from './command-names.js'
- * @import { Found } from './given.js'
- * @import { Option } from './options.js'
+ * @import { Config } from '../core/config.js'
+ * @import { Command, Option } from './options.js'
  */
+
+/**
+ * What is given of an option, and where: a flag wins over the environment, the environment over the file.
+ *
+ * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string}} Found
+ */
+
+/**
+ * @param {Option} option
+ * @param {Record<string, unknown>} parsed
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Record<string, unknown>} fromFile
+ * @returns {Found | null}
+ */
+export function find(option, parsed, env, fromFile) {
+  const given = parsed[option.name];
+  const flagValue = Array.isArray(given) ? oneOfSeveral(option, given) : given;
+  const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
+  if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
+  if (flagValue !== undefined) {
+    if (flagValue === '')
+      throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
+    return { text: String(flagValue), where: 'flag', label };
+  }
+  const name = envName(option);
+  const envValue = env[name];
+  if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: name };
+  if (fromFile[option.name] !== undefined)
+    return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
+  return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
+}
+
+/** @param {Option} option @param {Found} found */
+export function parseValue(option, { text, where, label }) {
+  try {
+    return isSeveral(option) ? Object.freeze(textsOf(option, text).map(option.parse)) : option.parse(text);
+  } catch (error) {
+    const words = `${label} ${/** @type {Error} */ (error).message}`;
+    throw where === 'file' ? new InputError(words) : new UsageError(words);
+  }
+}
+
+/** All of a list, the last of flags; of anything else there are too many. @param {Option} option @param {string[]} given */
+function oneOfSeveral(option, given) {
+  if (isSeveral(option)) return given.join(separatorOf(option));
+  return option.isFlag ? given.at(-1) : given;
+}
+
+/** @param {Option} option */
+export function isSeveral({ isList, isRest }) {
+  return isList === true || isRest === true;
+}
+
+/** @param {Option} option @param {string} text of several values */
+export function textsOf(option, text) {
+  // A URL may have commas in it, but none before the scheme of another one.
+  const separator = /^\s*\w+:\/\//.test(text) ? /,(?=\s*\w+:\/\/)/ : separatorOf(option);
+  return text === '' ? [] : text.split(separator).map((one) => one.trim());
+}
+
+/** The name of a file may have a comma in it. @param {Option} option */
+function separatorOf({ isRest }) {
+  return isRest ? '\0' : ',';
+}
+
+/** What is given of an option, before anything is made of it. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
+export function textOf(name, parsed, env, fromFile) {
+  const option = OPTIONS.find((one) => one.name === name);
+  return option === undefined ? null : (find(option, parsed, env, fromFile)?.text ?? null);
+}
 
 /**
  * Command line, environment and --config file become one frozen Config; flags win over the environment, the

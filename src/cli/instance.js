@@ -1,5 +1,5 @@
 import { UsageError } from '../errors.js';
-import { quote } from './values.js';
+import { quote } from './parse.js';
 
 /**
  * Which instance of a run this is: as --index says, or as the scheduler that started it numbers it. No variable of a

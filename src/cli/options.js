@@ -1,29 +1,14 @@
-import { DEFAULT_HD_PATH } from '../chain/wallets.js';
+import { DEFAULT_HD_PATH } from '../chain/keys.js';
+import { SPREADS } from '../core/endpoints.js';
+import { arrivals } from '../core/pacer.js';
 import { detectors } from '../inclusion/index.js';
-import { parseThreshold } from '../metrics/thresholds.js';
-import { arrivals } from '../pacer/arrivals.js';
-import { SPREADS } from '../run/route.js';
+import { parseThreshold } from '../stats/thresholds.js';
+import { comparedMetric, parseFailIf } from '../studies/compare-text.js';
+import { presets } from '../studies/plan.js';
 import { transports } from '../transport/index.js';
-import {
-  ALL,
-  ANY,
-  REMOTE,
-  ONE_ENDPOINT,
-  FUNDED,
-  LOAD,
-  NEEDED,
-  SWEPT,
-  JUDGED,
-  RUN,
-  SUMMARY,
-  PAGE,
-  RESULT,
-  NODE,
-  RECLAIM,
-} from './command-names.js';
-import { fileName, pathName, rowFile } from './file-names.js';
-import { INSTANCE_OPTIONS } from './instance-options.js';
-import { STUDY_OPTIONS } from './study-options.js';
+import { CALL_PRESETS } from '../workloads/calls-file.js';
+import { workloads } from '../workloads/index.js';
+import { payloadSize } from '../workloads/payload.js';
 import {
   address,
   amount,
@@ -31,20 +16,203 @@ import {
   duration,
   durationOrAuto,
   endpoint,
+  fileName,
   flag,
   hdPath,
+  instant,
+  jsonArray,
   listenAddress,
+  methodName,
   metricNames,
+  nameOrFile,
   oneOf,
-  rate,
-  stages,
   pageUrl,
+  pathName,
+  rate,
+  rowFile,
+  runName,
+  setting,
+  stages,
   wholeNumber,
   workerCount,
-} from './values.js';
-import { WORKLOAD_OPTIONS } from './workload-options.js';
+} from './parse.js';
 
-/** @import { Command } from './command-names.js' */
+/**
+ * The commands, and the sets of them that options are for.
+ *
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge'} Command
+ */
+
+export const ALL = commandList('run', 'node', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
+export const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
+export const REMOTE = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
+export const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep');
+export const FUNDED = commandList('run', 'fund', 'prepare', 'sweep', 'compare');
+/** What every run of a study has as well. */
+export const LOAD = commandList('run', 'sweep', 'compare');
+/** What is asked for also decides how much wallets need. */
+export const NEEDED = commandList('run', 'fund', 'sweep', 'compare');
+export const SWEPT = commandList('run', 'sweep');
+export const JUDGED = commandList('run', 'sweep', 'merge');
+export const RUN = commandList('run');
+export const SUMMARY = commandList('run', 'report', 'merge');
+export const PAGE = commandList('run', 'report', 'sweep', 'compare', 'merge');
+export const RESULT = commandList('run', 'prepare', 'compare', 'trend', 'merge');
+export const STUDY = commandList('sweep', 'compare');
+export const SWEEP = commandList('sweep');
+export const COMPARE = commandList('compare');
+export const TREND = commandList('trend');
+export const MERGE = commandList('merge');
+/** The wallets of all instances. */
+export const FUNDED_SLICES = commandList('run', 'fund', 'reclaim');
+export const SHARED_NAME = commandList('run', 'merge');
+export const NODE = commandList('node');
+export const RECLAIM = commandList('reclaim');
+export const PREPARE = commandList('prepare');
+
+/** @param {...Command} names */
+function commandList(...names) {
+  return Object.freeze(names);
+}
+
+/** @type {Record<Command, string>} */
+export const COMMANDS = {
+  run: 'load an endpoint, or an embedded development chain when no --rpc is given',
+  node: 'run the embedded development chain alone, so that several instances can share it',
+  fund: 'top up the wallets of a slice, or of all --instances, from one funder (--fund-from)',
+  reclaim:
+    'send what is left in the wallets of a slice, or of all --instances, back to the funder (--fund-from) or to --to',
+  prepare: 'put logs on a chain that --workload rpc can list page by page, and say in a file where they are',
+  'new-workload': 'write a workload of your own to begin with, commented and ready to run',
+  report:
+    'print the summary of run files (--out), also of one that a run which was killed has left, or make a page of them (--html)',
+  sweep:
+    'run every combination of options that are given as lists or ranges, or search for the highest load that holds',
+  compare: 'say whether one node, build or setting is faster than another, from run files or from runs made for it',
+  trend: 'fit how each figure grows with an option that was swept',
+  merge: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
+};
+
+/** What instances on many machines are told, and their merge. See src/cli/options.js. */
+
+/** The most instances of one run. */
+const MOST_INSTANCES = 100_000;
+
+// prettier-ignore
+/** @type {readonly Option[]} */
+export const INSTANCE_OPTIONS = Object.freeze([
+  { name: 'index', key: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
+    defaultText: 'auto where --instances is given',
+    describe: 'which instance of a run this is, counted from 0: its wallets begin at -o + I x -t, and {index} in the names of --out, --samples, --blocks, --hlog, --html and --junit is I; auto: as Kubernetes or Slurm numbers it' },
+  { name: 'instances', key: 'instances', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: FUNDED_SLICES,
+    defaultText: 'one, or as many as Slurm has started',
+    describe: 'how many instances a run has, each with -t wallets of its own' },
+  { name: 'attempt', key: 'attempt', argument: 'N', parse: wholeNumber(0, 1_000_000), commands: RUN,
+    defaultText: '0; under --index auto what Slurm says',
+    describe: 'how often this index was started before' },
+  { name: 'run-id', key: 'runId', argument: 'NAME', parse: runName, commands: SHARED_NAME,
+    describe: 'the name that all instances of one run have in common, on Slurm slurm-JOB unless it is given; a merge takes no others' },
+  { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: instant, commands: RUN,
+    describe: 'when the load of all instances begins: 2030-01-31T12:00:00Z, or Unix seconds' },
+  { name: 'barrier', key: 'barrier', argument: 'FOLDER', parse: fileName, commands: RUN,
+    describe: 'a folder that all instances share, where they wait for each other before the load' },
+  { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10m', commands: RUN,
+    describe: 'longest wait for the common start; exit code 75 if it is not reached' },
+  { name: 'results', key: 'results', argument: 'FOLDER', parse: fileName, commands: RUN,
+    describe: 'write the run file there, under the name of the run, the index and the attempt' },
+  { name: 'expect', key: 'expect', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: MERGE,
+    defaultText: 'what the run files say',
+    describe: 'how many instances there must be; exit code 75 if some are missing' },
+  { name: 'partial', key: 'allowPartial', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: MERGE,
+    describe: 'merge what is there, although instances are missing or did not come to their end' },
+]);
+
+/** @param {string} text @returns {number | 'auto'} */
+function instanceIndex(text) {
+  return text === 'auto' ? text : wholeNumber(0, MOST_INSTANCES - 1)(text);
+}
+
+/** What studies are asked. See src/cli/options.js. */
+
+// prettier-ignore
+/** @type {readonly Option[]} */
+export const STUDY_OPTIONS = Object.freeze([
+  { name: 'repeat', key: 'repeat', argument: 'N', parse: wholeNumber(1, 1000), commands: STUDY,
+    defaultText: '1 in a sweep, 8 in a comparison',
+    describe: 'how often each setting runs, or each endpoint of a comparison' },
+  { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
+    describe: 'time between two runs' },
+  { name: 'before-cell', key: 'beforeCell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
+    describe: 'a program to start before each run of a sweep, with its arguments; no shell reads them' },
+  { name: 'dir', key: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
+    defaultText: 'the name of the command',
+    describe: 'where the run files and the results are kept; a sweep that was interrupted goes on there' },
+  { name: 'preset', key: 'preset', argument: 'NAME', parse: oneOf(Object.keys(presets)), commands: SWEEP,
+    describe: `a sweep with a name, whose options can still be given: ${Object.keys(presets).join(', ')}; flare rests 61s, as long as sockets wait` },
+  { name: 'find', key: 'find', argument: 'OPTION', parse: oneOf(['rate', 'threads', 'in-flight', 'connections']), commands: SWEEP,
+    describe: 'search for the highest value of this option for which --until holds, within its range if one is given' },
+  { name: 'until', key: 'until', isList: true, argument: 'EXPR', parse: parseThreshold, commands: SWEEP,
+    describe: "what has to hold, as for --threshold, such as 'p99<2s'; may be repeated" },
+  { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
+    describe: 'the run files of the other side' },
+  { name: 'rpc-a', key: 'rpcA', argument: 'URL', parse: endpoint, commands: COMPARE,
+    describe: 'endpoint to compare with: runs are made on both in turn, A B B A' },
+  { name: 'rpc-b', key: 'rpcB', argument: 'URL', parse: endpoint, commands: COMPARE,
+    describe: 'endpoint to be compared with it' },
+  { name: 'metric', key: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
+    describe: 'the figure that decides' },
+  { name: 'fail-if', key: 'failIf', isList: true, argument: 'EXPR', parse: parseFailIf, commands: COMPARE,
+    describe: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is, or if there are too few runs to tell; may be repeated" },
+  { name: 'allow-different', key: 'allowDifferent', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: COMPARE,
+    describe: 'compare runs although they asked for different things' },
+  { name: 'over', key: 'over', argument: 'OPTION', parse: anyText, commands: TREND,
+    defaultText: 'the only one that was swept',
+    describe: 'the option that the figures are fitted against' },
+]);
+
+/** What one operation is, and what is prepared for it. See src/cli/options.js. */
+
+// prettier-ignore
+/** @type {readonly Option[]} */
+export const WORKLOAD_OPTIONS = Object.freeze([
+  { name: 'workload', key: 'workload', argument: 'NAME|FILE', parse: nameOrFile(Object.keys(workloads)), fallback: 'counter', commands: NEEDED,
+    describe: `what one operation is: ${Object.keys(workloads).join(', ')}, or a file of your own, see stress new-workload` },
+  { name: 'set', key: 'set', isList: true, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
+    describe: 'a setting of a workload of your own, such as slots=20; may be repeated' },
+  { name: 'method', key: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
+    describe: 'JSON-RPC method that --workload rpc calls' },
+  { name: 'params', key: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: LOAD,
+    defaultText: '[]',
+    describe: 'its parameters, a JSON array' },
+  { name: 'calls', key: 'calls', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
+    describe: `several calls in place of one: a file of them, or ${Object.keys(CALL_PRESETS).join(', ')}; see docs/calls.md` },
+  { name: 'data', key: 'data', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
+    describe: 'the logs that --calls pages lists: a file of stress prepare logs' },
+  { name: 'check-rpc', key: 'checkRpc', workload: 'rpc', argument: 'URL', parse: endpoint, commands: LOAD,
+    describe: 'a second endpoint of the same chain, which must answer as the first one where a call says so' },
+  { name: 'users', key: 'users', workload: 'rpc', argument: 'N', parse: wholeNumber(1, 100_000), commands: LOAD,
+    describe: 'another word for -t where nothing is signed' },
+  { name: 'fixed-id', key: 'fixedId', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: LOAD,
+    defaultText: 'a new id for each request',
+    describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
+  { name: 'receivers', key: 'receivers', workload: 'transfer', isAxis: true, argument: 'N', parse: wholeNumber(1, 10_000_000), commands: NEEDED,
+    defaultText: 'the wallets pay each other',
+    describe: 'how many addresses --workload transfer pays, made for the run' },
+  { name: 'create-receivers', key: 'createReceivers', workload: 'transfer', argument: 'WHEN', parse: oneOf(['before', 'during']), commands: NEEDED,
+    defaultText: 'during',
+    describe: 'when they come to be on the chain: before the load, by a wei for each, or during it, by their first payment' },
+  { name: 'payload', key: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
+    defaultText: 'no more than it takes',
+    describe: 'calldata of each transaction: so many bytes, other ones in each' },
+  { name: 'contracts', key: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
+    describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
+  { name: 'count', key: 'logCount', argument: 'N', parse: wholeNumber(1, 10_000_000), commands: PREPARE,
+    describe: 'how many logs to prepare' },
+  { name: 'bytes', key: 'logBytes', argument: 'N', parse: wholeNumber(1, 262_144), fallback: '10240', commands: PREPARE,
+    describe: 'bytes of data in each log' },
+  { name: 'page-size', key: 'pageSize', argument: 'N', parse: wholeNumber(1, 100_000), fallback: '100', commands: PREPARE,
+    describe: 'logs of a page' },
+]);
 
 /**
  * Every option, once: its name, where it may be given, what it means, how its text becomes a value.

@@ -1,8 +1,8 @@
-import { axisTexts, bracketTexts } from './axes.js';
 import { OPTIONS, envName } from './options.js';
+import { axisTexts, bracketTexts } from './parse.js';
 
 /**
- * @import { Found } from './given.js'
+ * @import { Found } from './config.js'
  * @import { Option } from './options.js'
  */
 

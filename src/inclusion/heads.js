@@ -1,14 +1,160 @@
-import { restMs } from '../chain/passing.js';
+import { restMs } from '../chain/retries.js';
 import { toBigInt, toNumber } from '../chain/rpc.js';
-import { ProtocolError, TransportError } from '../errors.js';
-import { Pace } from './pace.js';
-import { subscribeToHeads } from './subscription.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
  * @import { Clock } from '../clock.js'
  * @import { Block, InclusionDetector } from './index.js'
  */
+
+const POLLS_PER_BLOCK = 10;
+const SHORTEST_POLL_MS = 4;
+const LONGEST_POLL_MS = 250;
+/** A block that was announced comes soon, however long the last one took. */
+const NOT_SERVED_MS = 50;
+/** Weight of the newest block in the running mean of the block interval. */
+const SMOOTHING = 0.3;
+
+/**
+ * How often a chain is asked for its head: about ten times a block, every 250 ms at least, and ever more seldom while it
+ * does not answer.
+ */
+export class Pace {
+  /** The time to the next poll. */
+  pollMs = SHORTEST_POLL_MS;
+  isFailing = false;
+  #blockMs = 1000;
+  /** The newest number we were told of; its block may not be served yet. */
+  #announced;
+  #announcedAtUs;
+  #clock;
+
+  /** @param {Clock} clock @param {number} head */
+  constructor(clock, head) {
+    this.#clock = clock;
+    this.#announced = head;
+    this.#announcedAtUs = clock.nowUs();
+  }
+
+  /** @param {number} number of the latest block, as the node says */
+  announced(number) {
+    if (number <= this.#announced) return;
+    const nowUs = this.#clock.nowUs();
+    const newestMs = (nowUs - this.#announcedAtUs) / 1000 / (number - this.#announced);
+    this.#blockMs = Math.min(this.#blockMs * (1 - SMOOTHING) + newestMs * SMOOTHING, newestMs * 2);
+    this.#announcedAtUs = nowUs;
+    this.#announced = number;
+  }
+
+  succeeded() {
+    this.isFailing = false;
+    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), LONGEST_POLL_MS);
+  }
+
+  /** The newest block is not served yet, but will be in a moment. */
+  notServed() {
+    this.isFailing = true;
+    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), NOT_SERVED_MS);
+  }
+
+  /** @param {boolean} isAway no answer came at all; one that answers nonsense may be well the next time */
+  failed(isAway) {
+    this.isFailing = true;
+    this.pollMs = Math.min(Math.max(this.pollMs * 2, 50), isAway ? 1000 : LONGEST_POLL_MS);
+  }
+
+  /** Running mean of the time between two blocks. */
+  get blockMs() {
+    return this.#blockMs;
+  }
+}
+
+/** Between two attempts to subscribe; doubled until a head is pushed. */
+const SHORTEST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 10_000;
+/** So many heads in a row that only a poll has found. One alone may have been on its way to us. */
+const MISSED_IS_SILENT = 3;
+
+/**
+ * Keeps a subscription to the heads of the chain for as long as the node allows it: one that is lost, or says nothing
+ * though there is news, is made again.
+ *
+ * @param {NonNullable<Rpc['subscribe']>} subscribe
+ * @param {object} options
+ * @param {Clock} options.clock
+ * @param {number} options.head
+ * @param {() => void} options.onNews called when there is a new head, and when there may be one that was not pushed,
+ *   because the subscription was just made or lost
+ */
+export function subscribeToHeads(subscribe, { clock, head, onNews }) {
+  const stopping = new AbortController();
+  let newest = head;
+  /** Heads in a row that we were not told of. */
+  let missed = 0;
+  let waitMs = SHORTEST_WAIT_MS;
+  let isLive = false;
+  /** Ends the subscription that there is. */
+  let leave = () => {};
+
+  /** @param {any} header */
+  function onHeader(header) {
+    const number = Number(header?.number);
+    if (!Number.isSafeInteger(number)) return;
+    newest = number; // lower than the last one where blocks were replaced
+    missed = 0;
+    waitMs = SHORTEST_WAIT_MS;
+    onNews();
+  }
+
+  /** One subscription, from its first word to its end. */
+  async function live() {
+    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (leave = resolve));
+    const end = await subscribe('newHeads', onHeader, leave);
+    isLive = true;
+    missed = 0;
+    onNews();
+    await ended;
+    isLive = false;
+    end();
+    onNews();
+  }
+
+  async function keep() {
+    while (!stopping.signal.aborted) {
+      try {
+        await live();
+      } catch (error) {
+        // A node that knows no subscriptions will not know them later.
+        if (error instanceof RpcError || error instanceof ProtocolError) return;
+      }
+      await clock.sleep(waitMs, stopping.signal);
+      waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+    }
+  }
+  const done = keep();
+
+  return {
+    isLive: () => isLive,
+    /** The newest head that was pushed. */
+    newest: () => newest,
+    /** Blocks are gone: what was pushed before does not count. @param {number} number */
+    rewind: (number) => {
+      newest = Math.min(newest, number);
+    },
+    /** A poll has found a head that is new. */
+    polled: () => {
+      if (!isLive) return;
+      missed += 1;
+      if (missed === MISSED_IS_SILENT) leave();
+    },
+    stop: () => {
+      stopping.abort();
+      leave();
+      return done;
+    },
+  };
+}
 
 /** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
 const SAFETY_POLL_MS = 1000;

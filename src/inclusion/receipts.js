@@ -1,9 +1,9 @@
 import { toNumber } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
-import { followChain } from './chain.js';
+import { followChain } from './follow.js';
 
 /**
- * @import { Found } from './chain.js'
+ * @import { Found } from './follow.js'
  * @import { InclusionDetector, InclusionOptions } from './index.js'
  */
 

@@ -1,7 +1,6 @@
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError } from '../errors.js';
-import { takeListed } from './blocks.js';
-import { followChain } from './chain.js';
+import { followChain, takeListed } from './follow.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'

@@ -1,7 +1,14 @@
-import { quantity } from './client/quantity.js';
+import { Distribution, recordedValues } from '../stats/histogram.js';
+import { figureOf } from '../stats/metrics.js';
+import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
+import { latencyFigure, rounded } from './run-sections.js';
 
-/** @import { Unit } from './client/quantity.js' */
+/**
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { Unit } from './client/quantity.js'
+ * @import { Row } from './run-charts.js'
+ */
 
 /**
  * What a chart is: data that the script draws with uPlot, and a figure with everything that can be read without it.
@@ -152,4 +159,255 @@ export function middle(values, unit) {
   const most = quantity(known.at(-1), unit);
   if (known.length === 0) return 'not measured';
   return half === most ? `mostly ${half}` : `median ${half}, at most ${most}`;
+}
+
+/**
+ * The latencies of several sides over each other: how many operations took how long, and how long a share of them took at
+ * most. Both have logarithmic axes, because what makes tails is factors and not sums.
+ *
+ * @typedef {{label: string, json: DistributionJson, censored?: DistributionJson, look?: number}} Side censored: operations in
+ *   it that may have taken longer; look: which of LOOKS, if not that of its place
+ */
+
+/** Buckets to a factor of ten: as few as show a shape, unless all lies close together. */
+const PER_DECADE = [12, 24, 48, 96];
+const ENOUGH = 32;
+
+/** No two lines have the same colour or the same dashes. */
+export const LOOKS = [
+  { color: 0, dash: [] },
+  { color: 1, dash: [8, 4] },
+  { color: 2, dash: [2, 4] },
+  { color: 4, dash: [8, 3, 2, 3] },
+  { color: 3, dash: [16, 4] },
+  { color: 5, dash: [8, 3, 2, 3, 2, 3] },
+];
+
+/** @param {Side[]} sides @returns {Chart} */
+export function densityChart(sides) {
+  const bounds = sides.flatMap(({ json: { minUs, maxUs } }) => [minUs ?? NaN, maxUs ?? NaN]).filter((us) => us > 0);
+  const decades = Math.log10(Math.max(...bounds) / Math.min(...bounds));
+  const perDecade = PER_DECADE.find((n) => n * decades >= ENOUGH) ?? PER_DECADE[PER_DECADE.length - 1];
+  const bucketOf = (/** @type {number} */ us) => Math.floor(perDecade * Math.log10(Math.max(1, us)));
+  const all = sides.map(({ json }) => shares(json, bucketOf));
+  const known = all.flatMap((buckets) => [...buckets.keys()]);
+  // One more on either side, where there is nothing, so that each line begins and ends on the axis.
+  const [first, last] = [Math.min(...known) - 1, Math.max(...known) + 1];
+  const x = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const begin = (/** @type {number} */ bucket) => 10 ** (bucket / perDecade) / 1000;
+  return {
+    id: 'density',
+    title: 'How many operations took how long',
+    kind: 'lines',
+    unit: 'percent',
+    xLabel: 'latency',
+    x,
+    xTexts: x.map((bucket) => `${quantity(begin(bucket), 'ms')} to ${quantity(begin(bucket + 1), 'ms')}`),
+    xTicks: ticksBetween(begin(first), begin(last + 1)).map((ms) => [
+      perDecade * Math.log10(ms * 1000) - 0.5,
+      quantity(ms, 'ms'),
+    ]),
+    series: sides.map(({ label, look }, i) => ({
+      label,
+      ...LOOKS[look ?? i],
+      values: x.map((bucket) => rounded(all[i].get(bucket) ?? 0)),
+    })),
+  };
+}
+
+/** @param {DistributionJson} json @param {(us: number) => number} bucketOf @returns {Map<number, number>} percent by bucket */
+function shares(json, bucketOf) {
+  const percent = new Map();
+  for (const { valueUs, count } of recordedValues(json)) {
+    const bucket = bucketOf(valueUs);
+    percent.set(bucket, (percent.get(bucket) ?? 0) + (100 * count) / json.count);
+  }
+  return percent;
+}
+
+/** 1, 2 and 5 times powers of ten. @param {number} low @param {number} high */
+function ticksBetween(low, high) {
+  const ticks = [];
+  for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10)
+    ticks.push(...[1, 2, 5].map((digit) => digit * decade));
+  const within = ticks.filter((tick) => tick >= low && tick <= high);
+  // All lies within less than a factor of two or so.
+  return within.length >= 2 ? within : [low, Math.sqrt(low * high), high];
+}
+
+/** Nines, and the way to the first of them. */
+const PERCENTILES = [
+  0, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
+];
+const TICKS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99];
+
+/** A tail that far above the median would press it flat on a linear axis. */
+const LOG_FROM = 8;
+
+/**
+ * Beyond what there are operations for, a percentile is only the slowest of them.
+ * @param {Side[]} sides
+ * @param {{each?: boolean}} [how] each: every line goes as far as its own operations do, and not only as far as the
+ *   side with the fewest
+ * @returns {Chart}
+ */
+export function percentileChart(sides, { each = false } = {}) {
+  const counts = sides.map(({ json }) => json.count);
+  const isKnown = (/** @type {number} */ p, /** @type {number} */ count) => p === 0 || count * (1 - p / 100) >= 1;
+  const shown = PERCENTILES.filter((p) => isKnown(p, each ? Math.max(...counts) : Math.min(...counts)));
+  const place = (/** @type {number} */ p) => -Math.log10(1 - p / 100);
+  const name = (/** @type {number} */ p) => `${p} %`;
+  const series = sides.map(({ label, json, look }, i) => {
+    const distribution = Distribution.fromJSON(json);
+    const values = shown.map((p) =>
+      isKnown(p, json.count)
+        ? rounded((p === 0 ? distribution.minUs : (distribution.percentileUs(p) ?? NaN)) / 1000)
+        : null,
+    );
+    return { label, ...LOOKS[look ?? i], values };
+  });
+  const slowest = (/** @type {Array<number | null>} */ values) => values.findLast((value) => value !== null) ?? 0;
+  const isLog = series.some(({ values }) => slowest(values) > LOG_FROM * (values[shown.indexOf(50)] ?? Infinity));
+  return {
+    id: 'percentiles',
+    title: 'Within which time so many of them were done',
+    kind: 'lines',
+    unit: 'ms',
+    isLog,
+    x: shown.map(place),
+    xTexts: shown.map(name),
+    xLabel: 'share of the operations',
+    series,
+    xTicks: TICKS.filter((p) => shown.includes(p)).map((p) => [place(p), name(p)]),
+  };
+}
+
+/** @param {Side[]} sides */
+export function percentileWords(sides) {
+  const words = (/** @type {'p50' | 'p99'} */ name) =>
+    sides.map(({ label, json, censored }) => `${latencyFigure(json, censored, name).text} in ${label}`).join(', ');
+  const open = sides.filter(({ censored }) => (censored?.count ?? 0) > 0).map(({ label }) => label);
+  const note =
+    open.length === 0
+      ? ''
+      : ` Operations without a good answer are drawn with the time they were waited for: ${open.join(', ')}.`;
+  return `p50: ${words('p50')}; p99: ${words('p99')}.${note}`;
+}
+
+/**
+ * A figure that a study has of its runs, as a page shows it: the files have only its name.
+ *
+ * @typedef {object} Measure
+ * @property {string} name
+ * @property {string} label
+ * @property {string} words what it is
+ * @property {Unit} unit of a chart of it
+ * @property {(value: number | null | undefined) => number | null} scaled to that unit
+ * @property {(value: number | null | undefined) => string} text with its unit
+ */
+
+/** @type {Record<string, string>} */
+const LABELS = {
+  tps: 'TPS',
+  achieved: 'achieved per s',
+  asked: 'asked per s',
+  avg: 'mean latency',
+  min: 'shortest latency',
+  max: 'longest latency',
+  timed_out: 'timed out',
+  cpu: 'CPU per operation',
+  rss: 'memory',
+  timewait: 'TIME_WAIT',
+  'node.cpu': 'node CPU',
+  'node.rss': 'node memory',
+};
+
+/** Of a chart, and what a value is multiplied by. @type {Record<string, {unit: Unit, factor: number}>} */
+const UNITS = {
+  us: { unit: 'ms', factor: 1e-3 },
+  perSecond: { unit: 'perSecond', factor: 1 },
+  count: { unit: 'count', factor: 1 },
+  percent: { unit: 'percent', factor: 1 },
+  bytes: { unit: 'megabytes', factor: 1e-6 },
+};
+
+/** @param {string} name @returns {Measure} also of a name that this version does not know */
+export function measureOf(name) {
+  // The busiest interval, which no threshold can name.
+  const [, peak] = /^peak\.(.+)$/.exec(name) ?? [];
+  if (peak !== undefined)
+    return measure(name, `busiest interval: ${peak}`, 'of the interval where it was highest', UNITS.percent);
+  const figure = figureOf(name);
+  const words = figure?.words ?? '';
+  if (name === 'cpu')
+    return {
+      ...measure(name, LABELS.cpu, words, { unit: 'plain', factor: 1 }),
+      text: (us) => (us == null ? '–' : `${digits(us)} µs`),
+    };
+  return measure(name, labelOf(name), words, UNITS[figure?.unit ?? ''] ?? { unit: 'plain', factor: 1 });
+}
+
+/** @param {string} name @param {string} label @param {string} words @param {{unit: Unit, factor: number}} how @returns {Measure} */
+function measure(name, label, words, { unit, factor }) {
+  const scaled = (/** @type {number | null | undefined} */ value) => (value == null ? null : value * factor);
+  return { name, label, words, unit, scaled, text: (value) => quantity(scaled(value), unit) };
+}
+
+/** @param {string} name */
+function labelOf(name) {
+  if (Object.hasOwn(LABELS, name)) return LABELS[name];
+  if (/^p\d/.test(name)) return `${name} latency`;
+  return name.replace('readback', 'read back').replace('.', ' ');
+}
+
+/** @param {string} text of a figure @param {boolean} [isAtLeast] whether it may be larger, because operations are censored */
+export function withBound(text, isAtLeast = false) {
+  return isAtLeast ? `>= ${text}` : text;
+}
+
+/** At the beginning of a title. @param {string} label */
+export function capital(label) {
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
+}
+
+/** @param {ReadonlyArray<number | null> | undefined} values of runs @returns {{mean: number | null, low: number | null, high: number | null}} of those that were measured */
+export function across(values = []) {
+  const known = values.filter((value) => value !== null);
+  if (known.length === 0) return { mean: null, low: null, high: null };
+  const sum = known.reduce((total, value) => total + value, 0);
+  return { mean: sum / known.length, low: Math.min(...known), high: Math.max(...known) };
+}
+
+/**
+ * Figures of one interval in the units of a chart, and how lines differ besides their colours.
+ */
+
+export const DASHED = [7, 4];
+export const DOTTED = [2, 4];
+export const DASH_DOTTED = [8, 3, 2, 3];
+
+/** A rate of an interval that short says nothing. */
+export const SHORTEST_MS = 100;
+
+/** @param {Row} row @param {number | null | undefined} amount */
+export function perSecond({ startMs, endMs }, amount) {
+  return amount === null || amount === undefined || endMs - startMs < SHORTEST_MS
+    ? null
+    : (1000 * amount) / (endMs - startMs);
+}
+
+/** Time used of the time there was, in percent of one core. @param {Row} row @param {number | null | undefined} us */
+export function share(row, us) {
+  const used = perSecond(row, us);
+  return used === null ? null : used / 1e4;
+}
+
+/** @param {number | null | undefined} us */
+export function ms(us) {
+  return us === null || us === undefined ? null : us / 1000;
+}
+
+/** @param {number | null | undefined} bytes */
+export function megabytes(bytes) {
+  return bytes === null || bytes === undefined ? null : bytes / 1e6;
 }

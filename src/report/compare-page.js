@@ -1,21 +1,415 @@
-import { chartFigure, missingFigure, sentence } from './charts.js';
 import { oneLine } from '../errors.js';
+import {
+  chartFigure,
+  densityChart,
+  measureOf,
+  missingFigure,
+  percentileChart,
+  percentileWords,
+  sentence,
+  withBound,
+} from './charts.js';
 import { quantity } from './client/quantity.js';
-import { badge, keyFigure } from './figures.js';
-import { runsChart } from './compare-charts.js';
-import { densityChart, percentileChart, percentileWords } from './distributions.js';
-import { failIf, metricsTable, method, notes, pText, sides, speedUps } from './compare-sections.js';
-import { forest, intervalWords, kindOf, percent } from './forest.js';
-import { html } from './html.js';
-import { measureOf, withBound } from './measure.js';
-import { renderPage } from './page.js';
+import { html, renderPage } from './html.js';
+import { badge, figureCell, keyFigure, marks, rounded } from './run-sections.js';
 
 /**
- * @import { Comparison } from '../study/compare.js'
+ * @import { ComparedMetric, Comparison } from '../studies/compare.js'
  * @import { Chart } from './charts.js'
- * @import { KeyFigure } from './figures.js'
  * @import { Html } from './html.js'
+ * @import { KeyFigure } from './run-sections.js'
  */
+
+/**
+ * The primary metric in each run of a comparison.
+ */
+
+/** From there on the values are so close together that an axis from 0 would show them as one. */
+const CLOSE = 0.5;
+
+const SIDES = /** @type {const} */ ([
+  { label: 'BASE', color: 0 },
+  { label: 'CANDIDATE', color: 1 },
+]);
+
+/** @param {Comparison} comparison @returns {{chart: Chart, summary: string}} */
+export function runsChart(comparison) {
+  const { metrics, method } = comparison;
+  const [{ name, label, base, candidate }] = metrics;
+  const { unit, scaled } = measureOf(name);
+  const isPaired = method.pairs !== null;
+  const values = [base.values, candidate.values].map((side) => side.map((value) => rounded(scaled(value))));
+  const all = values.flat().filter((value) => value !== null);
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const isClose = low > CLOSE * high;
+  /** @type {Chart} */
+  const chart = {
+    id: 'runs',
+    title: `${label} of each run`,
+    kind: 'points',
+    unit,
+    xLabel: isPaired ? 'pair' : 'run',
+    ...(isPaired ? pairedSeries(values) : orderedSeries(comparison, values)),
+    ...(isClose ? { floor: floorOf(low, high), ceiling: high + 0.15 * (high - low) } : {}),
+  };
+  const zero = isClose ? ' The scale does not begin at 0.' : '';
+  return { chart, summary: `${isPaired ? pairWords(comparison) : orderWords()}${zero}` };
+}
+
+/** A line joins the two of a pair. @param {Array<Array<number | null>>} values */
+function pairedSeries([base, candidate]) {
+  const x = base.map((_, i) => i + 1);
+  const end = (/** @type {'min' | 'max'} */ which) =>
+    base.map((value, i) => Math[which](value ?? 0, candidate[i] ?? 0));
+  return {
+    x,
+    xTexts: x.map(String),
+    series: [
+      { ...SIDES[0], values: base, low: end('min'), high: end('max') },
+      { ...SIDES[1], values: candidate },
+    ],
+  };
+}
+
+/** In the order in which they were made. @param {Comparison} comparison @param {Array<Array<number | null>>} values */
+function orderedSeries({ base, candidate }, values) {
+  const runs = [base, candidate]
+    .flatMap(({ startedAt }, side) => startedAt.map((at, i) => ({ at, side, value: values[side][i] })))
+    .sort((a, b) => a.at.localeCompare(b.at));
+  return {
+    x: runs.map((_, i) => i + 1),
+    xTexts: runs.map((_, i) => String(i + 1)),
+    series: SIDES.map((look, side) => ({ ...look, values: runs.map((run) => (run.side === side ? run.value : null)) })),
+  };
+}
+
+/** @param {Comparison} comparison */
+function pairWords({ metrics: [{ base, candidate }] }) {
+  const higher = base.values.filter((value, i) => candidate.values[i] > value).length;
+  const lower = base.values.filter((value, i) => candidate.values[i] < value).length;
+  const n = quantity(base.values.length, 'count');
+  return `CANDIDATE was higher in ${higher} of ${n} pairs, lower in ${lower}. A bar joins the two runs of a pair.`;
+}
+
+function orderWords() {
+  return 'All runs in the order in which they were made.';
+}
+
+/** A number that is easy to read, below all of them. @param {number} low @param {number} high */
+function floorOf(low, high) {
+  const room = Math.max(0.5 * (high - low), 0.01 * high);
+  const step = 10 ** Math.floor(Math.log10(room));
+  return Number((Math.floor((low - room) / step) * step).toPrecision(6));
+}
+
+/**
+ * Changes with their intervals, a row for each metric: what lies right of the line is more, left of it less; an interval
+ * that reaches over the line may be no change at all. Made without a script, so that it is there on paper, too.
+ */
+
+/** An interval may be so many times as wide as the changes before it is cut off. */
+const WIDEST = 3;
+const HEIGHT = 26;
+
+/** @param {Comparison} comparison */
+export function forest({ metrics }) {
+  const scale = scaleOf(metrics);
+  return html`<figure class="forest" aria-labelledby="title-forest" aria-describedby="caption-forest">
+    <h3 id="title-forest">What changed, and how sure that is</h3>
+    <figcaption id="caption-forest">
+      CANDIDATE against BASE: right of the line in the middle is more, left of it less. The point is the change, the bar
+      its interval: where it reaches over that line, chance is enough to explain the change.
+    </figcaption>
+    <div class="forest-row forest-axis" aria-hidden="true">
+      <span></span>
+      <span class="forest-plot"
+        ><svg>
+          ${scale.ticks.map(({ place, text }) => html`<text x="${place}%" y="18" text-anchor="${anchorOf(place)}">${text}</text>`)}
+        </svg></span
+      >
+      <span></span>
+    </div>
+    ${metrics.map((metric) => row(metric, scale))}
+  </figure>`;
+}
+
+/** @param {ComparedMetric} metric @param {ReturnType<typeof scaleOf>} scale */
+function row({ name, label, isPrimary, change, word, better }, { placeOf, ticks }) {
+  const { estimate, low, high } = change;
+  const kind = kindOf(word);
+  return html`<div class="forest-row" data-metric="${name}">
+    <span class="forest-name"
+      >${isPrimary ? html`<strong>${label}</strong> (decides)` : label}<small
+        >${better === 'higher' ? 'more is better' : 'less is better'}</small
+      ></span
+    >
+    <span class="forest-plot ${kind}" aria-hidden="true"
+      ><svg height="${HEIGHT}">
+        ${ticks.map(({ place, text }) => html`<line x1="${place}%" x2="${place}%" y1="0" y2="100%" class="${text === '0 %' ? 'zero' : 'tick'}" />`)}
+        ${whisker(placeOf(low, 'low'), placeOf(high, 'high'))}
+        <circle cx="${placeOf(estimate, 'low').place}%" cy="${HEIGHT / 2}" r="5" /></svg
+    ></span>
+    <span class="forest-words"
+      ><span ${marks(`change.${name}`, estimate)}>${percent(estimate)}</span>${intervalWords(change)}
+      <strong class="${kind}">${sign(word)}${word}</strong></span
+    >
+  </div>`;
+}
+
+/** Ends that are beyond the picture are arrows. @param {{place: number, isCut: boolean}} low @param {{place: number, isCut: boolean}} high */
+function whisker(low, high) {
+  const middle = HEIGHT / 2;
+  return html`<line x1="${low.place}%" x2="${high.place}%" y1="${middle}" y2="${middle}" />${[
+      { ...low, arrow: 'M9 7 L2 13 L9 19' },
+      { ...high, arrow: 'M-9 7 L-2 13 L-9 19' },
+    ].map(({ place, isCut, arrow }) =>
+      isCut
+        ? html`<svg x="${place}%" overflow="visible"><path d="${arrow}" /></svg>`
+        : html`<line x1="${place}%" x2="${place}%" y1="${middle - 5}" y2="${middle + 5}" />`,
+    )}`;
+}
+
+/** A factor of two up is as long as a factor of two down. @param {readonly ComparedMetric[]} metrics */
+function scaleOf(metrics) {
+  const log = (/** @type {number | null} */ fraction) => (fraction === null ? 0 : Math.abs(Math.log1p(fraction)));
+  const [primary] = metrics;
+  const points = Math.max(
+    0.01,
+    log(primary.change.low),
+    log(primary.change.high),
+    ...metrics.map(({ change }) => log(change.estimate)),
+  );
+  const ends = metrics.flatMap(({ change: { low, high } }) => [log(low), log(high)]);
+  const half = 1.1 * Math.min(Math.max(points, ...ends), WIDEST * points);
+  /** In percent of the width. @param {number | null} fraction @param {'low' | 'high'} end what null is: without a bound */
+  const placeOf = (fraction, end) => {
+    const at = fraction === null ? (end === 'low' ? -Infinity : Infinity) : Math.log1p(fraction) / half;
+    return { place: round(50 + 50 * Math.min(1, Math.max(-1, at))), isCut: Math.abs(at) > 1 };
+  };
+  return {
+    placeOf,
+    ticks: ticksOf(half).map((tick) => ({ place: placeOf(tick / 100, 'low').place, text: tickText(tick) })),
+  };
+}
+
+const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50, 100, 200, 400, 900, 1900, 4900, 9900];
+/** Ticks are at least so much of half of the width apart. */
+const APART = 0.3;
+
+/** @param {number} half of the width, as a logarithm @returns {number[]} percent, ascending */
+function ticksOf(half) {
+  /** @param {number[]} candidates away from 0 */
+  const spaced = (candidates) => {
+    let last = 0;
+    return candidates.filter((tick) => {
+      const at = Math.abs(Math.log1p(tick / 100)) / half;
+      if (at > 0.95 || at - last < APART) return false;
+      last = at;
+      return true;
+    });
+  };
+  const down = spaced(
+    STEPS.filter((step) => step <= 50)
+      .map((step) => -step)
+      .concat([-75, -90, -95, -99]),
+  );
+  return [...down.reverse(), 0, ...spaced(STEPS)];
+}
+
+/** @param {number} tick */
+function tickText(tick) {
+  return `${tick > 0 ? '+' : tick < 0 ? '−' : ''}${Math.abs(tick)} %`;
+}
+
+/** @param {number} place */
+function anchorOf(place) {
+  return place < 8 ? 'start' : place > 92 ? 'end' : 'middle';
+}
+
+/** @param {string} word @returns {'good' | 'bad' | 'quiet'} */
+export function kindOf(word) {
+  return word === 'faster' ? 'good' : word === 'slower' ? 'bad' : 'quiet';
+}
+
+/** @param {string} word */
+export function sign(word) {
+  return { faster: '✓ ', slower: '✗ ' }[word] ?? '';
+}
+
+const oneDecimal = new Intl.NumberFormat('en-US', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
+
+/** As on the terminal. @param {number | null} fraction */
+export function percent(fraction) {
+  if (fraction === null) return '–';
+  return `${(Math.abs(fraction) < 1 ? oneDecimal : whole).format(100 * fraction).replace('-', '−')} %`;
+}
+
+/** @param {ComparedMetric['change']} change */
+export function intervalWords({ low, high }) {
+  return low === null || high === null ? ' (no bounds)' : ` (${percent(low)} to ${percent(high)})`;
+}
+
+/** @param {number} place */
+function round(place) {
+  return Math.round(100 * place) / 100;
+}
+
+/**
+ * What is said of a comparison beside its charts.
+ */
+
+/** @param {string} title @param {readonly string[]} lines */
+export function notes(title, lines) {
+  if (lines.length === 0) return null;
+  return html`<section aria-label="${title}">
+    <h2>${title}</h2>
+    <ul>
+      ${lines.map((line) => html`<li>${line}</li>`)}
+    </ul>
+  </section>`;
+}
+
+/** @param {Comparison} comparison */
+export function metricsTable({ metrics }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Metrics of both sides">
+    <table class="cells">
+      <caption>
+        Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).
+      </caption>
+      <thead>
+        <tr>
+          ${['metric', 'BASE', 'CANDIDATE', 'change', 'interval', 'p'].map((head) => html`<th scope="col">${head}</th>`)}
+          <th scope="col" class="words">verdict</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
+          const { text } = measureOf(name);
+          return html`<tr>
+            <th scope="row">${isPrimary ? html`<strong>${label}</strong> (decides)` : label}</th>
+            ${figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast))}
+            ${figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast))}
+            ${figureCell(`${name}.change`, change.estimate, percent(change.estimate))}
+            <td>${intervalWords(change).trim().slice(1, -1)}</td>
+            ${figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))}
+            <td class="words ${kindOf(word)}">${sign(word)}${word}</td>
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {Comparison} comparison */
+export function speedUps({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
+  return html`<dl class="figures wide">
+      ${[
+        {
+          name: 'speedUps.onAverage.speedUp',
+          label: 'Speed-up on average',
+          value: onAverage.speedUp,
+          note: onAverage.words,
+        },
+        {
+          name: 'speedUps.onSlowest.speedUp',
+          label: 'Speed-up on the slowest',
+          value: onSlowest.speedUp,
+          note: onSlowest.words,
+        },
+        {
+          name: 'speedUps.onFastest.slowDown',
+          label: 'Slow-down on the fastest',
+          value: onFastest.slowDown,
+          note: onFastest.words,
+        },
+      ].map((figure) => keyFigure({ ...figure, text: percent(figure.value) }))}
+    </dl>
+    <p class="note">${sentence(words)}</p>`;
+}
+
+/** @param {Comparison} comparison */
+export function failIf({ failIf: conditions }) {
+  if (conditions.length === 0) return null;
+  return html`<section aria-labelledby="conditions">
+    <h2 id="conditions">Conditions</h2>
+    <table class="wraps">
+      <caption>
+        The comparison fails if
+      </caption>
+      <tbody>
+        ${conditions.map(
+          (judged) =>
+            html`<tr>
+              <th scope="row"><code>${judged.expression}</code></th>
+              <td class="${judged.passed ? 'good' : 'bad'}">${judged.passed ? '✓ holds' : '✗ failed'}</td>
+              <td>${judged.change === null ? judged.why : `${percent(judged.change)}: ${judged.why}`}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </section>`;
+}
+
+/** @param {Comparison} comparison */
+export function method({ method: { words, test, alpha, minimum, pairs }, primary }) {
+  const noun = pairs === null ? 'runs on each side' : 'pairs';
+  return html`<section aria-labelledby="method">
+    <h2 id="method">How it was tested</h2>
+    <p>${words}</p>
+    <p>
+      ${sentence(test)} ${measureOf(primary).label} alone decides; of two sides that do not differ at most
+      ${quantity(100 * alpha, 'percent')} are told apart by mistake. A verdict takes at least ${minimum} ${noun}.
+    </p>
+  </section>`;
+}
+
+/** @param {Comparison} comparison */
+export function sides({ base, candidate, stress }) {
+  /** @type {Array<[string, (side: Comparison['base']) => string]>} */
+  const rows = [
+    ['label', ({ label }) => label],
+    ['node', ({ clientVersion }) => clientVersion ?? 'not known'],
+    ['measured by stress', (side) => side.stress],
+    ['first run', ({ startedAt }) => [...startedAt].sort()[0] ?? '–'],
+    ['last run', ({ startedAt }) => [...startedAt].sort().at(-1) ?? '–'],
+    ['run files', ({ files }) => files.join(', ')],
+  ];
+  return html`<section aria-labelledby="sides">
+    <h2 id="sides">The two sides</h2>
+    <div class="scroll" tabindex="0" role="region" aria-label="The two sides">
+      <table class="wraps">
+        <thead>
+          <tr>
+            <td></td>
+            <th scope="col" class="words">BASE</th>
+            <th scope="col" class="words">CANDIDATE</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ([name, of]) =>
+              html`<tr>
+                <th scope="row">${name}</th>
+                <td>${of(base)}</td>
+                <td>${of(candidate)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    <p class="note">Compared by stress ${stress}.</p>
+  </section>`;
+}
+
+/** @param {number} p */
+export function pText(p) {
+  return p < 0.0005 ? '< 0.001' : p.toFixed(3);
+}
 
 /**
  * The page of a comparison.

@@ -1,4 +1,9 @@
-import { UNSEEN_CHARACTERS } from '../errors.js';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { InternalError, UNSEEN_CHARACTERS } from '../errors.js';
+
+/** @import { Chart, TimeAxis } from './charts.js' */
 
 /**
  * HTML by a tagged template. What is put into it is escaped unless it is HTML itself: a run file comes from anywhere,
@@ -59,4 +64,120 @@ function seen(text) {
 export function scriptJson(value) {
   const text = JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? seen(inner) : inner));
   return new Html(text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`));
+}
+
+/**
+ * The script and the style of a page, as text that can stand in it. What is in client/ are modules like all others, so
+ * that they can be linted, type-checked and imported by tests; here they become one plain script.
+ */
+
+const MAIN = new URL('./client/main.js', import.meta.url);
+const STYLE = new URL('./client/page.css', import.meta.url);
+
+/** uPlot allows no import of what is not its main file, so that these are found beside it. @param {string} name */
+function uplotFile(name) {
+  const { resolve } = createRequire(import.meta.url);
+  return new URL(name, `file://${resolve('uplot')}`);
+}
+
+/** @returns {{script: string, style: string, policy: string}} policy: what a page may do that has them */
+export function pageAssets() {
+  const script = `${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
+  const style = `${read(uplotFile('uPlot.min.css'))}\n${read(STYLE)}`;
+  const policy = `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; img-src data:`;
+  return { script, style, policy: `${policy}; base-uri 'none'; form-action 'none'` };
+}
+
+/** @param {URL} file */
+function read(file) {
+  const text = readFileSync(file, 'utf8').trim();
+  // It would end the element that it stands in.
+  if (/<\/(script|style)/i.test(text)) throw new InternalError(`${file.pathname} cannot stand in a page`);
+  return text;
+}
+
+/** @param {string} text */
+function hashOf(text) {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}
+
+/**
+ * A module and all that it imports, each in a function of its own that returns what it exports.
+ * @param {URL} main
+ */
+export function bundle(main) {
+  /** Names of the functions' results by module, in the order in which they run. @type {Map<string, string>} */
+  const names = new Map();
+  /** @type {string[]} */
+  const parts = [];
+  /** @param {URL} file @returns {string} */
+  const add = (file) => {
+    const known = names.get(file.href);
+    if (known !== undefined) return known;
+    const body = read(file).replace(IMPORT, (_, members, from) => {
+      const name = add(new URL(from, file));
+      return `const {${members.replaceAll(' as ', ': ')}} = ${name};`;
+    });
+    const name = `module${names.size}`;
+    names.set(file.href, name);
+    const exported = [...body.matchAll(EXPORT)].map(([, , word]) => word);
+    parts.push(`const ${name} = (() => {\n${body.replace(EXPORT, '$1 $2')}\nreturn {${exported.join(', ')}};\n})();`);
+    return name;
+  };
+  add(main);
+  return `(() => {\n'use strict';\n${parts.join('\n')}\n})();`;
+}
+
+const IMPORT = /^import \{([^}]*)\} from '([^']+)';$/gm;
+const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
+
+/**
+ * The frame of every page: one file that asks nobody for anything.
+ *
+ * @typedef {object} PageData what the script draws
+ * @property {TimeAxis | null} time the axis that all charts of a run share
+ * @property {Chart[]} charts
+ *
+ * @typedef {object} Page
+ * @property {string} title
+ * @property {Html} lead the verdict and what stands at the top
+ * @property {Html} main
+ * @property {PageData} data
+ * @property {number} [liveSince] it is served while the run goes on, and listens to what is new after so many intervals
+ */
+
+/** @param {Page} page @returns {string} the whole document */
+export function renderPage({ title, lead, main, data, liveSince }) {
+  const isLive = liveSince !== undefined;
+  const { script, style, policy } = pageAssets();
+  return `${html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${`${policy}${isLive ? "; connect-src 'self'" : ''}`}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style>${new Html(style)}</style>
+</head>
+<body${isLive && html` data-live="${liveSince}"`}>
+<a class="skip" href="#main">Skip to the charts</a>
+<header>
+<div class="bar"><span class="brand">stress</span>
+${isLive && html`<span id="live" role="status">connecting</span>`}
+<button type="button" id="theme" class="needs-script">Colours: <span>as the system</span></button></div>
+<h1>${title}</h1>
+<div id="lead">${lead}</div>
+${isLive && html`<p id="now"></p>`}
+</header>
+<main id="main">
+<noscript><p class="note">The charts need scripts; all other figures are below.</p></noscript>
+${main}
+</main>
+<script type="application/json" id="data">${scriptJson(data)}</script>
+<script>${new Html(script)}</script>
+</body>
+</html>`}\n`;
 }

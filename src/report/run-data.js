@@ -1,13 +1,13 @@
-import { recordedValues } from '../metrics/histogram.js';
-import { reorgInWords } from '../metrics/reorgs.js';
-import { isPlain } from '../metrics/sample.js';
+import { recordedValues } from '../stats/histogram.js';
+import { reorgInWords } from '../stats/reorgs.js';
+import { isPlain } from '../stats/sample.js';
 import { coarser, deltasOf } from './client/buckets.js';
-import { rounded } from './figures.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
+import { rounded } from './run-sections.js';
 
 /**
- * @import { ReorgEvent } from '../metrics/reorgs.js'
- * @import { RunFile } from '../metrics/summary.js'
+ * @import { ReorgEvent } from '../stats/reorgs.js'
+ * @import { RunFile } from '../stats/run-file.js'
  * @import { Chart, Series, TimeAxis } from './charts.js'
  * @import { ChartPlan, Row, RunKind } from './run-charts.js'
  */

@@ -1,28 +1,286 @@
-import { censoredOf } from '../metrics/figures.js';
+import { auditResult } from '../stats/audit-result.js';
+import { censoredOf } from '../stats/metrics.js';
+import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { latencyFigure } from './figures.js';
-import { html } from './html.js';
-import { renderPage } from './page.js';
+import { html, renderPage } from './html.js';
+import { commandLine, settingsOf } from './repeat.js';
 import { chartsOf, runData } from './run-data.js';
-import { configuration, definitions } from './run-about.js';
-import { endpoints } from './run-endpoints.js';
-import { names } from './run-names.js';
-import { stages } from './run-stages.js';
-import { instances } from './merged-section.js';
-import { audit, failures, thresholds, warnings } from './run-sections.js';
-import { lead, titleOf } from './run-lead.js';
-import { nodeMetrics } from './node-metrics.js';
-import { countedWords, isPlain } from '../metrics/sample.js';
+import {
+  audit,
+  badge,
+  endpoints,
+  failures,
+  instances,
+  keyFigure,
+  latencyFigure,
+  names,
+  nodeMetrics,
+  stages,
+  thresholds,
+  warnings,
+} from './run-sections.js';
 
 /**
- * @import { RunFile } from '../metrics/summary.js'
+ * @import { RunFile } from '../stats/run-file.js'
  * @import { Chart } from './charts.js'
  * @import { Html } from './html.js'
- * @import { OptionFacts } from './repeat.js'
+ * @import { OptionFacts, Setting } from './repeat.js'
  * @import { Section } from './run-charts.js'
  * @import { Drawn, RunData } from './run-data.js'
+ * @import { KeyFigure, LatencyName } from './run-sections.js'
  */
+
+/**
+ * How a run was made, and what its figures mean.
+ */
+
+/** @param {RunFile} run @param {readonly OptionFacts[]} options */
+export function configuration(run, options) {
+  const settings = settingsOf(run.config, options);
+  const rows = (/** @type {Setting[]} */ all) =>
+    html`<table class="wraps">
+      <tbody>
+        ${all.map(
+          ({ name, text }) =>
+            html`<tr>
+              <th scope="row"><code>--${name}</code></th>
+              <td>${text}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  const { embeddedChain } = run.environment;
+  const secrets = settings.flatMap(({ variable }) => variable ?? []);
+  return html`<section aria-labelledby="repeat">
+    <h2 id="repeat">How to repeat it</h2>
+    <pre tabindex="0" aria-label="Command line">${commandLine(run.config, options)}</pre>
+    <p class="note">
+      ${secrets.length > 0 && `What was secret is in no run file: set ${secrets.join(' and ')} as it was. `}${embeddedChain === true ? 'The chain was embedded: a new one is started each time.' : ''}
+    </p>
+    <details id="settings">
+      <summary>Configuration: what differs from the defaults</summary>
+      ${rows(settings.filter(({ isDefault }) => !isDefault))}
+    </details>
+    <details id="defaults">
+      <summary>Configuration: defaults</summary>
+      ${rows(settings.filter(({ isDefault }) => isDefault))}
+    </details>
+    <details id="environment">
+      <summary>Environment</summary>
+      <table class="wraps">
+        <tbody>
+          ${flat(run.environment).map(
+            ([name, value]) =>
+              html`<tr>
+                <th scope="row">${name}</th>
+                <td>${value}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </details>
+  </section>`;
+}
+
+/** @param {Record<string, unknown>} object @param {string} [prefix] @returns {Array<[string, string]>} */
+function flat(object, prefix = '') {
+  return Object.entries(object).flatMap(([name, value]) => {
+    if (value !== null && typeof value === 'object' && !Array.isArray(value))
+      return flat(/** @type {Record<string, unknown>} */ (value), `${prefix}${name}.`);
+    return [
+      /** @type {[string, string]} */ ([`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]),
+    ];
+  });
+}
+
+/** @param {RunFile} run */
+export function definitions(run) {
+  const { id, startedAt, endedAt, schema } = run;
+  return html`<section aria-labelledby="meaning">
+    <h2 id="meaning">What the figures mean</h2>
+    <details id="words">
+      <summary>Definitions</summary>
+      <dl class="words">
+        ${Object.entries(run.definitions).map(
+          ([name, words]) =>
+            html`<dt>${name}</dt>
+              <dd>${words}</dd>`,
+        )}
+      </dl>
+    </details>
+    ${
+      Object.keys(run.unmeasured).length > 0 &&
+      html`<details id="unmeasured">
+        <summary>What was not measured, and why</summary>
+        <dl class="words">
+          ${Object.entries(run.unmeasured).map(
+            ([name, why]) =>
+              html`<dt><code>${name}</code></dt>
+                <dd>${sentence(why)}</dd>`,
+          )}
+        </dl>
+      </details>`
+    }
+    <p class="note">Run ${id}, ${startedAt} to ${endedAt}, ${schema}.</p>
+  </section>`;
+}
+
+/**
+ * The top of the page of a run: the verdict in one sentence, what went well and what did not, and the figures that most
+ * people look for.
+ */
+
+/** @param {RunFile} run */
+export function titleOf({ config, environment, startedAt }) {
+  const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
+  const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
+  return `Run${where}, ${wallets(config)}${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** @param {Record<string, unknown>} config */
+function wallets({ threads }) {
+  return typeof threads === 'number' ? `${quantity(threads, 'count')} wallets, ` : '';
+}
+
+/** @param {RunFile} run */
+export function lead(run) {
+  const censored = censoredOf(run);
+  return html`<p class="verdict">${verdict(run, censored)}</p>
+    <ul class="badges">
+      ${badges(run)}
+    </ul>
+    <dl class="figures">${figures(run, censored).map(keyFigure)}</dl>`;
+}
+
+/** @typedef {Parameters<typeof latencyFigure>[1]} Censored */
+
+/** @param {RunFile} run @param {Censored} censored */
+function verdict(run, censored) {
+  const { rates, latency } = run;
+  const tps = rates.verifiedPerSecond;
+  const p99 = latencyFigure(latency.total, censored, 'p99');
+  const what = isPlain(run) ? 'calls' : 'operations verified';
+  const speed =
+    tps === null
+      ? 'Nothing was measured'
+      : `${quantity(tps, 'plain')} ${what} per second${p99.value === null ? '' : `, p99 ${p99.text}`}`;
+  if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
+  return html`${speed}; ${limit(run)}; ${auditWords(run)}.`;
+}
+
+/** @param {RunFile} run */
+function limit({ verdict: found }) {
+  if (found === null) return 'there was nothing to judge';
+  return (
+    {
+      'endpoint-down': 'the endpoint was down',
+      funds: 'wallets without funds were the limit',
+      'port-bound': 'local ports were the limit',
+      'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
+      'generator-bound': 'this generator was the limit',
+      'rate-bound': 'the rate asked for was the limit',
+      'node-bound': 'the node was the limit',
+      'concurrency-bound': 'the number of wallets was the limit, not the node',
+      unknown: 'what the limit was is not known',
+    }[found.name] ?? found.name
+  );
+}
+
+/** @param {RunFile} run */
+function auditWords(run) {
+  const result = auditResult(run);
+  return result === null
+    ? 'no audit'
+    : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
+}
+
+/** @param {RunFile} run */
+function badges(run) {
+  const result = auditResult(run);
+  const failed = run.thresholds.filter(({ passed }) => !passed).length;
+  const broken = run.counts.failed + run.counts.timedOut;
+  return [
+    result === null
+      ? run.end !== 'running' && badge('no audit', 'plain')
+      : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
+    run.thresholds.length > 0 &&
+      badge(
+        failed === 0
+          ? `all ${run.thresholds.length} thresholds hold`
+          : `${failed} of ${run.thresholds.length} thresholds failed`,
+        failed === 0 ? 'good' : 'bad',
+      ),
+    badge(
+      broken === 0 ? 'no failures' : `${quantity(broken, 'count')} failed or timed out`,
+      broken === 0 ? 'good' : 'bad',
+    ),
+    run.reorgs.count > 0 && badge(`${run.reorgs.count} reorgs`, 'bad'),
+    run.warnings.length > 0 && badge(`${run.warnings.length} warning${run.warnings.length === 1 ? '' : 's'}`, 'bad'),
+    badge(ENDS[run.end] ?? run.end, GOOD_ENDS.has(run.end) ? 'plain' : 'bad'),
+    run.exitCode !== null && badge(`exit code ${run.exitCode}`, run.exitCode === 0 ? 'plain' : 'bad'),
+  ];
+}
+
+const GOOD_ENDS = new Set(['duration', 'interrupted', 'running']);
+
+/** @type {Record<string, string>} */
+const ENDS = {
+  running: 'not ended: figures so far',
+  duration: 'ran for its duration',
+  interrupted: 'interrupted, then drained',
+  terminated: 'terminated, then drained',
+  set_up_failed: 'ended before its load began',
+};
+
+/** @param {RunFile} run */
+function droppedWords({ counts, window }) {
+  const { dropped, scheduled } = window.counts;
+  const where = dropped === counts.dropped ? '' : `${quantity(dropped, 'count')} of them in the window, `;
+  return `no wallet was idle; ${where}where ${quantity(scheduled, 'count')} were due`;
+}
+
+/** @param {RunFile} run @param {Censored} censored @returns {KeyFigure[]} */
+function figures(run, censored) {
+  const { rates, latency, counts, generator, window } = run;
+  const isOpenLoop = rates.askedPerSecond !== null;
+  /** @param {LatencyName} name @param {string} label */
+  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censored, name) });
+  /** @param {string} name @param {string} label @param {number | null} value */
+  const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
+  /** @param {string} name @param {string} label @param {number} value */
+  const count = (name, label, value) => ({ name, label, value, text: quantity(value, 'count') });
+  const why = run.unmeasured['/generator/cpuUsPerVerified'];
+  return [
+    {
+      ...rate('tps', isPlain(run) ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
+      note: `${countedWords(isPlain(run)).verified} per second`,
+    },
+    ...(isOpenLoop
+      ? [
+          rate('asked', 'Asked per second', rates.askedPerSecond),
+          ...(run.end === 'running' ? [] : [rate('achieved', 'Achieved per second', rates.achievedPerSecond)]),
+        ]
+      : []),
+    time('p50', 'Latency p50'),
+    time('p99', 'Latency p99'),
+    time('max', 'Slowest'),
+    count('counts.verified', isPlain(run) ? 'Answered' : 'Verified', counts.verified),
+    count('counts.failed', 'Failed', counts.failed),
+    count('counts.timedOut', 'Timed out', counts.timedOut),
+    ...(isOpenLoop || counts.dropped > 0
+      ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: droppedWords(run) }]
+      : []),
+    { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
+    {
+      name: 'cpu',
+      label: `CPU per ${countedWords(isPlain(run)).one}`,
+      value: generator.cpuUsPerVerified,
+      text: generator.cpuUsPerVerified === null ? '–' : `${quantity(generator.cpuUsPerVerified, 'plain')} µs`,
+      note: why === undefined ? 'of this generator' : sentence(why),
+    },
+  ];
+}
 
 /**
  * The page of one run.

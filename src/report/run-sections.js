@@ -1,15 +1,93 @@
-import { auditGaps, auditResult } from '../metrics/audit-result.js';
-import { quantity } from './client/quantity.js';
+import { LATENCY_FIGURES, atLeast, count, figure, seconds } from '../outputs/format.js';
+import { auditWord, mergedLines, mergedOf } from '../outputs/summary.js';
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { boundsOf } from '../stats/histogram.js';
+import { censoredOf } from '../stats/metrics.js';
+import { endpointsOf } from '../stats/recorder.js';
+import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { sentence } from './charts.js';
-import { figureCell } from './figures.js';
+import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
+import { STAGE_WORDS } from './run-charts.js';
 
 /**
- * @import { AuditResult } from '../metrics/audit-result.js'
- * @import { RunFile } from '../metrics/summary.js'
- * @import { AuditReport } from '../run/audit.js'
- * @import { Check } from '../workload/index.js'
+ * @import { AuditReport } from '../core/audit.js'
+ * @import { EndpointFacts } from '../core/endpoints.js'
+ * @import { AuditResult } from '../stats/audit-result.js'
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { EndpointFigures } from '../stats/recorder.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { Check } from '../workloads/index.js'
  */
+
+/**
+ * Figures of a run file on a page: each carries its value as the file has it, so that nothing that was rounded for
+ * people is lost to programs.
+ *
+ * @typedef {object} KeyFigure
+ * @property {string} name such as a threshold would call it
+ * @property {string} label
+ * @property {number | null} value as it is in the file
+ * @property {string} text as people read it
+ * @property {string} [note]
+ *
+ * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
+ */
+
+/** Stands in `<dl class="figures">`. @param {KeyFigure} figure */
+export function keyFigure({ name, label, value, text, note }) {
+  return html`<div>
+    <dt>${label}</dt>
+    <dd ${marks(name, value)}>${text}</dd>
+    ${note !== undefined && html`<dd>${note}</dd>`}
+  </div>`;
+}
+
+/** @param {string} name @param {number | null} value @param {string} text */
+export function figureCell(name, value, text) {
+  return html`<td ${marks(name, value)}>${text}</td>`;
+}
+
+/**
+ * A figure of a latency, with >= where it may be larger, because operations are censored.
+ * @param {DistributionJson} json
+ * @param {Parameters<typeof boundsOf>[1]} censored
+ * @param {LatencyName} name
+ */
+export function latencyFigure(json, censored, name) {
+  const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+  const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
+  return { value: us, text };
+}
+
+/**
+ * @param {string} prefix of their names
+ * @param {Parameters<typeof latencyFigure>[0]} json
+ * @param {Parameters<typeof latencyFigure>[1]} censored
+ * @param {readonly LatencyName[]} names
+ */
+export function latencyCells(prefix, json, censored, names) {
+  return names.map((name) => {
+    const { value, text } = latencyFigure(json, censored, name);
+    return figureCell(`${prefix}.${name}`, value, text);
+  });
+}
+
+/** @param {string} name @param {number | null} value */
+export function marks(name, value) {
+  return html`data-figure="${name}" data-value="${value === null ? 'null' : String(value)}"`;
+}
+
+/** A word that is worth a colour; the word alone says it, too. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
+export function badge(word, kind) {
+  const sign = { good: '✓ ', bad: '✗ ', plain: '' }[kind];
+  return html`<li class="${kind}">${sign}${word}</li>`;
+}
+
+/** Six digits are more than any screen shows, and take half the room. @param {number | null | undefined} value */
+export function rounded(value) {
+  return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
+}
 
 /**
  * What is said of a run below its charts.
@@ -182,5 +260,317 @@ function discrepancies({ mismatches, mismatchCount, foreign, resolutions }) {
     <ul>
       ${lines.map((line) => html`<li>${line}</li>`)}
     </ul>
+  </details>`;
+}
+
+/**
+ * Latency over the whole window, and the parts that it is made of.
+ */
+
+/** @type {readonly LatencyName[]} */
+const NAMES = ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'];
+
+/** @param {RunFile} run */
+export function stages(run) {
+  const { latency, rates } = run;
+  const names = shownStages(latency.stages);
+  const parts = names.map((stage, color) => ({ stage, color, words: STAGE_WORDS[stage], of: latency.stages[stage] }));
+  const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
+  const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
+  const censored = censoredOf(run);
+  const words = countedWords(isPlain(run));
+  return html`<section aria-labelledby="where">
+    <h2 id="where">Where the time goes</h2>
+    ${
+      allUs > 0
+        ? html`<p>${sharesInWords(shown, allUs)}</p>
+            ${bar(shown, allUs)}`
+        : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`
+    }
+    <div class="scroll" tabindex="0" role="region" aria-label="Latency by stage">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Latency in the window</th>
+            ${NAMES.map((name) => html`<th scope="col">${name}</th>`)}
+            <th scope="col">share</th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">from due to ${words.verified}</th>
+            ${latencyCells('total', latency.total, censored, NAMES)}
+            <td></td>
+          </tr>
+          ${
+            rates.askedPerSecond !== null &&
+            html`<tr>
+              <th scope="row">from begun to ${words.verified}</th>
+              ${latencyCells('start', latency.fromStart, latency.fromStartCensored ?? censored, NAMES)}
+              <td></td>
+            </tr>`
+          }
+          ${shown.map(
+            ({ stage, color, words, of }) =>
+              html`<tr>
+                <th scope="row">
+                  <svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg
+                  >${words}
+                </th>
+                ${latencyCells(stage.toLowerCase(), of, 0, NAMES)}
+                <td>${allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${censored.count > 0 && html`<p class="note">${censoredWords(run)}</p>`}
+  </section>`;
+}
+
+/** @param {RunFile} run */
+function censoredWords(run) {
+  const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
+  return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
+}
+
+/** @param {number | null} us */
+function ms(us) {
+  return us === null ? null : us / 1000;
+}
+
+/** @param {Array<{words: string, of: DistributionJson}>} parts @param {number} allUs */
+function sharesInWords(parts, allUs) {
+  const words = parts.map(
+    ({ words: name, of }) => `${name} ${quantity(ms(of.meanUs), 'ms')} (${Math.round((100 * of.sumUs) / allUs)} %)`,
+  );
+  return sentence(`On average: ${words.join(', ')}`);
+}
+
+/** @param {Array<{color: number, words: string, of: DistributionJson}>} parts @param {number} allUs */
+function bar(parts, allUs) {
+  let left = 0;
+  const rects = parts.map(({ color, of }) => {
+    const width = (100 * of.sumUs) / allUs;
+    left += width;
+    return html`<rect
+      x="${(left - width).toFixed(2)}%"
+      y="0"
+      width="${width.toFixed(2)}%"
+      height="28"
+      class="fill-${color}"
+    />`;
+  });
+  return html`<svg
+    class="share"
+    role="img"
+    aria-label="Shares of the stages in the latency; the table below has the numbers"
+  >
+    ${rects}
+  </svg>`;
+}
+
+/**
+ * The kinds of calls of a run, each with its latency.
+ */
+
+/** @type {readonly LatencyName[]} */
+const NAME_COLUMNS = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
+
+/** @param {RunFile} run */
+export function names(run) {
+  const { byName = {}, window, failures } = run;
+  const groups = Object.entries(byName).sort(([, a], [, b]) => b.latency.sumUs - a.latency.sumUs);
+  if (groups.length === 0) return '';
+  const hasFailures = Object.keys(failures).length > 0;
+  return html`<section aria-labelledby="by-name">
+    <h2 id="by-name">By name</h2>
+    <p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Figures by name">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            ${[countedWords(isPlain(run)).verified, 'per second', 'failed', ...NAME_COLUMNS].map((name) => html`<th scope="col">${name}</th>`)}
+            ${hasFailures && html`<th scope="col">failed with</th>`}
+          </tr>
+        </thead>
+        <tbody>
+          ${groups.map(
+            ([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
+              html`<tr>
+                <th scope="row">${name}</th>
+                <td>${quantity(counts.verified, 'count')}</td>
+                <td>${quantity(perSecond(windowVerified, window.durationMs), 'perSecond')}</td>
+                <td>${quantity(counts.failed, 'count')}</td>
+                ${latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS)}
+                ${hasFailures && html`<td>${codesInWords(codes)}</td>`}
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/** @param {number} verified @param {number} durationMs */
+function perSecond(verified, durationMs) {
+  return durationMs === 0 ? null : (1000 * verified) / durationMs;
+}
+
+/** @param {Record<string, number>} codes */
+function codesInWords(codes) {
+  return Object.entries(codes)
+    .map(([code, times]) => `${code} ${quantity(times, 'count')}`)
+    .join(', ');
+}
+
+/**
+ * Several endpoints, each with the operations that were sent to it, and when it was left.
+ */
+
+/** @type {readonly LatencyName[]} */
+const ENDPOINT_COLUMNS = ['avg', 'p50', 'p99', 'max'];
+
+/** @param {RunFile} run */
+export function endpoints(run) {
+  const all = endpointsOf(run);
+  if (all.length === 0) return '';
+  const { verified, tps } = countedWords(isPlain(run));
+  const columns = ['node', verified, 'failed', 'timed out', tps, ...ENDPOINT_COLUMNS, 'left', 'away'];
+  return html`<section aria-labelledby="by-endpoint">
+    <h2 id="by-endpoint">By endpoint</h2>
+    <p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Figures by endpoint">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Endpoint</th>
+            ${columns.map((name) => html`<th scope="col">${name}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${all.map(row)}
+        </tbody>
+      </table>
+    </div>
+    ${eventsOf(run, all)}
+  </section>`;
+}
+
+/** @param {EndpointFigures} endpoint @param {number} i */
+function row({ display, clientVersion, group, tps, left, awayMs }, i) {
+  const { counts, latency, censored } = group;
+  return html`<tr>
+    <th scope="row">${display}</th>
+    <td>${clientVersion ?? 'does not say'}</td>
+    <td>${quantity(counts.verified, 'count')}</td>
+    <td>${quantity(counts.failed, 'count')}</td>
+    <td>${quantity(counts.timedOut, 'count')}</td>
+    ${figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond'))}
+    ${latencyCells(`endpoint.${i}`, latency, censored, ENDPOINT_COLUMNS)}
+    <td>${quantity(left, 'count')}</td>
+    <td>${left > 0 && `${(awayMs / 1000).toFixed(1)} s`}</td>
+  </tr>`;
+}
+
+/** @param {RunFile} run @param {EndpointFigures[]} all */
+function eventsOf({ generator }, all) {
+  const known = /** @type {Array<EndpointFacts>} */ (generator.endpoints ?? []);
+  const events = known.flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })));
+  if (events.length === 0) return '';
+  events.sort((a, b) => a.atMs - b.atMs);
+  return html`<ul>
+    ${events.map(({ atMs, isBack, words, display }) => html`<li>${(atMs / 1000).toFixed(1)} s: ${display} is ${isBack ? 'back' : 'left for the others'}${isBack ? ' ' : ': '}${words}</li>`)}
+  </ul>`;
+}
+
+/**
+ * Which instances a page is of, where they are many.
+ *
+ * @param {RunFile} run
+ */
+export function instances(run) {
+  const merged = mergedOf(run);
+  if (merged === null) return '';
+  const { verified, tps } = countedWords(isPlain(run));
+  return html`<section aria-labelledby="instances">
+    <h2 id="instances">Instances</h2>
+    ${mergedLines(run).map((line) => html`<p class="note">${line}</p>`)}
+    <details>
+      <summary>${count(merged.instances.length)} instances</summary>
+      <table>
+        <thead>
+          <tr>
+            ${['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'].map(
+              (name) => html`<th scope="col">${name}</th>`,
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          ${merged.instances.slice(0, SHOWN).map(
+            (/** @type {any} */ one) =>
+              html`<tr>
+                <th scope="row">${one.index ?? '-'}</th>
+                <td>${one.offset}..${one.offset + one.threads - 1}</td>
+                <td>${one.host ?? '-'}</td>
+                <td>${one.windowStartedAt}</td>
+                <td>${seconds(one.durationMs)}</td>
+                <td>${count(one.counts.verified)}</td>
+                <td>${figure(one.verifiedPerSecond)}</td>
+                <td>${one.partial ? 'PARTIAL' : auditWord(one)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+      ${merged.instances.length > SHOWN && html`<p class="note">... and ${count(merged.instances.length - SHOWN)} more</p>`}
+    </details>
+  </section>`;
+}
+
+/** A page of thousands of rows helps nobody. */
+const SHOWN = 200;
+
+/**
+ * The node's own metrics: from one interval to the last. Whether a series counts or shows a level the page of a node does
+ * not say reliably, so that both are told.
+ * @param {RunFile} run
+ */
+export function nodeMetrics({ intervals, probes }) {
+  const read = intervals.flatMap(({ endMs, probes: { metrics } }) => (metrics === null ? [] : [{ endMs, ...metrics }]));
+  const [first] = read;
+  const last = read.at(-1);
+  if (first === undefined || last === undefined) {
+    const why = probes?.why.metrics ?? intervals.at(-1)?.probes.why.metrics ?? 'the run ended before its first report';
+    return html`<p class="missing"><strong>The node's own metrics</strong>: not measured. ${sentence(why)}</p>`;
+  }
+  const seconds = (last.endMs - first.endMs) / 1000;
+  const rows = Object.entries(last.series).map(([name, value]) => {
+    const before = first.series[name] ?? null;
+    const change = before === null || seconds <= 0 ? null : (value - before) / seconds;
+    return html`<tr>
+      <th scope="row"><code>${name}</code></th>
+      <td>${digits(before)}</td>
+      <td>${digits(value)}</td>
+      <td>${quantity(change, 'perSecond')}</td>
+    </tr>`;
+  });
+  return html`<details id="node-metrics">
+    <summary>The node's own metrics (${rows.length})</summary>
+    <div class="scroll" tabindex="0" role="region" aria-label="The node's own metrics">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">series</th>
+            <th scope="col">first</th>
+            <th scope="col">last</th>
+            <th scope="col">change</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows}
+        </tbody>
+      </table>
+    </div>
   </details>`;
 }

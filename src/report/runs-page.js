@@ -1,24 +1,235 @@
 import { oneLine } from '../errors.js';
-import { auditResult } from '../metrics/audit-result.js';
-import { chartFigure, middle, missingFigure } from './charts.js';
+import { auditResult } from '../stats/audit-result.js';
+import { censoredOf } from '../stats/metrics.js';
+import { countedWords, isPlain } from '../stats/sample.js';
+import {
+  LOOKS,
+  capital,
+  chartFigure,
+  densityChart,
+  measureOf,
+  middle,
+  missingFigure,
+  perSecond,
+  percentileChart,
+  percentileWords,
+} from './charts.js';
 import { quantity } from './client/quantity.js';
-import { censoredOf } from '../metrics/figures.js';
-import { countedWords, isPlain } from '../metrics/sample.js';
-import { capital } from './measure.js';
-import { densityChart, percentileChart, percentileWords } from './distributions.js';
-import { badge } from './figures.js';
-import { html } from './html.js';
-import { renderPage } from './page.js';
-import { namesOf } from './runs-names.js';
-import { areDifferent, differences, overview } from './runs-tables.js';
-import { tpsChart } from './runs-tps.js';
+import { html, renderPage } from './html.js';
+import { commandLine, settingsOf } from './repeat.js';
+import { badge, figureCell, latencyFigure, rounded } from './run-sections.js';
 
 /**
- * @import { RunFile } from '../metrics/summary.js'
+ * @import { RunFile } from '../stats/run-file.js'
  * @import { Chart } from './charts.js'
  * @import { Html } from './html.js'
  * @import { OptionFacts } from './repeat.js'
+ * @import { Row } from './run-charts.js'
+ * @import { LatencyName } from './run-sections.js'
  */
+
+/** So many characters of a name fit into a legend on a phone. */
+const LONGEST_NAME = 28;
+
+/**
+ * What runs are called on their page: their files, as short as still tells them apart.
+ * @param {readonly string[]} files
+ * @returns {string[]}
+ */
+export function namesOf(files) {
+  const short = files.map((file) =>
+    shortened(
+      file
+        .replace(/\.json$/i, '')
+        .split('/')
+        .at(-1) || file,
+    ),
+  );
+  return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : `${name} (${i + 1})`));
+}
+
+/** What tells names apart is more often at their ends. @param {string} name */
+function shortened(name) {
+  const letters = [...name];
+  return letters.length <= LONGEST_NAME
+    ? name
+    : `${letters.slice(0, 9).join('')}…${letters.slice(10 - LONGEST_NAME).join('')}`;
+}
+
+/**
+ * What the page of several runs has in tables: a row for each run.
+ *
+ * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
+ */
+
+const count = (/** @type {number | null} */ value) => quantity(value, 'count');
+
+/** @param {ReturnType<typeof countedWords>} words @returns {Column[]} */
+const columnsOf = ({ verified, tps }) => [
+  { name: 'tps', label: tps, of: ({ rates }) => rates.verifiedPerSecond },
+  latencyColumn('p50'),
+  latencyColumn('p99'),
+  latencyColumn('max'),
+  { name: 'verified', label: verified, of: ({ counts }) => counts.verified, text: count },
+  { name: 'failed', label: 'failed', of: ({ counts }) => counts.failed, text: count },
+  { name: 'timedOut', label: 'timed out', of: ({ counts }) => counts.timedOut, text: count },
+  { name: 'cpu', label: `CPU per ${verified}`, of: ({ generator }) => generator.cpuUsPerVerified },
+];
+
+/** @param {LatencyName} name @returns {Column} */
+function latencyColumn(name) {
+  const figure = (/** @type {RunFile} */ run) => latencyFigure(run.latency.total, censoredOf(run), name);
+  return { name, label: name, of: (run) => figure(run).value, text: (_, run) => figure(run).text };
+}
+
+/** @param {NamedRun[]} runs */
+export function overview(runs) {
+  const columns = columnsOf(countedWords(runs.every(({ run }) => isPlain(run))));
+  const labels = columns.map(({ label }) => label);
+  const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="The runs and their figures">
+    <table class="cells runs" id="overview">
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+          <th scope="col" class="words">file</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${runs.map(
+          ({ name, file, run }, i) =>
+            html`<tr>
+              <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
+              ${columns.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
+              <td>${run.verdict?.name ?? '–'}</td>
+              ${auditCell(run)} ${exitCell(run, i)}
+              ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}
+              <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
+              <td class="words">${file}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** @param {RunFile} run */
+function auditCell(run) {
+  const result = auditResult(run);
+  if (result === null) return html`<td>none</td>`;
+  const words = { exact: '✓ exact', incomplete: '– incomplete', not_exact: '✗ not exact' }[result];
+  return html`<td class="${result === 'exact' ? 'good' : 'bad'}">${words}</td>`;
+}
+
+/** @param {RunFile} run @param {number} i */
+function exitCell({ exitCode }, i) {
+  return figureCell(`runs.${i}.exitCode`, exitCode, exitCode === null ? '–' : String(exitCode));
+}
+
+/** Longer values are told apart by their beginnings. */
+const LONGEST = 60;
+
+/** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+export function differences(runs, options) {
+  const columns = [...optionColumns(runs, options), ...environmentColumns(runs)];
+  return html`<section aria-labelledby="differences">
+    <h2 id="differences">What differs in how they were made</h2>
+    ${columns.length === 0 ? html`<p>All of them were made in the same way.</p>` : differencesTable(runs, columns)}
+  </section>`;
+}
+
+/** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
+function differencesTable(runs, columns) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="What differs">
+    <table class="cells runs" id="options">
+      <thead>
+        <tr>
+          ${['run', ...columns.map(({ name }) => name)].map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${runs.map(
+          ({ name }, i) =>
+            html`<tr>
+              <th scope="row">${name}</th>
+              ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], LONGEST)}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Whether the runs were asked for different things. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+export function areDifferent(runs, options) {
+  return optionColumns(runs, options).length > 0;
+}
+
+/** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+function optionColumns(runs, options) {
+  return options
+    .filter((option) => differs(runs.map(({ run }) => commandLine(run.config, [option]))))
+    .map((option) => ({
+      name: option.name,
+      texts: runs.map(({ run }) => settingsOf(run.config, [option])[0]?.text ?? '–'),
+    }));
+}
+
+/** @param {NamedRun[]} runs */
+function environmentColumns(runs) {
+  return Object.entries({ clientVersion: 'node', stress: 'stress' })
+    .map(([key, name]) => ({ name, texts: runs.map(({ run }) => String(run.environment[key] ?? '–')) }))
+    .filter(({ texts }) => differs(texts));
+}
+
+/** @param {string[]} texts */
+function differs(texts) {
+  return new Set(texts).size > 1;
+}
+
+/**
+ * The rate of several runs over the time of each.
+ */
+
+/** More points than that on a line are a smear: neighbours are taken together. */
+const MOST_POINTS = 120;
+
+/** Reports of different runs come at the same twentieth of a second, but not at the same millisecond. */
+const STEP_MS = 50;
+
+/** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: there is nothing to draw */
+export function tpsChart(runs, title) {
+  const series = runs.flatMap(({ name, run }, i) => {
+    const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
+    if (points.length === 0) return [];
+    return [{ label: name, ...LOOKS[i], x: points.map(({ x }) => x), values: points.map(({ y }) => y) }];
+  });
+  if (series.length === 0) return null;
+  return {
+    id: 'tps',
+    title,
+    kind: 'lines',
+    unit: 'perSecond',
+    series,
+    xLabel: 'since the window began',
+    xUnit: 'seconds',
+  };
+}
+
+/** @param {ReadonlyArray<Row>} rows of a window @returns {Array<{x: number, y: number}>} */
+function pointsOf(rows) {
+  const size = Math.ceil(rows.length / MOST_POINTS);
+  const groups = Array.from({ length: Math.ceil(rows.length / size) || 0 }, (_, i) =>
+    rows.slice(i * size, (i + 1) * size),
+  );
+  return groups.flatMap((group) => {
+    const [{ startMs }, { endMs }] = [group[0], group[group.length - 1]];
+    const verified = group.reduce((sum, { counts }) => sum + counts.verified, 0);
+    const y = rounded(perSecond({ ...group[0], endMs }, verified));
+    const middleMs = (startMs + endMs) / 2 - rows[0].startMs;
+    return y === null ? [] : [{ x: (STEP_MS * Math.round(middleMs / STEP_MS)) / 1000, y }];
+  });
+}
 
 /**
  * The page of several runs beside each other. It judges nothing: whether a difference is more than noise is what a

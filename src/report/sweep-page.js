@@ -1,19 +1,211 @@
+import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { sentence } from './charts.js';
-import { badge, keyFigure } from './figures.js';
-import { answerWords, findChart, findSection } from './find-section.js';
-import { gridTable } from './grid.js';
-import { html } from './html.js';
-import { across, capital, measureOf, withBound } from './measure.js';
-import { renderPage } from './page.js';
-import { bestOf, sweepCharts } from './sweep-charts.js';
-import { cellName, layoutOf } from './sweep-layout.js';
-import { cellTables, plan, saturation, warnings } from './sweep-sections.js';
+import { html, renderPage } from './html.js';
+import { badge, figureCell, keyFigure } from './run-sections.js';
+import { bestOf, gridTable, sweepCharts } from './sweep-charts.js';
+import { cellTables, hrefOf, plan, saturation, warnings } from './sweep-sections.js';
 
 /**
- * @import { SweepFile } from '../study/sweep-file.js'
- * @import { KeyFigure } from './figures.js'
+ * @import { Find, SweepCell, SweepFile } from '../studies/run-files.js'
+ * @import { Chart } from './charts.js'
+ * @import { Unit } from './client/quantity.js'
+ * @import { KeyFigure } from './run-sections.js'
  */
+
+/**
+ * What was searched for, and the runs that led to the answer.
+ */
+
+/** @param {Find} find @returns {Chart} */
+export function findChart({ name, trials, estimate, low, high }) {
+  const values = (/** @type {boolean} */ holds) => trials.map((trial) => (trial.holds === holds ? trial.value : null));
+  const last = estimate === null ? [] : [estimate];
+  const gap = last.map(() => null);
+  const none = trials.map(() => null);
+  return {
+    id: 'find',
+    title: `The search for the highest ${name}`,
+    kind: 'points',
+    unit: 'plain',
+    xLabel: 'run',
+    x: [...trials, ...last].map((_, i) => i + 1),
+    xTexts: [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')],
+    series: [
+      { label: 'the conditions hold', color: 2, values: [...values(true), ...gap] },
+      { label: 'they do not', color: 1, values: [...values(false), ...gap] },
+      ...(estimate === null
+        ? []
+        : [{ label: 'the answer', color: 0, values: [...none, estimate], low: [...none, low], high: [...none, high] }]),
+    ],
+  };
+}
+
+/** @param {Find} find */
+export function answerWords({ words, trials }) {
+  return words === '' ? `The search has not ended: ${trials.length} runs so far.` : sentence(words);
+}
+
+/** @param {Find} find @param {Chart} chart @param {string} folder of the files, seen from the page */
+export function findSection(find, chart, folder) {
+  const { name, until, rateHeld, trials, confidence, estimate } = find;
+  const held = trials.filter(({ holds }) => holds).length;
+  const interval =
+    estimate === null ? '' : ` The line at the answer is its ${quantity(100 * confidence, 'percent')} interval.`;
+  return html`<section aria-labelledby="search">
+    <h2 id="search">The search</h2>
+    <p>
+      Conditions:
+      ${until.map((condition, i) => html`${i > 0 && ', '}<code>${condition}</code>`)}${rateHeld && html`, and the rate held, which nobody has to ask for: what was due was verified at least 98 % as fast as it was due`}.
+    </p>
+    <div class="charts">
+      ${chartFigure(chart, { isWide: true, summary: `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}` })}
+    </div>
+    <div class="scroll" tabindex="0" role="region" aria-label="Runs of the search">
+      <table class="wraps">
+        <thead>
+          <tr>
+            <th scope="col">run</th>
+            <th scope="col">${name}</th>
+            <th scope="col" class="words">conditions</th>
+            <th scope="col" class="words">what does not hold</th>
+            <th scope="col" class="words">file</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${trials.map(
+            ({ value, holds, failed, file }, i) =>
+              html`<tr>
+                <th scope="row">${i + 1}</th>
+                ${figureCell(`trials.${i}`, value, quantity(value, 'plain'))}
+                <td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>
+                <td>${failed.join('; ')}</td>
+                <td><a href="${hrefOf(file, folder)}">run file</a></td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
+}
+
+/**
+ * How the cells of a sweep are laid out on charts: one of its axes goes to the right, one makes lines, and what is left
+ * makes charts of their own.
+ *
+ * @typedef {SweepFile['axes'][number]} Axis
+ *
+ * @typedef {object} Across what goes to the right
+ * @property {string} label
+ * @property {Unit} unit
+ * @property {boolean} isAsked the rate that was asked for, so that throughput can be held against it
+ * @property {number[]} places of all cells, ascending
+ * @property {string[]} [texts] of the places, where these are no numbers or not evenly apart
+ * @property {(cell: SweepCell) => number | null} of
+ * @property {(cell: SweepCell) => string} text as short as possible
+ *
+ * @typedef {{label: string, cells: SweepCell[]}} Line cells in the order of the load
+ * @typedef {{name: string, lines: Line[]}} Group
+ * @typedef {{across: Across, groups: Group[], linesBy: string | null}} Layout
+ */
+
+/** @param {SweepFile} sweep @returns {Layout | null} null where nothing varies */
+export function layoutOf(sweep) {
+  const { axes, cells } = sweep;
+  const axis = alongOf(sweep);
+  if (axis === null || cells.length === 0) return null;
+  const others = axes.filter((one) => one !== axis);
+  const lineAxis = others.at(-1) ?? null;
+  const groupAxes = others.slice(0, -1);
+  const groups = [...groupBy(cells, groupAxes)].map(([name, ofGroup]) => ({
+    name,
+    lines: [...groupBy(ofGroup, lineAxis === null ? [] : [lineAxis])].map(([label, ofLine]) => ({
+      label,
+      cells: ofLine,
+    })),
+  }));
+  const lines = groups.flatMap((group) => group.lines);
+  const across = acrossOf(axis, lines);
+  for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
+  return { across, groups, linesBy: lineAxis?.name ?? null };
+}
+
+/** As people read it. @param {Record<string, string>} settings */
+export function cellName(settings) {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+}
+
+/** The one along which the load grows; without one, the last one of numbers. @param {SweepFile} sweep @returns {Axis | null} */
+function alongOf({ axes, saturation }) {
+  const along = axes.find(({ name }) => name === saturation[0]?.along);
+  const several = axes.filter(({ values }) => values.length > 1);
+  return along ?? several.filter(isNumeric).at(-1) ?? several.at(-1) ?? axes.at(-1) ?? null;
+}
+
+/** @param {Axis} axis */
+function isNumeric({ values }) {
+  return values.every((value) => value.trim() !== '' && Number.isFinite(Number(value)));
+}
+
+/** @param {SweepCell[]} cells @param {Axis[]} axes @returns {Map<string, SweepCell[]>} */
+function groupBy(cells, axes) {
+  /** @type {Map<string, SweepCell[]>} */
+  const groups = new Map();
+  for (const cell of cells) {
+    const name = cellName(Object.fromEntries(axes.map((axis) => [axis.name, cell.settings[axis.name]])));
+    groups.set(name, [...(groups.get(name) ?? []), cell]);
+  }
+  return groups;
+}
+
+/** @param {Axis} axis @param {Line[]} lines @returns {Across} */
+function acrossOf(axis, lines) {
+  const cells = lines.flatMap((line) => line.cells);
+  const asked = (/** @type {SweepCell} */ cell) => cell.asked;
+  const isAsked =
+    lines.some((line) => new Set(line.cells.map(asked)).size > 1) && cells.every((cell) => cell.asked !== null);
+  const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
+  if (isAsked)
+    return {
+      label: 'asked per second',
+      unit: 'plain',
+      isAsked,
+      of: asked,
+      text,
+      places: ascending(cells.map((cell) => cell.asked ?? 0)),
+    };
+  const { places, texts } = placesOf(axis);
+  const placeByText = new Map(axis.values.map((value, i) => [value, places[i]]));
+  const order = axis.values.map((_, i) => i).sort((a, b) => places[a] - places[b]);
+  return {
+    label: axis.name,
+    unit: 'plain',
+    isAsked,
+    text,
+    of: (cell) => placeByText.get(text(cell)) ?? null,
+    places: order.map((i) => places[i]),
+    ...(texts === null ? {} : { texts: order.map((i) => texts[i]) }),
+  };
+}
+
+/** Values further apart than this, as a factor, would press the others into a corner of a linear axis. */
+const LOG_FROM = 20;
+
+/** @param {Axis} axis @returns {{places: number[], texts: string[] | null}} */
+function placesOf(axis) {
+  const { values } = axis;
+  if (!isNumeric(axis)) return { places: values.map((_, i) => i), texts: [...values] };
+  const numbers = values.map(Number);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  if (low <= 0 || high / low < LOG_FROM) return { places: numbers, texts: null };
+  return { places: numbers.map(Math.log10), texts: [...values] };
+}
+
+/** @param {number[]} values */
+function ascending(values) {
+  return [...new Set(values)].sort((a, b) => a - b);
+}
 
 /**
  * The page of a sweep.

@@ -1,13 +1,12 @@
-import { sentence } from './charts.js';
+import { across, measureOf, sentence, withBound } from './charts.js';
 import { clockTime } from './client/quantity.js';
-import { figureCell } from './figures.js';
 import { html } from './html.js';
-import { across, measureOf, withBound } from './measure.js';
-import { cellName } from './sweep-layout.js';
+import { figureCell } from './run-sections.js';
+import { cellName } from './sweep-page.js';
 
 /**
- * @import { SweepCell, SweepFile } from '../study/sweep-file.js'
- * @import { Measure } from './measure.js'
+ * @import { SweepCell, SweepFile } from '../studies/run-files.js'
+ * @import { Measure } from './charts.js'
  */
 
 /**

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startAvalanche } from '../../scripts/nodes/avalanche.js';
+import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { DEV_MNEMONIC } from '../../src/chain/wallets.js';
 
 await test('AvalancheGo C-chain: 200 wallets', async (t) => {
   const folder = temporaryFolder(t);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { renderCompare } from '../../src/report/compare-page.js';
-import { compare } from '../../src/study/compare.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { compare } from '../../src/studies/compare.js';
 import { startAnvil } from '../helpers/anvil.js';
+import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
-import { sidesOf } from '../unit/study/runs.js';
+import { sidesOf } from '../unit/studies/runs.js';
 import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
 
-/** @import { Comparison } from '../../src/study/compare.js' */
+/** @import { Comparison } from '../../src/studies/compare.js' */
 
 /** A candidate that is a sixth slower. */
 function slower() {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { rounded } from '../../src/report/figures.js';
-import { SHORTEST_MS } from '../../src/report/row-units.js';
+import { SHORTEST_MS } from '../../src/report/charts.js';
+import { rounded } from '../../src/report/run-sections.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { dataOf, figuresOf, overflow, suiteFolder } from './pages.js';
 
-/** @import { RunFile } from '../../src/metrics/summary.js' */
+/** @import { RunFile } from '../../src/stats/run-file.js' */
 
 /** @param {Array<number | null>} values */
 const sum = (values) => values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { before, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { renderSweep } from '../../src/report/sweep-page.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { startAnvil } from '../helpers/anvil.js';
+import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { sweepOf } from '../helpers/sweep-file.js';
 import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
 
-/** @import { SweepFile } from '../../src/study/sweep-file.js' */
+/** @import { SweepFile } from '../../src/studies/run-files.js' */
 
 /** Of two wallets that can do some ten per second each, and of many. */
 const GRID = ['--threads', '2,20', '--rate', '20,100', '-d', '1s', '--repeat', '2', '--rest', '0s'];

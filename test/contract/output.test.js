@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { StressError } from '../../src/errors.js';
-import { Distribution } from '../../src/metrics/distribution.js';
-import { Recorder } from '../../src/metrics/recorder.js';
-import { outputs } from '../../src/output/index.js';
-import { OutputStream, stdout } from '../../src/output/streams.js';
+import { outputs } from '../../src/outputs/index.js';
+import { OutputStream, stdout } from '../../src/outputs/streams.js';
+import { Distribution } from '../../src/stats/histogram.js';
+import { Recorder } from '../../src/stats/recorder.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { RunFile } from '../../src/metrics/summary.js'
- * @import { Output, OutputOptions, Totals } from '../../src/output/index.js'
+ * @import { Output, OutputOptions, Totals } from '../../src/outputs/index.js'
+ * @import { RunFile } from '../../src/stats/run-file.js'
  * @import { TestContext } from 'node:test'
  */
 

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { arrivals } from '../../src/pacer/arrivals.js';
-import { createPacer, shares } from '../../src/pacer/index.js';
+import { arrivals, createPacer, shares } from '../../src/core/pacer.js';
 
 /**
- * @import { Arrival, Pacer, Stage } from '../../src/pacer/index.js'
+ * @import { Arrival, Pacer, Stage } from '../../src/core/pacer.js'
  * @import { Arbitrary } from 'fast-check'
  */
 

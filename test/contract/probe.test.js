@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { RpcError } from '../../src/errors.js';
-import { probes } from '../../src/probe/index.js';
-import { fakeRpc } from '../helpers/fake-rpc.js';
+import { probes } from '../../src/probes/index.js';
 import { serve } from '../helpers/endpoint.js';
+import { fakeRpc } from '../helpers/fake-rpc.js';
 
-/** @import { Probe } from '../../src/probe/index.js' */
+/** @import { Probe } from '../../src/probes/index.js' */
 
 const page = await serve(() => ({ body: 'go_goroutines 75\n' }));
 const html = await serve(() => ({ body: '<html>\n<body>' }));

@@ -4,14 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClock } from '../../src/clock.js';
 import { createFees } from '../../src/chain/fees.js';
+import { Wallet } from '../../src/chain/keys.js';
 import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
 import { createSigner } from '../../src/chain/signer.js';
-import { Wallet } from '../../src/chain/wallets.js';
+import { createClock } from '../../src/clock.js';
 import { InputError, RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
-import { transactionWorkloads } from '../../src/workload/index.js';
+import { transactionWorkloads } from '../../src/workloads/index.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
@@ -19,7 +19,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { Rpc } from '../../src/chain/rpc.js'
- * @import { AuditReading, Executed, Preparation, Settings, TransactionWorkload as Workload } from '../../src/workload/index.js'
+ * @import { AuditReading, Executed, Preparation, Settings, TransactionWorkload as Workload } from '../../src/workloads/index.js'
  * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */

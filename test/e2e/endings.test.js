@@ -302,22 +302,22 @@ test('a second SIGINT ends a set-up whose endpoint does not answer', async (t) =
 
 const CRASHES = {
   'an exception that nobody catches': {
-    file: 'src/metrics/interval.js',
+    file: 'src/stats/intervals.js',
     find: '  rotate(nowUs) {\n',
     replace: "  rotate(nowUs) {\n    setTimeout(() => { throw new Error('planted'); });\n",
   },
   'a promise that nobody waits for': {
-    file: 'src/metrics/interval.js',
+    file: 'src/stats/intervals.js',
     find: '  rotate(nowUs) {\n',
     replace: "  rotate(nowUs) {\n    void Promise.reject(new Error('planted'));\n",
   },
   'an exception in the report': {
-    file: 'src/metrics/interval.js',
+    file: 'src/stats/intervals.js',
     find: '  rotate(nowUs) {\n',
     replace: "  rotate(nowUs) {\n    throw new Error('planted');\n",
   },
   'an exception when a sample is counted': {
-    file: 'src/metrics/recorder.js',
+    file: 'src/stats/recorder.js',
     find: '  add(sample) {\n',
     replace: "  add(sample) {\n    if (this.counts.verified === 7) throw new Error('planted');\n",
   },

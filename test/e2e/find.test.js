@@ -8,7 +8,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { NullChain } from '../../scripts/bench/null-chain.js'
- * @import { Trial } from '../../src/study/sweep-file.js'
+ * @import { Trial } from '../../src/studies/run-files.js'
  */
 
 const MOST = 330;

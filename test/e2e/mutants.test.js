@@ -20,7 +20,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
-const RECORDER = 'src/metrics/recorder.js';
+const RECORDER = 'src/stats/recorder.js';
 const START = '  start(position, dueUs, nowUs = dueUs) {\n';
 const ADD = '  add(sample) {\n';
 /** Where the victim is in the slice. */

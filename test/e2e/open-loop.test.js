@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { createPacer } from '../../src/pacer/index.js';
+import { createPacer } from '../../src/core/pacer.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { startKnownLatency } from '../helpers/known-latency.js';
 import { assertAgrees } from '../helpers/recompute.js';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { metricOf } from '../../src/study/metrics.js';
+import { metricOf } from '../../src/studies/metrics.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
@@ -11,7 +11,7 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { SweepFile } from '../../src/study/sweep-file.js'
+ * @import { SweepFile } from '../../src/studies/run-files.js'
  * @import { Anvil } from '../helpers/anvil.js'
  */
 

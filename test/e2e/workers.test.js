@@ -292,9 +292,9 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
   });
 });
 
-const WORKER = 'src/run/worker.js';
+const WORKER = 'src/core/worker-thread.js';
 const WORKER_STARTS = '  const clock = createClock();\n';
-const RECORDER = 'src/metrics/recorder.js';
+const RECORDER = 'src/stats/recorder.js';
 const ADD = '  add(sample) {\n';
 
 /** The worker of the part that begins with this wallet dies after a while. @param {number} index @param {number} [afterMs] */
@@ -543,7 +543,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       deadly(2, 3000),
       {
         // Another fee makes another hash of the same nonce, as a base fee that moves would.
-        file: 'src/run/presigner.js',
+        file: 'src/core/signing.js',
         find: '    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:',
         replace:
           '    fee = { ...fee, maxPriorityFeePerGasWei: 1n + BigInt((this.times = (this.times ?? 0) + 1)) };\n    const { raw, hash } = wallet.sign({ chainId, nonce, fee, call:',

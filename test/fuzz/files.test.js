@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { Wallet, getAddress } from 'ethers';
 import fc from 'fast-check';
-import { funderWallet, keyFileSource, mnemonicSource } from '../../src/chain/wallets.js';
+import { funderWallet, keyFileSource, mnemonicSource } from '../../src/chain/keys.js';
 import { readInvocation } from '../../src/cli/config.js';
 import { OPTIONS } from '../../src/cli/options.js';
-import { checkContractsFile, readContracts } from '../../src/workload/contracts-file.js';
+import { checkContractsFile, readContracts } from '../../src/workloads/counter.js';
 import { anyJson, assertHides, fuzz, key, keyDigits, mnemonic, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
 
 /** @typedef {{content: string | Uint8Array, secrets: string[]}} Content */

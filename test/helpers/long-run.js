@@ -1,10 +1,10 @@
 /** A run file as long as one gets: made of the rows of a short one. */
-import { Distribution } from '../../src/metrics/distribution.js';
+import { Distribution } from '../../src/stats/histogram.js';
 import { runFileOf } from './samples.js';
 
 /**
- * @import { IntervalRow } from '../../src/metrics/intervals.js'
- * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { IntervalRow } from '../../src/stats/intervals.js'
+ * @import { RunFile } from '../../src/stats/run-file.js'
  */
 
 /** A generator of numbers from 0 to 1 that are the same each time (mulberry32). @param {number} seed */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 
 /**
- * @import { DistributionJson } from '../../src/metrics/distribution.js'
- * @import { RunFile } from '../../src/metrics/summary.js'
+ * @import { DistributionJson } from '../../src/stats/histogram.js'
+ * @import { RunFile } from '../../src/stats/run-file.js'
  */
 
 /**

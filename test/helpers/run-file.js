@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as hdr from 'hdr-histogram-js';
-import { censoredIn } from '../../src/metrics/sample.js';
+import { censoredIn } from '../../src/stats/sample.js';
 
 /**
- * @import { DistributionJson } from '../../src/metrics/distribution.js'
- * @import { Phase } from '../../src/metrics/intervals.js'
- * @import { RunFile as SummaryRunFile } from '../../src/metrics/summary.js'
- * @import { AuditReport } from '../../src/run/audit.js'
+ * @import { AuditReport } from '../../src/core/audit.js'
+ * @import { DistributionJson } from '../../src/stats/histogram.js'
+ * @import { Phase } from '../../src/stats/intervals.js'
+ * @import { RunFile as SummaryRunFile } from '../../src/stats/run-file.js'
  * @import { ValidateFunction } from 'ajv'
  */
 

@@ -1,18 +1,17 @@
 /**
  * Samples and a run file made by hand, so that every figure in it can be worked out on paper.
  */
-import { noReorgs } from '../../src/metrics/reorgs.js';
-import { addBlock, noBlocks } from '../../src/metrics/blocks.js';
-import { stagesFrom } from '../../src/metrics/intervals.js';
-import { Recorder } from '../../src/metrics/recorder.js';
-import { buildRunFile } from '../../src/metrics/summary.js';
+import { addBlock, noBlocks, stagesFrom } from '../../src/stats/intervals.js';
+import { Recorder } from '../../src/stats/recorder.js';
+import { noReorgs } from '../../src/stats/reorgs.js';
+import { buildRunFile } from '../../src/stats/run-file.js';
 
 /**
- * @import { IntervalRow } from '../../src/metrics/intervals.js'
- * @import { Readings } from '../../src/metrics/readings.js'
- * @import { Sample } from '../../src/metrics/sample.js'
- * @import { RunParts } from '../../src/metrics/summary.js'
- * @import { AuditReport } from '../../src/run/audit.js'
+ * @import { AuditReport } from '../../src/core/audit.js'
+ * @import { IntervalRow } from '../../src/stats/intervals.js'
+ * @import { Readings } from '../../src/stats/readings.js'
+ * @import { RunParts } from '../../src/stats/run-file.js'
+ * @import { Sample } from '../../src/stats/sample.js'
  */
 
 /** @param {number} index */

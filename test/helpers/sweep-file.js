@@ -1,8 +1,8 @@
 /** Sweep files of tests that need none from a real sweep. */
-import { KEPT } from '../../src/study/sweep-cells.js';
-import { newSweep } from '../../src/study/sweep-file.js';
+import { newSweep } from '../../src/studies/run-files.js';
+import { KEPT } from '../../src/studies/sweep.js';
 
-/** @import { SweepFile } from '../../src/study/sweep-file.js' */
+/** @import { SweepFile } from '../../src/studies/run-files.js' */
 
 /**
  *

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { rotate, startNetwork } from '../../scripts/nodes/avalanche-network.js';
 import { FUNDER_KEY } from '../../scripts/nodes/avalanche.js';
 import { call } from '../../scripts/nodes/build.js';
-import { DEV_MNEMONIC } from '../../src/chain/wallets.js';
+import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';

@@ -1,8 +1,9 @@
-/// <reference lib="dom" />
 import { Plot, wholeOf } from './plot.js';
 import { clockTime } from './quantity.js';
 
-/** @import { PageData } from '../page.js' */
+/** @import { PageData } from '../html.js' */
+
+/// <reference lib="dom" />
 
 /**
  * All charts of the page. Those over the time of a run show the same part of it.

@@ -1,11 +1,12 @@
-/// <reference lib="dom" />
 import { coarser, countsOf, deltasOf } from './buckets.js';
 
 /**
  * @import { Heat } from '../charts.js'
- * @import { PageData } from '../page.js'
+ * @import { PageData } from '../html.js'
  * @import { Board } from './board.js'
  */
+
+/// <reference lib="dom" />
 
 /**
  * What is new while the run goes on.

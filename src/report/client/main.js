@@ -1,10 +1,11 @@
-/// <reference lib="dom" />
 import { Board } from './board.js';
 import { listen } from './live.js';
 import { offerNumbers } from './numbers.js';
 import { offerThemes } from './theme.js';
 
-/** @import { PageData } from '../page.js' */
+/** @import { PageData } from '../html.js' */
+
+/// <reference lib="dom" />
 
 /**
  * Draws the page from the data in it, and again when all of it was replaced.

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { HDNodeWallet, computeAddress, getAddress, getBytes } from 'ethers';
 import fc from 'fast-check';
-import { createCurve, createNativeCurve, createWasmCurve, extendedKeyOf } from '../../../src/chain/curve.js';
+import { createCurve, createNativeCurve, createWasmCurve, extendedKeyOf } from '../../../src/chain/keys.js';
 
-/** @import { ExtendedKey } from '../../../src/chain/curve.js' */
+/** @import { ExtendedKey } from '../../../src/chain/keys.js' */
 
 const SEED = 32;
 const RUNS = 300;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { secretsOf } from '../../../src/chain/endpoint-url.js';
+import { secretsOf } from '../../../src/chain/rpc.js';
 
 const TOKEN = 'SuperSecretTokenOfALongPath';
 

@@ -10,7 +10,7 @@ import {
   settleWallets,
   shortfalls,
 } from '../../../src/chain/funding.js';
-import { Wallet } from '../../../src/chain/wallets.js';
+import { Wallet } from '../../../src/chain/keys.js';
 import { ForeignSenderError, InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SigningKey, Transaction, getAddress } from 'ethers';
 import fc from 'fast-check';
-import { createNativeCurve, createWasmCurve } from '../../../src/chain/curve.js';
+import { Wallet, createNativeCurve, createWasmCurve } from '../../../src/chain/keys.js';
 import { createSigner } from '../../../src/chain/signer.js';
 import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
-import { Wallet } from '../../../src/chain/wallets.js';
 
 /**
  * @import { Signer } from '../../../src/chain/signer.js'

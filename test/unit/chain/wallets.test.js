@@ -12,7 +12,7 @@ import {
   keyFileSource,
   mnemonicSource,
   normalizeKey,
-} from '../../../src/chain/wallets.js';
+} from '../../../src/chain/keys.js';
 import { InputError, UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { axisTexts, bracketTexts } from '../../../src/cli/axes.js';
+import { axisTexts, bracketTexts } from '../../../src/cli/parse.js';
 import { UsageError } from '../../../src/errors.js';
 
 describe('axisTexts()', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fileName, pathName, rowFile } from '../../../src/cli/file-names.js';
+import { fileName, pathName, rowFile } from '../../../src/cli/parse.js';
 import { caught } from '../../helpers/caught.js';
 
 const KEY = '1a'.repeat(32);

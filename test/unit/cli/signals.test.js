@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { connectSignals } from '../../../src/cli/signals.js';
+import { connectSignals } from '../../../src/cli/main.js';
+import { Stop } from '../../../src/core/load.js';
 import { InternalError } from '../../../src/errors.js';
-import { stdout } from '../../../src/output/streams.js';
-import { Stop } from '../../../src/run/stop.js';
+import { stdout } from '../../../src/outputs/streams.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /** @import { TestContext } from 'node:test' */

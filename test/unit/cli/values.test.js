@@ -16,7 +16,7 @@ import {
   runName,
   stages,
   wholeNumber,
-} from '../../../src/cli/values.js';
+} from '../../../src/cli/parse.js';
 import { caught } from '../../helpers/caught.js';
 
 /**

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { Candidate, chooseInclusion, warningOf } from '../../../src/inclusion/choose.js';
-import { detectors, needs } from '../../../src/inclusion/index.js';
+import { Candidate, chooseInclusion, detectors, needs, warningOf } from '../../../src/inclusion/index.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Rpc } from '../../../src/chain/rpc.js'
- * @import { Ability } from '../../../src/inclusion/choose.js'
+ * @import { Ability } from '../../../src/inclusion/index.js'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
 

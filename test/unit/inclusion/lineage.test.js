@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Lineage } from '../../../src/inclusion/lineage.js';
+import { Lineage } from '../../../src/inclusion/follow.js';
 
 const START = 100;
-/** Blocks that are remembered, as src/inclusion/lineage.js has it. */
+/** Blocks that are remembered, as src/inclusion/follow.js has it. */
 const REMEMBERED = 256;
 
 /** @param {number} count of blocks after the start @param {string | null} [startHash] */

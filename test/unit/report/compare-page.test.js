@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Distribution } from '../../../src/metrics/distribution.js';
+import { densityChart, percentileChart } from '../../../src/report/charts.js';
 import { renderCompare } from '../../../src/report/compare-page.js';
-import { densityChart, percentileChart } from '../../../src/report/distributions.js';
-import { compare } from '../../../src/study/compare.js';
-import { parseFailIf } from '../../../src/study/fail-if.js';
-import { sidesOf } from '../study/runs.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { parseFailIf } from '../../../src/studies/compare-text.js';
+import { compare } from '../../../src/studies/compare.js';
+import { sidesOf } from '../studies/runs.js';
 import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
-/** @import { Comparison } from '../../../src/study/compare.js' */
+/** @import { Comparison } from '../../../src/studies/compare.js' */
 
 const ABBA = 'ABBAABBAABBAABBA';
 

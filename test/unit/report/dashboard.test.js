@@ -5,22 +5,19 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { UnavailableError } from '../../../src/errors.js';
-import { Distribution } from '../../../src/metrics/distribution.js';
-import { zeroCounts } from '../../../src/metrics/interval.js';
-import { buildPartialRunFile } from '../../../src/metrics/summary.js';
-import { DashboardState } from '../../../src/report/dashboard-state.js';
+import { DashboardState, MOST_CLIENTS, createDashboardOutput } from '../../../src/report/live.js';
 import { bucketsOf } from '../../../src/report/run-data.js';
-import { IntervalLog, stagesFrom } from '../../../src/metrics/intervals.js';
-import { createDashboardOutput } from '../../../src/report/dashboard.js';
-import { MOST_CLIENTS } from '../../../src/report/event-clients.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { IntervalLog, stagesFrom, zeroCounts } from '../../../src/stats/intervals.js';
+import { buildPartialRunFile } from '../../../src/stats/run-file.js';
 import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { IntervalRow } from '../../../src/metrics/intervals.js'
- * @import { Totals } from '../../../src/output/index.js'
+ * @import { Totals } from '../../../src/outputs/index.js'
  * @import { Row } from '../../../src/report/run-charts.js'
+ * @import { IntervalRow } from '../../../src/stats/intervals.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

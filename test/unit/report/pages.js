@@ -4,7 +4,7 @@ import vm from 'node:vm';
 
 /**
  * @import { Chart } from '../../../src/report/charts.js'
- * @import { PageData } from '../../../src/report/page.js'
+ * @import { PageData } from '../../../src/report/html.js'
  */
 
 /** @param {string} page @param {string} name @returns {Array<number | null>} values of all figures of that name on the page */

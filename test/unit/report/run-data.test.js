@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Distribution } from '../../../src/metrics/distribution.js';
 import { coarser, countsOf, deltasOf } from '../../../src/report/client/buckets.js';
 import { kindOf, phasesOf, rowData, runData } from '../../../src/report/run-data.js';
+import { Distribution } from '../../../src/stats/histogram.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Counts } from '../../../src/metrics/interval.js'
- * @import { RunFile } from '../../../src/metrics/summary.js'
  * @import { Drawn } from '../../../src/report/run-data.js'
+ * @import { Counts } from '../../../src/stats/intervals.js'
+ * @import { RunFile } from '../../../src/stats/run-file.js'
  */
 
 /** @param {number[]} valuesMs */

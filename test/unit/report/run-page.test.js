@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import vm from 'node:vm';
 import { OPTIONS } from '../../../src/cli/options.js';
-import { Recorder } from '../../../src/metrics/recorder.js';
 import { runPage } from '../../../src/report/run-page.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { buildPartialRunFile } from '../../../src/stats/run-file.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
-import { buildPartialRunFile } from '../../../src/metrics/summary.js';
 
-/** @import { RunFile } from '../../../src/metrics/summary.js' */
+/** @import { RunFile } from '../../../src/stats/run-file.js' */
 
 /** @param {RunFile} run */
 const pageOf = (run) => runPage(run, { options: OPTIONS });

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
-import { Distribution } from '../../../src/metrics/distribution.js';
-import { densityChart, percentileChart } from '../../../src/report/distributions.js';
-import { namesOf } from '../../../src/report/runs-names.js';
-import { renderRuns } from '../../../src/report/runs-page.js';
+import { densityChart, percentileChart } from '../../../src/report/charts.js';
+import { namesOf, renderRuns } from '../../../src/report/runs-page.js';
+import { Distribution } from '../../../src/stats/histogram.js';
 import { longRun } from '../../helpers/long-run.js';
 import { rowOf } from '../../helpers/samples.js';
-import { runOf } from '../study/runs.js';
+import { runOf } from '../studies/runs.js';
 import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
 /**
- * @import { RunFile } from '../../../src/metrics/summary.js'
  * @import { Chart } from '../../../src/report/charts.js'
+ * @import { RunFile } from '../../../src/stats/run-file.js'
  */
 
 /** @param {Array<Parameters<typeof runOf>[1]>} given @param {string[]} [names] */

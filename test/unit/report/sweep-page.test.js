@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { stepper } from '../../../src/report/grid.js';
-import { measureOf } from '../../../src/report/measure.js';
+import { measureOf } from '../../../src/report/charts.js';
+import { stepper } from '../../../src/report/sweep-charts.js';
 import { renderSweep, verdict } from '../../../src/report/sweep-page.js';
 import { hrefOf } from '../../../src/report/sweep-sections.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, chartsOf, figure, figures } from './pages.js';
 
-/** @import { SweepFile } from '../../../src/study/sweep-file.js' */
+/** @import { SweepFile } from '../../../src/studies/run-files.js' */
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {

@@ -6,14 +6,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
-import { createHeadCache, parseHead } from '../../../src/transport/http-head.js';
-import { ResponseParser } from '../../../src/transport/http-parser.js';
+import { ResponseParser, createHeadCache, parseHead } from '../../../src/transport/http-parser.js';
 import { caught } from '../../helpers/caught.js';
 
-/**
- * @import { Head } from '../../../src/transport/http-head.js'
- * @import { Limits } from '../../../src/transport/http-parser.js'
- */
+/** @import { Head, Limits } from '../../../src/transport/http-parser.js' */
 
 /**
  * @typedef {object} Answer

@@ -1,0 +1,345 @@
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Mnemonic, getAddress, keccak256 } from 'ethers';
+import { InputError, UsageError, displayName, oneLine } from '../errors.js';
+import { encodeCall, signTransaction } from './transaction.js';
+
+/**
+ * @import { Signer } from './signer.js'
+ * @import { Call, Transaction } from './transaction.js'
+ */
+
+/**
+ * @typedef {typeof import('secp256k1')} NativeLibrary
+ * @typedef {typeof import('tiny-secp256k1')} WasmLibrary
+ */
+
+/**
+ * The secp256k1 curve: signatures, addresses, child keys. libsecp256k1 does it, as native code or, where its package
+ * has no binary for this platform, as WebAssembly, which takes twice as long to sign; ethers takes seven times as long.
+ * BIP-32 is here, too, because ethers needs 0.1 s for the first key.
+ *
+ * @typedef {object} Signature deterministic (RFC 6979) and with a low s (EIP-2), so every library gives the same bytes
+ * @property {string} r 64 hexadecimal digits
+ * @property {string} s 64 hexadecimal digits
+ * @property {number} yParity 0 or 1
+ *
+ * @typedef {object} Curve
+ * @property {string} name the package, as the run file states it
+ * @property {(digest: Uint8Array, privateKey: Uint8Array) => Signature} sign
+ * @property {(privateKey: Uint8Array) => string} addressOf with its checksum (EIP-55)
+ * @property {(parent: ExtendedKey) => (index: number) => ExtendedKey} childrenOf from index 2^31 on they are hardened
+ *
+ * @typedef {object} ExtendedKey of BIP-32
+ * @property {Uint8Array} privateKey
+ * @property {Uint8Array} chainCode
+ */
+
+const HARDENED = 2 ** 31;
+
+/** The libraries are loaded when they are needed: WebAssembly takes 30 ms. */
+const require = createRequire(import.meta.url);
+
+/** @returns {Curve} */
+export function createCurve() {
+  return createNativeCurve() ?? createWasmCurve();
+}
+
+/** @returns {Curve | null} null where there is no binary for this platform */
+export function createNativeCurve() {
+  /** @type {NativeLibrary} */
+  let library;
+  try {
+    // The package's main module would silently fall back to a slow one in JavaScript; its bindings do not.
+    library = require('secp256k1/bindings.js');
+  } catch {
+    return null;
+  }
+  return {
+    name: 'secp256k1',
+    sign: (digest, privateKey) => {
+      const { signature, recid } = library.ecdsaSign(digest, privateKey);
+      return toSignature(signature, recid);
+    },
+    ...keysOf(
+      (privateKey, isCompressed) => library.publicKeyCreate(privateKey, isCompressed),
+      (privateKey, tweak) => library.privateKeyTweakAdd(privateKey, tweak),
+    ),
+  };
+}
+
+/** @returns {Curve} */
+export function createWasmCurve() {
+  /** @type {WasmLibrary} */
+  const library = require('tiny-secp256k1');
+  return {
+    name: 'tiny-secp256k1',
+    sign: (digest, privateKey) => {
+      const { signature, recoveryId } = library.signRecoverable(digest, privateKey);
+      return toSignature(signature, recoveryId);
+    },
+    ...keysOf(
+      (privateKey, isCompressed) => library.pointFromScalar(privateKey, isCompressed),
+      (privateKey, tweak) => library.privateAdd(privateKey, tweak),
+    ),
+  };
+}
+
+/** @param {Uint8Array} bytes r and s @param {number} yParity @returns {Signature} */
+function toSignature(bytes, yParity) {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 64).toString('hex');
+  return { r: hex.slice(0, 64), s: hex.slice(64), yParity };
+}
+
+/**
+ * @param {(privateKey: Uint8Array, isCompressed: boolean) => Uint8Array | null} publicKeyOf
+ * @param {(privateKey: Uint8Array, tweak: Uint8Array) => Uint8Array | null} add modulo the order of the curve; it may
+ *   overwrite the key
+ * @returns {Pick<Curve, 'addressOf' | 'childrenOf'>}
+ */
+function keysOf(publicKeyOf, add) {
+  /** @param {Uint8Array} privateKey @param {boolean} isCompressed */
+  const pointOf = (privateKey, isCompressed) => {
+    const point = publicKeyOf(privateKey, isCompressed);
+    if (point === null) throw new Error('not a private key');
+    return point;
+  };
+  return {
+    // The last 20 bytes of the hash of the point without its prefix byte (Ethereum Yellow Paper, appendix F).
+    addressOf: (privateKey) => getAddress(`0x${keccak256(pointOf(privateKey, false).subarray(1)).slice(-40)}`),
+    childrenOf: ({ privateKey, chainCode }) => {
+      const point = pointOf(privateKey, true);
+      const secret = Buffer.concat([Buffer.alloc(1), privateKey]);
+      // CKDpriv of BIP-32: the left half of the HMAC is added to the parent's key.
+      return (index) => {
+        const number = Buffer.alloc(4);
+        number.writeUInt32BE(index);
+        const hmac = createHmac('sha512', chainCode).update(index < HARDENED ? point : secret);
+        const mac = hmac.update(number).digest();
+        const child = add(Buffer.from(privateKey), mac.subarray(0, 32));
+        // One index in 2^127 has no child.
+        if (child === null) throw new Error(`the extended key has no child ${index}`);
+        return { privateKey: child, chainCode: mac.subarray(32) };
+      };
+    },
+  };
+}
+
+/**
+ * @param {Curve} curve
+ * @param {Uint8Array} seed of BIP-39
+ * @param {string} path such as m/44'/60'/0'/0
+ * @returns {ExtendedKey}
+ */
+export function extendedKeyOf(curve, seed, path) {
+  const mac = createHmac('sha512', 'Bitcoin seed').update(seed).digest();
+  /** @type {ExtendedKey} */
+  let key = { privateKey: mac.subarray(0, 32), chainCode: mac.subarray(32) };
+  for (const part of path.split('/').slice(1))
+    key = curve.childrenOf(key)(Number.parseInt(part, 10) + (part.endsWith("'") ? HARDENED : 0));
+  return key;
+}
+
+/** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
+export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
+
+/** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
+export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/** The order of the secp256k1 group (SEC 2, section 2.4.1): a private key is from 1 to this less one. */
+const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+/** A key, its address and its next nonce. The key cannot be read from outside, so it cannot be logged by mistake. */
+export class Wallet {
+  /** @type {Buffer} */
+  #privateKey;
+  /** The call signed last, and its encoding: most workloads make the same one again. @type {Call | null} */
+  #call = null;
+  #encodedCall = '';
+
+  /**
+   * @param {number} index
+   * @param {string} privateKey
+   * @param {string} [address] when it is known already, because computing it costs a curve multiplication
+   */
+  constructor(index, privateKey, address) {
+    this.index = index;
+    this.#privateKey = Buffer.from(privateKey.slice(2), 'hex');
+    this.address = address ?? createCurve().addressOf(this.#privateKey);
+    /** The nonce of the next transaction. */
+    this.nonce = 0;
+  }
+
+  /** A user of plain calls: a number, and nothing to sign with. @param {number} index */
+  static withoutKey(index) {
+    return new Wallet(index, '0x', '');
+  }
+
+  /** For another thread of this process, and nothing else: it holds the key. */
+  handOver() {
+    return {
+      index: this.index,
+      address: this.address,
+      nonce: this.nonce,
+      privateKey: Uint8Array.from(this.#privateKey),
+    };
+  }
+
+  /** @param {ReturnType<Wallet['handOver']>} handed */
+  static resume({ index, address, nonce, privateKey }) {
+    const wallet = new Wallet(index, toHexKey(privateKey), address);
+    wallet.nonce = nonce;
+    return wallet;
+  }
+
+  /**
+   * @param {Transaction} transaction
+   * @param {Signer} signer
+   */
+  sign(transaction, signer) {
+    if (transaction.call !== this.#call) {
+      this.#call = transaction.call;
+      this.#encodedCall = encodeCall(transaction.call);
+    }
+    return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
+  }
+}
+
+/**
+ * Where wallets come from.
+ *
+ * @typedef {object} KeySource
+ * @property {string} name how messages call it
+ * @property {number} size how many wallets it has
+ * @property {(index: number) => Wallet} wallet
+ */
+
+/**
+ * @param {string} phrase
+ * @param {string} [path]
+ * @returns {KeySource}
+ * @throws {UsageError} never with the phrase in its message
+ */
+export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
+  const words = phrase.trim().split(/\s+/);
+  if (![12, 15, 18, 21, 24].includes(words.length)) {
+    throw new UsageError(`the mnemonic has ${words.length} words: 12, 15, 18, 21 or 24 are possible`);
+  }
+  if (!Mnemonic.isValidMnemonic(words.join(' '))) {
+    throw new UsageError(
+      'the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match',
+    );
+  }
+  const curve = createCurve();
+  const seed = Buffer.from(Mnemonic.fromPhrase(words.join(' ')).computeSeed().slice(2), 'hex');
+  const child = curve.childrenOf(extendedKeyOf(curve, seed, path));
+  return {
+    name: 'the mnemonic',
+    size: 2 ** 31,
+    wallet: (index) => {
+      const { privateKey } = child(index);
+      return new Wallet(index, toHexKey(privateKey), curve.addressOf(privateKey));
+    },
+  };
+}
+
+/**
+ * A JSON array of keys or of objects with privateKey, or one key a line ('#' starts a comment line).
+ * @param {string} file
+ * @returns {KeySource}
+ * @throws {InputError} names the entry, never shows it
+ */
+export function keyFileSource(file) {
+  const name = displayName(file);
+  let text;
+  try {
+    text = readFileSync(file, 'utf8').replace(BYTE_ORDER_MARK, '');
+  } catch (error) {
+    throw new InputError(`cannot read the key file ${name}: ${reason(error)}`);
+  }
+  const keys = parseKeys(text, name);
+  const curve = createCurve();
+  const addressOf = (/** @type {string} */ key) => curve.addressOf(Buffer.from(key.slice(2), 'hex'));
+  return { name, size: keys.length, wallet: (index) => new Wallet(index, keys[index], addressOf(keys[index])) };
+}
+
+/** @param {string} text @param {string} file @returns {string[]} */
+function parseKeys(text, file) {
+  const entries = text.trimStart().startsWith('[')
+    ? jsonEntries(text, file)
+    : text.split(/\r?\n/).flatMap((line, i) => {
+        const value = line.trim();
+        return value === '' || value.startsWith('#') ? [] : [{ value, where: `line ${i + 1}` }];
+      });
+  if (entries.length === 0) throw new InputError(`${file} holds no key`);
+  /** @type {Map<string, string>} */
+  const seen = new Map();
+  return entries.map(({ value, where }) => {
+    const key = normalizeKey(value);
+    if (key === null)
+      throw new InputError(`${file}, ${where}: not a private key (64 hexadecimal digits, 0x before them or not)`);
+    const earlier = seen.get(key);
+    if (earlier !== undefined) throw new InputError(`${file}, ${where}: the same key as ${earlier}`);
+    seen.set(key, where);
+    return key;
+  });
+}
+
+/** @param {string} text @param {string} file @returns {Array<{value: unknown, where: string}>} */
+function jsonEntries(text, file) {
+  let array;
+  try {
+    array = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text around the fault, which may be a key.
+    throw new InputError(`${file} starts like a JSON array but is not valid JSON`);
+  }
+  return array.map((/** @type {any} */ entry, /** @type {number} */ i) => ({
+    value: typeof entry === 'string' ? entry.trim() : entry?.privateKey,
+    where: `entry ${i + 1}`,
+  }));
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string | null} 0x and 64 digits, or null when it is no key
+ */
+export function normalizeKey(value) {
+  const match = typeof value === 'string' ? /^(?:0x)?([0-9a-f]{64})$/i.exec(value) : null;
+  if (match === null) return null;
+  const key = `0x${match[1].toLowerCase()}`;
+  const number = BigInt(key);
+  return number > 0n && number < SECP256K1_ORDER ? key : null;
+}
+
+/**
+ * A single wallet from a key, or from a file that holds one: the funder.
+ * @param {string} value
+ * @returns {Wallet}
+ */
+export function funderWallet(value) {
+  const key = normalizeKey(value.trim());
+  if (key !== null) return new Wallet(0, key);
+  if (displayName(value) !== value) {
+    throw new UsageError('--fund-from is not a private key (64 hexadecimal digits), nor the name of a file with one');
+  }
+  const source = keyFileSource(value);
+  if (source.size !== 1) throw new InputError(`${source.name} holds ${source.size} keys: the funder is one`);
+  return source.wallet(0);
+}
+
+/** @param {unknown} error */
+function reason(error) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+  /** @type {Record<string, string>} */
+  const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
+  return words[code ?? ''] ?? code ?? oneLine(message);
+}
+
+/** @param {Uint8Array} privateKey */
+function toHexKey(privateKey) {
+  return `0x${Buffer.from(privateKey).toString('hex')}`;
+}

@@ -1,0 +1,362 @@
+import { isAddress, parseUnits } from 'ethers';
+import { operationsOf } from '../core/pacer.js';
+import { UsageError, oneLine, withoutKeys } from '../errors.js';
+import { ROW_EXTENSIONS } from '../outputs/console.js';
+import { isWorkloadFile } from '../workloads/user-file.js';
+
+/** @import { Stage } from '../core/pacer.js' */
+
+/**
+ * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
+ * name: "-t must be a whole number".
+ */
+
+/** @param {number} min @param {number} max */
+export function wholeNumber(min, max) {
+  return (/** @type {string} */ text) => {
+    if (!/^[+-]?\d+$/.test(text)) throw new Error(`must be a whole number, not ${quote(text)}`);
+    const value = Number(text);
+    if (value < min) throw new Error(`must be at least ${min}, not ${quote(text)}`);
+    if (value > max) throw new Error(`must be at most ${max}, not ${quote(text)}`);
+    return value;
+  };
+}
+
+/** @type {Record<string, number>} */
+const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** The longest a Node.js timer can wait, in milliseconds: about 24 days. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** @param {number} minMs */
+export function duration(minMs) {
+  return (/** @type {string} */ text) => {
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+    if (match === null)
+      throw new Error(`must be a duration with its unit such as 250ms, 30s, 5m or 1h, not ${quote(text)}`);
+    const value = Number(match[1]) * UNIT_MS[match[2]];
+    if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
+    if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
+    return value;
+  };
+}
+
+/** @param {string} text @returns {number | 'auto'} */
+export function durationOrAuto(text) {
+  return text === 'auto' ? 'auto' : duration(0)(text);
+}
+
+/** An instant, with its zone: several machines are told the same one. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Unix seconds of as many digits as they have from 2001 to 2286: with more they are milliseconds. */
+const UNIX_SECONDS = /^\d{10}(\.\d{1,9})?$/;
+
+/** @param {string} text @returns {number} milliseconds since 1970 */
+export function instant(text) {
+  const ms = UNIX_SECONDS.test(text) ? Number(text) * 1000 : isInstant(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms))
+    throw new Error(
+      `must be an instant with its zone such as 2030-01-31T12:00:00Z or 2030-01-31T13:00:00+01:00, or Unix seconds, not ${quote(text)}`,
+    );
+  return ms;
+}
+
+/** Date.parse() takes the 30th of February for the 2nd of March. @param {string} text */
+function isInstant(text) {
+  const day = text.slice(0, 10);
+  return INSTANT.test(text) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
+}
+
+/** The name of a run, which is part of names of files. @param {string} text */
+export function runName(text) {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text))
+    throw new Error(
+      `must be a name of up to 63 letters, digits, dots, dashes and underscores that begins with a letter or a digit, not ${quote(text)}`,
+    );
+  return text;
+}
+
+/** The highest rate that is scheduled: an operation a microsecond. */
+const HIGHEST_RATE = 1_000_000;
+
+/** Operations per second. @param {string} text */
+export function rate(text) {
+  if (!/^\d+(\.\d+)?$/.test(text))
+    throw new Error(`must be operations per second, such as 500 or 0.5, not ${quote(text)}`);
+  const value = Number(text);
+  if (value <= 0) throw new Error(`must be more than 0, not ${quote(text)}`);
+  if (value > HIGHEST_RATE) throw new Error(`must be at most ${HIGHEST_RATE}, not ${quote(text)}`);
+  return value;
+}
+
+/**
+ * Stages such as 0:100/30s,100:1000/2m,1000/1m.
+ * @param {string} text
+ * @returns {Stage[]}
+ */
+export function stages(text) {
+  const list = text.split(',').map((part) => {
+    const match = /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/.exec(part.trim());
+    if (match === null)
+      throw new Error(
+        `must be stages such as 0:100/30s,100/5m (FROM:TO/TIME or RATE/TIME), and ${quote(part)} is none`,
+      );
+    const [, from = match[2], to, time] = match;
+    if (Number(from) > HIGHEST_RATE || Number(to) > HIGHEST_RATE)
+      throw new Error(`must have rates of at most ${HIGHEST_RATE}, unlike ${quote(part)}`);
+    return { fromPerSecond: Number(from), toPerSecond: Number(to), durationUs: stageTimeMs(part, time) * 1000 };
+  });
+  if (operationsOf(list) === 0) throw new Error(`must ask for something: ${quote(text)} stays at a rate of 0`);
+  return list;
+}
+
+/** @param {string} part @param {string} time */
+function stageTimeMs(part, time) {
+  try {
+    return duration(1)(time);
+  } catch (error) {
+    throw new Error(`has a stage ${quote(part)} whose time ${/** @type {Error} */ (error).message}`, { cause: error });
+  }
+}
+
+/** An amount of coin with its unit. @param {'ether' | 'gwei'} defaultUnit */
+export function amount(defaultUnit) {
+  return (/** @type {string} */ text) => {
+    const match = /^(\d+(?:\.\d+)?)(ether|gwei|wei)?$/.exec(text);
+    if (match === null)
+      throw new Error(
+        `must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`,
+      );
+    try {
+      return parseUnits(match[1], match[2] ?? defaultUnit);
+    } catch {
+      throw new Error(`has more decimals than its unit, ${match[2] ?? defaultUnit}, has: ${quote(text)}`);
+    }
+  };
+}
+
+const SCHEMES = 'http://, https://, ws:// or wss://';
+
+/** @param {string} text */
+export function endpoint(text) {
+  let url;
+  try {
+    url = new URL(text);
+    // Of a list, whose next one has no scheme.
+    if (url.host.includes(',')) throw new Error('no host has a comma');
+  } catch {
+    // What was given is not shown: it may hold a key.
+    throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
+  }
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
+  }
+  if (!['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol))
+    throw new Error(`must start with ${SCHEMES}, not ${quote(url.protocol)}`);
+  return url;
+}
+
+/** A page of figures, which no run is pointed at. @param {string} text */
+export function pageUrl(text) {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  // What was given is not shown: it may hold a password.
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new Error('must be a URL such as http://127.0.0.1:6060/debug/metrics/prometheus');
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
+  }
+  return url;
+}
+
+/** Names of Prometheus metrics. @param {string} text @returns {readonly string[]} */
+export function metricNames(text) {
+  const names = text.split(',').map((name) => name.trim());
+  for (const name of names) {
+    if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name))
+      throw new Error(`must be names of metrics separated by commas, without labels; ${quote(name)} is none`);
+  }
+  return Object.freeze([...new Set(names)]);
+}
+
+/** @param {string} text @returns {number | 'auto'} */
+export function workerCount(text) {
+  return text === 'auto' ? text : wholeNumber(1, 256)(text);
+}
+
+/** @param {string} text */
+export function methodName(text) {
+  if (!/^[\w.-]{1,100}$/.test(text))
+    throw new Error(`must be a JSON-RPC method such as eth_blockNumber, not ${quote(text)}`);
+  return text;
+}
+
+/** @param {string} text @returns {unknown[]} */
+export function jsonArray(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = null;
+  }
+  if (!Array.isArray(value)) throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
+  return value;
+}
+
+/** @param {readonly string[]} names */
+export function oneOf(names) {
+  return (/** @type {string} */ text) => {
+    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
+    return text;
+  };
+}
+
+/** NAME=VALUE. @param {string} text @returns {readonly [string, string]} */
+export function setting(text) {
+  const match = /^([a-z_]\w*)=(.*)$/i.exec(text);
+  if (match === null) throw new Error(`must be a name and a value such as slots=20, not ${quote(text)}`);
+  return Object.freeze(/** @type {const} */ ([match[1], match[2]]));
+}
+
+/** @param {string} text */
+export function hdPath(text) {
+  if (!/^m(\/\d+'?)*$/.test(text))
+    throw new Error(
+      `must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`,
+    );
+  if (
+    text
+      .split('/')
+      .slice(1)
+      .some((part) => Number.parseInt(part, 10) >= 2 ** 31)
+  )
+    throw new Error('has an index of 2147483648 or more');
+  return text;
+}
+
+/** @param {string} text */
+export function address(text) {
+  if (!isAddress(text))
+    throw new Error(
+      `must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`,
+    );
+  return text;
+}
+
+/** @param {string} text */
+export function anyText(text) {
+  if (text.trim() === '') throw new Error('must not be empty');
+  return text;
+}
+
+/** @param {string} text @returns {{host: string, port: number}} */
+export function listenAddress(text) {
+  const match = /^(?:([\w.-]+|\[[\da-f:.]+\]):)?(\d+)$/i.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || !(port >= 1 && port <= 65_535))
+    throw new Error(`must be a port, or a host and a port such as 0.0.0.0:9464, not ${quote(text)}`);
+  return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port };
+}
+
+/** @param {string} text */
+export function flag(text) {
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw new Error(`must be true or false, not ${quote(text)}`);
+}
+
+/** What was given by mistake may be a key. @param {string} text */
+export function quote(text) {
+  return JSON.stringify(oneLine(withoutKeys(text), 60));
+}
+
+/** The values of an option that a sweep takes: a list, ranges, or both. */
+
+/** The most values of one option: more would be a mistake. */
+const MOST_VALUES = 1000;
+
+/**
+ * @param {string} text such as 10,40,100..250/10
+ * @param {string} label of the option, for messages
+ * @returns {string[]} each as if it had been given alone, once and in the order of the text
+ * @throws {UsageError}
+ */
+export function axisTexts(text, label) {
+  const texts = text.split(',').flatMap((part) => rangeTexts(part.trim(), label));
+  if (texts.includes(''))
+    throw new UsageError(
+      `${label} has an axis with an empty value: give a list such as 10,40 or a range such as 100..250/10`,
+    );
+  if (texts.length > MOST_VALUES)
+    throw new UsageError(`${label} has ${texts.length} values: at most ${MOST_VALUES} are swept`);
+  return [...new Set(texts)];
+}
+
+/**
+ * The first and the last value of a range to search in.
+ * @param {string} text such as 100..5000, or 100 alone
+ * @returns {[string, string | null]}
+ */
+export function bracketTexts(text) {
+  const [from, to = null] = text.split('/')[0].split('..');
+  return [from.trim(), to?.trim() ?? null];
+}
+
+/** @param {string} text @param {string} label @returns {string[]} */
+function rangeTexts(text, label) {
+  if (!text.includes('..')) return [text];
+  const match = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?:\/(\d+(?:\.\d+)?))?$/.exec(text);
+  const [from, to, step] = [match?.[1], match?.[2], match?.[3] ?? '1'].map(Number);
+  if (match === null || !(from <= to) || !(step > 0))
+    throw new UsageError(`${label} has ${quote(text)}, which is no range: FROM..TO/STEP, such as 100..250/10`);
+  const count = Math.floor((to - from) / step + 1e-9) + 1;
+  if (count > MOST_VALUES)
+    throw new UsageError(`${label} has ${count} values in ${quote(text)}: at most ${MOST_VALUES} are swept`);
+  // Twelve digits: 0.1 + 2 * 0.1 is not to be 0.30000000000000004.
+  return Array.from({ length: count }, (_, i) => String(Number((from + i * step).toPrecision(12))));
+}
+
+/** Parsers of file names, as those of src/cli/parse.js. */
+
+/** A key of 64 digits as it may stand in a file, or in an export of a shell. */
+const KEY = /^["']?(0x)?[0-9a-f]{64}["']?$/i;
+
+/** The fewest words that a mnemonic has. */
+const MNEMONIC_WORDS = 12;
+
+/**
+ * The name of a file. What was given in its place by mistake would be the name of one, which everybody may see.
+ * @param {string} text
+ */
+export function pathName(text) {
+  const words = text.trim().split(/[\s,]+/);
+  if (
+    words.some((word) => KEY.test(word)) ||
+    words.filter((word) => /^["']?[a-z]+["']?$/i.test(word)).length >= MNEMONIC_WORDS
+  )
+    throw new Error('must be the name of a file, and what was given looks like a key or a mnemonic');
+  return anyText(text);
+}
+
+/** Of a workload. @param {readonly string[]} names of the built-in ones */
+export function nameOrFile(names) {
+  return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
+}
+
+/** @param {string} text */
+export function rowFile(text) {
+  pathName(text);
+  if (!ROW_EXTENSIONS.some((extension) => text.endsWith(extension)))
+    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, which says the format, not ${quote(text)}`);
+  return text;
+}
+
+/** @param {string} text */
+export function fileName(text) {
+  if (text === '-') throw new Error('must be a file: standard output is for --out');
+  return pathName(text);
+}

@@ -1,0 +1,395 @@
+import { indexRanges } from '../chain/funding.js';
+import { isUnknownBlock } from '../chain/retries.js';
+import { toHex, toNumber } from '../chain/rpc.js';
+import { findMinedTransaction } from '../chain/send.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { fateOf } from './transaction-status.js';
+
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Recorder } from '../stats/recorder.js'
+ * @import { Check, TransactionWorkload } from '../workloads/index.js'
+ * @import { Foreign, Ledger, Open, Resolution } from './ledger.js'
+ * @import { Account, Slot } from './nonces.js'
+ */
+
+/** What the audit reads of the chain. */
+
+/** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
+
+/** All counters and nonces at one block. @param {Pick<AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
+export async function readAll({ rpc, workload, accounts }) {
+  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
+  if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
+  const number = toNumber(block.number);
+  const effects = await workload.audit(
+    block.hash,
+    number,
+    accounts.map(({ reverted }) => reverted),
+  );
+  const nonces = await noncesAt(rpc, accounts, block.hash, number);
+  const pendingNonces = await readNonces(rpc, accounts, 'pending');
+  return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+}
+
+/** @param {Rpc} rpc @param {Account[]} accounts @param {string | {blockHash: string}} block */
+async function readNonces(rpc, accounts, block) {
+  const answers = await rpc.batch(
+    accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
+    'audit',
+  );
+  return answers.map(toNumber);
+}
+
+/** @param {Rpc} rpc @param {Account[]} accounts @param {string} blockHash @param {number} blockNumber */
+async function noncesAt(rpc, accounts, blockHash, blockNumber) {
+  try {
+    return await readNonces(rpc, accounts, { blockHash });
+  } catch (error) {
+    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+    return readNonces(rpc, accounts, toHex(blockNumber)); // a node without EIP-1898
+  }
+}
+
+/**
+ * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
+ *
+ * It is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start + our
+ * included transactions, nothing is pending, and all checks hold; not exact when something is proven to disagree, also
+ * when operations whose fate is not known are taken into account; otherwise it is incomplete.
+ *
+ * @typedef {object} Mismatch
+ * @property {number} walletIndex
+ * @property {string} address
+ * @property {string | null} target
+ * @property {string} expectedEffect
+ * @property {string} effect
+ * @property {number} expectedNonce
+ * @property {number} nonce
+ * @property {number} pendingNonce
+ *
+ * @typedef {object} AuditReport
+ * @property {boolean} exact
+ * @property {'exact' | 'incomplete' | 'not_exact'} [result] not in files of older versions
+ * @property {string[]} [incomplete] what could not be checked, and why
+ * @property {number} blockNumber
+ * @property {string} blockHash
+ * @property {number} wallets
+ * @property {number} verified operations that we say were verified
+ * @property {number} includedLate operations found executed although they were not verified
+ * @property {number} reverted operations found in a block, without effect
+ * @property {number} reorgedOut operations that were executed in a block that left the chain, and did not come back
+ * @property {number} neverSent
+ * @property {number} replaced
+ * @property {number} pending
+ * @property {string} effectsOnChain what all counters grew by since the start, as the chain has it
+ * @property {{atLeast: string, atMost: string}} bounds of the operations of ours that the chain executed
+ * @property {number} mismatchCount
+ * @property {Mismatch[]} mismatches the first of them
+ * @property {Foreign[]} foreign
+ * @property {Resolution[]} resolutions
+ * @property {string} subject of the effects, as a person says it
+ * @property {Check[]} checks what else has to agree, over all wallets
+ */
+
+/** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */
+const LISTED = 100;
+const SEARCHED = 50;
+
+/** Fates asked for at once. */
+const ASKED_AT_ONCE = 32;
+
+/** Pause before what was not decided is looked at again, in milliseconds. */
+const PAUSE_MS = 200;
+
+/**
+ * @typedef {object} AuditOptions
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {TransactionWorkload} workload
+ * @property {Account[]} accounts
+ * @property {Recorder} recorder
+ * @property {Ledger} ledger
+ * @property {number} startBlock latest block when the load began
+ * @property {number} timeoutMs longest wait for what is not decided yet
+ * @property {AbortSignal} signal ends the waiting
+ */
+
+/**
+ * A transaction that was on its way when it was given up can arrive at any moment, even while the chain is read. So
+ * what does not agree is read again as long as something is undecided, until the time is over.
+ * @param {AuditOptions} options
+ * @returns {Promise<AuditReport>}
+ */
+export async function audit(options) {
+  const { clock, ledger, timeoutMs, signal } = options;
+  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
+  for (;;) {
+    const reading = await round(options).catch((error) => {
+      // Blocks may be replaced while they are read, and a node that has just come back may not have them yet.
+      const mayPass = error instanceof RpcError || error instanceof ProtocolError;
+      if (!mayPass || signal.aborted || clock.nowUs() > deadlineUs) throw error;
+      return null;
+    });
+    if (reading === null) {
+      await clock.sleep(PAUSE_MS, signal);
+      continue;
+    }
+    const mismatches = compare(options, reading);
+    const isReopened = reopenLost(options, reading);
+    const isOpen =
+      isReopened ||
+      mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) ||
+      undecided(options).length > 0;
+    const isAgreed = mismatches.length === 0 && ledger.unresolved.size === 0;
+    if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
+      await searchForForeign(options, mismatches);
+      return describe(options, reading, mismatches, await reconcile(options, reading, mismatches));
+    }
+    await clock.sleep(PAUSE_MS, signal);
+  }
+}
+
+/** @param {AuditOptions} options */
+async function round(options) {
+  await decideFates(options);
+  await fillGaps(options);
+  return readAll(options);
+}
+
+/**
+ * Where the chain has fewer transactions of a wallet than we found in blocks, some have left it since.
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @returns {boolean} whether there is something to find out again
+ */
+function reopenLost({ ledger, accounts }, { nonces }) {
+  let isReopened = false;
+  for (const [i, account] of accounts.entries()) {
+    if (nonces[i] >= account.wallet.nonce) continue;
+    if (ledger.reopenOf(account, nonces[i]).length > 0) isReopened = true;
+  }
+  return isReopened;
+}
+
+/** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
+function undecided({ ledger, accounts }) {
+  const lost = accounts.flatMap(({ slots }) => slots.flatMap(({ undecided: open }) => open ?? []));
+  return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
+}
+
+/** A later operation with the same nonce knows all hashes of this one. @param {Ledger} ledger @param {Open['operation']} operation */
+function isOpenElsewhere(ledger, operation) {
+  return ledger.expected(operation.account, operation.nonce) !== null;
+}
+
+/** @param {AuditOptions} options */
+async function decideFates(options) {
+  const { rpc, ledger, startBlock } = options;
+  const open = undecided(options);
+  for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
+    await Promise.all(
+      open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
+        const { operation, sample } = one;
+        const decision = await fateOf(rpc, operation, 'audit', startBlock);
+        // What its worker sent before it died may be what replaced it.
+        const isUnknown = operation.account.isLost && decision.fate === 'replaced';
+        if (decision.fate === 'pending' || isUnknown) return;
+        if (one.isOrphan && decision.fate === 'never_sent' && !one.isSentAgain && operation.raw !== null) {
+          one.isSentAgain = true;
+          await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit').catch(() => null);
+        } else ledger.settle(operation, sample, decision);
+      }),
+    );
+  }
+}
+
+/**
+ * Transactions behind a nonce that never reached the node would wait there for ever, in the way of whoever uses the
+ * wallet next. Nothing is started any more, so what was to be sent with that nonce is sent again.
+ * @param {AuditOptions} options
+ */
+async function fillGaps({ rpc, accounts }) {
+  const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(vacantBytes));
+  for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
+    const part = missing.slice(at, at + ASKED_AT_ONCE);
+    // One that is refused stays what it is, and the audit says so.
+    await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resubmit').catch(() => null)));
+  }
+}
+
+/** @param {Slot} slot */
+function vacantBytes({ standing, undecided: open }) {
+  return standing === 'vacant' ? (open?.operation.raw ?? []) : [];
+}
+
+/** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
+function claimed({ recorder, accounts }, position) {
+  const { includedLate, reorgedOut } = accounts[position];
+  return recorder.verifiedBy[position] + includedLate - reorgedOut;
+}
+
+/** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
+function compare(options, { effects, nonces, pendingNonces }) {
+  return options.accounts.flatMap((account, i) => {
+    const { start, now, target } = effects[i];
+    const executed = claimed(options, i);
+    const expectedEffect = start + BigInt(executed);
+    const expectedNonce = account.startNonce + executed + account.reverted;
+    if (now === expectedEffect && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return [];
+    return {
+      walletIndex: account.wallet.index,
+      address: account.wallet.address,
+      target,
+      expectedEffect: String(expectedEffect),
+      effect: String(now),
+      expectedNonce,
+      nonce: nonces[i],
+      pendingNonce: pendingNonces[i],
+    };
+  });
+}
+
+/** Operations of each wallet whose fate is not known, by position. @param {AuditOptions} options */
+function unresolvedBy({ accounts, ledger }) {
+  const counts = accounts.map(() => 0);
+  for (const { operation } of ledger.unresolved.values()) counts[operation.account.position] += 1;
+  return counts;
+}
+
+/**
+ * Disagreements that operations whose fate is not known cannot explain. What waits in the pool disagrees with nothing.
+ * @param {AuditOptions} options
+ * @param {Mismatch[]} mismatches
+ */
+function provenOf(options, mismatches) {
+  const open = new Map(unresolvedBy(options).map((count, i) => [options.accounts[i].wallet.index, count]));
+  return mismatches.filter(({ walletIndex, effect, expectedEffect, nonce, expectedNonce }) => {
+    const unknown = open.get(walletIndex) ?? 0;
+    return (
+      Math.abs(Number(BigInt(effect) - BigInt(expectedEffect))) > unknown || Math.abs(nonce - expectedNonce) > unknown
+    );
+  });
+}
+
+/**
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @param {Mismatch[]} mismatches
+ * @returns {Promise<Check[]>}
+ */
+async function reconcile(options, { hash, number, nonces }, mismatches) {
+  const { workload, accounts, ledger, startBlock, signal } = options;
+  if (workload.reconcile === undefined) return [];
+  const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
+  const books = {
+    blockHash: hash,
+    blockNumber: number,
+    startBlock,
+    nonces,
+    signal,
+    startNonces: accounts.map(({ startNonce }) => startNonce),
+    executed: accounts.map((_, i) => claimed(options, i)),
+    reverted: accounts.map(({ reverted }) => reverted),
+    undecided: unresolvedBy(options),
+    areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
+  };
+  return workload.reconcile(books).catch((error) => {
+    if (![RpcError, ProtocolError, TransportError].some((kind) => error instanceof kind)) throw error;
+    const words = 'what the workload compares over all wallets';
+    return [{ name: 'reconcile', words, expected: null, found: null, holds: null, why: error.message }];
+  });
+}
+
+/**
+ * What could not be checked, and why.
+ * @param {AuditOptions} options
+ * @param {Mismatch[]} unproven
+ * @param {Check[]} checks
+ */
+function gapsOf({ ledger: { unresolved } }, unproven, checks) {
+  const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
+  const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
+  return [
+    ...(open.length === 0
+      ? []
+      : [
+          `what became of ${open.length} operations of wallets ${indexRanges(open)} is not known: they are still pending, or the node does not tell`,
+        ]),
+    ...(waiting.length === 0
+      ? []
+      : [`wallets ${indexRanges(waiting)} have other nonces with pending transactions than at the block`]),
+    ...checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`),
+  ];
+}
+
+/**
+ * @param {AuditOptions} options
+ * @param {Reading} reading
+ * @param {Mismatch[]} mismatches
+ * @param {Check[]} checks
+ * @returns {AuditReport}
+ */
+function describe(options, reading, mismatches, checks) {
+  const { accounts, recorder, ledger, workload } = options;
+  for (const { operation, sample } of [...ledger.unresolved.values()]) {
+    ledger.settle(operation, sample, { fate: 'pending', foreign: null });
+  }
+  const grown = reading.effects.map(({ start, now }) => now - start);
+  const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
+  const atLeast = grown.reduce((sum, effects, i) => {
+    const ours = BigInt(claimed(options, i));
+    return sum + (ours < effects ? ours : effects);
+  }, 0n);
+  const { fates, foreign, unresolved, resolutions } = ledger;
+  const proven = new Set(provenOf(options, mismatches));
+  const incomplete = gapsOf(
+    options,
+    mismatches.filter((mismatch) => !proven.has(mismatch)),
+    checks,
+  );
+  const isProven = proven.size > 0 || foreign.length > 0 || checks.some(({ holds }) => holds === false);
+  const result = isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
+  return {
+    exact: result === 'exact',
+    result,
+    incomplete,
+    blockNumber: reading.number,
+    blockHash: reading.hash,
+    wallets: accounts.length,
+    verified: recorder.counts.verified,
+    includedLate: fates.included ?? 0,
+    reverted: fates.reverted ?? 0,
+    reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
+    neverSent: fates.never_sent ?? 0,
+    replaced: fates.replaced ?? 0,
+    pending: unresolved.size,
+    effectsOnChain: String(effectsOnChain),
+    bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
+    mismatchCount: proven.size,
+    mismatches: [...proven].slice(0, LISTED),
+    foreign: foreign.slice(0, LISTED),
+    resolutions,
+    subject: workload.subject,
+    checks,
+  };
+}
+
+/** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {AuditOptions} options @param {Mismatch[]} mismatches */
+async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatches) {
+  const proven = new Set(ledger.foreign.map(({ walletIndex }) => walletIndex));
+  const suspects = mismatches.filter(
+    ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
+  );
+  const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
+  for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
+    const account = /** @type {Account} */ (byIndex.get(walletIndex));
+    const { wallet } = account;
+    if (account.isLost || wallet.nonce >= next) continue;
+    const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
+    const open = ledger.expected(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
+    const ours = open?.operation.hashes ?? [];
+    if (mined !== null && !ours.includes(mined.hash)) ledger.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
+  }
+}

@@ -1,0 +1,240 @@
+import { checkChain } from '../chain/networks.js';
+import { insist } from '../chain/retries.js';
+import { toHex, toNumber } from '../chain/rpc.js';
+import { InternalError, ProtocolError, RefusedError, RpcError, StressError } from '../errors.js';
+import { numbered } from '../stats/recorder.js';
+import { audit } from './audit.js';
+import { clientVersionOf } from './connect.js';
+import { AWAY, BEHIND } from './endpoint-health.js';
+import { unexpected } from './run.js';
+import { assertSameChain } from './setup.js';
+
+/**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { AuditReport } from './audit.js'
+ * @import { Config } from './config.js'
+ * @import { Health } from './endpoint-health.js'
+ * @import { Stop } from './load.js'
+ * @import { StartBlock } from './setup.js'
+ */
+
+/**
+ * That several endpoints are of one chain: what is sent to one of them is looked for at another. Chains of one id may
+ * begin with the same block, two `geth --dev` for instance, so that blocks after it are compared as well.
+ *
+ * @typedef {object} Finding why an endpoint is not to be used again
+ * @property {typeof AWAY | typeof BEHIND} state
+ * @property {string} words
+ * @property {boolean} isOther it is of another chain
+ *
+ * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Asking null: no answer
+ */
+
+/** Blocks that differ may be those of a fork that will be gone: so often they are compared, with a pause in between. */
+const TRIES = 4;
+const PAUSE_MS = 700;
+
+/** @typedef {{number: number, hash: string}} Mark */
+
+export class OneChain {
+  #rpcs;
+  #health;
+  #clock;
+  #names;
+  /** @type {number | null} */
+  #chainId = null;
+  /** A block that all of them have. @type {Mark | null} */
+  #mark = null;
+  #hasBegun = false;
+  /** Which have been held against it. @type {boolean[]} */
+  #isTold;
+
+  /** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
+  constructor(rpcs, health, clock) {
+    this.#rpcs = rpcs;
+    this.#health = health;
+    this.#clock = clock;
+    this.#names = numbered(rpcs.map(({ display }) => display));
+    this.#isTold = rpcs.map(() => true);
+  }
+
+  /**
+   * Who they are. Before anything is sent.
+   * @param {URL[]} urls
+   * @param {Pick<Config, 'chainId' | 'allowChain'>} config
+   * @param {AbortSignal} signal
+   * @returns {Promise<Array<{display: string, clientVersion: string | null}>>}
+   * @throws {RefusedError}
+   */
+  async identify(urls, { chainId, allowChain }, signal) {
+    const ids = await Promise.all(this.#rpcs.map((rpc) => chainIdOf(rpc, 'setup')));
+    const other = ids.findIndex((id) => id !== ids[0]);
+    if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
+    urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
+    [this.#chainId] = ids;
+    const patience = { clock: this.#clock, signal };
+    const first = await Promise.all(this.#rpcs.map((rpc) => insist(() => hashOf(rpc, 0, 'setup'), patience)));
+    const known = first.findIndex((hash) => hash !== null);
+    const strange = first.findIndex((hash) => hash !== null && hash !== first[known]);
+    if (strange >= 0) throw this.#refusal(known, strange, `chains of id ${ids[0]} with different first blocks`);
+    await this.compare(signal, (ask) => insist(ask, patience));
+    return Promise.all(
+      this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
+    );
+  }
+
+  /**
+   * Compares blocks that they have in common. One that does not answer is not held against the others.
+   * @param {AbortSignal} signal
+   * @param {Asking} [asking]
+   * @returns {Promise<string[]>} the names of those that have no block yet to go by
+   * @throws {RefusedError}
+   */
+  async compare(signal, asking = orNull) {
+    for (let tries = 1; ; tries += 1) {
+      const { untold, different, common } = await this.#compareOnce(asking);
+      if (different === null) {
+        this.#mark ??= common;
+        this.#isTold = this.#rpcs.map((_, i) => !untold.includes(i));
+        return untold.map((i) => this.#names[i]);
+      }
+      const { one, other, number } = different;
+      const words = `chains of id ${this.#chainId} with different blocks ${number}`;
+      if (tries === TRIES || signal.aborted) throw this.#refusal(one, other, words);
+      await this.#clock.sleep(PAUSE_MS, signal);
+    }
+  }
+
+  /** @param {Asking} asking */
+  async #compareOnce(asking) {
+    const isThere = (/** @type {number} */ i) => this.#health.stateOf(i) !== AWAY;
+    const heads = await Promise.all(
+      this.#rpcs.map((rpc, i) => (isThere(i) ? asking(() => headOf(rpc)) : Promise.resolve(null))),
+    );
+    const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
+    const untold = [...heads.keys()].filter((i) => heads[i] === 0);
+    /** @type {Mark | null} */
+    let common = null;
+    for (const [i, head] of heads.entries()) {
+      if (i === highest || head === null || head === 0) continue;
+      // A hash tells all blocks below it; but one of the two may not be there yet, or not any more.
+      for (const number of new Set([head, 1])) {
+        const pair = [highest, i].map((of) => asking(() => hashOf(this.#rpcs[of], number, 'setup')));
+        const [a, b] = await Promise.all(pair);
+        if (a === null || b === null) continue;
+        const [one, other] = [highest, i].sort((x, y) => x - y);
+        if (a !== b) return { untold, common, different: { one, other, number } };
+        common = { number, hash: a };
+      }
+    }
+    return { untold, common, different: null };
+  }
+
+  /** From now on one that has another block there is left; until then it ends the run. @param {StartBlock} start */
+  begin({ startBlock, startHash }) {
+    this.#hasBegun = true;
+    if (startHash !== null && startBlock > 0) this.#mark = { number: startBlock, hash: startHash };
+  }
+
+  /**
+   * Whether an endpoint that answers again is the same as before; one that is up is asked only where nothing was there
+   * yet to tell it by.
+   * @param {number} index
+   * @param {number} head what it says
+   * @param {boolean} isUp
+   * @returns {Promise<Finding | null>} null: it may be used
+   */
+  async examine(index, head, isUp) {
+    const isNeedless = isUp && (this.#isTold[index] || !this.#hasBegun || head === 0);
+    if (this.#chainId === null || isNeedless) return null;
+    const rpc = this.#rpcs[index];
+    const id = await chainIdOf(rpc, 'health');
+    if (id !== this.#chainId) return strange(`it answers as chain ${id}`);
+    if (this.#mark === null && !this.#hasBegun) return null;
+    const number = this.#mark?.number ?? 1;
+    if (head < number) {
+      return this.#mark === null ? null : { state: BEHIND, words: 'it is behind the others', isOther: false };
+    }
+    const hash = await hashOf(rpc, number, 'health');
+    // What a node does not keep any more cannot be told.
+    if (hash === null) return null;
+    this.#mark ??= { number, hash };
+    if (hash !== this.#mark.hash) return strange(`it has another block ${number}`);
+    this.#isTold[index] = true;
+    return null;
+  }
+
+  /** @param {number} one @param {number} other @param {string} what they are */
+  #refusal(one, other, what) {
+    const names = `${this.#names[one]} and ${this.#names[other]}`;
+    return new RefusedError(`${names} are ${what}: several --rpc must be endpoints of one chain`);
+  }
+}
+
+/** @param {readonly string[]} names of endpoints */
+export function onlyFirstBlock(names) {
+  const have = names.length === 1 ? 'has only its' : 'have only their';
+  return `${names.join(' and ')} ${have} first block: whether the endpoints are of one chain cannot be told before there is another`;
+}
+
+/** @param {string} words @returns {Finding} */
+function strange(words) {
+  return { state: AWAY, words: `${words}: it is another chain now`, isOther: true };
+}
+
+/** @template T @param {() => Promise<T>} ask @returns {Promise<T | null>} */
+async function orNull(ask) {
+  try {
+    return await ask();
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Rpc} rpc @param {Purpose} purpose */
+async function chainIdOf(rpc, purpose) {
+  return toNumber(await rpc.call('eth_chainId', [], purpose));
+}
+
+/** @param {Rpc} rpc */
+async function headOf(rpc) {
+  return toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
+}
+
+/**
+ * @param {Rpc} rpc
+ * @param {number} number
+ * @param {Purpose} purpose
+ * @returns {Promise<string | null>} null: the node does not have it, or not any more
+ */
+async function hashOf(rpc, number, purpose) {
+  const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], purpose);
+  return typeof block?.hash === 'string' ? block.hash : null;
+}
+
+/**
+ * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
+ * @param {StartBlock} start
+ * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
+ * @param {Stop} stop
+ * @returns {Promise<{report: AuditReport | null, reason: string}>} the reason why there is none
+ */
+export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
+  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
+  if (stop.now.aborted) return hurried();
+  try {
+    await assertSameChain(parts.rpc, start);
+    // A request that was given up may still arrive for as long as it could have been answered.
+    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
+    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
+  } catch (error) {
+    if (stop.now.aborted) return hurried();
+    // The endpoint answers, and cannot tell what the audit asks: its state is pruned, or it lacks a method.
+    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
+    if (isAnswer) return { report: null, reason: error.message };
+    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
+    stop.request('audit_failed', known.exitCode, known);
+    return { report: null, reason: known.message };
+  }
+}

@@ -1,0 +1,554 @@
+import { randomBytes } from 'node:crypto';
+import { link, readFile, readdir, unlink, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { indexRanges } from '../chain/funding.js';
+import { EXIT, IncompleteError, InterruptedError, RefusedError, oneLine, worstExit } from '../errors.js';
+import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
+
+/**
+ * @import { Clock } from '../clock.js'
+ * @import { OutputError } from '../errors.js'
+ * @import { Config } from './config.js'
+ * @import { Stop } from './load.js'
+ */
+
+/**
+ * A folder that all instances of a run share, where each leaves word that it has arrived, and where index 0 leaves word
+ * when the load begins. Only creating a file that must not be there yet decides anything, which holds over NFS as well.
+ *
+ * @typedef {object} Arrival
+ * @property {string} id of the run file, which tells this process from all others
+ * @property {number} index
+ * @property {number} attempt
+ * @property {number} instances
+ * @property {number} threads
+ * @property {number} firstOffset
+ * @property {number | null} chainId
+ * @property {string | null} genesisHash
+ * @property {string} host
+ * @property {string} arrivedAt time of day
+ * @property {number} [leadMs] how long before the load it wants to know when that begins
+ *
+ * @typedef {object} Start
+ * @property {string} [at] time of day at which the load begins
+ * @property {number} [leadMs] how long before that it was said
+ * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} [arrivals] who takes part
+ * @property {string} [refused] why nobody does
+ *
+ * @typedef {Map<number, number>} Attempts the highest attempt that has arrived, by index
+ */
+
+const START_FILE = 'start.json';
+const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
+
+/** Over NFS each file is a way there and back. */
+const READ_AT_ONCE = 32;
+
+/** File systems without hard links say so in one of these ways. */
+const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/** What all instances of a run have in common, by the words for it. @type {Array<[string, keyof Arrival]>} */
+const IN_COMMON = [
+  ['--instances', 'instances'],
+  ['-t', 'threads'],
+  ['-o', 'firstOffset'],
+  ['chain', 'chainId'],
+  ['first block', 'genesisHash'],
+];
+
+export class Barrier {
+  #folder;
+  #runId;
+  /** Arrivals that were read and agree with the first one, by the names of their files. @type {Map<string, Arrival>} */
+  #agreeing = new Map();
+  /** @type {string | null} */
+  #ownFile = null;
+
+  /** @param {string} folder that all runs may share @param {string} runId */
+  constructor(folder, runId) {
+    this.#folder = join(folder, runId);
+    this.#runId = runId;
+  }
+
+  /**
+   * Before anything is sent.
+   * @param {Pick<Arrival, 'index' | 'attempt'>} who
+   * @throws {OutputError | IncompleteError | RefusedError}
+   */
+  async open(who) {
+    proveWritable(this.#folder);
+    const start = await this.#read(START_FILE);
+    if (start !== null) throw this.#over(start);
+    const twin = await this.#read(fileOf(who));
+    if (twin !== null) throw this.#twice(who, twin);
+  }
+
+  /** @param {Arrival} arrival @throws {RefusedError} */
+  async arrive(arrival) {
+    const there = await this.#create(fileOf(arrival), arrival);
+    // Over NFS a link may be made although its answer is lost, and is there when it is asked for again.
+    if (there !== null && there.id !== arrival.id) throw this.#twice(arrival, there);
+    this.#ownFile = fileOf(arrival);
+  }
+
+  /**
+   * @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: the folder could not
+   *   be read this time; a start may be there, and not yet as a whole
+   */
+  async look() {
+    /** @type {string[]} */
+    let names;
+    try {
+      // Opening a folder makes NFS ask the server; a file that was not there a moment ago it would remember.
+      names = await readdir(this.#folder);
+    } catch {
+      return null;
+    }
+    /** @type {Attempts} */
+    const attempts = new Map();
+    for (const name of names) {
+      const [index, attempt] = ARRIVAL_FILE.exec(name)?.slice(1).map(Number) ?? [];
+      if (index !== undefined) attempts.set(index, Math.max(attempt, attempts.get(index) ?? 0));
+    }
+    const isStartThere = names.includes(START_FILE);
+    return { start: isStartThere ? await this.#read(START_FILE) : null, isStartThere, attempts };
+  }
+
+  /**
+   * Reads those that were not read before. Only index 0 does, so that the server is not asked for each file by each.
+   * @param {Arrival} own
+   * @param {Attempts} attempts
+   * @returns {Promise<{allRead: boolean, contradiction: string | null}>}
+   */
+  async compare(own, attempts) {
+    const unread = [...attempts]
+      .map(([index, attempt]) => ({ index, attempt }))
+      .filter((who) => fileOf(who) !== this.#ownFile && !this.#agreeing.has(fileOf(who)));
+    let allRead = true;
+    for (let i = 0; i < unread.length; i += READ_AT_ONCE) {
+      const some = unread.slice(i, i + READ_AT_ONCE);
+      const others = await Promise.all(some.map((who) => this.#read(fileOf(who))));
+      for (const [k, other] of others.entries()) {
+        const words = other === null ? null : contradictionOf(own, { ...other, ...some[k] });
+        if (words !== null) return { allRead, contradiction: `run ${this.#runId}: ${words}` };
+        if (other === null) allRead = false;
+        else this.#agreeing.set(fileOf(some[k]), { ...other, ...some[k] });
+      }
+    }
+    return { allRead, contradiction: null };
+  }
+
+  /**
+   * Reads all of them once more, just before they begin: one that was there may have gone, and another process may have
+   * come under its name.
+   * @param {Arrival} own
+   * @param {Attempts} attempts
+   * @returns {Promise<{arrivals: Arrival[] | null, contradiction: string | null}>} null: not all are there any more
+   */
+  async compareAgain(own, attempts) {
+    this.#agreeing.clear();
+    const { allRead, contradiction } = await this.compare(own, attempts);
+    const arrivals = [own, ...this.#agreeing.values()].sort((a, b) => a.index - b.index);
+    return { arrivals: allRead ? arrivals : null, contradiction };
+  }
+
+  /** Of several that say it the first one is heard. @param {Start} start @returns {Promise<Start>} what holds */
+  async begin(start) {
+    return (await this.#create(START_FILE, start)) ?? start;
+  }
+
+  /** Nobody is to wait for, or begin with, one that has gone. */
+  async leave() {
+    if (this.#ownFile !== null) await unlink(join(this.#folder, this.#ownFile)).catch(() => {});
+    this.#ownFile = null;
+  }
+
+  /**
+   * Creates a file as a whole, unless there is one.
+   * @param {string} name
+   * @param {Arrival | Start} content
+   * @returns {Promise<any>} what is there already; null: it was created
+   */
+  async #create(name, content) {
+    const file = join(this.#folder, name);
+    const text = `${JSON.stringify(content)}\n`;
+    const temporary = join(this.#folder, `.${randomBytes(8).toString('hex')}.tmp`);
+    try {
+      await writeFile(temporary, text, { flag: 'wx', mode: FILE_MODE });
+      await link(temporary, file).catch((error) => {
+        if (!NO_LINKS.includes(error.code)) throw error;
+        return writeFile(file, text, { flag: 'wx', mode: FILE_MODE });
+      });
+      return null;
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
+      return (await this.#read(name)) ?? {};
+    } finally {
+      await unlink(temporary).catch(() => {});
+    }
+  }
+
+  /** @param {string} name @returns {Promise<any>} null: it is not there, or not as a whole; whoever asks asks again */
+  async #read(name) {
+    try {
+      const content = JSON.parse(await readFile(join(this.#folder, name), 'utf8'));
+      return typeof content === 'object' ? content : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** @param {Start} start */
+  #over({ at, refused }) {
+    const what = refused === undefined ? `has begun at ${oneLine(at, 40)}` : `was refused (${oneLine(refused)})`;
+    return new IncompleteError(
+      `run ${this.#runId} ${what}, before this instance was there: each run needs a name of its own (--run-id)`,
+    );
+  }
+
+  /** @param {Pick<Arrival, 'index' | 'attempt'>} who @param {Partial<Arrival>} twin */
+  #twice({ index, attempt }, { host, arrivedAt }) {
+    const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
+    return new RefusedError(
+      `index ${index} of run ${this.#runId} is there already${where}: two instances with one index would send from the same wallets. If that one is dead, say so with --attempt ${attempt + 1}`,
+    );
+  }
+}
+
+/** @param {Pick<Arrival, 'index' | 'attempt'>} who */
+function fileOf({ index, attempt }) {
+  return `${index}-${attempt}.json`;
+}
+
+/** @param {Arrival} a @param {Arrival} b @returns {string | null} */
+function contradictionOf(a, b) {
+  for (const [words, name] of IN_COMMON) {
+    // What a node does not keep any more cannot be told.
+    const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
+    if (!isKnown || a[name] === b[name]) continue;
+    const [one, other] = [a, b].map(
+      (arrival) => `index ${arrival.index} (${oneLine(arrival.host, 60)}) has ${words} ${oneLine(arrival[name], 80)}`,
+    );
+    return `${one}, ${other}: all instances of a run must have the same`;
+  }
+  return null;
+}
+
+/**
+ * All instances of a run begin their load at one instant: one that was named (--start-at), or one that they agree on as
+ * soon as all of them are there (--barrier).
+ *
+ * @typedef {object} CommonStartOptions
+ * @property {string} id of the run file
+ * @property {Pick<Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>} config
+ * @property {Clock} clock
+ * @property {Stop} stop
+ * @property {(line: string) => void} notice
+ * @property {number} [workers] threads that are yet to be started when all are there
+ *
+ * @typedef {object} StartFacts as the run file states them
+ * @property {'start-at' | 'barrier' | null} by
+ * @property {string | null} at
+ * @property {number | null} waitedMs from the end of the set-up to the beginning of the load
+ * @property {number | null} lateMs by the clock of this machine; less than 0 where that is behind the others
+ */
+
+/** What is left to do when all are there (start block, first signatures) takes less than this. */
+export const LEAD_MS = 5000;
+
+/** Where worker threads have to be started as well, on a machine that may be busy. */
+export const LONG_LEAD_MS = 10_000;
+
+/** Clocks that are further apart than this, beyond what is waited for, are not believed. */
+const CLOCKS_MS = 3_600_000;
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+/** The folder is looked at so often; with thousands of instances less often, for the sake of the server that it is on. */
+const POLL_MS = 200;
+const SLOWEST_POLL_MS = 2000;
+
+/** The clock of the machine may be set while it is waited for. */
+const LOOK_MS = 1000;
+
+/** Whoever is later for an instant that was named has missed it. */
+const MISSED_MS = 1000;
+
+/** A timer that fires late by so much is on time: the window begins when it should have. */
+const ON_TIME_MS = 20;
+
+/** What is more than this is no matter of timers but of clocks. */
+const WORTH_SAYING_MS = 100;
+
+/** Between two lines that say who is missing. */
+const NOTICE_MS = 30_000;
+
+export class CommonStart {
+  #options;
+  /** @type {Barrier | null} */
+  #barrier = null;
+  /** The instant, by the time of day. @type {number | null} */
+  #atMs;
+  #leadMs;
+  /** The load does not begin later than this on the run's clock. @type {number} */
+  #latestUs = Infinity;
+  #deadlineUs = Infinity;
+  #readyUs = 0;
+  /** @type {number | null} */
+  #waitedMs = null;
+  /** @type {number | null} */
+  #lateMs = null;
+
+  /** @param {CommonStartOptions} options */
+  constructor(options) {
+    const { config } = options;
+    this.#options = options;
+    this.#atMs = config.startAtMs;
+    this.#leadMs = (options.workers ?? 1) > 1 ? LONG_LEAD_MS : LEAD_MS;
+    if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
+  }
+
+  /** Before anything is sent: what cannot come to anything is said at once. */
+  async open() {
+    const { config, clock } = this.#options;
+    this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MISSED_MS) * 1000;
+    await this.#barrier?.open({ index: config.index ?? 0, attempt: config.attempt });
+    this.#checkNotMissed('before this instance was there');
+  }
+
+  /**
+   * Waits until it is time to get ready for the load.
+   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
+   */
+  async meet(chain) {
+    const { clock, notice } = this.#options;
+    this.#readyUs = clock.nowUs();
+    if (this.#barrier !== null) this.#atMs = await this.#agree(this.#barrier, chain);
+    if (this.#atMs === null) return;
+    this.#checkNotMissed('when this instance was ready');
+    const leftMs = Math.max(0, this.#leftMs(this.#atMs, this.#latestUs));
+    notice(`the load begins at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
+    await this.#waitUntil(this.#atMs - this.#leadMs, this.#latestUs - this.#leadMs * 1000);
+  }
+
+  /**
+   * Waits for the instant.
+   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} when the load begins
+   *   on the run's clock, what both clocks say, and what there is to say; null: at once
+   */
+  async begin() {
+    const { clock } = this.#options;
+    if (this.#atMs === null) return null;
+    await this.#waitUntil(this.#atMs, this.#latestUs);
+    this.#checkNotMissed('when this instance was ready');
+    const [wallMs, nowUs] = [clock.wallMs(), clock.nowUs()];
+    const lateMs = wallMs - this.#atMs;
+    const isOnTime = lateMs >= 0 && lateMs <= ON_TIME_MS;
+    this.#lateMs = lateMs;
+    this.#waitedMs = (nowUs - this.#readyUs) / 1000;
+    const beginUs = isOnTime ? nowUs - lateMs * 1000 : nowUs;
+    return { beginUs, wallMs, nowUs, words: lateInWords(lateMs) };
+  }
+
+  /** @returns {StartFacts} */
+  facts() {
+    const by = this.#barrier !== null ? 'barrier' : this.#options.config.startAtMs !== null ? 'start-at' : null;
+    const at = this.#atMs === null ? null : iso(this.#atMs);
+    return { by, at, waitedMs: this.#waitedMs, lateMs: this.#lateMs };
+  }
+
+  /**
+   * @param {Barrier} barrier
+   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
+   * @returns {Promise<number>} the instant on which all agree
+   */
+  async #agree(barrier, chain) {
+    const { id, config, clock, stop } = this.#options;
+    const { instances, threads, firstOffset, attempt, startTimeoutMs } = config;
+    const own = {
+      id,
+      index: config.index ?? 0,
+      attempt,
+      instances: instances ?? 1,
+      threads,
+      firstOffset,
+      ...chain,
+      host: hostname(),
+      arrivedAt: iso(clock.wallMs()),
+      leadMs: this.#leadMs,
+    };
+    this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
+    let isAgreed = false;
+    try {
+      await barrier.arrive(own);
+      const start = await this.#awaitStart(barrier, own);
+      if (start.refused !== undefined) throw new RefusedError(oneLine(start.refused));
+      const atMs = this.#instantOf(start);
+      assertTakesPart(start, own, config.runId);
+      isAgreed = true;
+      // It was said so long before the instant, so that a clock which is behind shows.
+      this.#latestUs = clock.nowUs() + (leadMsOf(start) + WORTH_SAYING_MS) * 1000;
+      this.#deadlineUs = Infinity;
+      return atMs;
+    } finally {
+      if (!isAgreed || stop.drain.aborted) await barrier.leave();
+    }
+  }
+
+  /** Nobody is to wait for years because of a file. @param {Start} start */
+  #instantOf({ at }) {
+    const { clock, config } = this.#options;
+    const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
+    const nowMs = clock.wallMs();
+    if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + CLOCKS_MS) return atMs;
+    throw new IncompleteError(
+      `start.json of run ${config.runId} (--barrier) has no instant near now for the common start, but ${oneLine(JSON.stringify(at) ?? 'none', 60)}: by the clock of this machine it is ${iso(nowMs)}`,
+    );
+  }
+
+  /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<Start>} */
+  async #awaitStart(barrier, own) {
+    const { clock, stop, notice } = this.#options;
+    const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
+    /** Whoever gives up takes back its word, and was not missing for that. @type {Set<number>} */
+    const everSeen = new Set();
+    let lacking = `missing: ${indexRanges(indexesBelow(own.instances))}`;
+    let noticeUs = clock.nowUs();
+    for (;;) {
+      const seen = await barrier.look();
+      if (seen?.start) return seen.start;
+      if (seen !== null) {
+        const { attempts } = seen;
+        if ((attempts.get(own.index) ?? 0) > own.attempt)
+          throw new IncompleteError(
+            `index ${own.index} was started again (attempt ${attempts.get(own.index)}), and this is attempt ${own.attempt}`,
+          );
+        const start = own.index === 0 ? await startOf(barrier, own, attempts, { clock, stop }) : null;
+        if (start !== null) return start;
+        for (const index of attempts.keys()) everSeen.add(index);
+        const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
+        lacking = seen.isStartThere ? 'start.json is there, but cannot be read' : lackingInWords(absent, everSeen);
+        if (absent.length > 0 && clock.nowUs() >= noticeUs) {
+          notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
+          noticeUs = clock.nowUs() + NOTICE_MS * 1000;
+        }
+      }
+      this.#checkInTime(lacking);
+      await clock.sleep(pollMs, stop.drain);
+      this.#checkNotInterrupted();
+    }
+  }
+
+  /** @param {number} atMs by the time of day @param {number} latestUs on the run's clock */
+  async #waitUntil(atMs, latestUs) {
+    const { clock, stop } = this.#options;
+    for (;;) {
+      this.#checkNotInterrupted();
+      const leftMs = this.#leftMs(atMs, latestUs);
+      if (leftMs <= 0) return;
+      this.#checkInTime('the clock of this machine was set back');
+      await clock.sleep(Math.min(leftMs, LOOK_MS), stop.drain);
+    }
+  }
+
+  /** @param {number} atMs @param {number} latestUs */
+  #leftMs(atMs, latestUs) {
+    const { clock } = this.#options;
+    return Math.min(atMs - clock.wallMs(), (latestUs - clock.nowUs()) / 1000);
+  }
+
+  /** @param {string} words what is not there */
+  #checkInTime(words) {
+    const { clock, config } = this.#options;
+    if (clock.nowUs() < this.#deadlineUs) return;
+    throw new IncompleteError(
+      `the common start was not reached within ${config.startTimeoutMs / 1000} s (--start-timeout): ${words}`,
+    );
+  }
+
+  /** @param {string} when */
+  #checkNotMissed(when) {
+    const { clock, config } = this.#options;
+    const lateMs = config.startAtMs === null ? 0 : clock.wallMs() - config.startAtMs;
+    if (lateMs > MISSED_MS)
+      throw new IncompleteError(
+        `--start-at ${iso(config.startAtMs ?? 0)} was over by ${(lateMs / 1000).toFixed(1)} s ${when}: give a later one`,
+      );
+  }
+
+  #checkNotInterrupted() {
+    const { stop } = this.#options;
+    if (!stop.drain.aborted) return;
+    const exitCode = worstExit([...stop.exitCodes, EXIT.nothingVerified]);
+    throw stop.errors[0] ?? new InterruptedError('interrupted while waiting for the common start', exitCode);
+  }
+}
+
+/**
+ * What index 0 does: once all are there and agree, it says when the load begins; if they contradict each other, that it
+ * does not.
+ * @param {Barrier} barrier
+ * @param {Arrival} own
+ * @param {Attempts} attempts
+ * @param {Pick<CommonStartOptions, 'clock' | 'stop'>} options
+ */
+async function startOf(barrier, own, attempts, { clock, stop }) {
+  const first = await barrier.compare(own, attempts);
+  if (first.contradiction !== null) return barrier.begin({ refused: first.contradiction });
+  if (!first.allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
+  const { arrivals, contradiction } = await barrier.compareAgain(own, attempts);
+  if (contradiction !== null) return barrier.begin({ refused: contradiction });
+  if (arrivals === null || stop.drain.aborted) return null;
+  const leadMs = Math.max(LEAD_MS, ...new Set(arrivals.map(leadMsOf)));
+  const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
+  return barrier.begin({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
+}
+
+/** @param {{leadMs?: unknown}} said by an instance */
+function leadMsOf({ leadMs }) {
+  return leadMs === LONG_LEAD_MS ? LONG_LEAD_MS : LEAD_MS;
+}
+
+/**
+ * Not under its name alone: an earlier process may have had that.
+ * @param {Start} start
+ * @param {Arrival} own
+ * @param {string | null} runId
+ */
+function assertTakesPart({ arrivals }, own, runId) {
+  const taking = Array.isArray(arrivals) ? arrivals.find((arrival) => arrival?.index === own.index) : undefined;
+  if (taking?.id === own.id && taking.attempt === own.attempt) return;
+  const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${oneLine(taking?.attempt, 20)}`;
+  throw new IncompleteError(
+    `the load of run ${runId} begins without this instance, attempt ${own.attempt} of index ${own.index}: ${taking === undefined ? 'nobody' : other} takes part for it`,
+  );
+}
+
+/** @param {number[]} absent @param {Set<number>} everSeen */
+function lackingInWords(absent, everSeen) {
+  if (absent.length === 0) return 'all are there, but index 0 has not said when to begin';
+  const missing = indexRanges(absent.filter((index) => !everSeen.has(index)));
+  const gone = indexRanges(absent.filter((index) => everSeen.has(index)));
+  return [missing && `missing: ${missing}`, gone && `had come and gone: ${gone}`].filter(Boolean).join('; ');
+}
+
+/** @param {number} lateMs @returns {string | null} */
+function lateInWords(lateMs) {
+  const seconds = (Math.abs(lateMs) / 1000).toFixed(1);
+  if (lateMs > WORTH_SAYING_MS)
+    return `the load began ${seconds} s after the common start: this instance was not ready in time, or the clock of its machine is ahead of the others`;
+  if (lateMs < -WORTH_SAYING_MS)
+    return `the clock of this machine is ${seconds} s behind that of index 0: the load began when the others began, which is earlier by its own time`;
+  return null;
+}
+
+/** @param {number} count */
+function indexesBelow(count) {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+/** @param {number} ms since 1970 */
+function iso(ms) {
+  return new Date(ms).toISOString();
+}

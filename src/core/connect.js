@@ -1,0 +1,291 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { readFees } from '../chain/fees.js';
+import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
+import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import {
+  EXIT,
+  ForeignSenderError,
+  InterruptedError,
+  ProtocolError,
+  RpcError,
+  UnavailableError,
+  UsageError,
+  oneLine,
+  worstExit,
+} from '../errors.js';
+import { chooseTransport, transports } from '../transport/index.js';
+import { unlessAborted } from '../workloads/contract-errors.js';
+import { sliceIndexes } from './nonces.js';
+
+/**
+ * @import { KeySource, Wallet } from '../chain/keys.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Transport } from '../transport/index.js'
+ * @import { Config } from './config.js'
+ * @import { Stop } from './load.js'
+ * @import { Slice } from './nonces.js'
+ */
+
+/**
+ * The way to an endpoint and to the wallets of a slice. Nothing is signed before the chain is known to be the
+ * one that was meant.
+ *
+ * @typedef {object} Identity
+ * @property {number | null} chainId null when the endpoint is no node; only on this machine
+ * @property {string | null} clientVersion null when the node does not say
+ * @property {number | null} roundTripMs the faster of two exchanges before the load, one at a time
+ *
+ * @typedef {object} ChainInfo
+ * @property {number} chainId
+ * @property {string | null} clientVersion null when the node does not say
+ * @property {number | null} roundTripMs as in Identity
+ * @property {string | null} genesisHash null when the node no longer has its first block
+ * @property {number} head number of the latest block
+ * @property {bigint | null} baseFeeWei null where blocks have none
+ * @property {number} blockGasLimit
+ * @property {number} blockSeconds between the last two blocks, by their timestamps; 0 when there are too few to tell
+ */
+
+/** How many wallets are derived before the event loop gets a turn. */
+const DERIVE_AT_ONCE = 50;
+
+/**
+ * @param {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure'>} config
+ * @param {URL} url
+ */
+export function openTransport({ transport, connections, requestTimeoutMs, noKeepAlive, insecure }, url) {
+  const timeoutMs = requestTimeoutMs;
+  return transports[chooseTransport(transport, url)]({
+    url,
+    connections,
+    timeoutMs,
+    keepAlive: !noKeepAlive,
+    insecure,
+  });
+}
+
+/**
+ * What comes before a load, ended at once by the first signal: there is nothing to drain yet.
+ * @template T
+ * @param {Stop} stop
+ * @param {Pick<Transport, 'close'>} transport
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export async function interruptible(stop, transport, action) {
+  const closeAll = () => void transport.close();
+  stop.drain.addEventListener('abort', closeAll);
+  try {
+    const result = await action();
+    if (stop.drain.aborted) throw new InterruptedError('interrupted');
+    return result;
+  } catch (error) {
+    if (!stop.drain.aborted || error instanceof ForeignSenderError) throw error;
+    throw (
+      stop.errors[0] ??
+      new InterruptedError('interrupted during set-up', worstExit([...stop.exitCodes, EXIT.nothingVerified]))
+    );
+  } finally {
+    stop.drain.removeEventListener('abort', closeAll);
+  }
+}
+
+/**
+ * The same for what has no connection that could be closed: it is not waited for any more.
+ * @template T
+ * @param {Stop} stop
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export function abandonable(stop, action) {
+  return interruptible(stop, { close: async () => {} }, () => unlessAborted(stop.drain, action()));
+}
+
+/**
+ * Who answers there, as far as plain calls need to know. On this machine it may be something that only looks like a
+ * node, a web server with a constant answer for instance.
+ * @param {Rpc} rpc
+ * @param {URL} url
+ * @param {Config} config
+ * @returns {Promise<Identity>}
+ */
+export async function identify(rpc, url, config) {
+  try {
+    return await introduce(rpc, url, config);
+  } catch (error) {
+    const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
+    if (isNoNode && isLoopback(url) && config.chainId === null)
+      return { chainId: null, clientVersion: null, roundTripMs: null };
+    throw error;
+  }
+}
+
+/**
+ * @param {Rpc} rpc
+ * @param {URL} url
+ * @param {Config} config
+ */
+async function introduce(rpc, url, config) {
+  const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
+  const chainId = toNumber(id);
+  checkChain(url, chainId, config.chainId, config.allowChain);
+  const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
+  return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };
+}
+
+/** @template T @param {() => Promise<T>} ask @returns {Promise<[number, T]>} */
+async function timed(ask) {
+  const fromMs = performance.now();
+  const answer = await ask();
+  return [performance.now() - fromMs, answer];
+}
+
+/** @param {Rpc} rpc @returns {Promise<string | null>} */
+export async function clientVersionOf(rpc) {
+  const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
+  return version === null ? null : oneLine(version, 100, rpc.secrets);
+}
+
+/**
+ * @param {Rpc} rpc
+ * @param {URL} url
+ * @param {Config} config
+ * @returns {Promise<ChainInfo>}
+ */
+export async function readChain(rpc, url, config) {
+  const introduction = await introduce(rpc, url, config);
+  const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
+  const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+  if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  const head = toNumber(latest.number);
+  // The genesis block's timestamp may be any.
+  const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
+  return {
+    ...introduction,
+    head,
+    genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
+    baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
+    blockGasLimit: toNumber(latest.gasLimit),
+    blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),
+  };
+}
+
+/**
+ * The wallets and the funder that were given. Read before anything is started, so that what is wrong with them is
+ * said at once.
+ *
+ * @typedef {object} Given
+ * @property {KeySource | null} source null: the test mnemonic, where it is allowed
+ * @property {Wallet | null} funder
+ *
+ * @param {Config} config
+ * @returns {Given}
+ */
+export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads }) {
+  const source = keys !== null ? keyFileSource(keys) : mnemonic !== null ? mnemonicSource(mnemonic, hdPath) : null;
+  if (source !== null && offset + threads > source.size) {
+    const last = offset + threads - 1;
+    throw new UsageError(
+      `wallets ${offset}..${last} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`,
+    );
+  }
+  return { source, funder: fundFrom === null ? null : funderWallet(fundFrom) };
+}
+
+/**
+ * @param {Given} given
+ * @param {string} hdPath
+ * @param {URL} url
+ * @param {number} chainId
+ * @returns {KeySource}
+ */
+export function chooseKeys({ source }, hdPath, url, chainId) {
+  if (source !== null) return source;
+  if (devMnemonicAllowed(url, chainId)) {
+    return { ...mnemonicSource(DEV_MNEMONIC, hdPath), name: 'the well-known test mnemonic' };
+  }
+  throw new UsageError(
+    `there are no wallets for chain ${chainId}: give --keys FILE, or a mnemonic in STRESS_MNEMONIC (the well-known test mnemonic is used on local development chains only)`,
+  );
+}
+
+/**
+ * @param {KeySource} source
+ * @param {Slice} slice
+ * @param {AbortSignal} signal
+ * @param {(label: string, done: number, all: number) => void} onProgress
+ * @returns {Promise<Wallet[]>}
+ */
+export async function deriveWallets(source, slice, signal, onProgress) {
+  /** @type {Wallet[]} */
+  const wallets = [];
+  for (const index of sliceIndexes(slice)) {
+    wallets.push(source.wallet(index));
+    if (wallets.length % DERIVE_AT_ONCE !== 0) continue;
+    onProgress('deriving wallets', wallets.length, slice.threads);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (signal.aborted) throw new InterruptedError('interrupted during set-up');
+  }
+  return wallets;
+}
+
+/**
+ * @param {Rpc} rpc
+ * @param {ChainInfo} chain
+ * @param {Config} config
+ */
+export function chooseFees(rpc, chain, { legacy, gasPriceWei, maxFeeWei }) {
+  return readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
+}
+
+/** Descriptors beside the connections: files, pipes, the event loop, the embedded chain. */
+const SPARE_DESCRIPTORS = 32;
+
+/** What a worker thread needs for itself. */
+const DESCRIPTORS_PER_WORKER = 16;
+
+/**
+ * Running out of descriptors in the middle of a load looks like a fault of the endpoint, so it is found out before.
+ * @param {number} connections
+ * @param {number} workers
+ * @throws {UsageError}
+ */
+export function checkDescriptors(connections, workers) {
+  const limit = descriptorLimit();
+  const forWorkers = workers > 1 ? workers * DESCRIPTORS_PER_WORKER : 0;
+  const needed = connections + forWorkers + openDescriptors() + SPARE_DESCRIPTORS;
+  if (limit === null || needed <= limit) return;
+  throw new UsageError(
+    `--connections ${connections}${workers > 1 ? ` with --workers ${workers}` : ''} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
+  );
+}
+
+/** @returns {number | null} null where there is no limit, or it is not known */
+function descriptorLimit() {
+  try {
+    const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
+    return Number.isInteger(limit) ? limit : null;
+  } catch {
+    return limitOfShell();
+  }
+}
+
+/** Where there is no /proc; a child inherits the limit. @returns {number | null} */
+function limitOfShell() {
+  try {
+    const text = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8', timeout: 2000 });
+    return /^\d+\s*$/.test(text) ? Number(text) : null;
+  } catch {
+    return null;
+  }
+}
+
+function openDescriptors() {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return SPARE_DESCRIPTORS;
+  }
+}

@@ -1,0 +1,442 @@
+import { mergeBatchFacts } from '../chain/batches.js';
+import { patiently } from '../chain/retries.js';
+import { batchOf, createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
+import { RpcError, TransportError } from '../errors.js';
+import { addTo } from '../stats/recorder.js';
+import { OneChain } from './chain-identity.js';
+import { openTransport } from './connect.js';
+import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
+
+/**
+ * @import { Insistence } from '../chain/retries.js'
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Transport } from '../transport/index.js'
+ * @import { Health, State } from './endpoint-health.js'
+ * @import { Watch } from './reports.js'
+ * @import { ThreadStats } from './workers.js'
+ */
+
+/**
+ * What waits for the answer of one of several endpoints. One that hangs says nothing, and its requests would wait for as
+ * long as the transport lets them: they are given up as soon as it is left for another one.
+ */
+
+/** Given up: another endpoint may be asked. */
+export const LEFT = Symbol('left');
+
+/** Any thread may leave an endpoint, and only shared memory tells of it; how often that is looked at, in milliseconds. */
+const LOOK_MS = 100;
+
+export class Waiting {
+  /** @type {Set<{index: number, giveUp: () => void}>} */
+  #all = new Set();
+  #isLooking = false;
+  #health;
+  #clock;
+
+  /** @param {Pick<Health, 'isLeft'>} health @param {Pick<Clock, 'after'>} clock */
+  constructor(health, clock) {
+    this.#health = health;
+    this.#clock = clock;
+  }
+
+  /**
+   * @template T
+   * @param {number} index of the endpoint
+   * @param {Promise<T>} answer whatever becomes of it after that is nobody's business
+   * @returns {Promise<T | typeof LEFT>}
+   */
+  untilLeft(index, answer) {
+    return new Promise((resolve, reject) => {
+      const one = { index, giveUp: () => resolve(LEFT) };
+      this.#all.add(one);
+      this.#look();
+      answer.then(resolve, reject).finally(() => this.#all.delete(one));
+    });
+  }
+
+  #look() {
+    if (this.#isLooking || this.#all.size === 0) return;
+    this.#isLooking = true;
+    this.#clock.after(() => {
+      this.#isLooking = false;
+      for (const one of this.#all) {
+        if (!this.#health.isLeft(one.index)) continue;
+        this.#all.delete(one);
+        one.giveUp();
+      }
+      this.#look();
+    }, LOOK_MS);
+  }
+}
+
+/**
+ * Several endpoints of one chain as one: each request goes to one of them, by what it is for and by how they are. Who
+ * asks does not know of it, but for the place of the endpoint that it hears of when a request is sent.
+ *
+ * @typedef {'sticky' | 'round-robin' | 'apart'} Spread
+ *
+ * @typedef {object} Traffic of one endpoint
+ * @property {number} requests
+ * @property {number} failures requests that were lost, or had the answer that it is not ready, and transactions that it
+ *   refused as such or did not answer
+ */
+
+/** @type {readonly Spread[]} */
+export const SPREADS = Object.freeze(['sticky', 'round-robin', 'apart']);
+
+/** What is the load itself. @type {ReadonlySet<Purpose>} */
+const SENDS = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
+
+/** Of that, transactions. @type {ReadonlySet<Purpose>} */
+const SUBMITS = new Set(/** @type {const} */ (['submit', 'resubmit']));
+
+/** Which endpoint a request goes to. */
+export class Route {
+  #health;
+  #clock;
+  #home;
+  #spread;
+  #turn = 0;
+
+  /** @param {{health: Health, clock: Pick<Clock, 'nowUs'>, home: number, spread: Spread}} options home: that of this thread's wallets */
+  constructor({ health, clock, home, spread }) {
+    this.#health = health;
+    this.#clock = clock;
+    this.#home = home;
+    this.#spread = spread;
+  }
+
+  /**
+   * The one that is meant, or the next that is up. Where none is, only those that are away are asked, as a single
+   * endpoint would be: what one that is behind says of the chain is not true any more. It may take transactions. One that
+   * takes none is passed over for them, while others do.
+   * @param {Purpose} purpose
+   * @returns {number | null} null: there is none to ask
+   */
+  next(purpose) {
+    const meant = this.#meant(purpose) % this.#health.count;
+    const up = this.#firstFrom(meant, UP, SUBMITS.has(purpose)) ?? this.#firstFrom(meant, UP);
+    if (up !== null) return up;
+    const behind = this.#firstFrom(meant, BEHIND);
+    if (behind === null) return meant;
+    return SENDS.has(purpose) ? behind : null;
+  }
+
+  /** @param {number} meant @param {State} state @param {boolean} [isChoosy] not one that takes no transactions */
+  #firstFrom(meant, state, isChoosy = false) {
+    const { count } = this.#health;
+    for (let i = 0; i < count; i += 1) {
+      const index = (meant + i) % count;
+      if (this.#health.stateOf(index) !== state) continue;
+      if (!isChoosy || !this.#health.isSpared(index, this.#clock.nowUs())) return index;
+    }
+    return null;
+  }
+
+  /** @param {Purpose} purpose */
+  #meant(purpose) {
+    // What an endpoint has lost, or keeps to itself, is given to another one.
+    if (purpose === 'resubmit') return this.#home + 1;
+    if (this.#spread === 'apart' && purpose === 'readback') return this.#home + 1;
+    if (this.#spread !== 'round-robin' || !SENDS.has(purpose)) return this.#home;
+    this.#turn += 1;
+    return this.#home + this.#turn - 1;
+  }
+}
+
+/**
+ * @param {object} options
+ * @param {Rpc[]} options.rpcs of the endpoints
+ * @param {Health} options.health
+ * @param {Clock} options.clock
+ * @param {number} options.home
+ * @param {Spread} options.spread
+ * @param {Insistence | null} [options.insistence] as an Rpc has it
+ * @returns {Rpc & {reading: Rpc, traffic: () => Traffic[]}} reading: everything goes where effects are read back
+ */
+export function createRouter({ rpcs, health, clock, home, spread, insistence = null }) {
+  const route = new Route({ health, clock, home, spread });
+  const outcomes = new Outcomes(rpcs.length, health, clock);
+  const parts = { rpcs, outcomes, waiting: new Waiting(health, clock), insistence };
+  return {
+    ...createView({ ...parts, next: (purpose) => route.next(purpose), usual: rpcs[home % rpcs.length] }),
+    reading: createView({ ...parts, next: () => route.next('readback'), usual: rpcs[(home + 1) % rpcs.length] }),
+    traffic: () =>
+      rpcs.map((rpc, i) => ({
+        requests: Object.values(rpc.callCounts()).reduce((sum, count) => sum + count, 0),
+        failures: outcomes.failures[i],
+      })),
+  };
+}
+
+/** What requests to the endpoints tell of them. */
+class Outcomes {
+  /** By endpoint. @type {number[]} */
+  failures;
+  #health;
+  #clock;
+
+  /** @param {number} endpoints @param {Health} health @param {Clock} clock */
+  constructor(endpoints, health, clock) {
+    this.failures = Array(endpoints).fill(0);
+    this.#health = health;
+    this.#clock = clock;
+  }
+
+  /** @param {number} index @param {boolean} isSubmission */
+  answered(index, isSubmission) {
+    if (isSubmission) this.#health.took(index);
+  }
+
+  /** @param {number} index @param {unknown} error @param {boolean} isSubmission */
+  failed(index, error, isSubmission) {
+    const nowUs = this.#clock.nowUs();
+    if (isGone(error)) {
+      this.failures[index] += 1;
+      this.#health.leave(index, nowUs);
+    } else if (isSubmission && isRefusal(error)) {
+      this.failures[index] += 1;
+      this.#health.refused(index, nowUs);
+    } else if (isSubmission && error instanceof RpcError) {
+      this.#health.took(index);
+    }
+  }
+
+  /** A transaction was on its way to it when it was left. @param {number} index */
+  lost(index) {
+    this.failures[index] += 1;
+  }
+}
+
+/**
+ * @param {object} parts
+ * @param {Rpc[]} parts.rpcs
+ * @param {Outcomes} parts.outcomes
+ * @param {Waiting} parts.waiting
+ * @param {Insistence | null} parts.insistence
+ * @param {(purpose: Purpose) => number | null} parts.next
+ * @param {Rpc} parts.usual the one that is asked for blocks where all are up
+ * @returns {Rpc}
+ */
+function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
+  /** The subscription that there is, and where. @type {{index: number, leave: () => void} | null} */
+  let subscribed = null;
+
+  /**
+   * What waits at an endpoint that is left is given up there. A question is asked again elsewhere; of a transaction it is
+   * not known whether it has arrived, so whoever sent it hears that its answer is lost.
+   * @template T
+   * @param {Purpose} purpose
+   * @param {boolean} isQuestion
+   * @param {(rpc: Rpc, index: number, isWanted: () => boolean) => Promise<T>} ask
+   * @returns {Promise<T>}
+   */
+  function routed(purpose, isQuestion, ask) {
+    const index = next(purpose);
+    if (index === null) return Promise.reject(new TransportError('no endpoint has caught up with the chain', 'behind'));
+    // Heads are pushed by the endpoint that is asked for blocks, or not at all.
+    if (purpose === 'inclusion' && subscribed !== null && subscribed.index !== index) subscribed.leave();
+    const isSubmission = !isQuestion && purpose !== 'inclusion';
+    let isWanted = true;
+    const answer = ask(rpcs[index], index, () => isWanted);
+    const onError = (/** @type {unknown} */ error) => {
+      outcomes.failed(index, error, isSubmission);
+      throw error;
+    };
+    // A plain call is measured where it was sent.
+    if (purpose === 'load') return answer.then(undefined, onError);
+    return waiting.untilLeft(index, answer).then((result) => {
+      if (result !== LEFT) {
+        outcomes.answered(index, isSubmission);
+        return /** @type {T} */ (result);
+      }
+      isWanted = false;
+      if (isQuestion) return routed(purpose, isQuestion, ask);
+      if (isSubmission) outcomes.lost(index);
+      throw new TransportError(`${rpcs[index].display}: it was left before it answered`, 'left');
+    }, onError);
+  }
+
+  /** @type {Rpc['call']} */
+  const call = (method, params, purpose, onSent) =>
+    patiently(insistence, method, purpose, () =>
+      routed(purpose, !method.startsWith('eth_send'), (rpc, index, isWanted) =>
+        rpc.call(method, params, purpose, onSent && (() => isWanted() && onSent(index))),
+      ),
+    );
+
+  /** @type {Rpc['gather']} */
+  const gather = (method, params, purpose) =>
+    patiently(insistence, method, purpose, () => routed(purpose, true, (rpc) => rpc.gather(method, params, purpose)));
+
+  /** @type {NonNullable<Rpc['subscribe']>} */
+  const subscribe = (kind, onEvent, onLost) =>
+    routed('inclusion', false, async (rpc, index, isWanted) => {
+      if (rpc.subscribe === null) throw new TransportError(`${rpc.display} pushes nothing`, 'closed');
+      const end = await rpc.subscribe(kind, onEvent, onLost);
+      if (!isWanted()) {
+        end();
+        return end;
+      }
+      const own = { index, leave: () => onLost(new TransportError('another endpoint is asked now', 'closed')) };
+      subscribed = own;
+      return () => {
+        if (subscribed === own) subscribed = null;
+        end();
+      };
+    });
+
+  const others = rpcs.length - 1;
+  return {
+    display: `${rpcs[0].display} and ${others} more`,
+    secrets: rpcs.flatMap(({ secrets }) => secrets),
+    call,
+    gather,
+    batch: batchOf(gather),
+    // Whose endpoint pushes nothing polls, wherever it is sent meanwhile.
+    subscribe: usual.subscribe === null ? null : subscribe,
+    callCounts: () => {
+      /** @type {Record<string, number>} */
+      const sum = {};
+      for (const rpc of rpcs) addTo(sum, rpc.callCounts());
+      return sum;
+    },
+    batchFacts: () => rpcs.map((rpc) => rpc.batchFacts()).reduce(mergeBatchFacts),
+  };
+}
+
+/**
+ * The way to the endpoints of a run, from one thread. Where there is one, its Rpc is used as it is; where there are
+ * several, a router stands for all of them, and the main thread looks after their health.
+ *
+ * @typedef {object} EndpointOptions
+ * @property {Parameters<typeof openTransport>[0] & {fixedId: number | null}} config
+ * @property {URL[]} urls
+ * @property {Clock} clock
+ * @property {number} home place of the endpoint of this thread's wallets
+ * @property {Spread} spread
+ * @property {Health} health
+ * @property {{limit: number, largest: number}} [batches] as the set-up learned them
+ * @property {Insistence | null} [insistence]
+ *
+ * @typedef {ReturnType<typeof openEndpoints>} Endpoints
+ */
+
+/** @param {EndpointOptions} options */
+export function openEndpoints({ config, urls, clock, home, spread, health, batches, insistence = null }) {
+  const transports = urls.map((url) => openTransport(config, url));
+  const { fixedId } = config;
+  /** @param {Insistence | null} own */
+  const rpcsWith = (own) =>
+    urls.map((url, i) =>
+      createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches, insistence: own }),
+    );
+  const transport = together(transports);
+  /** @type {Rpc[]} */
+  const others = [];
+  /** One beside those of the load, to hold answers against for instance: closed and counted with them. @param {URL} url */
+  const connect = (url) => {
+    const beside = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
+    transports.push(beside);
+    others.push(createRpc(beside, displayUrl(url), { secrets: secretsOf(url) }));
+    return others[others.length - 1];
+  };
+  if (urls.length === 1) {
+    const rpcs = rpcsWith(insistence);
+    return { rpcs, others, connect, transport, rpc: rpcs[0], reading: null, traffic: () => [] };
+  }
+  // Whoever insists is not to insist on one that is away.
+  const rpcs = rpcsWith(null);
+  const { reading, traffic, ...rpc } = createRouter({ rpcs, health, clock, home, spread, insistence });
+  return { rpcs, others, connect, transport, rpc, reading: spread === 'apart' ? reading : null, traffic };
+}
+
+/** @param {Transport[]} transports @returns {Pick<Transport, 'stats' | 'rest' | 'close'>} */
+function together(transports) {
+  return {
+    stats: () => {
+      const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
+      for (const transport of transports) addTo(sum, transport.stats());
+      return sum;
+    },
+    rest: async () => void (await Promise.all(transports.map((transport) => transport.rest()))),
+    close: async () => void (await Promise.all(transports.map((transport) => transport.close()))),
+  };
+}
+
+/** What went to them from this thread. @param {Endpoints} endpoints @returns {ThreadStats} */
+export function threadStatsOf({ rpc, others, transport, traffic }) {
+  const rpcCalls = rpc.callCounts();
+  for (const other of others) addTo(rpcCalls, other.callCounts());
+  return {
+    rpcCalls,
+    transport: transport.stats(),
+    batches: rpc.batchFacts(),
+    endpoints: traffic(),
+  };
+}
+
+/**
+ * What looks after them.
+ * @param {Rpc[]} rpcs
+ * @param {Health} health
+ * @param {Clock} clock
+ */
+export function lookAfter(rpcs, health, clock) {
+  if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), oneChain: null };
+  const oneChain = new OneChain(rpcs, health, clock);
+  const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => oneChain.examine(...about) });
+  return { monitor, oneChain };
+}
+
+/**
+ * Says what becomes of them.
+ * @param {Monitor} monitor
+ * @param {Watch} watch
+ * @param {readonly string[]} names
+ */
+export function warnOfEndpoints(monitor, watch, names) {
+  monitor.listen(
+    ({ endpoint, isBack, words }) => {
+      const isAlone = names.length === 1;
+      const away = isAlone ? 'does not answer' : 'is left for the others';
+      const back = isAlone ? 'answers again' : 'is back';
+      const what = isBack ? `${back} ${words}` : `${away}: ${words}`;
+      watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} ${what}`);
+    },
+    (endpoint) => {
+      const what = 'refuses transactions, or does not answer them: they go to others that take them';
+      watch.warnOnce(`refusing ${endpoint}`, `${names[endpoint]} ${what}`);
+    },
+  );
+}
+
+/**
+ * @typedef {object} EndpointFacts what the run file says of each, where there are several
+ * @property {number} requests
+ * @property {number} failures
+ * @property {number} left how often it was left for the others
+ * @property {number} awayMs
+ * @property {Array<{atMs: number, isBack: boolean, words: string}>} events
+ */
+
+/**
+ * @param {Monitor} monitor
+ * @param {Traffic[]} traffic of all threads, where there are several
+ * @param {{nowUs: number, loadStartUs: number}} instants
+ * @returns {EndpointFacts[]}
+ */
+export function describeEndpoints(monitor, traffic, { nowUs, loadStartUs }) {
+  const absences = monitor.absences(nowUs);
+  return traffic.map(({ requests, failures }, i) => ({
+    requests,
+    failures,
+    left: absences[i].left,
+    awayMs: absences[i].awayUs / 1000,
+    events: monitor.events
+      .filter(({ endpoint }) => endpoint === i)
+      .map(({ atUs, isBack, words }) => ({ atMs: (atUs - loadStartUs) / 1000, isBack, words })),
+  }));
+}

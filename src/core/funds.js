@@ -1,0 +1,179 @@
+import { funderTooPoor, reclaim, settleWallets, shortfalls, topUp } from '../chain/funding.js';
+import { toBigInt } from '../chain/rpc.js';
+import { deriveWallets } from './connect.js';
+import { paymentsWei } from './costs.js';
+import { refuseOwnFunder } from './setup.js';
+
+/**
+ * @import { KeySource, Wallet } from '../chain/keys.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Config } from './config.js'
+ * @import { Slice } from './nonces.js'
+ */
+
+/**
+ * What all instances of a run need before it, and what is left of it afterwards. Slices follow each other without a
+ * gap, so they are gone through in parts of one size, whatever size a slice has: there may be 1,000 of 10,000 wallets,
+ * and only those of one part are in memory.
+ *
+ * @typedef {object} Tools
+ * @property {Slice} all wallets of all instances
+ * @property {KeySource} source
+ * @property {Sender} sender
+ * @property {(label: string, done: number, all: number) => void} onProgress
+ *
+ * @typedef {object} Needs what is missing, as far as it is known before the first payment
+ * @property {number} wallets that lack something
+ * @property {bigint} movedWei to them
+ *
+ * @typedef {object} Account what has been done, also when the rest fails
+ * @property {number} wallets
+ * @property {number} transactions
+ * @property {bigint} wei
+ */
+
+/**
+ * Wallets that are in memory at once, and are paid before the offered fee is looked at again: 25 payments, fewer full
+ * blocks than the offer lasts for.
+ */
+export const WALLETS_AT_ONCE = 5000;
+
+/** @returns {Account} */
+export function emptyAccount() {
+  return { wallets: 0, transactions: 0, wei: 0n };
+}
+
+/** @param {Pick<Config, 'offset' | 'threads' | 'instances'>} config @returns {Slice} */
+export function slicesOf({ offset, threads, instances }) {
+  return { offset, threads: threads * (instances ?? 1) };
+}
+
+/**
+ * Tops up all wallets. All are read before the first payment, so that its cost is known as a whole; where they are
+ * more than one part they are derived and read again when their turn comes, because none is kept.
+ * @param {Tools & {funder: Wallet, needWei: bigint}} tools
+ * @param {Account} account
+ * @param {(needs: Needs) => void} foresee called before the first payment; it may refuse
+ * @returns {Promise<void>}
+ */
+export async function fundAll(tools, account, foresee) {
+  const { funder, sender, onProgress } = tools;
+  const parts = partsOf(tools.all);
+  /** @type {Needs & {parts: Slice[]}} */
+  const needs = { wallets: 0, movedWei: 0n, parts: [] };
+  /** @type {Awaited<ReturnType<typeof readPart>> | null} */
+  let last = null;
+  for (const part of parts) {
+    last = await readPart(tools, part, onProgress);
+    refuseOwnFunder(funder, last.wallets);
+    needs.wallets += last.missing.length;
+    for (const { missingWei } of last.missing) needs.movedWei += missingWei;
+    if (last.missing.length > 0) needs.parts.push(part);
+  }
+  foresee(needs);
+  if (parts.length > 1) await checkFunder(tools, needs);
+  for (const part of needs.parts) {
+    const { missing } = parts.length === 1 && last !== null ? last : await readPart(tools, part);
+    await followFees(sender);
+    const before = account.wallets;
+    const paid = await topUp(sender, funder, missing, (done) => {
+      account.wallets = before + done;
+      onProgress('funding wallets', account.wallets, needs.wallets);
+    });
+    account.wallets = before + missing.length;
+    account.transactions += paid.transactions;
+    account.wei += paid.paidWei;
+  }
+}
+
+/**
+ * Sends what all wallets have to one address.
+ * @param {Tools} tools
+ * @param {string} to
+ * @param {Account} account
+ */
+export async function reclaimAll({ all, source, sender, onProgress }, to, account) {
+  for (const part of partsOf(all)) {
+    const wallets = await deriveWallets(source, part, sender.signal, () => {});
+    await followFees(sender);
+    const before = account.wallets;
+    const back = await reclaim(sender, wallets, to, (done) => {
+      account.wallets = before + done;
+      onProgress('reclaiming', part.offset - all.offset + done, all.threads);
+    });
+    account.wallets = before + back.wallets;
+    account.transactions += back.wallets;
+    account.wei += back.returnedWei;
+  }
+}
+
+/** @param {Slice} all @returns {Slice[]} */
+function partsOf({ offset, threads }) {
+  const count = Math.ceil(threads / WALLETS_AT_ONCE);
+  return Array.from({ length: count }, (_, i) => ({
+    offset: offset + i * WALLETS_AT_ONCE,
+    threads: Math.min(WALLETS_AT_ONCE, threads - i * WALLETS_AT_ONCE),
+  }));
+}
+
+/**
+ * @param {Tools & {needWei: bigint}} tools
+ * @param {Slice} part
+ * @param {Tools['onProgress']} [onProgress]
+ */
+async function readPart({ all, source, sender, needWei }, part, onProgress = () => {}) {
+  const wallets = await deriveWallets(source, part, sender.signal, (_, done) =>
+    onProgress('reading wallets', part.offset - all.offset + done, all.threads),
+  );
+  return { wallets, missing: shortfalls(wallets, await settleWallets(sender, wallets), needWei) };
+}
+
+/** Of a single part topUp() asks that itself. @param {Tools & {funder: Wallet}} tools @param {Needs} needs */
+async function checkFunder({ funder, sender }, { wallets, movedWei }) {
+  const [{ balanceWei }] = await settleWallets(sender, [funder]);
+  const costWei = movedWei + paymentsWei(wallets, sender.fees);
+  if (wallets > 0 && balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
+}
+
+/** Payments fill blocks, and full blocks raise the price. @param {Sender} sender */
+async function followFees({ rpc, fees }) {
+  const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+  fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+}
+
+/**
+ * How many operations each wallet may still be given, where that is bounded (--iterations).
+ */
+export class Quota {
+  /** By position. */
+  #left;
+  #allLeft;
+
+  /** @param {number} wallets @param {number} each operations of each of them; Infinity: as many as there is time for */
+  constructor(wallets, each) {
+    this.#left = new Float64Array(wallets).fill(each);
+    this.#allLeft = wallets * each;
+  }
+
+  /** Nobody may be given any more. */
+  get isSpent() {
+    return this.#allLeft === 0;
+  }
+
+  /** @param {number} position */
+  isSpentOf(position) {
+    return this.#left[position] === 0;
+  }
+
+  /** @param {number} position */
+  take(position) {
+    this.#left[position] -= 1;
+    this.#allLeft -= 1;
+  }
+
+  /** A wallet can do no more. @param {number} position */
+  forfeit(position) {
+    if (this.#left[position] < Infinity) this.#allLeft -= this.#left[position];
+    this.#left[position] = 0;
+  }
+}

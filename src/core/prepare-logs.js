@@ -1,0 +1,332 @@
+import { readFileSync } from 'node:fs';
+import { AbiCoder, getCreateAddress, id } from 'ethers';
+import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
+import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { toBigInt, toNumber } from '../chain/rpc.js';
+import { estimateGas, sendAll } from '../chain/send.js';
+import { RefusedError, RpcError, UnavailableError } from '../errors.js';
+import { pageParams } from '../workloads/dataset.js';
+import { rounded, some } from './costs.js';
+import { fundFrom } from './setup.js';
+
+/**
+ * @import { Wallet } from '../chain/keys.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Receipt, Sender } from '../chain/send.js'
+ * @import { DataSet, DataSet as DatasetDataSet, Page } from '../workloads/dataset.js'
+ * @import { ChainInfo } from './connect.js'
+ */
+
+/**
+ * Pages of logs, as a load will list them, read once before anybody relies on them.
+ *
+ * @typedef {Omit<DatasetDataSet, 'schema'>} PagedLogs
+ */
+
+/** Of more pages than these only so many are read, from the first to the last. */
+const MOST_PAGES = 50;
+
+/** The offset and the length that stand before the data, in bytes. */
+const BEFORE_DATA = 64;
+
+/** How long is waited for a node that has the receipts, but not yet the logs, in milliseconds. */
+const SETTLE_MS = 5000;
+const PAUSE_MS = 200;
+
+/**
+ * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
+ * @param {PagedLogs} dataSet
+ * @param {(label: string, done: number, all: number) => void} onProgress
+ * @returns {Promise<number>} how many pages were read
+ * @throws {UnavailableError} one is not as it must be
+ */
+export async function checkPages(sender, dataSet, onProgress) {
+  const numbers = sampleOf(dataSet.pages.length);
+  for (const [i, number] of numbers.entries()) {
+    await checkPage(sender, dataSet, number);
+    onProgress('reading pages back', i + 1, numbers.length);
+  }
+  return numbers.length;
+}
+
+/** @param {number} pages @returns {number[]} numbers of pages, evenly spread */
+export function sampleOf(pages) {
+  const amount = Math.min(pages, MOST_PAGES);
+  return Array.from({ length: amount }, (_, i) => (amount === 1 ? 0 : Math.round((i * (pages - 1)) / (amount - 1))));
+}
+
+/** @param {Parameters<typeof checkPages>[0]} sender @param {PagedLogs} dataSet @param {number} number */
+async function checkPage({ rpc, clock, signal }, dataSet, number) {
+  const endUs = clock.nowUs() + SETTLE_MS * 1000;
+  for (;;) {
+    const wrong = whatIsWrong(await readPage(rpc, dataSet, number), dataSet, number);
+    if (wrong === null) return;
+    if (clock.nowUs() > endUs || signal.aborted)
+      throw new UnavailableError(
+        `page ${number} of the logs does not come back as it was made: ${wrong}; does the node keep its logs?`,
+      );
+    await clock.sleep(PAUSE_MS, signal);
+  }
+}
+
+/** @param {Rpc} rpc @param {PagedLogs} dataSet @param {number} number */
+async function readPage(rpc, dataSet, number) {
+  try {
+    // It is as large as the user wants it, as it is for the load.
+    return await rpc.call('eth_getLogs', pageParams(dataSet, number), 'load');
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new UnavailableError(`the node does not list page ${number}: ${error.message}; give a smaller --page-size`);
+  }
+}
+
+/**
+ * @param {unknown} logs
+ * @param {PagedLogs} dataSet
+ * @param {number} number of the page
+ * @returns {string | null}
+ */
+export function whatIsWrong(logs, { bytes, pageSize, pages }, number) {
+  if (!Array.isArray(logs)) return 'the answer is no list of logs';
+  const { count } = pages[number];
+  if (logs.length !== count) return `it has ${logs.length} logs, not ${count}`;
+  const first = number * pageSize;
+  const ids = new Set(logs.map((log) => toNumber(shortened(log?.topics?.[2]))));
+  if (ids.size !== count || [...ids].some((id) => id < first || id >= first + count))
+    return `they are not the logs ${first}..${first + count - 1}`;
+  const length = 2 + 2 * (BEFORE_DATA + Math.ceil(bytes / 32) * 32);
+  if (logs.some(({ data }) => data?.length !== length)) return `not all of them have ${bytes} bytes`;
+  const isRepeated = bytes >= 32 && new Set(logs.map(({ data }) => data)).size < count;
+  return isRepeated ? 'some of them are alike' : null;
+}
+
+/** A topic as a quantity. @param {unknown} topic */
+function shortened(topic) {
+  return typeof topic === 'string' ? topic.replace(/^0x0+(?=.)/, '0x') : topic;
+}
+
+/**
+ * `stress prepare logs`: a contract emits logs that a load can list page by page afterwards.
+ *
+ * @typedef {object} Tools
+ * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null, maxSpendWei: bigint | null}} wanted
+ * @property {Wallet[]} wallets
+ * @property {Wallet | null} funder
+ * @property {Sender} sender
+ * @property {ChainInfo} chain
+ * @property {(label: string, done: number, all: number) => void} onProgress
+ * @property {(line: string) => void} say
+ *
+ * @typedef {object} Part what one transaction emits
+ * @property {number} first
+ * @property {number} amount
+ */
+
+const ARTIFACT = new URL('../../contracts/artifacts/Logs.json', import.meta.url);
+
+const TOPIC = id('Item(uint256,uint256,bytes)');
+const WRITE = id('write(uint256,uint256,uint256,uint256)').slice(0, 10);
+
+/** No transaction takes more than this share of a block. */
+const SHARE_OF_BLOCK = 5;
+/** No transaction may have more gas than 2^24 (EIP-7825); what is asked for has a margin on top. */
+const MOST_GAS = 15_000_000;
+/** A receipt repeats its logs, and no more of it is read, in characters. */
+const LONGEST_RECEIPT = 900_000;
+/** What stands in a receipt around the data of a log, in characters. */
+const AROUND_DATA = 1000;
+/** Transactions that are under way at once: their receipts are in memory together. */
+const WAVE = 32;
+
+/**
+ * @param {Tools} tools
+ * @returns {Promise<{dataSet: Omit<DataSet, 'schema'>, transactions: number, pagesRead: number}>}
+ */
+export async function prepareLogs(tools) {
+  const { wanted, wallets, sender, chain, onProgress } = tools;
+  const gas = await measure(tools);
+  const parts = partsOf(wanted.count, logsAtOnce(gas, wanted.bytes, chain.blockGasLimit));
+  const gasOfPart = gas.base + gas.perLog * BigInt(parts[0].amount);
+  foresee(tools, gas.base + gasOfPart * BigInt(parts.length), parts.length);
+
+  const perWallet = BigInt(Math.ceil(parts.length / wallets.length));
+  const needWei = (gas.base + gasOfPart * perWallet) * sender.fees.worstPriceWei();
+  await provide(tools, wanted.fundAmountWei ?? needWei);
+  const address = await deploy(sender, wallets[0]);
+  const blocks = await emit(tools, address, parts);
+  /** @type {Omit<DataSet, 'schema'>} */
+  const dataSet = {
+    chainId: chain.chainId,
+    genesisHash: chain.genesisHash,
+    address,
+    topic: TOPIC,
+    count: wanted.count,
+    bytes: wanted.bytes,
+    pageSize: wanted.pageSize,
+    pages: pagesOf(wanted, parts, blocks),
+  };
+  const pagesRead = await checkPages(sender, dataSet, onProgress);
+  return { dataSet, transactions: 1 + parts.length, pagesRead };
+}
+
+/**
+ * Asked of the node as deployments that emit one log and two, so that nothing has to be sent first.
+ * @param {Tools} tools
+ */
+async function measure({ wanted, wallets, sender }) {
+  const gasFor = (/** @type {number} */ amount) =>
+    estimateGas(sender.rpc, { from: wallets[0].address, data: creation(amount, wanted.bytes) });
+  try {
+    const one = await gasFor(1);
+    const two = await gasFor(2);
+    return { base: one > two - one ? one - (two - one) : 0n, perLog: two - one };
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new UnavailableError(
+      `the node does not let a transaction emit a log of ${wanted.bytes} bytes (${error.message}): give fewer --bytes`,
+      error,
+    );
+  }
+}
+
+/** @param {{base: bigint, perLog: bigint}} gas @param {number} bytes @param {number} blockGasLimit */
+function logsAtOnce({ base, perLog }, bytes, blockGasLimit) {
+  const mostGas = Math.min(MOST_GAS, blockGasLimit / SHARE_OF_BLOCK);
+  const byGas = Math.floor((mostGas - Number(base)) / Number(perLog));
+  const byReceipt = Math.floor(LONGEST_RECEIPT / (AROUND_DATA + 2 * bytes));
+  return Math.max(1, Math.min(byGas, byReceipt));
+}
+
+/** @param {number} count @param {number} atOnce @returns {Part[]} */
+function partsOf(count, atOnce) {
+  return Array.from({ length: Math.ceil(count / atOnce) }, (_, i) => ({
+    first: i * atOnce,
+    amount: Math.min(atOnce, count - i * atOnce),
+  }));
+}
+
+/**
+ * What it costs is said where fees are money, before any are paid.
+ * @param {Tools} tools
+ * @param {bigint} gas of all transactions
+ * @param {number} transactions
+ */
+function foresee({ wanted, sender, chain, say }, gas, transactions) {
+  const wei = gas * sender.fees.priceWei();
+  if (wanted.maxSpendWei !== null && wei > wanted.maxSpendWei)
+    throw new RefusedError(
+      `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(wanted.maxSpendWei)}: make fewer or smaller ones, or give it a higher cap`,
+    );
+  if (DEV_CHAIN_IDS.has(chain.chainId)) return;
+  say(
+    `${some(wanted.count, 'log')} in ${some(transactions, 'transaction')}, for about ${rounded(wei)} in fees (an estimate)`,
+  );
+}
+
+/**
+ * Each wallet has so much afterwards.
+ * @param {Tools} tools
+ * @param {bigint} needWei
+ */
+async function provide({ wallets, funder, sender, onProgress }, needWei) {
+  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+  if (missing.length === 0) return;
+  if (funder === null) throw fundsMissing(missing, needWei);
+  await fundFrom(funder, sender, wallets, missing, onProgress);
+}
+
+/** @param {Tools['sender']} sender @param {Wallet} wallet @returns {Promise<string>} the contract's address */
+async function deploy(sender, wallet) {
+  const data = creation(0, 0);
+  const address = getCreateAddress({ from: wallet.address, nonce: wallet.nonce });
+  const gasLimit = await estimateGas(sender.rpc, { from: wallet.address, data });
+  checkExecuted(await sendAll(sender, [{ wallet, to: null, data, value: 0n, gasLimit }]));
+  return address;
+}
+
+/**
+ * Wave after wave. The price follows the blocks, which are full of this, and so does what the wallets need.
+ * @param {Tools} tools
+ * @param {string} address
+ * @param {Part[]} parts
+ * @returns {Promise<number[]>} the block of each part
+ */
+async function emit(tools, address, parts) {
+  const { wanted, wallets, sender, onProgress } = tools;
+  // A receipt may be as large as what is read of one answer: no two of them in one.
+  const inTurn = { ...sender, rpc: { ...sender.rpc, gather: sender.rpc.call } };
+  const call = (/** @type {Part} */ part) => writeCall(part, wanted);
+  const from = wallets[0].address;
+  const gasLimit = await estimateGas(sender.rpc, { from, to: address, data: call(parts[0]) });
+  /** @type {number[]} */
+  const blocks = [];
+  while (blocks.length < parts.length) {
+    const at = blocks.length;
+    const wave = parts.slice(at, at + WAVE);
+    const latest = await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+    sender.fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+    const perWallet = BigInt(Math.ceil(wave.length / wallets.length));
+    await provide(tools, gasLimit * perWallet * sender.fees.worstPriceWei());
+    const orders = wave.map((part, i) => {
+      const wallet = wallets[(at + i) % wallets.length];
+      return { wallet, to: address, data: call(part), value: 0n, gasLimit };
+    });
+    const receipts = await sendAll(inTurn, orders, (done) => {
+      const last = parts[at + done - 1];
+      onProgress('making logs', last === undefined ? 0 : last.first + last.amount, wanted.count);
+    });
+    checkExecuted(receipts);
+    blocks.push(...receipts.map(({ blockNumber }) => toNumber(blockNumber)));
+  }
+  return blocks;
+}
+
+/** @param {Receipt[]} receipts */
+function checkExecuted(receipts) {
+  const failed = receipts.find(({ status }) => toNumber(status) !== 1);
+  if (failed !== undefined)
+    throw new UnavailableError(
+      `transaction ${failed.transactionHash} was reverted, so that logs are missing: start again, with fewer --bytes if it ran out of gas`,
+    );
+}
+
+/**
+ * Transactions are mined in any order, and a page may be made by several of them.
+ * @param {{count: number, pageSize: number}} wanted
+ * @param {Part[]} parts
+ * @param {number[]} blocks of the parts
+ * @returns {Page[]}
+ */
+export function pagesOf({ count, pageSize }, parts, blocks) {
+  const atOnce = parts[0].amount;
+  return Array.from({ length: Math.ceil(count / pageSize) }, (_, page) => {
+    const first = page * pageSize;
+    const end = Math.min(count, first + pageSize);
+    const own = blocks.slice(Math.floor(first / atOnce), Math.ceil(end / atOnce));
+    const [fromBlock, toBlock] = own.reduce(
+      ([low, high], block) => [Math.min(low, block), Math.max(high, block)],
+      [Infinity, 0],
+    );
+    return { fromBlock, toBlock, count: end - first };
+  });
+}
+
+/** @param {number} amount of logs that the deployment emits itself @param {number} bytes */
+function creation(amount, bytes) {
+  return JSON.parse(readFileSync(ARTIFACT, 'utf8')).bytecode + words(amount, bytes);
+}
+
+/** @param {Part} part @param {{bytes: number, pageSize: number}} wanted */
+function writeCall({ first, amount }, { bytes, pageSize }) {
+  return WRITE + words(first, amount, bytes, pageSize);
+}
+
+/** @param {...number} numbers */
+function words(...numbers) {
+  return AbiCoder.defaultAbiCoder()
+    .encode(
+      numbers.map(() => 'uint256'),
+      numbers,
+    )
+    .slice(2);
+}

@@ -1,0 +1,563 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
+import { startDevChain } from '../chain/devchain.js';
+import { foreignInWords, indexRanges } from '../chain/funding.js';
+import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
+import { auditWarning } from '../stats/audit-result.js';
+import { shortWindow } from '../stats/growth.js';
+import { numbered } from '../stats/recorder.js';
+import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
+import { chooseTransport } from '../transport/index.js';
+import { createWorkload } from '../workloads/index.js';
+import { auditUnlessHurried, onlyFirstBlock } from './chain-identity.js';
+import { CommonStart } from './common-start.js';
+import { abandonable, checkDescriptors, interruptible, readGiven } from './connect.js';
+import { NOT_PAID, balanceOf, capReached, describeSpending, spentBetween } from './costs.js';
+import { Health } from './endpoint-health.js';
+import { describeEndpoints, lookAfter, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
+import { WarmUp, load } from './load.js';
+import { Account } from './nonces.js';
+import { Checkpoints, Watch, tellSetUpFailed } from './reports.js';
+import { confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
+import { addUpThreads, hire, workersOf } from './workers.js';
+
+/**
+ * @import { DevChain } from '../chain/devchain.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Chosen } from '../inclusion/index.js'
+ * @import { Output } from '../outputs/index.js'
+ * @import { InstanceFacts, RunFile, RunParts } from '../stats/run-file.js'
+ * @import { Workload } from '../workloads/index.js'
+ * @import { AuditReport } from './audit.js'
+ * @import { OneChain } from './chain-identity.js'
+ * @import { StartFacts } from './common-start.js'
+ * @import { Config } from './config.js'
+ * @import { Given } from './connect.js'
+ * @import { Balance } from './costs.js'
+ * @import { Foreign, Ledger } from './ledger.js'
+ * @import { LoadSoFar, Stop } from './load.js'
+ * @import { Schedule, Stage } from './pacer.js'
+ * @import { Ready, StartBlock } from './setup.js'
+ * @import { Crew } from './workers.js'
+ * @import { Logger } from 'pino'
+ */
+
+/**
+ * What is left to do when a run is over: its files, and the few lines that nobody must miss.
+ */
+
+/**
+ * What is still on its way into files is given its time.
+ * @param {Output[]} outputs
+ * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samples that the disk was too slow for, and what
+ *   could not be written
+ */
+export async function settleAll(outputs) {
+  let samplesDropped = 0;
+  /** @type {StressError[]} */
+  const errors = [];
+  for (const output of outputs) {
+    const settled = await output.settle?.();
+    samplesDropped += settled?.samplesDropped ?? 0;
+    if (settled?.error) errors.push(settled.error);
+  }
+  return { samplesDropped, errors };
+}
+
+/**
+ * Every output gets the run, also when one of them fails.
+ * @param {Output[]} outputs
+ * @param {RunFile} runFile
+ * @returns {Promise<StressError[]>}
+ */
+export async function finishAll(outputs, runFile) {
+  /** @type {StressError[]} */
+  const errors = [];
+  for (const output of outputs) {
+    try {
+      await output.finish(runFile);
+    } catch (error) {
+      errors.push(error instanceof StressError ? error : new InternalError(unexpected(error), error));
+    }
+  }
+  return errors;
+}
+
+/** @param {unknown} error */
+export function unexpected(error) {
+  return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
+}
+
+/**
+ * One line for each thing that went wrong, after the summary, where it is seen.
+ * @param {Logger} log
+ * @param {Stop} stop
+ * @param {Ledger} ledger
+ * @param {RunFile} run
+ * @param {string[]} said warnings that were given while it went on
+ */
+export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
+  const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
+  for (const message of messages) log.error(message);
+  if (foreign.length > 0) log.error(foreignSender(foreign));
+  // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
+  // The summary says that the window is short.
+  const heard = [...said, shortWindow(run)?.words];
+  for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
+  const warning = auditWarning(run);
+  if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
+  const poor = run.failures?.insufficient_funds ?? 0;
+  if (poor > 0)
+    log.error(
+      `${poor} operation${poor === 1 ? '' : 's'} failed because a wallet had too little left: --fund-amount sets what each must have`,
+    );
+  const failed = run.thresholds.filter(({ passed }) => !passed);
+  if (failed.length > 0) {
+    const names = failed.map(({ expression }) => expression).join(', ');
+    log.error(`${failed.length} of ${run.thresholds.length} thresholds failed: ${names}`);
+  }
+}
+
+/** @param {Foreign[]} foreign */
+function foreignSender(foreign) {
+  const indexes = foreign.map(({ walletIndex }) => walletIndex);
+  return foreignInWords(`wallets ${indexRanges(indexes)}`, foreign[0]);
+}
+
+/** Nothing that is in flight can arrive any more. @param {Stop} stop @param {string} words */
+export function chainEnded(stop, words) {
+  const error = new UnavailableError(`the embedded chain ended: ${words}`);
+  stop.request('chain_ended', EXIT.unavailable, error);
+  stop.hurry(error.message);
+}
+
+/**
+ * What a run ran on and with, as the run file states it.
+ * @param {object} parts
+ * @param {string} parts.version
+ * @param {Ready['chain']} parts.chain
+ * @param {Pick<Rpc, 'display'>} parts.rpc
+ * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints where there are several
+ * @param {Sender | null} parts.sender null where nothing is signed
+ * @param {Record<string, unknown>} parts.facts of the workload
+ * @param {Config} parts.config
+ * @param {Chosen | null} parts.inclusion null where nothing is included
+ * @param {boolean} parts.embedded
+ */
+export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
+  return {
+    stress: version,
+    node: process.version,
+    platform: `${process.platform} ${process.arch} ${release()}`,
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: availableParallelism(),
+    memoryBytes: totalmem(),
+    endpoint: endpoints[0]?.display ?? rpc.display,
+    endpoints,
+    embeddedChain: embedded,
+    clientVersion: chain.clientVersion,
+    roundTripMs: chain.roundTripMs ?? null,
+    chainId: chain.chainId,
+    genesisHash: chain.genesisHash ?? null,
+    blockGasLimit: chain.blockGasLimit ?? null,
+    feeMode: sender?.fees.mode ?? null,
+    signer: sender?.signer.name ?? null,
+    transport: {
+      name: transportsOf(config),
+      why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
+      connections: config.connections,
+      keepAlive: !config.noKeepAlive,
+    },
+    inclusion,
+    workload: facts,
+  };
+}
+
+/** What `--transport auto` goes by. @param {readonly URL[]} urls */
+function whyTransport(urls) {
+  const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
+  return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
+}
+
+/** The transports to all endpoints, by name. @param {Pick<Config, 'transport' | 'rpc'>} config */
+export function transportsOf({ transport, rpc }) {
+  const names = rpc.map((url) => chooseTransport(transport, url));
+  return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
+}
+
+/**
+ * @param {Ready['chain']} chain
+ * @param {Sender | null} sender
+ * @returns {Record<string, string>} why figures are null, by their JSON pointers
+ */
+export function whatIsNotKnown({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
+  const notAsked = 'plain calls do not need it';
+  /** @type {Record<string, string>} */
+  const reasons = {};
+  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
+  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
+  if (roundTripMs === null) reasons['/environment/roundTripMs'] = 'the endpoint does not answer eth_chainId';
+  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
+  if (sender === null) {
+    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
+      reasons[`/environment/${name}`] = notAsked;
+    reasons['/generator/inclusionResolutionMs'] = notAsked;
+    reasons['/generator/headSource'] = notAsked;
+  }
+  return reasons;
+}
+
+/**
+ * Which instance of a run this is, as its run file states it.
+ * @param {Config} config
+ * @param {StartFacts} start
+ * @returns {InstanceFacts | null} null where it is the only one and waited for nothing
+ */
+export function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
+  if (runId === null && index === null && start.by === null) return null;
+  return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
+}
+
+/**
+ * What the pacer is to ask for.
+ * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
+ * @returns {Schedule | null} null for a closed loop
+ */
+export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
+  const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
+  if (wanted === null) return null;
+  // A warm-up goes at the rate that the window begins with; an automatic one has no stages behind it.
+  const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
+  return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
+}
+
+/** @param {number} perSecond @param {number} durationUs @returns {Stage} */
+function constant(perSecond, durationUs) {
+  return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
+}
+
+/**
+ * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
+ *
+ * @typedef {object} Surroundings what a run is given from outside
+ * @property {Clock} clock
+ * @property {Logger} log
+ * @property {Output[]} outputs
+ * @property {(label: string, done: number, all: number) => void} onProgress
+ * @property {Stop} stop
+ * @property {string} version
+ */
+
+/** Why a run of plain calls has no audit. */
+const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
+
+/** Why it is not known what the load has cost. */
+const GOES_ON = Object.freeze({ why: 'the run was still going on when this was written' });
+
+/**
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @returns {Promise<number>} the exit code
+ */
+export async function run(config, surroundings) {
+  const { clock, stop, outputs } = surroundings;
+  const given = readGiven(config);
+  const times = startOf(clock);
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
+  const workers = workersOf(config);
+  const common = new CommonStart({ id: times.id, config, clock, stop, notice, workers });
+  checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
+  /** @type {DevChain | null} */
+  let devChain = null;
+  /** @type {ReturnType<typeof openWay> | null} */
+  let way = null;
+  let areOpen = false;
+  try {
+    for (const output of outputs) await output.open?.();
+    areOpen = true;
+    await common.open();
+    if (config.rpc.length === 0) devChain = await startDevChain(clock);
+    const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
+    way = opened;
+    stop.now.addEventListener('abort', () => {
+      opened.monitor.stop();
+      void opened.transport.close();
+    });
+    devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
+    const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
+    return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
+  } catch (error) {
+    const endpoints = way?.endpoints ?? null;
+    if (areOpen && !times.hasBegun()) await tellSetUpFailed(error, { ...surroundings, config, times, endpoints });
+    throw error;
+  } finally {
+    way?.monitor.stop();
+    await way?.transport.close();
+    await devChain?.stop();
+    for (const output of outputs) await output.close?.();
+  }
+}
+
+/**
+ * The way of this thread to the endpoints.
+ * @param {Config} config
+ * @param {URL[]} urls
+ * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ */
+function openWay(config, urls, { clock, stop }) {
+  const health = Health.of(urls.length);
+  const insistence = {
+    clock,
+    signals: { setup: stop.drain, audit: stop.now },
+    mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
+  };
+  const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, insistence });
+  const care = lookAfter(endpoints.rpcs, health, clock);
+  return { urls, endpoints, health, ...care, rpc: endpoints.rpc, transport: endpoints.transport };
+}
+
+/** @param {Clock} clock */
+export function startOf(clock) {
+  const startedUs = clock.nowUs();
+  let aheadMs = clock.wallMs() - startedUs / 1000;
+  let hasBegun = false;
+  return {
+    id: randomUUID(),
+    startedUs,
+    /** The load, and with it what is known of the run. */
+    hasBegun: () => hasBegun,
+    begin: () => void (hasBegun = true),
+    /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
+    timeOfDayMs: (atUs) => Math.round(aheadMs + atUs / 1000),
+    /** Instances that began together are compared by the time of day as it was then. @param {number} wallMs @param {number} nowUs */
+    setTimeOfDay: (wallMs, nowUs) => void (aheadMs = wallMs - nowUs / 1000),
+  };
+}
+
+/**
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: Given, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
+ * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
+ */
+
+/** @param {RunContext} context @returns {Promise<number>} */
+async function runOn(context) {
+  const { config, clock, outputs, stop, log } = context;
+  const carriedOut = await carryOut(context);
+  const { samplesDropped, errors } = await settleAll(outputs);
+  for (const error of errors) stop.request('output_failed', error.exitCode, error);
+  if (stop.reason === 'max_spend') stop.request('max_spend', EXIT.refused, capReached(config, carriedOut));
+  const facts = { untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
+  const runFile = buildRunFile(describe(context, carriedOut, facts));
+  const unwritten = await finishAll(outputs, runFile);
+  for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
+  sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
+  return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
+}
+
+/** Set-up, load, drain, audit. @param {RunContext} context */
+async function carryOut(context) {
+  const { config, urls, transport, rpc, monitor, oneChain, clock, stop } = context;
+  const { connect } = context.endpoints;
+  const workload = await abandonable(stop, () =>
+    createWorkload(config.workload, { rpc, settings: config, clock, connect }),
+  );
+  /** @type {Awaited<ReturnType<OneChain['identify']>>} */
+  let endpoints = [];
+  const ready = await interruptible(stop, transport, async () => {
+    if (oneChain !== null) endpoints = await oneChain.identify(urls, config, stop.drain);
+    if (oneChain !== null) monitor.begin();
+    return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
+  });
+  const { wallets, sender, costs, inclusion } = ready;
+  const patience = { clock, confirmations: config.confirmations, signal: stop.drain };
+  const setUpBlock = await confirmSetUp(rpc, ready, patience);
+  // What follows watches the chain and keeps signatures ready: minutes before the load that would be too early.
+  await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
+  const accounts = wallets.map((wallet, position) => new Account(position, wallet));
+  const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
+  const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
+  await monitor.level(stop.drain);
+  const untold = (await oneChain?.compare(stop.drain)) ?? [];
+  oneChain?.begin(start);
+
+  // Workers have connections of their own.
+  if (workersOf(config) > 1) await transport.rest();
+  const schedule = scheduleOf(config);
+  const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
+  const { chain } = ready;
+  const facts = workload.facts?.() ?? {};
+  const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
+  const warmUp = config.warmupMs === 'auto' ? warmUpOf(context, schedule !== null, workload) : null;
+  const crew = await hire({ ...context, ...loadParts, warmUp });
+  // Its threads would keep the process alive, whatever went wrong.
+  try {
+    return await loadAndAudit(context, {
+      workload,
+      ready,
+      start,
+      before,
+      schedule,
+      accounts,
+      environment,
+      crew,
+      warmUp,
+      names: numbered(endpoints.map(({ display }) => display)),
+      warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
+    });
+  } finally {
+    await crew.close();
+  }
+}
+
+/** @param {RunContext} context @param {boolean} isOpenLoop @param {Workload} workload */
+function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
+  const operations = config.threads * config.inFlight;
+  const hasBlocks = kind === 'transaction';
+  return new WarmUp({ clock, operations, isOpenLoop, hasBlocks, mostMs: config.txTimeoutMs });
+}
+
+/**
+ * @param {RunContext} context
+ * @param {object} prepared
+ * @param {Workload} prepared.workload
+ * @param {Ready} prepared.ready
+ * @param {StartBlock} prepared.start
+ * @param {Balance} prepared.before what the wallets have before the load
+ * @param {Schedule | null} prepared.schedule
+ * @param {Account[]} prepared.accounts
+ * @param {ReturnType<typeof describeEnvironment>} prepared.environment
+ * @param {Crew} prepared.crew
+ * @param {WarmUp | null} prepared.warmUp
+ * @param {string[]} prepared.names of the endpoints
+ * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
+ */
+async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
+  const { config, urls, rpc, monitor, clock, outputs, stop } = context;
+  const { crew, warmUp, names, warning, before } = given;
+  const watch = new Watch({
+    config: { ...config, nodePid: context.nodePid },
+    clock,
+    urls,
+    rpc: ready.sender === null ? null : rpc,
+    warn: (words) => context.log.warn(words),
+    isEmbedded: context.embedded && config.nodePid === null,
+  });
+  warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
+  // Plain calls tell themselves whether they are answered.
+  if (context.oneChain === null && workload.kind === 'transaction') monitor.begin();
+  if (warning !== null) watch.warnOf('untold', warning);
+  const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
+  const described = { ready, environment, schedule, warnings: watch.warnings, valueWei };
+  const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
+  /** @param {LoadSoFar} loaded */
+  const describeSoFar = (loaded) => {
+    const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
+    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: GOES_ON };
+    return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
+  };
+  let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
+  try {
+    const { timeOfDayMs } = context;
+    const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
+    const isPlain = workload.kind === 'call';
+    const loadOptions = { config, clock, outputs, stop, crew, watch, warmUp, isPlain, ...about };
+    const loaded = await load(loadOptions);
+    const { recorder, ledger } = loaded;
+    const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
+    if (workload.kind === 'transaction') {
+      await monitor.level(stop.now);
+      audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
+    }
+    const left = await leftAfter(rpc, ready, before, audited);
+    return { ...described, loaded, audited, left };
+  } finally {
+    watch.close();
+    monitor.stop();
+    await checkpoints.stop();
+  }
+}
+
+/**
+ * What the wallets have less since the load began.
+ * @param {Rpc} rpc
+ * @param {Ready} ready
+ * @param {Balance} before
+ * @param {{report: AuditReport | null, reason: string}} audited
+ */
+async function leftAfter(rpc, { wallets }, before, { report, reason }) {
+  if ('why' in before) return before;
+  if (report === null) return { why: `there is no audit: ${reason}` };
+  return spentBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
+}
+
+/**
+ * @param {RunContext} context
+ * @param {Watch} watch
+ * @returns {Promise<number>} the instant at which the load begins
+ */
+async function beginTogether({ common, clock, setTimeOfDay, begin }, watch) {
+  const began = await common.begin();
+  begin();
+  if (began === null) return clock.nowUs();
+  setTimeOfDay(began.wallMs, began.nowUs);
+  if (began.words !== null) watch.warnOf('start', began.words);
+  return began.beginUs;
+}
+
+/**
+ * @param {RunContext} context
+ * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
+ * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
+ * @returns {RunParts}
+ */
+function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
+  const { config, stop, clock } = context;
+  const { chain, sender } = ready;
+  const { recorder, intervals, windowStartedAtMs } = loaded;
+  const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
+  const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
+  const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
+  const instants = { nowUs: clock.nowUs(), loadStartUs: loaded.loadStartUs };
+  return {
+    id: context.id,
+    startedAtMs: context.timeOfDayMs(context.startedUs),
+    endedAtMs: context.timeOfDayMs(facts.untilUs),
+    end: facts.end,
+    exitCodes: [
+      ...stop.exitCodes,
+      audited.report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
+      recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+    ],
+    config: config.redacted,
+    instance: describeInstance(config, context.common.facts()),
+    environment,
+    recorder,
+    intervals,
+    windowStartedAtMs,
+    failureWords,
+    reorgs,
+    warnings,
+    generator: {
+      ...loaded.generator,
+      ...stats,
+      workers: workersOf(config),
+      ...traffic,
+      endpoints: describeEndpoints(context.monitor, endpoints, instants),
+      outages: context.monitor.outages(instants.loadStartUs),
+      samplesDropped: facts.samplesDropped,
+      arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
+    },
+    isOpenLoop: schedule !== null,
+    thresholds: config.thresholds,
+    audit: audited.report,
+    spending: spending.facts,
+    unmeasured: {
+      ...(audited.report === null ? { '/audit': audited.reason } : {}),
+      ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
+      ...whatIsNotKnown(chain, sender),
+      ...spending.unmeasured,
+    },
+  };
+}

@@ -1,0 +1,407 @@
+import { fundOnDevChain } from '../chain/devchain.js';
+import {
+  foreignInWords,
+  fundsMissing,
+  listWallets,
+  mineQueued,
+  settleWallets,
+  shortfalls,
+  topUp,
+} from '../chain/funding.js';
+import { Wallet } from '../chain/keys.js';
+import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
+import { createSigner } from '../chain/signer.js';
+import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
+import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
+import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
+import { numbered } from '../stats/recorder.js';
+import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { SetUpCosts, foreseeCost } from './costs.js';
+import { warmupSeconds } from './load.js';
+import { sliceIndexes } from './nonces.js';
+import { workersOf } from './workers.js';
+
+/**
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Chosen } from '../inclusion/index.js'
+ * @import { CallWorkload, Gas, TransactionWorkload } from '../workloads/index.js'
+ * @import { Config } from './config.js'
+ * @import { ChainInfo, Given, Identity } from './connect.js'
+ * @import { Endpoints } from './endpoints.js'
+ * @import { Surroundings } from './run.js'
+ */
+
+/**
+ * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
+ */
+
+/** What the funding check reckons with where no duration says how long a run is. */
+const OPERATIONS_WITHOUT_DURATION = 1000;
+/** Blocks a second of a development chain: it makes them as it needs them, so that old ones tell nothing. */
+const FASTEST_BLOCKS_PER_SECOND = 20;
+/** Seconds between two blocks that are believed; a pause of a chain is no pace. */
+const LONGEST_BLOCK_S = 60;
+
+/** How long is waited for the transaction that took a nonce of ours to be mined, in milliseconds. */
+const PROOF_TIMEOUT_MS = 10_000;
+
+/**
+ * @typedef {Surroundings & {config: Config, given: Given, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}} Context
+ *
+ * @typedef {object} Ready what a load is made from
+ * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
+ * @property {Wallet[]} wallets by position
+ * @property {Sender | null} sender null where nothing is signed
+ * @property {SetUpCosts} costs
+ * @property {Chosen | null} inclusion null where nothing is included
+ */
+
+/**
+ * Plain calls need no funds and no contracts, and their users no keys.
+ * @param {Context} context
+ * @param {Rpc} rpc
+ * @param {CallWorkload} workload
+ * @returns {Promise<Ready>}
+ */
+export async function setUpCalls({ config, urls, outputs, given, onProgress, stop }, rpc, workload) {
+  const chain = await identify(rpc, urls[0], config);
+  const node = chain.clientVersion ?? 'an endpoint that does not say what it is';
+  /** @param {string} line */
+  const notice = (line) => outputs.forEach((output) => output.notice(line));
+  notice(`${node} at ${rpc.display}; ${config.threads} users`);
+  // Their addresses are asked for where calls are about them, and signed is nothing.
+  const addresses = async () => {
+    const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId ?? 0));
+    return addressesOf(await deriveWallets(source, config, stop.drain, onProgress));
+  };
+  await workload.prepare?.({ chain, addresses, notice });
+  const wallets = sliceIndexes(config).map((index) => Wallet.withoutKey(index));
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null };
+}
+
+/**
+ * @param {Context} context
+ * @param {Rpc} rpc
+ * @param {TransactionWorkload} workload
+ * @returns {Promise<Ready>}
+ */
+export async function setUp(
+  { config, given, urls, endpoints, embedded, clock, outputs, onProgress, stop, log },
+  rpc,
+  workload,
+) {
+  /** @param {string} line */
+  const notice = (line) => outputs.forEach((output) => output.notice(line));
+  const chain = await readChain(rpc, urls[0], config);
+  const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId));
+  const wallets = await deriveWallets(source, config, stop.drain, onProgress);
+  const last = config.offset + config.threads - 1;
+  const node = chain.clientVersion ?? 'a node that does not say what it is';
+  notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
+  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(endpoints.rpcs, chain, { clock, stop }));
+  const load = { connections: config.connections, operations: config.threads * config.inFlight };
+  const warning = warningOf(inclusion.name, endpoints.rpcs, { ...load, threads: workersOf(config) });
+  if (warning !== null) log.warn(warning);
+
+  const fees = await chooseFees(rpc, chain, config);
+  const costs = new SetUpCosts(config.maxSpendWei);
+  /** @type {Sender} */
+  const sender = {
+    rpc,
+    clock,
+    fees,
+    signer: await createSigner(),
+    chainId: chain.chainId,
+    timeoutMs: config.txTimeoutMs,
+    signal: stop.drain,
+    costs,
+  };
+  try {
+    if (embedded) {
+      await fundOnDevChain(rpc, addressesOf(wallets));
+      notice(
+        `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
+      );
+    }
+    const needWei = walletNeedWei(config, workload.gas, fees, chain);
+    const missing = await missingFunds(sender, wallets, needWei, given.funder, config);
+    await foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
+    if (given.funder !== null && missing.length > 0) {
+      const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
+      log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
+    }
+    if (!embedded) await mineQueued(sender, wallets, notice);
+    await workload.prepare({ wallets, sender, chain, onProgress });
+  } catch (error) {
+    if (!(error instanceof NonceTakenError)) throw error;
+    throw (await proveForeignSender(error, rpc, chain.head, wallets, sender)) ?? error;
+  }
+  return { chain, wallets, sender, costs, inclusion };
+}
+
+/**
+ * All of them are asked for blocks.
+ * @param {Rpc[]} rpcs
+ * @param {ChainInfo} chain as the first one tells it
+ * @param {Pick<Context, 'clock' | 'stop'>} surroundings
+ */
+function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
+  const names = numbered(rpcs.map(({ display }) => display));
+  const version = rpcs.length === 1 ? `: ${clientVersion ?? 'the node'}` : '';
+  return rpcs.map((rpc, i) => new Candidate(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
+}
+
+/** @param {Wallet[]} wallets */
+function addressesOf(wallets) {
+  return wallets.map(({ address }) => address);
+}
+
+/**
+ * What one wallet may need in this run, in wei: as many operations as may be in flight in every block, at the highest price of the offer. It is
+ * an estimate; a wallet that runs dry is retired, and `--fund-amount` sets the figure.
+ * @param {Pick<Config, 'warmupMs' | 'durationMs' | 'fundAmountWei' | 'inFlight'>} config
+ * @param {Gas} gas
+ * @param {Fees} fees
+ * @param {Pick<ChainInfo, 'chainId' | 'blockSeconds'>} chain
+ */
+export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight }, gas, fees, { chainId, blockSeconds }) {
+  if (fundAmountWei !== null) return fundAmountWei;
+  const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
+  const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
+  const seconds = warmupSeconds(warmupMs ?? 0, isPaced ? blockSeconds : 0) + (durationMs ?? 0) / 1000;
+  const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
+  const operations = inTurn * (inFlight ?? 1);
+  const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
+  const valueWei = perWallet + perOperation * BigInt(operations);
+  return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
+}
+
+/**
+ * Waits until the wallets are settled.
+ * @param {Sender} sender
+ * @param {Wallet[]} wallets
+ * @param {bigint} needWei of each
+ * @param {Wallet | null} funder who could pay
+ * @param {Config} config
+ * @returns {Promise<Array<{wallet: Wallet, missingWei: bigint}>>}
+ */
+async function missingFunds(sender, wallets, needWei, funder, config) {
+  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei, fundingCure(config));
+  return missing;
+}
+
+/**
+ * One of several instances has no funder: all are paid before, for as long as the load will be.
+ * @param {Pick<Config, 'index' | 'instances' | 'warmupMs' | 'durationMs' | 'inFlight'>} config
+ * @returns {string | undefined}
+ */
+export function fundingCure({ index, instances, warmupMs, durationMs, inFlight }) {
+  if (index === null || instances === 1) return undefined;
+  const given = [
+    ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
+    ...(warmupMs === 'auto' ? ['--warmup auto'] : warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
+    ...(inFlight > 1 ? [`--in-flight ${inFlight}`] : []),
+  ];
+  const command = ['stress fund', `--instances ${instances}`, ...given].join(' ');
+  return `fund the wallets of all instances before, with '${command}' and the run's own -t, -o and workload`;
+}
+
+/**
+ * @param {Wallet} funder
+ * @param {Sender} sender
+ * @param {Wallet[]} wallets the whole slice
+ * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
+ * @param {(label: string, done: number, all: number) => void} onProgress
+ */
+export async function fundFrom(funder, sender, wallets, missing, onProgress) {
+  refuseOwnFunder(funder, wallets);
+  const paid = await topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
+  return { funded: missing.length, ...paid };
+}
+
+/** @param {Wallet} funder @param {Wallet[]} wallets */
+export function refuseOwnFunder(funder, wallets) {
+  const own = wallets.find(({ address }) => address === funder.address);
+  if (own === undefined) return;
+  throw new UsageError(
+    `the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`,
+  );
+}
+
+/**
+ * A nonce of the set-up was taken: a mined transaction that is not ours proves that the wallet is used elsewhere.
+ * @param {NonceTakenError} error
+ * @param {Rpc} rpc
+ * @param {number} head
+ * @param {Wallet[]} wallets
+ * @param {Sender} sender
+ */
+async function proveForeignSender({ wallet, nonce, hash }, rpc, head, wallets, { clock, timeoutMs, signal }) {
+  const deadlineUs = clock.nowUs() + Math.min(timeoutMs, PROOF_TIMEOUT_MS) * 1000;
+  while (clock.nowUs() < deadlineUs && !signal.aborted) {
+    const mined = await findMinedTransaction(rpc, wallet.address, nonce, head).catch(() => null);
+    if (mined?.hash === hash) return null;
+    if (mined !== null) {
+      const isOwn = wallets.includes(wallet);
+      const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce };
+      return new ForeignSenderError(foreignInWords(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
+    }
+    await clock.sleep(250, signal);
+  }
+  return null;
+}
+
+/** Where in the chain the load begins: what tells the chain from one that was started anew. */
+
+/**
+ * @typedef {object} StartBlock the latest block before the load
+ * @property {number} startBlock
+ * @property {string | null} startHash
+ * @property {string | null} genesisHash of the chain that it is part of
+ */
+
+/** How long is waited for confirmations of the set-up, and for what left the chain to come back, in milliseconds. */
+const WAIT_MS = 20_000;
+const PAUSE_MS = 250;
+
+/**
+ * @typedef {object} Patience
+ * @property {Clock} clock
+ * @property {number} confirmations
+ * @property {AbortSignal} signal
+ *
+ * @typedef {Pick<Ready, 'sender' | 'wallets'>} Sent
+ */
+
+/**
+ * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away. That takes a while, and
+ * is done before instances wait for each other.
+ * @param {Rpc} rpc
+ * @param {Sent} sent
+ * @param {Patience} patience
+ * @returns {Promise<number>} a block that has what the set-up did
+ * @throws {UnavailableError} it is no longer on the chain
+ */
+export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmations, signal }) {
+  if (sender === null || confirmations === 0) return 0;
+  const setUpBlock = toNumber((await latestBlock(rpc)).number);
+  const endUs = clock.nowUs() + WAIT_MS * 1000;
+  while (toNumber((await latestBlock(rpc)).number) < setUpBlock + confirmations) {
+    if (clock.nowUs() > endUs || signal.aborted) break;
+    await clock.sleep(PAUSE_MS, signal);
+  }
+  await settle(rpc, wallets, { clock, signal, endUs });
+  return setUpBlock;
+}
+
+/**
+ * With confirmations a block that has as many, so that it is still there when the load is over.
+ * @param {Rpc} rpc
+ * @param {Sent & {chain: {genesisHash?: string | null}}} ready
+ * @param {Patience & {setUpBlock: number}} patience
+ * @returns {Promise<StartBlock>}
+ * @throws {UnavailableError} what the set-up did is no longer on the chain
+ */
+export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal, setUpBlock }) {
+  if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+  const latest = await latestBlock(rpc);
+  const head = toNumber(latest.number);
+  // The set-up may be long ago, where instances wait for each other.
+  sender.fees.observe((latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+  const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
+  const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
+  await settle(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });
+  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+}
+
+/** @param {Rpc} rpc */
+const latestBlock = (rpc) => blockAt(rpc, 'latest');
+
+/** @param {Rpc} rpc @param {string} which */
+async function blockAt(rpc, which) {
+  const block = await rpc.call('eth_getBlockByNumber', [which, false], 'setup');
+  if (block === null)
+    throw new UnavailableError(
+      `${rpc.display} has no ${which === 'latest' ? 'latest block' : `block ${toNumber(which)}`}: is the node still starting?`,
+    );
+  return block;
+}
+
+/**
+ * What left the chain may come back.
+ * @param {Rpc} rpc
+ * @param {Sent['wallets']} wallets
+ * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} patience
+ */
+async function settle(rpc, wallets, { clock, signal, endUs }) {
+  for (;;) {
+    const nonces = await noncesOf(rpc, wallets);
+    await refuseForeign(rpc, wallets, nonces);
+    if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
+    if (clock.nowUs() > endUs || signal.aborted) {
+      const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were replaced. Start the run again`;
+      throw new UnavailableError(words);
+    }
+    await clock.sleep(PAUSE_MS, signal);
+  }
+}
+
+/** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<number[]>} */
+async function noncesOf(rpc, wallets) {
+  const nonces = await rpc.batch(
+    wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    'setup',
+  );
+  return nonces.map(toNumber);
+}
+
+/**
+ * Another run may have used the wallets since they were settled, while instances waited for each other for instance.
+ * @param {Rpc} rpc
+ * @param {Wallet[]} wallets
+ * @param {number[]} nonces
+ * @throws {ForeignSenderError}
+ */
+async function refuseForeign(rpc, wallets, nonces) {
+  const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
+  if (used.length === 0) return;
+  const [{ index, address, nonce }] = used;
+  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
+  const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: index, nonce };
+  throw new ForeignSenderError(foreignInWords(listWallets(used), proof));
+}
+
+/**
+ * On a chain that was started anew nothing of the run can be found. That a node no longer has the start block proves
+ * nothing: many keep only the latest blocks.
+ * @param {Rpc} rpc
+ * @param {StartBlock} start
+ * @throws {UnavailableError}
+ */
+export async function assertSameChain(rpc, { startBlock, startHash, genesisHash }) {
+  const hash = await hashAt(rpc, startBlock);
+  if (startHash === null || hash === startHash) return;
+  if (hash !== null) throw new UnavailableError(otherStart(rpc.display, startBlock));
+  const head = toNumber(await rpc.call('eth_blockNumber', [], 'audit'));
+  if (head < startBlock) throw new UnavailableError(belowStart(rpc.display, head, startBlock));
+  const first = await hashAt(rpc, 0);
+  if (first !== null && genesisHash !== null && first !== genesisHash)
+    throw new UnavailableError(otherChain(rpc.display));
+}
+
+/** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
+async function hashAt(rpc, number) {
+  try {
+    const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit');
+    return block?.hash ?? null;
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
+}

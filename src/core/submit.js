@@ -1,0 +1,174 @@
+import { backOffMs, isLimit, isLost, restMs } from '../chain/retries.js';
+import { submitFailure, toNumber } from '../chain/rpc.js';
+import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { Failed } from './operation.js';
+import { knownOf } from './transaction-status.js';
+
+/**
+ * @import { Clock } from '../clock.js'
+ * @import { Operation, Tools } from './operation.js'
+ */
+
+/**
+ * Hands a transaction to the node. A lost answer leaves it unknown whether the node has it, so the same bytes are sent
+ * again until the node says: the hash tells, and a transaction can be in a chain only once.
+ *
+ * @typedef {object} Resubmissions how often transactions were sent again
+ * @property {number} repeated the same bytes, because the node did not answer, or was busy
+ * @property {number} rebroadcast the same bytes, of a transaction that was accepted and is in no block, or whose block has
+ *   left the chain
+ * @property {number} lost of these: the node did not know the transaction when it was asked, and took it anew
+ * @property {number} replaced with a higher fee
+ *
+ * @typedef {object} Pauses of all operations together, so that what the endpoint asked for is nobody's slowness
+ * @property {number} limitAnswers that asked for less: 429, Retry-After, -32005
+ * @property {number} limitedMs waiting because of them
+ * @property {number} unansweredMs waiting before the next try where there was no good answer
+ *
+ * @typedef {{fromUs: number, toUs: number, words: string}} Stall in which no submission was accepted, and why
+ */
+
+/** How often a node that refuses the nonce is asked for the transaction that may have used it. */
+const LOOKUPS = 5;
+
+/** How often a fee that the node finds too low is raised before the operation fails. */
+const MOST_RAISES = 5;
+
+/**
+ * @param {Tools} tools
+ * @param {Operation} operation with its transaction signed
+ * @param {(endpoint?: number) => unknown} onSent when the bytes are written
+ * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
+ */
+export async function submit(tools, operation, onSent) {
+  const { rpc, clock, inclusion, patience, presigner, resubmissions } = tools;
+  // Also by an earlier operation with the same nonce.
+  let isUnsure = operation.hashes.length > 1;
+  let lookups = 0;
+  let raises = 0;
+  let isRaised = false;
+  for (let tries = 0; ; tries += 1) {
+    const waitMs = patience.waitMs(clock.nowUs());
+    if (waitMs > 0) await pause(tools, operation, waitMs, 'limitedMs');
+    if (operation.isCancelled || operation.inclusion !== null) return;
+    if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
+    isRaised = false;
+    try {
+      const { raw, hash } = operation;
+      const purpose = tries === 0 ? 'submit' : 'resubmit';
+      const answer = await (inclusion.submit === undefined
+        ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
+        : inclusion.submit(String(raw), String(hash), purpose, onSent));
+      if (answer !== hash) throw new Failed('hash_mismatch');
+      patience.answered(clock);
+      return;
+    } catch (error) {
+      const failure = error instanceof RpcError ? submitFailure(error) : null;
+      const isPassing = isRepeatable(error, failure);
+      if (isPassing) patience.refused(error, clock.nowUs());
+      else patience.answered(clock);
+      if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
+      if (error instanceof StressError) operation.words = error.message;
+      if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
+        const { isKnown, receipt } = await knownOf(rpc, operation);
+        if (receipt !== null) foundByReceipt(tools, operation, receipt);
+        if (isKnown) return;
+        if ((lookups += 1) > LOOKUPS) throw error;
+      } else if (failure === 'underpriced' && (raises += 1) <= MOST_RAISES) {
+        if (!presigner.raise(operation)) throw error;
+        isRaised = true;
+      } else if (!isPassing) throw error;
+      isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
+      patience.heed(error, clock.nowUs());
+      await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
+    }
+  }
+}
+
+/**
+ * @param {Pick<Tools, 'clock' | 'patience'>} tools
+ * @param {Operation} operation
+ * @param {number} ms
+ * @param {'limitedMs' | 'unansweredMs'} why
+ */
+async function pause({ clock, patience }, operation, ms, why) {
+  const fromUs = clock.nowUs();
+  await operation.pause(clock, ms);
+  patience.pauses[why] += (clock.nowUs() - fromUs) / 1000;
+}
+
+/**
+ * Its block may have been read before anybody watched for it. One that was not read yet will be.
+ * @param {Pick<Tools, 'clock' | 'inclusion'>} tools
+ * @param {Operation} operation
+ * @param {any} receipt
+ */
+export function foundByReceipt({ clock, inclusion }, operation, receipt) {
+  const number = toNumber(receipt.blockNumber);
+  if (!inclusion.hasPassed(number)) return;
+  operation.foundIn(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
+}
+
+/** @param {unknown} error @param {string | null} failure what the node has against the transaction */
+function isRepeatable(error, failure) {
+  if (error instanceof RpcError) return error.isBusy || failure === 'pool_full' || failure === 'nonce_too_high';
+  return error instanceof ProtocolError || isLost(error);
+}
+
+/** @param {Stall} stall */
+function lengthOf({ fromUs, toUs }) {
+  return toUs - fromUs;
+}
+
+/** No endpoint silences us for longer, whatever it asks for. */
+const LONGEST_REST_MS = 60_000;
+
+/** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
+export class Patience {
+  /** @type {Pauses} */
+  pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
+  /** The longest time in which no submission was accepted. @type {Stall | null} */
+  stall = null;
+  /** The one that goes on. @type {Stall | null} */
+  #stall = null;
+  #untilUs = 0;
+  #random;
+
+  /** @param {() => number} random from 0 to 1 */
+  constructor(random) {
+    this.#random = random;
+  }
+
+  /** @param {unknown} error @param {number} nowUs */
+  heed(error, nowUs) {
+    if (isLimit(error)) this.pauses.limitAnswers += 1;
+    const askedMs = Math.min(restMs(error), LONGEST_REST_MS);
+    if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** A submission without an answer of use. @param {unknown} error @param {number} nowUs */
+  refused(error, nowUs) {
+    const { message } = /** @type {Error} */ (error);
+    this.#stall ??= { fromUs: nowUs, toUs: nowUs, words: message };
+    this.#stall.toUs = nowUs;
+    if (this.stall === null || lengthOf(this.#stall) > lengthOf(this.stall)) this.stall = this.#stall;
+  }
+
+  /** A submission was accepted, or the node had something to say of it. @param {Clock} clock */
+  answered(clock) {
+    if (this.#stall === null) return;
+    this.refused(new Error(), clock.nowUs());
+    this.#stall = null;
+  }
+
+  /** What is left of that. @param {number} nowUs */
+  restMs(nowUs) {
+    return Math.max(0, (this.#untilUs - nowUs) / 1000);
+  }
+
+  /** How long it wants to be left alone from now on: 0, or that and a random tenth more. @param {number} nowUs */
+  waitMs(nowUs) {
+    if (nowUs >= this.#untilUs) return 0;
+    return ((this.#untilUs - nowUs) / 1000) * (1 + this.#random() / 10);
+  }
+}

@@ -1,0 +1,92 @@
+import { toNumber } from '../chain/rpc.js';
+import { findMinedTransaction } from '../chain/send.js';
+import { RpcError } from '../errors.js';
+
+/**
+ * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Open } from './ledger.js'
+ */
+
+/**
+ * What became of an operation that was not verified, as the chain tells it:
+ * included: executed in a block after all; reverted: in a block, without effect; replaced: a mined transaction that
+ * is not ours has its nonce; never_sent: the node knows nothing of it; pending: it may still be included, or the
+ * chain does not tell.
+ *
+ * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} Fate
+ *
+ * @typedef {object} Decision
+ * @property {Fate} fate
+ * @property {{hash: string, blockNumber: number} | null} foreign the transaction that has the nonce of a replaced one
+ * @property {number} [blockNumber] of one that is in a block
+ * @property {any} [receipt] of that one
+ */
+
+/**
+ * @param {Rpc} rpc
+ * @param {Open['operation']} operation
+ * @param {Purpose} purpose
+ * @param {number} startBlock a block before the operation
+ * @returns {Promise<Decision>}
+ */
+export async function fateOf(rpc, operation, purpose, startBlock) {
+  const { address } = operation.account.wallet;
+  const latest = toNumber(await rpc.call('eth_getTransactionCount', [address, 'latest'], purpose));
+  for (const hash of operation.hashes) {
+    const receipt = await nullIfUnknown(rpc.call('eth_getTransactionReceipt', [hash], purpose));
+    if (receipt !== null) {
+      const fate = toNumber(receipt.status) === 1 ? 'included' : 'reverted';
+      return { fate, foreign: null, blockNumber: toNumber(receipt.blockNumber), receipt };
+    }
+  }
+  if (latest > operation.nonce) {
+    // No receipt is no proof: a node may be slow to index, or another one may have answered.
+    const mined = await findMinedTransaction(rpc, address, operation.nonce, startBlock);
+    return mined === null || operation.hashes.includes(mined.hash) ? decided('pending') : decided('replaced', mined);
+  }
+  for (const hash of operation.hashes) {
+    if ((await nullIfUnknown(rpc.call('eth_getTransactionByHash', [hash], purpose))) !== null)
+      return decided('pending');
+  }
+  const pending = toNumber(await rpc.call('eth_getTransactionCount', [address, 'pending'], purpose));
+  return decided(pending > operation.nonce ? 'pending' : 'never_sent');
+}
+
+/**
+ * What the node knows of an operation's transactions; one that does not answer knows nothing.
+ * @param {Rpc} rpc
+ * @param {Pick<Open['operation'], 'hashes'>} operation
+ * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null while none of them is in a block
+ */
+export async function knownOf(rpc, { hashes }) {
+  let isKnown = false;
+  for (const hash of hashes) {
+    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'resolve').catch(() => null);
+    if (receipt !== null) return { isKnown: true, receipt };
+    isKnown ||= (await rpc.call('eth_getTransactionByHash', [hash], 'resolve').catch(() => null)) !== null;
+  }
+  return { isKnown, receipt: null };
+}
+
+/** @param {Fate} fate @param {Decision['foreign']} [foreign] @returns {Decision} */
+function decided(fate, foreign = null) {
+  return { fate, foreign };
+}
+
+/**
+ * Some nodes answer with an error, not null, for a transaction that no accepted block holds. Any other error says
+ * nothing of the transaction.
+ * @param {Promise<any>} answer
+ */
+async function nullIfUnknown(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (
+      error instanceof RpcError &&
+      /not found|unknown transaction|indexing|unfinalized|not accepted/i.test(error.rpcMessage)
+    )
+      return null;
+    throw error;
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * A worker thread: the engine for a part of the slice, at the other end of src/core/workers.js.
+ *
+ * @typedef {object} Task what a worker is given
+ * @property {WorkerConfig} config
+ * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: that
+ *   of its wallets
+ * @property {Array<ReturnType<Wallet['handOver']>>} wallets
+ * @property {{name: string, state: unknown}} workload
+ * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
+ * @property {BatchFacts} batches as the set-up learned them
+ * @property {boolean} wantsSamples
+ * @property {Schedule | null} schedule
+ * @property {Share} share
+ *
+ * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
+ *
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ *
+ * @typedef {object} State everything a worker knows
+ * @property {number} atUs when it was so
+ * @property {ReturnType<Engine['open']>} open operations in flight
+ * @property {RecorderState} recorder
+ * @property {LedgerState} ledger
+ * @property {EngineStats} stats
+ * @property {ThreadStats} thread
+ *
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}} Message
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { createFees } from '../chain/fees.js';
+import { Wallet } from '../chain/keys.js';
+import { createSigner } from '../chain/signer.js';
+import { createClock } from '../clock.js';
+import { createWorkload } from '../workloads/index.js';
+import { strayErrorOf } from '../workloads/user-file.js';
+import { Health } from './endpoint-health.js';
+import { openEndpoints, threadStatsOf } from './endpoints.js';
+import { Engine } from './engine.js';
+import { Account } from './nonces.js';
+
+/**
+ * @import { BatchFacts } from '../chain/batches.js'
+ * @import { Fees } from '../chain/fees.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Counts } from '../stats/intervals.js'
+ * @import { RecorderState } from '../stats/recorder.js'
+ * @import { Sample } from '../stats/sample.js'
+ * @import { Config } from './config.js'
+ * @import { StopReason } from './driver.js'
+ * @import { Endpoints, Spread } from './endpoints.js'
+ * @import { ChainTools, EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'
+ * @import { LedgerState } from './ledger.js'
+ * @import { Schedule, Share } from './pacer.js'
+ * @import { ThreadStats } from './workers.js'
+ * @import { MessagePort } from 'node:worker_threads'
+ */
+
+/** Samples are told together: so many, or what there is after so long. */
+const SAMPLES_AT_ONCE = 1000;
+const SAMPLES_WAIT_MS = 200;
+
+/**
+ * @param {Task} task
+ * @param {MessagePort} port
+ */
+async function work(task, port) {
+  const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
+  /** @param {Message} message */
+  const tell = (message) => port.postMessage(message);
+  /** @param {StopReason} reason @param {Error} [error] */
+  const askForStop = (reason, error) => tell({ type: 'stop', reason, message: error?.message ?? null });
+
+  const clock = createClock();
+  const opened = openWay(task, clock);
+  const { rpc, transport, reading, connect } = opened;
+  /** @param {SeenBlock} block */
+  const onBlock = (block) => tell({ type: 'block', block });
+  const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
+  const options = {
+    config,
+    clock,
+    rpc,
+    reading,
+    schedule,
+    share,
+    onBlock,
+    onStop: askForStop,
+    accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
+    workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect }),
+    chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
+    onSample: wantsSamples ? bundle.add : () => {},
+  };
+  const hurry = new AbortController();
+  const engine = new Engine(options);
+  heedStrayErrors(prepared.name, askForStop);
+  let stoppedAtUs = 0;
+  const state = () => stateOf(engine, opened, clock.nowUs());
+
+  /** @param {number} nowUs @param {number} number */
+  function report(nowUs, number) {
+    bundle.flush();
+    let made = null;
+    try {
+      made = { report: engine.report(nowUs), state: state() };
+    } finally {
+      tell({ type: 'report', number, made });
+    }
+    engine.check();
+  }
+
+  /** @param {Order} order */
+  async function obey(order) {
+    if (order.type === 'prepare') {
+      try {
+        await engine.prepare(hurry.signal);
+      } finally {
+        tell({ type: 'prepared' });
+      }
+    } else if (order.type === 'start') engine.start(order.plan);
+    else if (order.type === 'window') engine.setWindow(order.plan);
+    else if (order.type === 'counts') tell({ type: 'counts', counts: engine.recorder.counts });
+    else if (order.type === 'hurry') {
+      hurry.abort();
+      await transport.close();
+    } else if (order.type === 'close') {
+      await engine.close();
+      await transport.close();
+      port.close();
+    } else if (order.type === 'report') {
+      report(Math.max(order.nowUs, stoppedAtUs), order.number);
+    } else if (order.type === 'state') {
+      tell({ type: 'state', state: state() });
+      engine.check();
+    } else if (order.type === 'stop') {
+      // What was counted since then was counted inside: the window lasts until here.
+      engine.stop(Math.max(order.nowUs, clock.nowUs()));
+      stoppedAtUs = engine.recorder.endUs;
+    } else {
+      try {
+        await engine.drain(order.timeoutMs, hurry.signal);
+      } finally {
+        tell({ type: 'drained' });
+      }
+    }
+  }
+
+  port.on('message', (/** @type {Order} */ order) => {
+    obey(order).catch((error) => askForStop('internal', error));
+  });
+  tell({ type: 'ready' });
+}
+
+/**
+ * What nobody caught; it may be the user's own workload that threw it.
+ * @param {string} workload
+ * @param {(reason: StopReason, error: Error) => void} askForStop
+ */
+function heedStrayErrors(workload, askForStop) {
+  process.on('uncaughtException', (thrown) => {
+    const theirs = strayErrorOf(workload, thrown);
+    // One of ours leaves this thread in no state to go on: it ends, as it would have without us.
+    if (theirs === null) throw thrown;
+    askForStop('workload_failed', theirs);
+  });
+}
+
+/** The way of this thread to the endpoints. @param {Task} task @param {Clock} clock */
+function openWay({ config, endpoints, batches }, clock) {
+  const { home, spread } = endpoints;
+  const urls = endpoints.urls.map((url) => new URL(url));
+  return openEndpoints({ config, urls, clock, home, spread, health: new Health(endpoints.health), batches });
+}
+
+/**
+ * Samples travel together: a message for each would cost more than what is in it.
+ * @param {Clock} clock
+ * @param {(samples: Sample[]) => void} onFull
+ */
+function createBundle(clock, onFull) {
+  /** @type {Sample[]} */
+  let samples = [];
+  const flush = () => {
+    if (samples.length > 0) onFull(samples);
+    samples = [];
+  };
+  /** @param {Sample} sample */
+  const add = (sample) => {
+    samples.push(sample);
+    if (samples.length === 1) clock.after(flush, SAMPLES_WAIT_MS);
+    if (samples.length === SAMPLES_AT_ONCE) flush();
+  };
+  return { add, flush };
+}
+
+/**
+ * @param {Engine} engine
+ * @param {Endpoints} endpoints
+ * @param {number} atUs
+ * @returns {State}
+ */
+function stateOf(engine, endpoints, atUs) {
+  const thread = threadStatsOf(endpoints);
+  const { recorder, ledger } = engine;
+  const open = engine.open();
+  return {
+    atUs,
+    open,
+    recorder: recorder.state(),
+    ledger: ledger.state(engine.isDrained),
+    stats: engine.stats(),
+    thread,
+  };
+}
+
+await work(workerData, /** @type {MessagePort} */ (parentPort));

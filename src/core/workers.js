@@ -1,0 +1,545 @@
+import { availableParallelism } from 'node:os';
+import { mergeBatchFacts } from '../chain/batches.js';
+import { EXIT, InterruptedError, WorkloadError } from '../errors.js';
+import { SharedBlocks, addBlock, mergeIntervals, noBlocks, zeroCounts } from '../stats/intervals.js';
+import { worstLoop } from '../stats/readings.js';
+import { Recorder, addTo, commonStall } from '../stats/recorder.js';
+import { mergeReorgs, noReorgs } from '../stats/reorgs.js';
+import { Engine } from './engine.js';
+import { Ledger } from './ledger.js';
+import { sliceIndexes, splitSlice } from './nonces.js';
+import { shares } from './pacer.js';
+import { Part } from './worker-part.js';
+
+/**
+ * @import { BatchFacts } from '../chain/batches.js'
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Sender } from '../chain/send.js'
+ * @import { Clock } from '../clock.js'
+ * @import { Output } from '../outputs/index.js'
+ * @import { Counts } from '../stats/intervals.js'
+ * @import { Sample } from '../stats/sample.js'
+ * @import { Transport, TransportStats } from '../transport/index.js'
+ * @import { Workload } from '../workloads/index.js'
+ * @import { Spending as PurseSpending } from './budget.js'
+ * @import { Config } from './config.js'
+ * @import { StopReason } from './driver.js'
+ * @import { Health } from './endpoint-health.js'
+ * @import { Endpoints, Traffic } from './endpoints.js'
+ * @import { EngineOptions, EngineReport, EngineStats, Plan, Report, SeenBlock } from './engine.js'
+ * @import { Stop, WarmUp } from './load.js'
+ * @import { Account } from './nonces.js'
+ * @import { Schedule } from './pacer.js'
+ * @import { StartBlock } from './setup.js'
+ * @import { Task } from './worker-thread.js'
+ */
+
+/**
+ * Those who do the load: the engine in this thread, or a fleet of workers. The rest of a run does not care which.
+ *
+ * @typedef {object} Crew
+ * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
+ * @property {(plan: Plan) => void} start
+ * @property {(plan: Plan) => void} setWindow after an automatic warm-up
+ * @property {() => Promise<Counts>} counts of the whole run so far
+ * @property {(nowUs: number) => Promise<Report>} report ends an interval
+ * @property {() => void} check asserts the law of conservation. Throws InternalError.
+ * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
+ * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
+ * @property {(nowUs: number) => Promise<SoFar>} soFar while it goes on
+ * @property {() => Promise<Result>} result once it is drained
+ * @property {() => Promise<void>} close
+ *
+ * @typedef {object} Result
+ * @property {Recorder} recorder
+ * @property {Ledger} ledger
+ * @property {EngineStats} stats
+ * @property {ThreadStats[]} threads of the workers; what this thread did itself is not in it
+ *
+ * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar what is known now, and up to which instant
+ *
+ * @typedef {object} ThreadStats
+ * @property {Record<string, number>} rpcCalls
+ * @property {TransportStats} transport
+ * @property {BatchFacts} batches
+ * @property {Traffic[]} endpoints where there are several
+ */
+
+/** Exit codes of the reasons for which the driver ends a run. */
+const STOP_EXIT = Object.freeze({
+  iterations: EXIT.ok,
+  foreign_sender: EXIT.notExact,
+  no_wallets: EXIT.unavailable,
+  workload_failed: EXIT.badInput,
+  max_spend: EXIT.refused,
+  chain_replaced: EXIT.unavailable,
+  internal: EXIT.internal,
+});
+
+/**
+ * What a thread asks for.
+ * @param {Stop} stop
+ * @param {StopReason} reason
+ * @param {Error} [error]
+ */
+export function requestStop(stop, reason, error) {
+  stop.request(reason, STOP_EXIT[reason], error);
+  // Nothing that was sent to the chain before can arrive on this one.
+  if (reason === 'chain_replaced') stop.hurry(error?.message);
+}
+
+/**
+ * One thread, this one.
+ * @param {EngineOptions} options
+ * @param {Pick<Transport, 'stats'>} transport
+ * @returns {Crew}
+ */
+export function soloCrew(options, transport) {
+  let blocks = noBlocks();
+  const engine = new Engine({
+    ...options,
+    onBlock: (block) => {
+      addBlock(blocks, block);
+      options.onBlock(block);
+    },
+  });
+  return {
+    prepare: (signal) => engine.prepare(signal),
+    start: (plan) => {
+      blocks = noBlocks();
+      engine.start(plan);
+    },
+    setWindow: (plan) => engine.setWindow(plan),
+    counts: async () => engine.recorder.counts,
+    report: async (nowUs) => {
+      const seen = blocks;
+      blocks = noBlocks();
+      return { ...engine.report(nowUs), blocks: seen, transport: transport.stats() };
+    },
+    check: () => engine.check(),
+    stop: (nowUs) => engine.stop(nowUs),
+    drain: (timeoutMs, signal) => engine.drain(timeoutMs, signal),
+    soFar: async (nowUs) => {
+      engine.check();
+      return { recorder: engine.recorder, stats: engine.stats(), threads: [], untilUs: nowUs };
+    },
+    result: async () => ({ recorder: engine.recorder, ledger: engine.ledger, stats: engine.stats(), threads: [] }),
+    close: () => engine.close(),
+  };
+}
+
+/**
+ * Worker threads that share the slice, as instances with disjoint offsets would. Each reports all it knows at every
+ * interval and at every checkpoint, so that what is known of one that dies is as old as the last of these.
+ *
+ * @typedef {object} FleetOptions
+ * @property {Pick<Config, 'offset' | 'threads' | 'connections'>} config
+ * @property {number} workers
+ * @property {Account[]} accounts by position in the slice
+ * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task for a part of
+ *   the positions, by the number of the worker as well
+ * @property {(block: SeenBlock) => void} onBlock each new block, in order, with what is ours in all
+ * @property {Stop} stop
+ * @property {Output[]} outputs
+ */
+
+/** @param {FleetOptions} options @returns {Promise<Crew>} whose workers are ready */
+export async function startFleet(options) {
+  const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
+  const wantsSamples = outputs.some((output) => output.wantsSamples);
+  const shared = new SharedBlocks(onWholeBlock);
+  /** @param {SeenBlock} block */
+  const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
+  const onDone = () => {
+    if (parts.every(({ hasDoneAll }) => hasDoneAll)) requestStop(stop, 'iterations');
+  };
+  const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
+  // All tasks before the first thread: what cannot be handed over leaves none behind.
+  const tasks = slices.map(({ offset, threads }, i) => taskOf(offset, threads, i));
+  /** @type {Part[]} */
+  const parts = slices.map(({ offset, threads }, i) => {
+    // What is left over by an even split goes to the first ones.
+    const connections = Math.floor((config.connections + workers - 1 - i) / workers);
+    const task = tasks[i];
+    return new Part({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
+      stop,
+      outputs,
+      accounts,
+      onBlock,
+      onDone,
+    });
+  });
+  await allReady(parts);
+
+  /** @type {Plan} */
+  let plan = { loadStartUs: Infinity, startUs: 0, endUs: Infinity };
+  let endUs = Infinity;
+  let isDrained = false;
+  /** @param {'start' | 'window'} type @param {Plan} given */
+  const follow = (type, given) => {
+    plan = { ...given };
+    for (const part of parts) part.order({ type, plan });
+  };
+
+  /** @param {'state' | 'latest'} which */
+  const recorded = (which) => mergeStates(heard(parts, which), recorderOf(config, plan), endUs);
+  return {
+    prepare: () => prepareAll(parts),
+    start: (given) => follow('start', given),
+    setWindow: (given) => follow('window', given),
+    counts: () => Promise.all(parts.map((part) => part.askForCounts())).then(() => totalsOf(parts)),
+    report: async (nowUs) => {
+      await Promise.all(parts.map((part) => part.askForReport(nowUs)));
+      return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
+    },
+    check: () => {}, // each worker checks itself, at the instant of its report
+    stop: (nowUs) => {
+      endUs = nowUs;
+      for (const part of parts) part.order({ type: 'stop', nowUs });
+    },
+    drain: async (timeoutMs, signal) => {
+      const hurry = () => parts.forEach((part) => part.order({ type: 'hurry' }));
+      if (signal.aborted) hurry();
+      else signal.addEventListener('abort', hurry, { once: true });
+      await Promise.all(parts.map((part) => part.drain(timeoutMs)));
+      signal.removeEventListener('abort', hurry);
+      isDrained = true;
+    },
+    soFar: async (nowUs) => {
+      await Promise.all(parts.map((part) => part.askForState()));
+      return { ...recorded('latest'), untilUs: knownUntilUs(parts, nowUs, plan.loadStartUs) };
+    },
+    result: async () => {
+      const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
+      for (const { state, first } of heard(parts, 'state')) ledger.adopt(state.ledger, first);
+      const all = recorded('state');
+      all.recorder.abandonOpen(parts.flatMap(openOf));
+      all.recorder.assertConservation(new Map());
+      return { ...all, ledger };
+    },
+    close: async () => {
+      await Promise.all(parts.map((part) => part.close()));
+    },
+  };
+}
+
+/** A workload that cannot be made in a worker thread ends the run before its load, and so does a hurry. @param {Part[]} parts */
+async function allReady(parts) {
+  await Promise.all(parts.map((part) => part.ready));
+  const failed = parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
+  if (failed === undefined) return;
+  await Promise.all(parts.map((part) => part.close()));
+  throw failed.error;
+}
+
+/** @param {Part[]} parts */
+async function prepareAll(parts) {
+  await Promise.all(parts.map((part) => part.prepare()));
+  const interrupted = parts.find(({ error }) => error instanceof InterruptedError);
+  if (interrupted !== undefined) throw interrupted.error;
+}
+
+/**
+ * The instant up to which all is known: a little later in some parts than in others. A dead one does nothing any more.
+ * @param {Part[]} parts
+ * @param {number} nowUs if there is no other
+ * @param {number} loadStartUs before which there is nothing to know
+ */
+function knownUntilUs(parts, nowUs, loadStartUs) {
+  const living = parts.filter(({ isDead }) => !isDead);
+  const instants = living.map(({ latest }) => latest?.atUs ?? loadStartUs).filter(Number.isFinite);
+  return instants.length === 0 ? nowUs : Math.min(...instants);
+}
+
+/** @param {FleetOptions['config']} config @param {Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
+function recorderOf(config, { startUs, endUs }) {
+  const recorder = new Recorder(sliceIndexes(config), startUs);
+  recorder.setWindow(startUs, endUs);
+  return recorder;
+}
+
+/** What was in flight at the last report of one that has died. @param {Part} part */
+function openOf({ isDead, state, diedAtUs }) {
+  if (!isDead || state === null) return [];
+  return state.open.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
+}
+
+/** Those that have said something. @param {Part[]} parts @param {'state' | 'latest'} which */
+function heard(parts, which) {
+  return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
+}
+
+/**
+ * @param {ReturnType<typeof heard>} known
+ * @param {Recorder} recorder of all wallets, which has nothing yet
+ * @param {number} endUs of the window, where no part has told one
+ */
+function mergeStates(known, recorder, endUs) {
+  for (const { state, first } of known) recorder.adopt(state.recorder, first);
+  // The window is over when it is over in all of them.
+  const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
+  recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
+  const threads = known.map(({ state }) => state.thread);
+  return { recorder, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
+}
+
+/** What the transports of all parts have done, of those that died as far as it was heard. @param {Part[]} parts */
+function transportOf(parts) {
+  const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
+  for (const { state } of parts) if (state !== null) addTo(sum, state.thread.transport);
+  return sum;
+}
+
+/** What a dead one has done counts on. @param {Part[]} parts */
+function totalsOf(parts) {
+  const totals = zeroCounts();
+  for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
+  return totals;
+}
+
+/**
+ * @param {Part[]} parts whose reports are of the same interval; one that has died has none
+ * @param {number} nowUs
+ * @returns {EngineReport}
+ */
+function mergeReports(parts, nowUs) {
+  const totals = totalsOf(parts);
+  const reports = parts.flatMap(({ report }) => report ?? []);
+  const silences = reports.flatMap(({ silence }) => silence ?? []);
+  const loops = reports.flatMap(({ loop }) => loop ?? []);
+  return {
+    interval: mergeIntervals(
+      reports.map(({ interval }) => interval),
+      nowUs,
+    ),
+    inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    totals,
+    silence: silences.length === 0 ? null : silences.reduce(mergeSilences),
+    warning: reports.find(({ warning }) => warning !== null)?.warning ?? null,
+    reorgs: mergeReorgs(reports.map(({ reorgs }) => ({ ...noReorgs(), events: reorgs }))).events,
+    loop: loops.length === 0 ? null : loops.reduce(worstLoop),
+  };
+}
+
+/** @typedef {NonNullable<EngineReport['silence']>} Silence */
+
+/**
+ * What one thread hears is said: of several endpoints only one may be silent.
+ * @param {Silence} a
+ * @param {Silence} b
+ * @returns {Silence}
+ */
+export function mergeSilences(a, b) {
+  const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
+  return {
+    silentMs,
+    stillMs: Math.min(a.stillMs, b.stillMs),
+    restMs: Math.max(a.restMs, b.restMs),
+    words: words || a.words || b.words,
+  };
+}
+
+/** @typedef {PurseSpending | null} Spending */
+
+/** @param {Spending} a @param {Spending} b @returns {Spending} */
+function bothSpent(a, b) {
+  if (a === null || b === null) return a ?? b;
+  return { spentWei: a.spentWei + b.spentWei, transactions: a.transactions + b.transactions };
+}
+
+/** @param {EngineStats[]} all @returns {EngineStats} */
+function mergeStats(all) {
+  const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
+  const presigned = { used: 0, discarded: 0 };
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+  const pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
+  for (const stats of all) {
+    addTo(presigned, stats.presigned);
+    addTo(resubmissions, stats.resubmissions);
+    addTo(pauses, stats.pauses);
+  }
+  /** @type {Record<string, string>} */
+  const failureWords = Object.assign({}, ...all.map((stats) => stats.failureWords));
+  return {
+    readBackRetries: all.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
+    pausedMs: all.reduce((sum, { pausedMs }) => sum + pausedMs, 0),
+    retiredWallets: all.reduce((sum, { retiredWallets }) => sum + retiredWallets, 0),
+    inclusionResolutionMs: resolutions.length === 0 ? null : Math.max(...resolutions),
+    headSource: (all.find(({ headSource }) => headSource === 'poll') ?? all[0])?.headSource ?? null,
+    failedPolls: all.reduce((sum, { failedPolls }) => sum + failedPolls, 0),
+    presigned,
+    resubmissions,
+    pauses,
+    submissionStall: commonStall(all.map(({ submissionStall }) => submissionStall)),
+    reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
+    failureWords,
+    spending: all.map(({ spending }) => spending).reduce(bothSpent, null),
+  };
+}
+
+/**
+ * Chooses who does the load, and gives each what it needs.
+ *
+ * @param {object} parts
+ * @param {Config} parts.config
+ * @param {URL[]} parts.urls
+ * @param {Health} parts.health of the endpoints
+ * @param {Clock} parts.clock
+ * @param {Output[]} parts.outputs
+ * @param {WarmUp | null} parts.warmUp null where its length was given
+ * @param {Stop} parts.stop
+ * @param {Rpc} parts.rpc
+ * @param {Endpoints['transport']} parts.transport
+ * @param {Schedule | null} parts.schedule
+ * @param {Account[]} parts.accounts
+ * @param {Workload} parts.workload
+ * @param {Sender | null} parts.sender null where nothing is signed
+ * @param {bigint | null} parts.capWei what may be spent on fees
+ * @param {StartBlock} parts.start
+ * @param {{name: string} | null} parts.inclusion
+ * @returns {Promise<Crew>}
+ */
+export async function hire({
+  config,
+  urls,
+  health,
+  clock,
+  outputs,
+  warmUp,
+  stop,
+  rpc,
+  transport,
+  schedule,
+  accounts,
+  workload,
+  sender,
+  capWei,
+  start,
+  inclusion,
+}) {
+  const workers = workersOf(config);
+  const { chainId = 0, fees, signer } = sender ?? {};
+  const { confirmations } = config;
+  if (workers === 1) {
+    const chain =
+      fees === undefined || signer === undefined || inclusion === null
+        ? null
+        : { chainId, fees, signer, ...start, confirmations, capWei, inclusion: inclusion.name };
+    const wanting = outputs.filter((output) => output.wantsSamples);
+    const options = {
+      config,
+      clock,
+      rpc,
+      accounts,
+      workload,
+      chain,
+      schedule,
+      onSample: (/** @type {Sample} */ sample) => wanting.forEach((output) => output.sample(sample)),
+      onBlock: tellBlock(outputs, warmUp),
+      onStop: (/** @type {StopReason} */ reason, /** @type {Error | undefined} */ error) =>
+        requestStop(stop, reason, error),
+    };
+    return soloCrew(options, transport);
+  }
+  const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
+  const { iterations, thinkTimeMs } = config;
+  const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
+  return startFleet({
+    config,
+    workers,
+    accounts,
+    stop,
+    outputs,
+    onBlock: tellBlock(outputs, warmUp),
+    taskOf: (first, count, index) => ({
+      config: {
+        transport: config.transport,
+        connections,
+        requestTimeoutMs,
+        noKeepAlive,
+        insecure,
+        fixedId,
+        txTimeoutMs,
+        inFlight,
+        iterations,
+        thinkTimeMs,
+      },
+      schedule,
+      share: parts[index],
+      endpoints: {
+        urls: urls.map(({ href }) => href),
+        home: index % urls.length,
+        spread: config.spread,
+        health: health.shared,
+      },
+      batches: rpc.batchFacts(),
+      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
+      workload: { name: config.workload, state: workload.handOver(first, count) },
+      chain:
+        fees === undefined || inclusion === null
+          ? null
+          : {
+              chainId,
+              ...start,
+              confirmations,
+              inclusion: inclusion.name,
+              fees: fees.state(),
+              capWei: shareOf(capWei, count, accounts.length),
+            },
+    }),
+  });
+}
+
+/** What a part of the wallets may spend. @param {bigint | null} capWei @param {number} count @param {number} of */
+function shareOf(capWei, count, of) {
+  return capWei === null ? null : (capWei * BigInt(count)) / BigInt(of);
+}
+
+/**
+ * @param {Output[]} outputs
+ * @param {WarmUp | null} warmUp
+ * @returns {(block: SeenBlock) => void}
+ */
+function tellBlock(outputs, warmUp) {
+  const wanting = [
+    ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
+    ...(warmUp === null ? [] : [warmUp.onBlock]),
+  ];
+  return (block) => wanting.forEach((tell) => tell(block));
+}
+
+/**
+ * Every endpoint has as many workers as the others, so that each gets as many wallets.
+ * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
+ */
+export function workersOf({ workers, threads, connections, rpc }) {
+  const endpoints = Math.max(1, rpc.length);
+  // The other half is for the node, which often runs on the same machine.
+  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
+  const most = Math.floor(Math.min(threads, connections) / endpoints);
+  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
+}
+
+/**
+ * @param {ThreadStats} own of this thread
+ * @param {ThreadStats[]} others
+ * @returns {ThreadStats} of all of them
+ */
+export function addUpThreads(own, others) {
+  return others.reduce(
+    (sum, { rpcCalls, transport, batches, endpoints }) => ({
+      rpcCalls: added(sum.rpcCalls, rpcCalls),
+      transport: added(sum.transport, transport),
+      batches: mergeBatchFacts(sum.batches, batches),
+      endpoints: sum.endpoints.map((traffic, i) => added(traffic, endpoints[i])),
+    }),
+    own,
+  );
+}
+
+/** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
+function added(a, b) {
+  const sum = { ...a };
+  addTo(sum, b);
+  return sum;
+}

@@ -1,0 +1,186 @@
+import { SingleBar } from 'cli-progress';
+import { mergeJson } from '../stats/histogram.js';
+import { countedWords } from '../stats/sample.js';
+import { BoundedFile } from './bounded-file.js';
+import { boundedMs, byCode, count, figure, printable, seconds } from './format.js';
+import { summaryText } from './summary.js';
+
+/** @import { Output, OutputOptions } from './index.js' */
+
+/**
+ * What a person reads: a line per interval under a header that returns now and then, and the summary.
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createTextOutput({ stream, verbose, explain }) {
+  let rows = 0;
+  let titles = titlesOf(false);
+  /** @param {string} text */
+  const line = (text) => stream.offer(text);
+  return {
+    notice: (text) => line(printable(text)),
+    start: ({ isPlain = false }) => void (titles = titlesOf(isPlain)),
+    wantsSamples: verbose,
+    sample: (sample) => {
+      if (verbose && sample.outcome === 'verified' && sample.target !== null)
+        line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
+    },
+    interval: (row, totals) => {
+      if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
+      if (rows % HEADER_EVERY === 0) line(cells(titles, titles));
+      rows += 1;
+      const { failed, timedOut } = row.counts;
+      const { censored } = totals;
+      const latency = censored === undefined ? row.latency : mergeJson(row.latency, censored);
+      const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
+      const figures = [
+        seconds(row.endMs),
+        count(totals.attempts),
+        count(totals.verified),
+        figure(row.tps),
+        figure(totals.runTps),
+        ...boundedMs(latency, censored, ['avg', 'min', 'max', 'p50', 'p99']),
+        count(row.inFlight),
+        count(failed + timedOut),
+      ];
+      const { silence } = row;
+      const silent = silence === undefined ? '' : `  no answer for ${seconds(silence.ms)}: ${silence.words}`;
+      line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}${silent}`);
+    },
+    finish: (run) => stream.write(`${printable(summaryText(run, explain))}\n`),
+  };
+}
+
+/** What is left of an interval when a Ctrl-C comes right after a report says nothing worth a line. */
+const SHORTEST_MS = 100;
+
+/** The header is repeated so often that it is always on the screen. */
+const HEADER_EVERY = 20;
+
+/** How wide each column is at least; latencies are in milliseconds, of the operations verified in the interval. */
+const WIDTHS = Object.freeze([9, 10, 10, 8, 8, 8, 8, 8, 8, 8, 10, 7]);
+
+/** @param {boolean} isPlain */
+function titlesOf(isPlain) {
+  const { verified, tps } = countedWords(isPlain);
+  const latencies = ['avg ms', 'min ms', 'max ms', 'p50 ms', 'p99 ms'];
+  return ['elapsed', 'attempts', verified, tps, `run ${tps}`, ...latencies, 'in flight', 'failed'];
+}
+
+/** @param {readonly string[]} texts @param {readonly string[]} titles above them */
+function cells(texts, titles) {
+  return texts.map((text, i) => text.padStart(Math.max(WIDTHS[i], titles[i].length))).join(' ');
+}
+
+/**
+ * Rows of named columns, as CSV (RFC 4180, with \n) or NDJSON, whichever the name of the file says. Nothing is an empty field in
+ * CSV, and null in NDJSON.
+ *
+ * @typedef {string | number | null} Cell
+ */
+
+/** What names of files of rows end in. */
+export const ROW_EXTENSIONS = Object.freeze(['.csv', '.ndjson', '.jsonl'].flatMap((name) => [name, `${name}.gz`]));
+
+export class RowFile extends BoundedFile {
+  /** @type {readonly string[]} */
+  #columns;
+  /** @type {(cells: Cell[]) => string} */
+  #line;
+
+  /**
+   * @param {string} file
+   * @param {readonly string[]} columns
+   * @param {ConstructorParameters<typeof BoundedFile>[1]} [limits]
+   */
+  constructor(file, columns, limits) {
+    super(file, limits);
+    this.#columns = columns;
+    this.#line = isCsv(file) ? csvLine : jsonLine(columns);
+  }
+
+  /** Empties the file; CSV begins with the names of the columns. */
+  beginRows() {
+    this.begin(isCsv(this.file) ? csvLine(this.#columns) : '');
+  }
+
+  /** @param {Cell[]} cells one for each column */
+  addRow(cells) {
+    this.add(this.#line(cells));
+  }
+}
+
+/** @param {string} file */
+function isCsv(file) {
+  return /\.csv(\.gz)?$/.test(file);
+}
+
+/** @param {readonly Cell[]} cells */
+export function csvLine(cells) {
+  let line = csvField(cells[0]);
+  for (let i = 1; i < cells.length; i += 1) line += `,${csvField(cells[i])}`;
+  return `${line}\n`;
+}
+
+/** An empty text is quoted, so that it is not taken for nothing. @param {Cell} cell */
+function csvField(cell) {
+  if (cell === null) return '';
+  if (typeof cell === 'number') return String(cell);
+  return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+/** @param {readonly string[]} columns */
+export function jsonLine(columns) {
+  const names = columns.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+  return (/** @type {readonly Cell[]} */ cells) => {
+    let line = '';
+    for (let i = 0; i < names.length; i += 1) {
+      const cell = cells[i];
+      line += names[i] + (typeof cell === 'string' ? jsonText(cell) : cell);
+    }
+    return `${line}}\n`;
+  };
+}
+
+/** Most texts are plain, and looking is cheaper than JSON.stringify(). @param {string} text */
+function jsonText(text) {
+  return /^[\w ]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/**
+ * A progress bar for the set-up on a terminal; nothing at all elsewhere.
+ * @param {NodeJS.WriteStream} stream
+ * @param {boolean} quiet
+ * @returns {{update: (label: string, done: number, all: number) => void, stop: () => void}}
+ */
+export function createProgress(stream, quiet) {
+  if (quiet || !stream.isTTY) return { update: () => {}, stop: () => {} };
+  /** @type {SingleBar | null} */
+  let bar = null;
+  let current = '';
+  const stop = () => {
+    bar?.stop();
+    bar = null;
+    current = '';
+  };
+  return {
+    update: (label, done, all) => {
+      if (label !== current) {
+        stop();
+        current = label;
+        bar = new SingleBar({
+          format: '{label} [{bar}] {value}/{total}',
+          stream,
+          clearOnComplete: true,
+          hideCursor: true,
+          fps: 10,
+        });
+        bar.start(all, done, { label });
+      }
+      // While a terminal is stopped (Ctrl-S) what is drawn would pile up.
+      if (!stream.writableNeedDrain) bar?.update(done);
+      if (done >= all) stop();
+    },
+    stop,
+  };
+}

@@ -1,0 +1,114 @@
+import Table from 'cli-table3';
+import { UNSEEN_CHARACTERS } from '../errors.js';
+import { boundsOf } from '../stats/histogram.js';
+
+/**
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { Table as CliTable3Table, TableConstructorOptions } from 'cli-table3'
+ */
+
+/** Figures as people read them. A figure that could not be measured is a dash, never a zero. */
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** Lines that somebody else's words are in: nothing in them reaches the terminal but text. @param {string} text */
+export function printable(text) {
+  return text.replace(/[^\P{Cc}\n]+/gu, ' ').replace(UNSEEN_CHARACTERS, ' ');
+}
+
+/** @param {number | null} value */
+export function count(value) {
+  return value === null ? '-' : whole.format(value);
+}
+
+/** One decimal below 100, none above. @param {number | null} value */
+export function figure(value) {
+  if (value === null) return '-';
+  return Math.abs(value) < 100 ? tenths.format(value) : whole.format(value);
+}
+
+/** @param {number | null} us microseconds @returns {string} milliseconds, without the unit */
+export function ms(us) {
+  return us === null ? '-' : figure(us / 1000);
+}
+
+/** The usual figures of a table of latencies, in the order in which they are printed. */
+export const LATENCY_FIGURES = Object.freeze(
+  /** @type {const} */ ({ avg: 'avg', min: 'min', p50: 50, p90: 90, p95: 95, p99: 99, 'p99.9': 99.9, max: 'max' }),
+);
+
+/**
+ * Figures of a distribution in milliseconds, with >= where they may be larger, because operations are censored.
+ * @param {DistributionJson} json
+ * @param {Parameters<typeof boundsOf>[1]} censored
+ * @param {ReadonlyArray<keyof typeof LATENCY_FIGURES>} names
+ * @returns {string[]}
+ */
+export function boundedMs(json, censored, names) {
+  return names.map((name) => {
+    const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+    return atLeast(ms(us), us === null ? '-' : ms(atMostUs));
+  });
+}
+
+/** @param {string} text of a figure @param {string} atMost what it may really be, as text: no more digits than are printed count */
+export function atLeast(text, atMost) {
+  return text === atMost ? text : `>= ${text}`;
+}
+
+const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
+
+/** An amount in the unit in which it can be read, with four digits. @param {bigint} wei */
+export function amount(wei) {
+  const value = Number(wei);
+  if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
+  return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${whole.format(value)} wei`;
+}
+
+/** @param {number} durationMs */
+export function seconds(durationMs) {
+  return `${tenths.format(durationMs / 1000)} s`;
+}
+
+/** @param {number} bytes */
+export function megabytes(bytes) {
+  return `${whole.format(bytes / 1e6)} MB`;
+}
+
+/** @param {Record<string, number>} failures by code */
+export function byCode(failures) {
+  return Object.entries(failures)
+    .sort((a, b) => b[1] - a[1])
+    .map(([code, times]) => `${code} ${count(times)}`)
+    .join(', ');
+}
+
+const BORDERLESS = Object.freeze({
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+});
+const STYLE = Object.freeze({ 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true });
+
+/** Columns without lines between them. @param {TableConstructorOptions} [options] */
+export function borderless(options = {}) {
+  return new Table({ chars: BORDERLESS, style: { ...STYLE }, ...options });
+}
+
+/** Without blanks at the ends of lines. @param {CliTable3Table} table */
+export function textOf(table) {
+  return table.toString().replace(/[ \t]+$/gm, '');
+}

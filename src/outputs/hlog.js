@@ -1,0 +1,70 @@
+import * as hdr from 'hdr-histogram-js';
+import { recordedValues } from '../stats/histogram.js';
+import { shownStages } from '../stats/sample.js';
+import { BoundedFile } from './bounded-file.js';
+
+/**
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { IntervalRow } from '../stats/intervals.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/** Readers of the format take values for nanoseconds and show milliseconds. */
+const NS_PER_US = 1000;
+const NS_PER_MS = 1e6;
+
+/**
+ * HdrHistogram's log format, version 1.3: for each interval the latency of the operations verified in it, without a tag,
+ * and that of each stage under its name.
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createHlogOutput({ hlog }) {
+  const file = new BoundedFile(/** @type {string} */ (hlog));
+  const writer = new hdr.HistogramLogWriter((text) => file.add(text));
+  /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
+  const line = ({ startMs, endMs }, distribution, tag) =>
+    writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    open: () => file.check(),
+    start: ({ startedAtMs }) => {
+      file.begin('');
+      writer.outputLogFormatVersion();
+      writer.outputComment(
+        `[StartTime: ${(startedAtMs / 1000).toFixed(3)} (seconds since epoch), ${iso(startedAtMs)}]`,
+      );
+      writer.outputLegend();
+    },
+    interval: (row, { stages }) => {
+      line(row, row.latency, '');
+      for (const stage of shownStages(stages)) line(row, stages[stage], stage);
+      file.cut();
+    },
+    settle: async () => {
+      await file.settle();
+      return { error: file.wholeError };
+    },
+    finish: () => file.finishWhole(),
+    close: () => file.close(),
+  };
+}
+
+/** @param {number} atMs */
+function iso(atMs) {
+  return new Date(atMs).toISOString();
+}
+
+/** @param {DistributionJson} distribution @param {string} tag */
+function nanoseconds(distribution, tag) {
+  // As large as it has to be from the start: growing costs more than recording.
+  const highestTrackableValue = Math.max(2, 2 * NS_PER_US * (distribution.maxUs ?? 0));
+  const histogram = hdr.build({ bitBucketSize: 32, highestTrackableValue, numberOfSignificantValueDigits: 3 });
+  for (const { valueUs, count } of recordedValues(distribution)) {
+    histogram.recordValueWithCount(valueUs * NS_PER_US, count);
+  }
+  histogram.tag = tag;
+  return histogram;
+}

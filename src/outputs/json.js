@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { OutputError, displayName } from '../errors.js';
+import { FILE_MODE, cannotWrite, isDevice, proveWritable, writeFileAtomically } from '../files.js';
+import { stdout } from './streams.js';
+
+/**
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/**
+ * Takes the name of a file before anything is sent, so that whoever shares the folder and comes second with the same
+ * name is told, and overwrites nothing.
+ * @param {string} file
+ * @param {string} taken what to say where it is there already
+ * @returns {() => void} gives the name back, unless something was written there by then; never throws
+ * @throws {OutputError}
+ */
+export function claimFile(file, taken) {
+  try {
+    writeFileSync(file, '', { flag: 'wx', mode: FILE_MODE });
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') throw new OutputError(taken, error);
+    throw cannotWrite(file, error);
+  }
+  return () => {
+    try {
+      if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
+    } catch {
+      // Whoever cleans up says nothing: what went wrong before is more important.
+    }
+  };
+}
+
+/**
+ * The run file: as far as the run has come now and then, whole at the end, each time by rename.
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createJsonOutput({ out }) {
+  const output = out !== null && out !== '-' ? outputTo(out, !isDevice(out)) : outputTo('', false);
+  if (out === null || out === '-') output.finish = (run) => stdout.write(textOf(run));
+  return { ...output, setUpFailed: output.finish };
+}
+
+/**
+ * The same, in a folder that the instances of a run share, under a name of its own. The name is taken before anything is
+ * sent: of two processes with one index the second does not begin.
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createResultsOutput({ results, instance }) {
+  const folder = results ?? '.';
+  const { runId = null, index = null, attempt = 0 } = instance ?? {};
+  const name = `${runId ?? 'run'}-${String(index ?? 0).padStart(5, '0')}-${attempt}.json`;
+  const file = join(folder, name);
+  const which = `${runId === null ? '' : `run ${runId}, `}index ${index}, attempt ${attempt}`;
+  let release = () => {};
+  return {
+    ...outputTo(file, true),
+    open: async () => {
+      proveWritable(folder);
+      release = claimFile(
+        file,
+        `${which} has a run file already in ${displayName(folder)}: another instance has this index, or it was run before: give another --run-id, or --attempt ${attempt + 1}`,
+      );
+    },
+    close: async () => release(),
+  };
+}
+
+/** @param {string} file @param {boolean} keepsWhatIsWritten @returns {Output} */
+function outputTo(file, keepsWhatIsWritten) {
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    interval: () => {},
+    // Not indented: it is made in mid-run, and whoever reads it will hardly be a person.
+    ...(keepsWhatIsWritten
+      ? {
+          checkpoint: (run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`),
+          discard: () => rmSync(file, { force: true }),
+        }
+      : {}),
+    finish: (run) => writeFileAtomically(file, textOf(run)),
+  };
+}
+
+/** @param {RunFile} run */
+function textOf(run) {
+  return `${JSON.stringify(run, null, 2)}\n`;
+}
+
+/**
+ * The run file in one line among whatever else a log has, for clusters whose instances share no storage: `stress merge`
+ * finds it there.
+ */
+
+export const RESULT_SCHEMA = 'evm-stress/result@1';
+
+/**
+ * @param {RunFile} run
+ * @returns {string}
+ */
+export function resultLine(run) {
+  const text = JSON.stringify(run);
+  const { runId = null, index = null, attempt = 0 } = run.instance ?? {};
+  const bytes = Buffer.from(text);
+  const result = {
+    schema: RESULT_SCHEMA,
+    runId,
+    index,
+    attempt,
+    id: run.id,
+    bytes: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    gzip: gzipSync(bytes).toString('base64'),
+  };
+  return `STRESS_RESULT ${JSON.stringify(result)}`;
+}
+
+/**
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createResultLineOutput({ stream }) {
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    interval: () => {},
+    finish: (run) => stream.write(`${resultLine(run)}\n`),
+  };
+}

@@ -1,0 +1,120 @@
+import { EXIT } from '../errors.js';
+import { writeFileAtomically } from '../files.js';
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { measuredText } from './summary.js';
+
+/**
+ * @import { AuditReport } from '../core/audit.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { ThresholdResult } from '../stats/thresholds.js'
+ * @import { Output, OutputOptions } from './index.js'
+ */
+
+/**
+ * What a CI server shows: a test case for each threshold, one for the audit and one for the run itself.
+ *
+ * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
+ */
+
+/**
+ * @param {OutputOptions} options
+ * @returns {Output}
+ */
+export function createJunitOutput({ junit }) {
+  const finish = async (/** @type {RunFile} */ run) => {
+    if (junit !== null) await writeFileAtomically(junit, junitText(run));
+  };
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    interval: () => {},
+    finish,
+    setUpFailed: finish,
+  };
+}
+
+/** @param {RunFile} run */
+export function junitText(run) {
+  const cases = [
+    ...run.thresholds.map((result) => ({
+      group: 'thresholds',
+      name: result.expression,
+      trouble: thresholdTrouble(result),
+    })),
+    { group: 'audit', name: 'audit', trouble: auditTrouble(run) },
+    { group: 'run', name: 'run', trouble: runTrouble(run) },
+  ];
+  /** @param {'failure' | 'skipped'} kind */
+  const times = (kind) => String(cases.filter(({ trouble }) => trouble?.kind === kind).length);
+  const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
+  const suite = attributes({
+    name: 'stress',
+    tests: String(cases.length),
+    failures: times('failure'),
+    errors: '0',
+    skipped: times('skipped'),
+    time: String(seconds),
+    timestamp: run.startedAt,
+  });
+  const lines = cases.map(({ group, name, trouble }) => {
+    const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}`;
+    return trouble === null
+      ? `${head}/>`
+      : `${head}><${trouble.kind}${attributes({ message: trouble.words })}/></testcase>`;
+  });
+  return ['<?xml version="1.0" encoding="UTF-8"?>', `<testsuite${suite}>`, ...lines, '</testsuite>', ''].join('\n');
+}
+
+/** @param {ThresholdResult} result @returns {Trouble} */
+function thresholdTrouble(result) {
+  return result.passed ? null : failure(`${result.figure}: ${measuredText(result)}`);
+}
+
+/** @param {RunFile} run @returns {Trouble} */
+function auditTrouble(run) {
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const result = auditResult(run);
+  if (result === null) return { kind: 'skipped', words: run.unmeasured['/audit'] ?? 'there is none' };
+  if (result === 'exact') return null;
+  if (audit === null || result === 'incomplete')
+    return { kind: 'skipped', words: `incomplete: ${auditGaps(run).join('; ')}` };
+  const failed = (audit.checks ?? []).filter(({ holds }) => holds === false);
+  const disagreeing = failed.map(({ words, found, expected }) => `; ${words}: ${found}, and it must be ${expected}`);
+  return failure(
+    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${audit.subject ?? 'counters grew by'} ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced${disagreeing.join('')}`,
+  );
+}
+
+/** What the other cases do not say. @param {RunFile} run @returns {Trouble} */
+function runTrouble(run) {
+  const { exitCode, end, warnings, verdict } = run;
+  if (end === 'set_up_failed') return failure(warnings.join('; '));
+  // Another exit code may be worse, and hide that of an endpoint that was lost.
+  if (verdict?.name === 'endpoint-down' && end === 'duration' && exitCode !== EXIT.ok)
+    return failure(`endpoint-down: ${verdict.evidence}`);
+  const isSaid = exitCode === EXIT.thresholdFailed || (exitCode === EXIT.notExact && auditResult(run) === 'not_exact');
+  // Behind an exit code that is said there may be another that lost: the end tells.
+  if (exitCode === EXIT.ok || (isSaid && end === 'duration')) return null;
+  return failure(`ended with exit code ${exitCode} (${end})`);
+}
+
+/** @param {string} words @returns {Trouble} */
+function failure(words) {
+  return { kind: 'failure', words };
+}
+
+/** @param {Record<string, string>} values */
+function attributes(values) {
+  return Object.entries(values)
+    .map(([name, value]) => ` ${name}="${escaped(value)}"`)
+    .join('');
+}
+
+/** What an XML document must not hold, even escaped: control characters, halves of characters, two that are none. */
+const FORBIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu;
+
+/** Blanks that a reader of attributes would take for spaces, and what has a meaning in XML. @param {string} text */
+function escaped(text) {
+  return text.replace(FORBIDDEN, '\ufffd').replace(/[&<>"'\t\n\r\u007f-\u009f]/g, (c) => `&#${c.charCodeAt(0)};`);
+}

@@ -1,0 +1,77 @@
+import { createWriteStream, fstatSync } from 'node:fs';
+import { count } from './format.js';
+
+/**
+ * @import { Stats } from 'node:fs'
+ * @import { Writable } from 'node:stream'
+ */
+
+/** What may wait until it is read, in characters: more than 10,000 lines. */
+const BOUND_CHARS = 1 << 20;
+
+/**
+ * A stream of text that never blocks this thread and never grows without bound. Lines that may be missing are dropped
+ * and counted while too much waits; what must not be missing always waits.
+ */
+export class OutputStream {
+  #dropped = 0;
+
+  /** @param {Writable} stream whose writes do not block */
+  constructor(stream) {
+    this.stream = stream;
+    stream.on('error', ignore);
+  }
+
+  /** A line that may be missing while nothing is read. @param {string} line without its end */
+  offer(line) {
+    if (this.stream.writableLength > BOUND_CHARS) this.#dropped += 1;
+    else this.write(`${line}\n`);
+  }
+
+  /** @param {string} text that is never dropped */
+  write(text) {
+    const gap = this.#dropped === 0 ? '' : `... ${count(this.#dropped)} lines left out: nothing was read meanwhile\n`;
+    this.#dropped = 0;
+    this.stream.write(gap + text);
+  }
+
+  /** @returns {Promise<void>} when nothing waits, or nothing can be written any more */
+  async written() {
+    if (this.stream.writableLength > 0) await new Promise((resolve) => void this.stream.write('', resolve));
+  }
+}
+
+/** The reader of a pipe may be gone. src/cli/main.js decides whether that ends a run. */
+const ignore = () => {};
+
+/** @param {number} fd */
+export function fileStream(fd) {
+  return createWriteStream('', { fd, autoClose: false });
+}
+
+/**
+ * Node writes to terminals and files synchronously: a terminal that was stopped (Ctrl-S) or a disk that hangs would stop
+ * the load. Terminals and pipes have a handle that can be told not to.
+ * @param {NodeJS.WriteStream & {_handle?: {setBlocking?: (isBlocking: boolean) => unknown}}} standard
+ * @param {number} fd
+ */
+function withoutBlocking(standard, fd) {
+  // Workloads of users print, too.
+  standard.on('error', ignore);
+  if (standard._handle?.setBlocking === undefined) return fileStream(fd);
+  standard._handle.setBlocking(false);
+  return standard;
+}
+
+export const stdout = new OutputStream(withoutBlocking(process.stdout, 1));
+
+/** Of one file (> log 2>&1) one stream keeps the order of lines. */
+export const stderr =
+  stdout.stream !== process.stdout && isOneFile(fstatSync(1), fstatSync(2))
+    ? stdout
+    : new OutputStream(withoutBlocking(process.stderr, 2));
+
+/** @param {Stats} a @param {Stats} b */
+function isOneFile(a, b) {
+  return a.dev === b.dev && a.ino === b.ino;
+}

@@ -1,0 +1,578 @@
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { backlog, shortWindow } from '../stats/growth.js';
+import { censoredOf, nodeCpuPercent } from '../stats/metrics.js';
+import { endpointsOf } from '../stats/recorder.js';
+import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { amount, borderless, boundedMs, byCode, count, figure, megabytes, seconds, textOf } from './format.js';
+
+/**
+ * @import { AuditReport } from '../core/audit.js'
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { ThresholdResult } from '../stats/thresholds.js'
+ * @import { Check } from '../workloads/index.js'
+ */
+
+/**
+ * Several endpoints, a line each.
+ * @param {RunFile} run
+ * @returns {string[]} nothing where there is one
+ */
+export function endpointsTable(run) {
+  const endpoints = endpointsOf(run);
+  if (endpoints.length === 0) return [];
+  const words = countedWords(isPlain(run));
+  const table = borderless({
+    head: ['  endpoint', words.verified, 'failed', 'timed out', words.tps, 'avg ms', 'p50', 'p99', 'left', 'away'],
+    colAligns: ['left', ...Array(9).fill('right')],
+  });
+  for (const { display, group, tps, left, awayMs } of endpoints) {
+    const { counts, latency, censored } = group;
+    table.push([
+      ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
+      ...[count(left), left === 0 ? '' : seconds(awayMs)],
+    ]);
+  }
+  return [textOf(table)];
+}
+
+/**
+ * What the summary says of a run file that stands for many instances.
+ *
+ * @typedef {any} Merged see docs/run.schema.json
+ */
+
+/** Of many instances so many have a line of their own. */
+const INSTANCES_SHOWN = 20;
+
+/** @param {RunFile} run @returns {Merged | null} */
+export function mergedOf(run) {
+  return /** @type {any} */ (run).merged ?? null;
+}
+
+/** @param {RunFile} run @returns {string[]} none for the run file of one instance */
+export function mergedText(run) {
+  const merged = mergedOf(run);
+  if (merged === null) return [];
+  const { instances } = merged;
+  return [
+    instancesTable(instances, countedWords(isPlain(run))),
+    ...(instances.length > INSTANCES_SHOWN
+      ? [`  ... and ${count(instances.length - INSTANCES_SHOWN)} more instances`]
+      : []),
+    ...mergedLines(run).map((line) => `  ${line}`),
+  ];
+}
+
+/** @param {RunFile} run @returns {string[]} what is to be said of all of them */
+export function mergedLines(run) {
+  const merged = mergedOf(run);
+  const { superseded, damaged } = merged;
+  return [
+    startText(merged),
+    commonText(merged, run.window.counts.verified),
+    ...superseded
+      .slice(0, INSTANCES_SHOWN)
+      .map(
+        (/** @type {any} */ one) =>
+          `superseded  instance ${one.index}, attempt ${one.attempt}: its ${count(one.verified)} verified operations are in no figure`,
+      ),
+    ...damaged.slice(0, INSTANCES_SHOWN).map((/** @type {any} */ one) => `damaged     ${one.name}: ${one.why}`),
+    ...unresolvedText(merged),
+    'latency, and figures of the generator, cover the own window of each instance; rates the common window',
+  ];
+}
+
+/** @param {any[]} instances @param {ReturnType<typeof countedWords>} words */
+function instancesTable(instances, words) {
+  const table = borderless({
+    head: ['  instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'],
+    colAligns: [...Array(2).fill('left'), 'left', ...Array(4).fill('right'), 'left', 'left'],
+  });
+  for (const one of instances.slice(0, INSTANCES_SHOWN)) {
+    const { counts, offset, threads } = one;
+    table.push([
+      ...[
+        `  ${one.index ?? '-'}${one.attempt > 0 ? `, attempt ${one.attempt}` : ''}`,
+        `${offset}..${offset + threads - 1}`,
+      ],
+      ...[one.windowStartedAt.slice(11, 23), seconds(one.durationMs), count(counts.verified)],
+      ...[count(counts.failed + counts.timedOut + counts.abandoned), figure(one.verifiedPerSecond)],
+      auditWord(one),
+      one.partial ? 'PARTIAL' : [...(one.host === null ? [] : [one.host])].join(),
+    ]);
+  }
+  return textOf(table);
+}
+
+/** @param {any} instance @returns {string} what its audit came to */
+export function auditWord({ auditExact, auditResult = null }) {
+  if (auditResult === 'incomplete') return 'INCOMPLETE';
+  return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';
+}
+
+/** @param {Merged} merged */
+function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
+  const known = clocksKnownToMs === null ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
+  const raw =
+    Math.abs(rawStartSkewMs - startSkewMs) < 1
+      ? ''
+      : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
+  const clocks =
+    clockSkewMs === null
+      ? 'nothing tells whether their clocks agree'
+      : `their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
+  return `start       all within ${count(startSkewMs)} ms${raw}; ${clocks}`;
+}
+
+/** @param {Merged} merged @param {number} verified in the common window */
+function commonText({ common }, verified) {
+  if (common === null) return 'common      NONE: at no time were all of them in their windows';
+  const parts =
+    common.apportioned === 0
+      ? ''
+      : `; TPS is an estimate: ${count(common.apportioned)} of ${count(verified)} verified operations in it are the share of intervals that cross its borders`;
+  return `common      ${seconds(common.durationMs)} from ${common.startedAt} on${parts}`;
+}
+
+/** @param {Merged} merged @returns {string[]} */
+function unresolvedText({ unresolved }) {
+  const lines = unresolved.slice(0, INSTANCES_SHOWN).map((/** @type {any} */ one) => {
+    const who = one.index === null ? '' : `instance ${one.index}, `;
+    const what =
+      one.lastKnownAt === null
+        ? 'MISSING: nothing is known of it'
+        : `PARTIAL: ${count(one.inFlight)} operations in flight at ${one.lastKnownAt}; what they and later ones came to is not known`;
+    return `unresolved  ${who}wallets ${one.offset}..${one.offset + one.threads - 1}: ${what}`;
+  });
+  const more = unresolved.length - INSTANCES_SHOWN;
+  return more > 0 ? [...lines, `... and ${count(more)} more of them`] : lines;
+}
+
+/**
+ * The kinds of calls of a run, the most frequent first; nothing where there is one kind only.
+ * @param {Pick<RunFile, 'byName' | 'window'>} run
+ * @returns {string[]} one table
+ */
+export function namesTable({ byName = {}, window }) {
+  const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
+  if (groups.length === 0) return [];
+  const table = borderless({
+    head: ['  by name', 'count', 'per second', 'failed', 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'],
+    colAligns: ['left', ...Array(9).fill('right')],
+  });
+  for (const [name, { counts, windowVerified, latency, censored }] of groups) {
+    const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
+    table.push([
+      ...[`    ${name}`, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
+    ]);
+  }
+  return [textOf(table)];
+}
+
+/** Of the whole run, as the counts above the table. @param {{counts: Record<string, number>}} group */
+function endedOf({ counts }) {
+  return Object.values(counts).reduce((sum, value) => sum + value, 0);
+}
+
+/**
+ * Thresholds as people read them.
+ */
+
+/** More digits than elsewhere: 99.96 is less than 100, and has to look like it. */
+const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+
+/** @param {readonly ThresholdResult[]} results at least one */
+export function thresholdsTable(results) {
+  const table = borderless();
+  results.forEach((result, i) =>
+    table.push([
+      i === 0 ? '  thresholds' : '',
+      result.passed ? 'passed' : 'FAILED',
+      result.expression.replace(/\s+/g, ' '),
+      measuredText(result),
+    ]),
+  );
+  return textOf(table);
+}
+
+/** @param {ThresholdResult} result */
+export function measuredText({ value, unit, why, atMost, censored }) {
+  if (value === null) return `not measured: ${why}`;
+  if (typeof value === 'string') return value;
+  if (atMost === undefined) return valueText(value, unit);
+  const bounds =
+    atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
+  return `${bounds}; ${count(censored ?? null)} censored`;
+}
+
+/** @param {number} value @param {ThresholdResult['unit']} unit */
+function valueText(value, unit) {
+  switch (unit) {
+    case 'us':
+      return Math.abs(value) < 1000 ? `${precise.format(value)} us` : `${precise.format(value / 1000)} ms`;
+    case 'bytes':
+      return `${precise.format(value / 1e6)} MB`;
+    case 'percent':
+      return `${precise.format(value)} %`;
+    case 'perSecond':
+      return `${precise.format(value)} per second`;
+    default:
+      return count(value);
+  }
+}
+
+/**
+ * The whole run at a glance.
+ * @param {RunFile} run
+ * @param {boolean} explain
+ */
+export function summaryText(run, explain) {
+  const parts = [
+    '',
+    `Summary: ${instancesOf(run)}${ENDS[run.end] ?? run.end}${downText(run)}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
+    ...mergedText(run),
+    ...(run.end === 'running' && mergedOf(run) === null
+      ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
+      : []),
+    overview(run),
+    ...windowText(run),
+    ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
+    latencyTable(run),
+    ...namesTable(run),
+    ...endpointsTable(run),
+    ...surroundings(run),
+    ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
+    ...(run.verdict === null ? [] : [wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`)]),
+    auditText(run),
+  ];
+  if (explain) parts.push('', ...Object.entries(run.definitions).map(([name, text]) => `${name}: ${text}`));
+  return parts.join('\n');
+}
+
+/** @param {RunFile} run */
+function instancesOf(run) {
+  const merged = mergedOf(run);
+  if (merged === null) return '';
+  const { instances, expected } = merged;
+  const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
+  return `${count(instances.length)}${of} instances as one, `;
+}
+
+/** What went on for as long as it was meant to may have had nothing to ask. @param {RunFile} run */
+function downText({ verdict, end }) {
+  return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
+}
+
+/** How many were made, where so many were asked for. @param {RunFile} run */
+function iterationsText({ config, counts, environment }) {
+  if (typeof config.iterations !== 'number') return '';
+  const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
+  const made = Math.floor((counts.started - counts.abandoned) / perIteration);
+  return ` (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
+}
+
+/** @type {Record<string, string>} */
+const ENDS = {
+  running: 'not ended',
+  duration: 'ran for its duration',
+  iterations: 'all iterations were made',
+  interrupted: 'interrupted',
+  terminated: 'terminated',
+  hangup: 'terminal closed',
+  foreign_sender: 'ended because a transaction of the wallets is not of this run',
+  max_spend: 'ended because its spend cap was reached',
+  no_wallets: 'ended because no wallet was left to work with',
+  workload_failed: 'ended because its workload failed',
+  endpoint_lost: 'ended because the endpoint was lost',
+  chain_replaced: 'ended because the endpoint does not serve the chain as it was at the start',
+  worker_died: 'ended because a worker thread died',
+  chain_ended: 'ended because the embedded chain ended',
+  internal: 'ended by a bug of stress',
+  audit_failed: 'the audit could not be made',
+  set_up_failed: 'ended before its load began',
+  output_closed: 'ended because its output was closed',
+};
+
+/** @param {RunFile} run */
+function overview(run) {
+  const { counts, window, rates, generator } = run;
+  const isOpenLoop = rates.askedPerSecond !== null;
+  const words = countedWords(isPlain(run));
+  const table = borderless();
+  /** @type {Array<[string, string, string]>} */
+  const rows = [
+    [
+      `  ${words.tps}`,
+      figure(rates.verifiedPerSecond),
+      `${words.verified} per second of the window (${count(window.counts.verified)} in it)`,
+    ],
+    isOpenLoop
+      ? rateRow(run)
+      : [
+          '  achieved',
+          figure(rates.achievedPerSecond),
+          `begun in the window and ${words.verified}, also after its end, per second`,
+        ],
+    ['  attempts', count(counts.started), ''],
+    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
+    [`  ${words.verified}`, count(counts.verified), ''],
+    ['  failed', count(counts.failed), byCode(run.failures)],
+    ['  timed out', count(counts.timedOut), ''],
+    ...(run.inFlight > 0 ? [/** @type {[string, string, string]} */ (['  in flight', count(run.inFlight), ''])] : []),
+    ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
+    [
+      '  generator',
+      figure(generator.cpuUsPerVerified),
+      `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
+    ],
+  ];
+  rows.forEach(([name, value, note]) => table.push([name, { content: value, hAlign: 'right' }, note]));
+  return textOf(table);
+}
+
+/** @param {RunFile} run @returns {string[]} none where nothing is paid */
+function feesText({ spending, counts }) {
+  const { setUpWei, spentWei, leftWei = null, capWei } = spending;
+  const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
+  if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return [];
+  const words = capWei === null ? [] : [`at most, of ${amount(BigInt(capWei))} (--max-spend)`];
+  if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
+  if (left !== null) {
+    const each = counts.verified === 0 ? '' : `, ${amount(left / BigInt(counts.verified))} an operation`;
+    words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
+  }
+  return [`  fees        ${fees === null ? 'not known apart' : amount(fees)}: ${words.join('; ')}`];
+}
+
+/** A share may be small, and is not 0 for that. */
+const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** However large: 498.9 of 500.0 is not 499 of 500. @param {number} value */
+function tenths(value) {
+  return oneDecimal.format(value);
+}
+
+/** With less of the rate than this, of 1, it is said in capitals. */
+const HELD = 0.95;
+
+/** @param {RunFile} run @returns {[string, string, string]} */
+function rateRow(run) {
+  const { askedPerSecond, achievedPerSecond, verifiedPerSecond } = run.rates;
+  const [asked, achieved, verified] = [askedPerSecond ?? 0, achievedPerSecond ?? 0, verifiedPerSecond ?? 0];
+  const words = `achieved of ${tenths(asked)} asked per second`;
+  const short = (/** @type {number} */ rate) => `${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
+  if (achieved < HELD * asked) return ['  rate', tenths(achieved), `${words}: ${short(achieved)}`];
+  if (backlog(run) === null) return ['  rate', tenths(achieved), words];
+  return [
+    '  rate',
+    tenths(verified),
+    `of ${tenths(asked)} asked per second in the window, the rest after it: ${short(verified)}`,
+  ];
+}
+
+/** Of the window, as thresholds and warnings have it. @param {RunFile} run @returns {[string, string, string]} */
+function droppedRow({ window, counts }) {
+  const { dropped, scheduled } = window.counts;
+  const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
+  const why = dropped === 0 ? '' : ': no wallet was idle';
+  const others = counts.dropped - dropped;
+  const outside = others > 0 ? `; ${count(others)} more outside of it` : '';
+  return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
+}
+
+/** @param {RunFile} run */
+function latencyTable(run) {
+  const { latency, rates } = run;
+  const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
+  const table = borderless({ head: ['', ...names], colAligns: ['left', ...Array(names.length).fill('right')] });
+  const censored = censoredOf(run);
+  const rows = [
+    ['  latency ms', latency.total, censored],
+    // The two differ where operations begin later than they were due, which a closed loop does not know.
+    ...(rates.askedPerSecond === null
+      ? []
+      : [['  from start', latency.fromStart, latency.fromStartCensored ?? censored]]),
+    ['    queued', latency.stages.queued],
+    ['    submit', latency.stages.submit],
+    ...(isPlain(run) ? [] : [['    inclusion', latency.stages.inclusion]]),
+    ...(shownStages(latency.stages).includes('visibility') ? [['    visibility', latency.stages.visibility]] : []),
+    ...(isPlain(run) ? [] : [['    read-back', latency.stages.readBack]]),
+  ];
+  for (const [name, json, others] of /** @type {Array<[string, DistributionJson, DistributionJson?]>} */ (rows))
+    table.push([name, ...boundedMs(json, others, names)]);
+  if (censored.count === 0) return textOf(table);
+  const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
+  return `${textOf(table)}\n  censored    ${words}: figures with >= may be any larger; stages are of the others`;
+}
+
+/** What was seen beside the load, a line each. @param {RunFile} run */
+function surroundings(run) {
+  const { blocks, probes, generator } = run;
+  const lines = [];
+  const { headSource, inclusionResolutionMs } = generator;
+  if (headSource === 'subscription') lines.push('  heads       pushed by the node');
+  else if (inclusionResolutionMs !== null)
+    lines.push(
+      `  heads       asked for every ${count(inclusionResolutionMs)} ms: inclusion is seen that much late at most`,
+    );
+  const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
+  if (seen > 0 && skewMinMs !== null && skewMaxMs !== null)
+    lines.push(
+      `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
+    );
+  lines.push(...feesText(run), ...troubles(run));
+  const sockets = probes?.sockets ?? null;
+  if (sockets !== null) {
+    const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);
+    const ports = `, ${count(fewest?.portsLeft ?? null)} of ${count(sockets.range.ports)} ports left towards ${fewest?.endpoint}`;
+    lines.push(
+      `  machine     at worst ${count(sockets.timeWait)} sockets in TIME_WAIT${fewest === undefined ? '' : ports}`,
+    );
+  }
+  const node = probes?.node ?? null;
+  if (node !== null)
+    lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
+  return lines;
+}
+
+/** Longer than this, and than so many block intervals, is no chance. */
+const STALL_MS = 2000;
+const STALL = 10;
+const SHOWN_OUTAGES = 3;
+
+/** What had to be overcome, if anything had. @param {RunFile} run */
+function troubles({ generator, reorgs, blocks, window }) {
+  const outages = generator.outages ?? [];
+  const lines = outages.slice(0, SHOWN_OUTAGES).map(({ fromMs, toMs, words }) => {
+    const until = toMs === undefined ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
+    return `  outage      no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
+  });
+  if (outages.length > SHOWN_OUTAGES) lines.push(`  outage      and ${count(outages.length - SHOWN_OUTAGES)} more`);
+  const gapMs = blocks.gapMaxMs ?? 0;
+  if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
+    lines.push(
+      `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
+    );
+  const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
+  // In an outage nothing is accepted, and it is said already.
+  const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
+  if (stallEndMs - stallMs >= STALL_MS && !isSaid)
+    lines.push(
+      `  stall       no submission was accepted for ${seconds(stallEndMs - stallMs)}, from ${seconds(stallMs)} after the load began on: ${refusal}`,
+    );
+  const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
+  /** @type {Array<[number, string]>} */
+  const sentAgain = [
+    [repeated, 'without an answer, or while the node was busy'],
+    [lost, 'lost by the node'],
+    [rebroadcast - lost, lost > 0 ? 'rebroadcast for other reasons' : 'rebroadcast'],
+    [replaced, 'with a higher fee'],
+  ];
+  const parts = sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : []));
+  if (parts.length > 0) lines.push(`  sent again  ${parts.join(', ')}`);
+  if (reorgs.count > 0)
+    lines.push(
+      `  reorgs      ${count(reorgs.count)}, ${count(reorgs.deepest)} blocks deep at most; ${count(reorgs.operations)} operations were in these blocks`,
+    );
+  return lines;
+}
+
+/** A long sentence is broken where it would not fit. @param {string} label @param {string} words */
+function wrapped(label, words) {
+  const lines = [`  ${label}`.padEnd(INDENT)];
+  for (const word of words.split(' ')) {
+    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(' '.repeat(INDENT));
+    lines.push(`${lines.pop()} ${word}`);
+  }
+  return lines.join('\n');
+}
+
+const LINE_LENGTH = 100;
+/** One less than where the words of these lines begin. */
+const INDENT = 13;
+
+/** How far the figures above may be off. @param {RunFile} run @returns {string[]} */
+function windowText(run) {
+  const short = shortWindow(run);
+  return short === null ? [] : [wrapped('warning', short.words)];
+}
+
+/** @param {RunFile} run */
+function auditText(run) {
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const result = auditResult(run);
+  if (audit === null) {
+    const [why] = auditGaps(run);
+    return result === null ? `  audit       none: ${run.unmeasured['/audit']}` : `  audit       INCOMPLETE: ${why}`;
+  }
+  const { blockNumber, includedLate, reorgedOut, effectsOnChain, subject = 'counters grew by', checks = [] } = audit;
+  const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
+  const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
+  const grew = `${subject} ${count(Number(effectsOnChain))}`;
+  const equation = `${count(audit.wallets)} ${grew} = ${ours}, at block ${count(blockNumber)}`;
+  if (result === 'exact') return [`  audit       exact: ${equation}`, ...checks.map(checkText)].join('\n');
+  if (result === 'incomplete') {
+    const exactFor = exactInstances(run);
+    const words =
+      exactFor === null
+        ? `nothing disagrees at block ${count(blockNumber)}: ${ours}, and the ${grew}`
+        : `${exactFor}: ${equation}`;
+    const held = checks.filter(({ holds }) => holds).map(checkText);
+    return [`  audit       INCOMPLETE: ${words}`, ...gapLines(run), ...openLines(audit), ...held].join('\n');
+  }
+  const lines = [
+    `  audit       NOT EXACT at block ${count(blockNumber)}: ${ours}, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${grew}` +
+      ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
+    ...checks.filter(({ holds }) => holds !== null).map(checkText),
+    ...gapLines(run),
+    ...audit.mismatches
+      .slice(0, SHOWN)
+      .map(
+        (m) =>
+          `    wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}; pending ${m.pendingNonce - m.nonce}`,
+      ),
+    ...audit.foreign
+      .slice(0, SHOWN)
+      .map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
+    ...openLines(audit),
+  ];
+  if (audit.mismatchCount > SHOWN)
+    lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
+  return lines.join('\n');
+}
+
+/** @param {AuditReport} audit */
+function openLines({ resolutions }) {
+  return resolutions
+    .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
+    .slice(0, SHOWN)
+    .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`);
+}
+
+/** @param {RunFile} run @returns {string | null} for which instances of a merge the audit is exact, if it is for all that have one */
+function exactInstances(run) {
+  const instances = /** @type {Array<{auditExact: boolean | null}>} */ (mergedOf(run)?.instances ?? []);
+  const exact = instances.filter(({ auditExact }) => auditExact).length;
+  if (exact === 0 || instances.some(({ auditExact }) => auditExact === false)) return null;
+  const of = exact === instances.length ? '' : `${count(exact)} of `;
+  return `exact for ${of}the ${count(instances.length)} instances present`;
+}
+
+/** @param {RunFile} run */
+function gapLines(run) {
+  const gaps = auditGaps(run);
+  const more = gaps.length > SHOWN ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
+  return [...gaps.slice(0, SHOWN).map((words) => `    not checked: ${words}`), ...more];
+}
+
+/** @param {Check} check one that could be made */
+function checkText({ words, expected, found, holds }) {
+  return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
+}
+
+/** How many wallets, transactions and operations are printed one by one. */
+const SHOWN = 10;

@@ -1,0 +1,241 @@
+import { Agent, request } from 'undici';
+import { displayUrl, secretsOf } from '../chain/rpc.js';
+import { oneLine, withoutControl } from '../errors.js';
+
+/**
+ * The text format of Prometheus, version 0.0.4: a sample a line, comments begin with #.
+ *
+ * @typedef {object} PrometheusSample
+ * @property {string} name of the metric
+ * @property {string} key the name and the labels as they are written, which is what tells series apart
+ * @property {number} value may be NaN or infinite
+ */
+
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+/** A time stamp, and what OpenMetrics writes after it. */
+const REST = /^(\d+(\.\d+)?|-\d+(\.\d+)?)?(\s*#.*)?$/;
+
+/** @type {Record<string, number>} */
+const SPECIAL = Object.freeze({ nan: NaN, inf: Infinity, '+inf': Infinity, '-inf': -Infinity });
+
+/**
+ * @param {string} text
+ * @returns {PrometheusSample[]}
+ * @throws {Error} names the first line that is none of this format
+ */
+export function parsePrometheus(text) {
+  const samples = [];
+  let number = 0;
+  for (let at = 0; at < text.length;) {
+    const newline = text.indexOf('\n', at);
+    const end = newline === -1 ? text.length : newline;
+    const line = text.slice(at, end).trim();
+    number += 1;
+    at = end + 1;
+    if (line === '' || line.startsWith('#')) continue;
+    const sample = parseLine(line);
+    if (sample === null) throw new Error(`line ${number} is not in the text format of Prometheus`);
+    samples.push(sample);
+  }
+  return samples;
+}
+
+/** @param {string} line @returns {PrometheusSample | null} */
+function parseLine(line) {
+  const name = NAME.exec(line)?.[0];
+  if (name === undefined) return null;
+  // geth writes a space before the labels.
+  const open = skipBlanks(line, name.length);
+  const hasLabels = line[open] === '{';
+  const end = hasLabels ? labelsEnd(line, open) : name.length;
+  if (end === -1) return null;
+  const labels = hasLabels ? line.slice(open, end) : '';
+  const valueAt = skipBlanks(line, end);
+  if (valueAt === end && !hasLabels) return null;
+  const valueEnd = nextBlank(line, valueAt);
+  const value = parseValue(line.slice(valueAt, valueEnd));
+  if (value === null || !REST.test(line.slice(skipBlanks(line, valueEnd)))) return null;
+  return { name, key: labels === '{}' ? name : name + labels, value };
+}
+
+/** @param {string} line @param {number} at @returns {number} */
+function skipBlanks(line, at) {
+  while (line[at] === ' ' || line[at] === '\t') at += 1;
+  return at;
+}
+
+/** @param {string} line @param {number} at @returns {number} */
+function nextBlank(line, at) {
+  while (at < line.length && line[at] !== ' ' && line[at] !== '\t') at += 1;
+  return at;
+}
+
+/**
+ * Braces inside a quoted value are text, and so is a quote behind a backslash.
+ * @param {string} line
+ * @param {number} open where the brace is
+ * @returns {number} behind the closing brace, or -1
+ */
+function labelsEnd(line, open) {
+  let isQuoted = false;
+  for (let at = open + 1; at < line.length; at += 1) {
+    const character = line[at];
+    if (isQuoted && character === '\\') at += 1;
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (character === '}' && !isQuoted) return at + 1;
+  }
+  return -1;
+}
+
+/** @param {string} text @returns {number | null} */
+function parseValue(text) {
+  if (NUMBER.test(text)) return Number(text);
+  const word = text.toLowerCase();
+  return Object.hasOwn(SPECIAL, word) ? SPECIAL[word] : null;
+}
+
+/**
+ * The Prometheus page of a node.
+ *
+ * @typedef {object} MetricsReading
+ * @property {Record<string, number>} series by name and labels as the page writes them. Values that are not finite
+ *   are left out: JSON has no word for them.
+ */
+
+const TIMEOUT_MS = 900;
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+const MAX_SERIES = 100;
+const MAX_KEY_CHARS = 500;
+
+/**
+ * What is taken where no series are chosen: the first of these lists that has anything on the page. The names are those
+ * of geth 1.17 and AvalancheGo 1.13; the last list is what Go programs have in common.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const PRESETS = Object.freeze({
+  geth: Object.freeze([
+    'chain_head_block',
+    'chain_mgasps',
+    'txpool_pending',
+    'txpool_queued',
+    'txpool_valid',
+    'txpool_invalid',
+    'txpool_underpriced',
+    'txpool_overflowed',
+    'rpc_requests',
+    'rpc_failure',
+    'system_cpu_procload_total',
+    'system_cpu_goroutines',
+    'system_cpu_threads',
+    'system_memory_used',
+    'system_memory_held',
+    'system_memory_pauses_count',
+    'system_disk_readbytes',
+    'system_disk_writebytes',
+  ]),
+  avalanchego: Object.freeze([
+    'avalanche_evm_eth_chain_txs_accepted',
+    'avalanche_evm_eth_chain_block_gas_used_accepted',
+    'avalanche_evm_eth_chain_block_inserts_count',
+    'avalanche_evm_eth_chain_block_executions',
+    'avalanche_evm_eth_chain_block_writes',
+    'avalanche_evm_eth_chain_acceptor_queue_size',
+    'avalanche_evm_eth_chain_latest_basefee',
+    'avalanche_evm_eth_txpool_pending',
+    'avalanche_evm_eth_txpool_queued',
+    'avalanche_evm_eth_txpool_valid',
+    'avalanche_evm_eth_txpool_invalid',
+    'avalanche_evm_eth_txpool_underpriced',
+    'avalanche_snowman_blks_accepted_count',
+    'avalanche_snowman_blks_processing',
+    'avalanche_process_process_cpu_seconds_total',
+    'avalanche_process_process_resident_memory_bytes',
+    'avalanche_process_process_open_fds',
+    'avalanche_process_go_goroutines',
+    'avalanche_process_go_memstats_heap_inuse_bytes',
+    'avalanche_process_go_gc_duration_seconds_sum',
+  ]),
+  go: Object.freeze(['go_goroutines', 'process_cpu_seconds_total', 'process_resident_memory_bytes']),
+});
+
+/**
+ * @param {object} options
+ * @param {URL} options.url of the page; may hold credentials
+ * @param {readonly string[] | null} options.series names of metrics, each with all its labels; null for the presets
+ * @param {boolean} [options.insecure] true: an https page may have any certificate
+ */
+export function createMetricsProbe({ url, series, insecure = false }) {
+  const agent = new Agent({ connections: 1, connect: { rejectUnauthorized: !insecure } });
+  return {
+    /** @returns {Promise<MetricsReading>} */
+    sample: async () => {
+      try {
+        const samples = parsePrometheus(await fetchPage(url, agent));
+        return { series: chosen(samples, series) };
+      } catch (error) {
+        throw new Error(`${displayUrl(url)}: ${reasonOf(/** @type {Error} */ (error), url)}`, { cause: error });
+      }
+    },
+    close: () => void agent.destroy().catch(() => {}),
+  };
+}
+
+/** @param {URL} url @param {Agent} dispatcher @returns {Promise<string>} */
+async function fetchPage(url, dispatcher) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  const { statusCode, body } = await request(bare, { dispatcher, signal, headers: headersFor(url) });
+  if (statusCode !== 200) {
+    // Whatever it says is not wanted, nor is the connection that carries it.
+    body.on('error', () => {}).destroy();
+    throw new Error(`HTTP ${statusCode}: not a Prometheus page`);
+  }
+  const chunks = [];
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.length;
+    // Leaving the loop ends the connection.
+    if (sizeBytes > MAX_PAGE_BYTES) throw new Error(`the page is larger than ${MAX_PAGE_BYTES / 1024 / 1024} MB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** @param {URL} url @returns {Record<string, string>} */
+function headersFor({ username, password }) {
+  const accept = 'text/plain;version=0.0.4';
+  if (username === '' && password === '') return { accept };
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { accept, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}
+
+/**
+ * @param {PrometheusSample[]} samples
+ * @param {readonly string[] | null} series
+ */
+function chosen(samples, series) {
+  if (samples.length === 0) throw new Error('there is no series on the page');
+  const numbers = samples.filter(({ value }) => Number.isFinite(value));
+  for (const list of series === null ? Object.values(PRESETS) : [series]) {
+    const names = new Set(list);
+    const found = numbers.filter(({ name }) => names.has(name));
+    // fromEntries and no assignment: a metric may be called __proto__.
+    const series = found.slice(0, MAX_SERIES).map(({ key, value }) => [withoutControl(key, MAX_KEY_CHARS), value]);
+    if (found.length > 0) return Object.fromEntries(series);
+  }
+  throw new Error(
+    series === null
+      ? 'none of the known series is on the page: choose some with --node-series'
+      : 'none of the series of --node-series is on the page with a number',
+  );
+}
+
+/** @param {Error & {code?: string}} error @param {URL} url whose secrets the page may repeat */
+function reasonOf(error, url) {
+  if (error.name === 'TimeoutError') return `no page within ${TIMEOUT_MS} ms`;
+  if (error.code === 'ECONNREFUSED') return 'connection refused';
+  return oneLine(error.message || error.code || error.name, 150, secretsOf(url));
+}

@@ -1,0 +1,429 @@
+import { createServer } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
+import { Distribution, mergeJson } from '../stats/histogram.js';
+import { addUp, zeroCounts } from '../stats/intervals.js';
+import { countedWords, isPlain } from '../stats/sample.js';
+import { clockTime, digits, quantity } from './client/quantity.js';
+import { html, renderPage } from './html.js';
+import { chartPlans } from './run-charts.js';
+import { bucketsOf, kindOf, rowData } from './run-data.js';
+import { lead, runPage, runParts, runSections } from './run-page.js';
+import { latencyFigure } from './run-sections.js';
+
+/**
+ * @import { Address, Output, Totals } from '../outputs/index.js'
+ * @import { IntervalRow } from '../stats/intervals.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { OptionFacts } from './repeat.js'
+ * @import { Row, RunKind } from './run-charts.js'
+ * @import { IncomingMessage, ServerResponse } from 'node:http'
+ */
+
+/**
+ * What is known of a run that goes on, and the page of it. What is made for those who watch takes time of the load: it is
+ * made once for all of them, and not more often than its cost allows.
+ */
+
+/** Rows that somebody may have missed between the page and its events. */
+const RECENT = 200;
+
+/** A page is made again after so much time, and not before so many times of what it took. */
+const PAGE_AGE_MS = 500;
+const AGES_PER_COST = 20;
+
+export class DashboardState {
+  /** How many rows there were since the start. */
+  count = 0;
+  /** @type {RunFile | null} as it was when the last checkpoint was made */
+  #run = null;
+  /** @type {Row[]} those of that checkpoint, and those after it */
+  #rows = [];
+  /** @type {Row[]} the last of all */
+  #recent = [];
+  /** @type {{text: string, madeMs: number, costMs: number} | null} */
+  #page = null;
+  /** What the page that was made last has charts of: rows can be added to none but these. */
+  #shape = '';
+  /** @type {RunKind | null} */
+  #kind = null;
+  /** Charts that have something to show; there are only ever more. @type {Set<string>} */
+  #drawable = new Set();
+  /** The last interval in words. */
+  #last = '';
+  #soFar = new SoFar();
+  #options;
+
+  /** @param {readonly OptionFacts[]} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  get hasRun() {
+    return this.#run !== null;
+  }
+
+  /** @param {IntervalRow} row @param {Totals} totals */
+  add(row, totals) {
+    // A page of many rows would take long if it began with their histograms.
+    const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
+    this.count += 1;
+    this.#soFar.add(row, totals);
+    this.#last = nowWords(row, totals, countedWords(this.#run !== null && isPlain(this.#run)).verified);
+    this.#rows.push(known);
+    this.#recent.push(known);
+    if (this.#recent.length > RECENT) this.#recent.shift();
+  }
+
+  /** @param {RunFile} run */
+  keep(run) {
+    this.#rows = joined(run.intervals, this.#rows);
+    this.#run = run;
+  }
+
+  /** As far as it is known now. @returns {RunFile | null} */
+  get run() {
+    return this.#run === null ? null : { ...this.#run, intervals: this.#rows };
+  }
+
+  /** @returns {string} the whole page */
+  page() {
+    const nowMs = performance.now();
+    const { madeMs = -Infinity, costMs = 0, text = '' } = this.#page ?? {};
+    if (nowMs - madeMs < Math.max(PAGE_AGE_MS, AGES_PER_COST * costMs)) return text;
+    const { run } = this;
+    const made =
+      run === null
+        ? waitingPage()
+        : runPage(run, { options: this.#options, liveSince: this.count, top: this.#lead(run) });
+    this.#kind = run === null ? null : kindOf(run);
+    this.#shape = this.#shapeNow();
+    this.#page = { text: made, madeMs: nowMs, costMs: performance.now() - nowMs };
+    return made;
+  }
+
+  /** The next page is made anew. */
+  forgetPage() {
+    this.#page = null;
+  }
+
+  /** The rows after the first `seen`, with their numbers. @param {number} seen @returns {Array<{id: number, data: object}> | null} null: some are not known any more */
+  rowsAfter(seen) {
+    const missing = this.count - seen;
+    if (missing < 0 || missing > this.#recent.length || this.run === null) return null;
+    const kind = this.#kind ?? kindOf(this.run);
+    return this.#recent
+      .slice(this.#recent.length - missing)
+      .map((row, i) => ({ id: seen + i + 1, data: { ...rowData(row, kind), now: this.#last } }));
+  }
+
+  /** Whether there are other charts by now than on the page that was made last. */
+  get isPageOld() {
+    return this.#shapeNow() !== this.#shape;
+  }
+
+  #shapeNow() {
+    const { run } = this;
+    if (run === null) return '';
+    const kind = kindOf(run);
+    for (const row of this.#recent.slice(-1))
+      for (const { id, series } of chartPlans(kind))
+        if (series.some(({ of }) => (of(row) ?? null) !== null)) this.#drawable.add(id);
+    return JSON.stringify([kind, [...this.#drawable].sort()]);
+  }
+
+  /** As far as the charts go: a checkpoint is made at another time than the rows. @returns {Record<string, string>} */
+  tiles() {
+    const { run } = this;
+    return run === null ? {} : { lead: this.#lead(run).text };
+  }
+
+  /** @param {RunFile} run */
+  #lead(run) {
+    return lead(this.#soFar.of(run));
+  }
+
+  /** What is new besides rows. @returns {Record<string, string>} */
+  sections() {
+    const { run } = this;
+    return run === null ? {} : { ...runSections(run), lead: this.#lead(run).text };
+  }
+
+  /** A run that is over, for a page that is there already. @param {RunFile} run */
+  final(run) {
+    this.keep(run);
+    const { title, lead, main, data } = runParts(this.run ?? run, this.#options);
+    return { title, sections: { lead: lead.text, main: main.text }, data };
+  }
+}
+
+/** The figures of the tiles, added up from the rows that the charts show. */
+class SoFar {
+  #counts = zeroCounts();
+  #window = zeroCounts();
+  #ms = 0;
+  #cpuUs = 0;
+  #latency = new Distribution();
+  /** The time waited for operations of the window without a good answer in time: these are in the latency. */
+  #censored = new Distribution();
+
+  /** @param {IntervalRow} row @param {Totals} totals */
+  add(row, { censored }) {
+    this.#counts = addUp(this.#counts, row.counts);
+    if (row.phase !== 'load') return;
+    this.#window = addUp(this.#window, row.counts);
+    this.#ms += row.endMs - row.startMs;
+    this.#cpuUs += row.probes.self.cpuUs;
+    this.#latency.merge(Distribution.fromJSON(row.latency));
+    if (censored === undefined) return;
+    const waited = Distribution.fromJSON(censored);
+    this.#latency.merge(waited);
+    this.#censored.merge(waited);
+  }
+
+  /** @param {RunFile} run that goes on @returns {RunFile} with these figures */
+  of(run) {
+    const rate = (/** @type {number} */ count) => (this.#ms === 0 ? null : (1000 * count) / this.#ms);
+    const { scheduled, verified } = this.#window;
+    const asked = run.rates.askedPerSecond === null ? null : rate(scheduled);
+    return {
+      ...run,
+      counts: this.#counts,
+      window: { ...run.window, durationMs: this.#ms, counts: { ...run.window.counts, ...this.#window } },
+      rates: { ...run.rates, askedPerSecond: asked, verifiedPerSecond: rate(verified) },
+      latency: { ...run.latency, total: this.#latency.toJSON(), censored: this.#censored.toJSON() },
+      generator: { ...run.generator, cpuUsPerVerified: verified === 0 ? null : this.#cpuUs / verified },
+    };
+  }
+}
+
+/**
+ * A long run has merged its rows: what was known of each is added up.
+ * @param {readonly Row[]} rows
+ * @param {readonly Row[]} known in order, too
+ * @returns {Row[]}
+ */
+function joined(rows, known) {
+  let i = 0;
+  return rows.map((row) => {
+    while (i < known.length && known[i].startMs < row.startMs) i += 1;
+    /** @type {Row[]} */
+    const parts = [];
+    for (; i < known.length && known[i].endMs <= row.endMs; i += 1) parts.push(known[i]);
+    if (parts.length === 1) return parts[0];
+    return parts.length === 0 ? row : { ...row, buckets: sumOf(parts) };
+  });
+}
+
+/** @param {Row[]} parts @returns {Map<number, number>} */
+function sumOf(parts) {
+  const sum = new Map();
+  for (const part of parts)
+    for (const [bucket, count] of bucketsOf(part)) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
+  return new Map([...sum].sort((a, b) => a[0] - b[0]));
+}
+
+/**
+ * @param {IntervalRow} row
+ * @param {Totals} totals
+ * @param {string} words of what is verified
+ */
+function nowWords(row, { attempts, verified, censored }, words) {
+  const { startMs, endMs, tps, latency, inFlight, counts } = row;
+  const failed = counts.failed + counts.timedOut;
+  const all = censored === undefined ? latency : mergeJson(latency, censored);
+  const p99 = latencyFigure(all, censored, 'p99').text;
+  const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
+  return `Now, ${last}. Since the start: ${digits(verified)} ${words} of ${digits(attempts)} begun.`;
+}
+
+function waitingPage() {
+  return renderPage({
+    title: 'The run is being set up',
+    lead: html`<p>Wallets are funded and contracts are deployed. This page changes when the load begins.</p>`,
+    main: html``,
+    data: { time: null, charts: [] },
+    liveSince: 0,
+  });
+}
+
+/**
+ * Those who watch: each has an answer that does not end, and gets every event. Whoever does not take what it is sent is
+ * let go, so that nothing piles up here.
+ */
+
+/** How many may watch at once. */
+export const MOST_CLIENTS = 16;
+
+/** What may wait in the memory of this process for one of them, in bytes: more than the page of a long run. */
+const MOST_WAITING = 4 * 1024 * 1024;
+
+/** How long the last event may be on its way. */
+const FLUSH_MS = 2000;
+
+const EVENT_STREAM_HEADERS = Object.freeze({
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+});
+
+export class EventClients {
+  /** @type {Set<ServerResponse>} */
+  #all = new Set();
+
+  get size() {
+    return this.#all.size;
+  }
+
+  /** @param {ServerResponse} response @returns {boolean} false: there are too many */
+  add(response) {
+    if (this.#all.size >= MOST_CLIENTS) return false;
+    this.#all.add(response);
+    response.on('close', () => this.#all.delete(response));
+    // Whoever goes away in mid-sentence is gone, and that is all.
+    response.on('error', () => this.#all.delete(response));
+    response.writeHead(200, EVENT_STREAM_HEADERS);
+    response.write('retry: 1000\n\n');
+    return true;
+  }
+
+  /** @param {string} event */
+  broadcast(event) {
+    for (const response of this.#all) this.send(response, event);
+  }
+
+  /** @param {ServerResponse} response @param {string} event */
+  send(response, event) {
+    if (response.writableLength > MOST_WAITING) response.destroy();
+    else response.write(event);
+  }
+
+  /** Once all that was sent has left this process, or they had their time. @returns {Promise<void>} */
+  async end() {
+    const all = [...this.#all].map((response) => new Promise((resolve) => response.once('close', resolve)));
+    for (const response of this.#all) response.end();
+    const timer = setTimeout(() => this.#all.forEach((response) => response.destroy()), FLUSH_MS);
+    await Promise.all(all);
+    clearTimeout(timer);
+  }
+}
+
+/** @param {string} name @param {unknown} data @param {number} [id] what a client that comes back has seen */
+export function eventText(name, data, id) {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/**
+ * The page of the run while it goes on. Whoever reaches it can read, and nothing else.
+ */
+
+/** Connections at once, those that watch among them. */
+const MOST_CONNECTIONS = 64;
+
+const HEADERS = Object.freeze({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+});
+
+/**
+ * @param {{address: Address, options: readonly OptionFacts[]}} how options: all that there are, to
+ *   say how to repeat the run
+ * @returns {Output}
+ */
+export function createDashboardOutput({ address: { host, port }, options }) {
+  const state = new DashboardState(options);
+  const clients = new EventClients();
+  const server = createServer((request, response) => answer({ state, clients, host }, request, response));
+  server.maxConnections = MOST_CONNECTIONS;
+  const reload = () => {
+    state.forgetPage();
+    clients.broadcast(eventText('reload', {}));
+  };
+  return {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    open: () => listen(server, { host, port }, 'dashboard'),
+    interval: (row, totals) => {
+      state.add(row, totals);
+      if (clients.size === 0 || !state.hasRun) return;
+      if (state.isPageOld) return reload();
+      for (const { id, data } of state.rowsAfter(state.count - 1) ?? []) clients.broadcast(eventText('row', data, id));
+      clients.broadcast(eventText('sections', state.tiles()));
+    },
+    checkpoint: (run) => {
+      state.keep(run);
+      if (clients.size === 0) return;
+      if (state.isPageOld) reload();
+      else clients.broadcast(eventText('sections', state.sections()));
+    },
+    finish: (run) => {
+      if (clients.size > 0) clients.broadcast(eventText('final', state.final(run)));
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
+      await clients.end();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/**
+ * @param {{state: DashboardState, clients: EventClients, host: string}} parts
+ * @param {IncomingMessage} request
+ * @param {ServerResponse} response
+ */
+function answer({ state, clients, host }, request, response) {
+  const { pathname, searchParams } = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
+  const refusal = refuse(request, host);
+  if (refusal !== null) return say(response, ...refusal);
+  if (pathname === '/') {
+    response.writeHead(200, { ...HEADERS, 'content-type': 'text/html; charset=utf-8' });
+    return void response.end(request.method === 'HEAD' ? '' : state.page());
+  }
+  if (pathname !== '/events') return say(response, 404, 'the page is at /');
+  if (request.method === 'HEAD') return void response.writeHead(200, HEADERS).end();
+  if (!clients.add(response)) return say(response, 503, 'too many are watching already');
+  const seen = Number(request.headers['last-event-id'] ?? searchParams.get('after'));
+  const missed = state.hasRun ? state.rowsAfter(seen) : seen === 0 ? [] : null;
+  if (missed === null) clients.send(response, eventText('reload', {}));
+  else for (const { id, data } of missed) clients.send(response, eventText('row', data, id));
+}
+
+/**
+ * Reading is all that there is. A page of somebody else must not read along: not by a name of its own for this address,
+ * and not from a frame or a script.
+ * @param {IncomingMessage} request
+ * @param {string} host that we listen on
+ * @returns {[number, string] | null}
+ */
+function refuse(request, host) {
+  const { method = '', headers } = request;
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'this page can only be read'];
+  if (!isOwnHost(request, host)) return [403, foreignHost('dashboard')];
+  const site = headers['sec-fetch-site'] ?? 'none';
+  const isVisit = headers['sec-fetch-mode'] === 'navigate';
+  return site === 'cross-site' && !isVisit ? [403, 'not for other pages'] : null;
+}
+
+/** @param {ServerResponse} response @param {number} status @param {string} words */
+function say(response, status, words) {
+  const allow = status === 405 ? { allow: 'GET, HEAD' } : {};
+  response.writeHead(status, {
+    ...HEADERS,
+    ...allow,
+    'content-type': 'text/plain; charset=utf-8',
+    connection: 'close',
+  });
+  response.end(`${words}\n`);
+}
+
+/** Where people find it. @param {Address} address */
+export function dashboardUrl({ host, port }) {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}/`;
+}

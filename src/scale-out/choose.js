@@ -1,0 +1,460 @@
+import { isDeepStrictEqual } from 'node:util';
+import { IncompleteError, InputError } from '../errors.js';
+import { auditResult } from '../stats/audit-result.js';
+import { censoredIn } from '../stats/sample.js';
+import { MAY_DIFFER, settingsOf } from '../studies/metrics.js';
+import { ranges, safeWords, shown, some, walletsOf, whichOf } from './merge.js';
+
+/**
+ * @import { AuditResult } from '../stats/audit-result.js'
+ * @import { IntervalRow } from '../stats/intervals.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { Source } from './sources.js'
+ */
+
+/**
+ * Which run files are the run: of each instance one, all of the same run, none missing.
+ *
+ * @typedef {object} Damaged a run file that was there once
+ * @property {string} name
+ * @property {number | null} index
+ * @property {string | null} id
+ * @property {string | null} runId
+ * @property {string} why it cannot be read
+ *
+ * @typedef {object} Chosen
+ * @property {Card[]} cards by index, or by slice
+ * @property {Card[]} superseded earlier attempts
+ * @property {number | null} expected how many there must be; null: nobody said
+ * @property {number[]} missing indexes
+ * @property {Damaged[]} damaged those of which there is no other copy
+ * @property {string[]} notes
+ *
+ * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Wanted
+ */
+
+/** @param {Card[]} found @param {Damaged[]} broken @param {Wanted} wanted @returns {Chosen} */
+export function choose(found, broken, wanted) {
+  const { cards: ofRun, notes } = ofOneRun(found, wanted.runId);
+  const { cards: each, copies } = withoutCopies(ofRun);
+  if (copies > 0) notes.push(`${some(copies, 'run file')} were there twice, and count once`);
+  const damaged = broken.filter(
+    ({ id, runId }) =>
+      !each.some((card) => card.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
+  );
+  if (each.length === 0) throw nothingFound(damaged, wanted.expect);
+  checkSame(each);
+  const { cards, superseded } = lastAttempts(each);
+  checkSlices(cards);
+  const expected = expectedOf(cards, wanted.expect);
+  const missing = missingOf(cards, expected);
+  checkWhole({ cards, expected, missing, damaged }, wanted);
+  return { cards, superseded, expected, missing, damaged, notes };
+}
+
+/** @param {Damaged[]} damaged @param {number | null} expect */
+function nothingFound(damaged, expect) {
+  if (damaged.length > 0) {
+    const [{ name, why }] = damaged;
+    const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
+    return new IncompleteError(`there is no whole run file: ${name} is damaged: ${why}${more}`);
+  }
+  const none = 'there is no run file to merge: give the folder of --results, run files, or logs';
+  return expect === null
+    ? new InputError(none)
+    : new IncompleteError(`0 of ${some(expect, 'instance')} are whole; ${none}`);
+}
+
+/** @param {Card[]} found @param {string | null} runId */
+function ofOneRun(found, runId) {
+  const ids = [...new Set(found.map((card) => card.runId))];
+  if (runId === null && ids.length <= 1) return { cards: found, notes: /** @type {string[]} */ ([]) };
+  if (runId === null) {
+    const [first, other] = ids.map((id) => found.find((card) => card.runId === id) ?? found[0]);
+    throw new InputError(
+      `these are instances of several runs: ${idOf(first)} (${first.name}) and ${idOf(other)} (${other.name})${ids.length > 2 ? ` and ${ids.length - 2} more` : ''}: choose one with --run-id`,
+    );
+  }
+  const cards = found.filter((card) => card.runId === runId);
+  if (cards.length === 0 && found.length > 0)
+    throw new InputError(
+      `no run file is of the run ${shown(runId)}: there ${ids.length === 1 ? 'is' : 'are'} ${
+        found.length === 0
+          ? 'none'
+          : ids
+              .map((id) => (id === null ? 'one without a run id' : shown(id)))
+              .slice(0, 5)
+              .join(', ')
+      }`,
+    );
+  const others = found.length - cards.length;
+  return { cards, notes: others === 0 ? [] : [`${some(others, 'run file')} of other runs were left out (--run-id)`] };
+}
+
+/** @param {Card} card */
+function idOf({ runId }) {
+  return runId === null ? 'one without a run id' : shown(runId);
+}
+
+/** The same run from the folder and from the logs: a whole file before a partial one, and of those the latest. @param {Card[]} all */
+function withoutCopies(all) {
+  /** @type {Map<string, Card>} */
+  const best = new Map();
+  for (const card of all) {
+    const known = best.get(card.id);
+    const isBetter =
+      known === undefined ||
+      (known.partial && !card.partial) ||
+      (known.partial && card.partial && card.endedAtMs > known.endedAtMs);
+    if (isBetter) best.set(card.id, card);
+  }
+  return { cards: [...best.values()], copies: all.length - best.size };
+}
+
+/** @param {Card[]} cards @throws {InputError} which names what makes them two runs */
+function checkSame(cards) {
+  const [first, ...rest] = cards;
+  for (const other of rest) {
+    const difference = differenceOf(first, other);
+    if (difference !== null) throw new InputError(`${first.name} and ${other.name} are not of one run: ${difference}`);
+  }
+}
+
+/** @param {Card} a @param {Card} b @returns {string | null} */
+function differenceOf(a, b) {
+  if ((a.index === null) !== (b.index === null)) {
+    const [indexed, other] = a.index === null ? ['the second', 'the first'] : ['the first', 'the second'];
+    return `${indexed} has an index, and ${other} has none`;
+  }
+  for (const [key, words] of /** @type {const} */ ([
+    ['chainId', 'chain id'],
+    ['genesisHash', 'genesis block'],
+  ]))
+    if (!mayBeSame(a.environment[key], b.environment[key]))
+      return `the ${words} is ${shown(a.environment[key])} and ${shown(b.environment[key])}`;
+  if (a.instances !== b.instances) return `--instances is ${shown(a.instances)} and ${shown(b.instances)}`;
+  if (a.index !== null && a.threads !== b.threads) return `--threads is ${a.threads} and ${b.threads}`;
+  if (a.index !== null && a.firstOffset !== b.firstOffset) return `--offset is ${a.firstOffset} and ${b.firstOffset}`;
+  for (const name of new Set([...Object.keys(a.settings), ...Object.keys(b.settings)])) {
+    const [one, other] = [a.settings[name] ?? null, b.settings[name] ?? null];
+    if (!isDeepStrictEqual(one, other)) return `${shown(name)} is ${shown(one)} and ${shown(other)}`;
+  }
+  if (a.definitions === b.definitions) return null;
+  const [of, other] = [a, b].map(({ definitions }) => JSON.parse(definitions));
+  const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
+  return `${shown(name)} is defined differently (stress ${shown(a.environment.stress)} and ${shown(b.environment.stress)})`;
+}
+
+/** A node that no longer has its first block says nothing of it. @param {unknown} a @param {unknown} b */
+function mayBeSame(a, b) {
+  return a === null || b === null || a === undefined || b === undefined || a === b;
+}
+
+/** @param {Card[]} each */
+function lastAttempts(each) {
+  /** @type {Map<number, Card[]>} */
+  const byIndex = new Map();
+  for (const card of each) {
+    if (card.index === null) continue;
+    const others = byIndex.get(card.index) ?? [];
+    const twin = others.find(({ attempt }) => attempt === card.attempt);
+    if (twin !== undefined)
+      throw new InputError(
+        `instance ${card.index} is there twice, with attempt ${card.attempt} and different runs: ${twin.source.name} and ${card.source.name}: two instances had one index, or two runs are mixed`,
+      );
+    byIndex.set(card.index, [...others, card]);
+  }
+  const attempts = [...byIndex.values()].map((some) => some.sort((a, b) => b.attempt - a.attempt));
+  const cards = [...attempts.map(([last]) => last), ...each.filter(({ index }) => index === null)];
+  return {
+    cards: cards.sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || a.offset - b.offset),
+    superseded: attempts.flatMap(([, ...earlier]) => earlier),
+  };
+}
+
+/** @param {Card[]} cards */
+function checkSlices(cards) {
+  const sorted = [...cards].sort((a, b) => a.offset - b.offset);
+  sorted.forEach((card, i) => {
+    const before = sorted[i - 1];
+    if (before === undefined || before.offset + before.threads <= card.offset) return;
+    throw new InputError(
+      `slices overlap: ${before.name} has ${walletsOf(before)}, ${card.name} ${walletsOf(card)}: these are not instances of one run`,
+    );
+  });
+}
+
+/** @param {Card[]} cards @param {number | null} expect */
+function expectedOf(cards, expect) {
+  const [{ instances }] = cards;
+  if (expect !== null && instances !== null && expect !== instances)
+    throw new InputError(`--expect is ${expect}, but the run was told that it has ${some(instances, 'instance')}`);
+  const expected = expect ?? instances;
+  const beyond = cards.find(({ index }) => expected !== null && (index ?? 0) >= expected);
+  if (beyond !== undefined)
+    throw new InputError(`${beyond.name} is beyond the ${some(expected ?? 0, 'instance')} that there must be`);
+  if (expected !== null && cards.length > expected)
+    throw new InputError(`there are ${cards.length} instances, and ${expected} were expected (--expect)`);
+  return expected;
+}
+
+/** @param {Card[]} cards @param {number | null} expected */
+function missingOf(cards, expected) {
+  const there = new Set(cards.flatMap(({ index }) => index ?? []));
+  if (expected === null || there.size === 0) return [];
+  return Array.from({ length: expected }, (_, i) => i).filter((i) => !there.has(i));
+}
+
+/** @param {Pick<Chosen, 'cards' | 'expected' | 'missing' | 'damaged'>} chosen @param {Wanted} wanted */
+function checkWhole({ cards, expected, missing, damaged }, { allowPartial }) {
+  if (allowPartial) return;
+  const advice = '--partial merges what is there';
+  if (damaged.length > 0) {
+    const [{ name, why }] = damaged;
+    const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
+    throw new IncompleteError(`${name} is damaged: ${why}${more} (${advice})`);
+  }
+  const partial = cards.filter((card) => card.partial);
+  const wants = (expected ?? cards.length) - cards.length;
+  if (partial.length === 0 && wants === 0) return;
+  const reasons = [
+    ...(missing.length > 0 ? [`missing: ${ranges(missing)}`] : []),
+    ...(missing.length === 0 && wants > 0 ? [`${wants} missing, which have no index to be named by`] : []),
+    ...(partial.length > 0 ? [`ended before their runs did: ${whichOf(partial)}`] : []),
+  ];
+  const whole = cards.length - partial.length;
+  throw new IncompleteError(
+    `${whole} of ${some(expected ?? cards.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
+  );
+}
+
+/**
+ * What a merge remembers of a run file while it reads the others: enough to know whether they belong together, whose
+ * clock is wrong, and which part of the time they have in common.
+ *
+ * @typedef {object} Card
+ * @property {Source} source
+ * @property {string} name for messages: the index where there is one, and where it was found
+ * @property {string} id
+ * @property {string | null} runId
+ * @property {number | null} index
+ * @property {number | null} instances as the run was told
+ * @property {number} attempt
+ * @property {string | null} host
+ * @property {number} offset of its own first wallet
+ * @property {number} threads
+ * @property {number} firstOffset of all instances' first wallet
+ * @property {Record<string, unknown>} settings that make it the run that it is
+ * @property {string} definitions
+ * @property {Record<string, unknown>} environment
+ * @property {number} startedAtMs time of day by its own clock, as are all below
+ * @property {number} endedAtMs
+ * @property {number} loadStartMs
+ * @property {number} windowStartMs
+ * @property {number} windowEndMs
+ * @property {boolean} hasLoad it was measured: it has a window, and a row of it
+ * @property {number} resolutionMs how much later than it could it may see a block
+ * @property {number} intervalMs how long its intervals are
+ * @property {boolean} partial
+ * @property {string} end
+ * @property {number | null} exitCode
+ * @property {RunFile['counts']} counts
+ * @property {number} inFlight
+ * @property {number | null} verifiedPerSecond
+ * @property {boolean | null} auditExact
+ * @property {AuditResult | null} auditResult
+ * @property {number | null} auditBlock
+ * @property {Float64Array} blocks of each interval that saw any: first number, last number, least skew in milliseconds
+ */
+
+/** What instances of one run may differ in, beside what any two runs may: what follows from the machine, or from the place. */
+const OF_THE_INSTANCE = new Set(['threads', 'users', 'workers']);
+/** What two comparable runs may differ in, but not two instances of one. */
+const OF_THE_RUN = new Set(['duration', 'drain-timeout']);
+
+/** @param {RunFile} run @param {Source} source @returns {Card} */
+export function cardOf(run, source) {
+  const { config, window, intervals, audit } = run;
+  const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
+  const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
+  const windowStartMs = Date.parse(window.startedAt);
+  const report = /** @type {{exact: boolean, blockNumber: number} | null} */ (audit);
+  const name = index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`;
+  return {
+    source,
+    name,
+    id: run.id,
+    runId,
+    index,
+    instances,
+    attempt,
+    offset: instance.offset ?? Number(config.offset),
+    threads: Number(config.threads),
+    host: host === null ? null : safeWords(host),
+    firstOffset: Number(config.offset),
+    settings: settingsThatBind(run),
+    definitions: JSON.stringify(run.definitions),
+    environment: run.environment,
+    startedAtMs: Date.parse(run.startedAt),
+    endedAtMs: Date.parse(run.endedAt),
+    loadStartMs: loadStartOf(run),
+    hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
+    resolutionMs: run.generator.inclusionResolutionMs ?? 0,
+    windowStartMs,
+    windowEndMs: windowStartMs + window.durationMs,
+    intervalMs: lengthOf(run),
+    partial: run.partial,
+    end: run.end,
+    exitCode: run.exitCode,
+    counts: run.counts,
+    inFlight: run.inFlight,
+    verifiedPerSecond: run.rates.verifiedPerSecond,
+    blocks: blocksOf(run),
+    auditExact: report?.exact ?? null,
+    auditResult: auditResult(run),
+    auditBlock: report?.blockNumber ?? null,
+  };
+}
+
+/** Time of day; one that ended in its warm-up has a window without length, which begins there. @param {RunFile} run */
+export function loadStartOf({ window, intervals }) {
+  const firstLoad = intervals.find(({ phase }) => phase === 'load');
+  const lastWarmup = intervals.filter(({ phase }) => phase === 'warmup').at(-1);
+  return Date.parse(window.startedAt) - (firstLoad?.startMs ?? lastWarmup?.endMs ?? 0);
+}
+
+/** @param {RunFile} run */
+function settingsThatBind(run) {
+  const settings = Object.entries(settingsOf(run)).filter(
+    ([name]) => (!MAY_DIFFER.has(name) || OF_THE_RUN.has(name)) && !OF_THE_INSTANCE.has(name),
+  );
+  // Files of one name may not say the same.
+  const callsHash = /** @type {any} */ (run.environment).workload?.callsHash ?? null;
+  return { ...Object.fromEntries(settings), ...(callsHash === null ? {} : { 'what --calls says': callsHash }) };
+}
+
+/** Of a long run neighbours were merged, so that its intervals are some times as long as was asked for. @param {RunFile} run */
+function lengthOf({ config, intervals }) {
+  const lengths = intervals
+    .filter(({ phase }) => phase === 'load')
+    .map(({ startMs, endMs }) => endMs - startMs)
+    .sort((a, b) => a - b);
+  const asked = Number(config.intervalMs);
+  const middle = lengths[Math.floor(lengths.length / 2)] ?? asked;
+  return asked * 2 ** Math.max(0, Math.round(Math.log2(middle / asked)));
+}
+
+/** @param {RunFile} run */
+function blocksOf({ intervals }) {
+  const seen = intervals.flatMap(({ blocks: { firstNumber, lastNumber, skewMinMs } }) =>
+    firstNumber === null || lastNumber === null || skewMinMs === null ? [] : [firstNumber, lastNumber, skewMinMs],
+  );
+  return Float64Array.from(seen);
+}
+
+/**
+ * Whether the figures of a run file are of one run: what is counted in several places must be the same in all of them.
+ * A merge adds them up, and nobody would find the wrong one in the sum.
+ */
+
+/** Rows of several threads may overlap by what the threads differ in. */
+const OVERLAP_MS = 1000;
+/** Instants are rounded, and a report may come after the end. */
+const ALLOWANCE_MS = 5000;
+
+const BY_INSTANT = Object.freeze(
+  /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut']),
+);
+
+/** @param {RunFile} run @param {string} name of its file @param {number} loadStartMs @throws {InputError} which names the figure */
+export function checkSums(run, name, loadStartMs) {
+  const wrong = rowsWords(run, loadStartMs) ?? windowWords(run) ?? countsWords(run) ?? distributionWords(run);
+  if (wrong !== null) throw new InputError(`${name} contradicts itself: ${wrong}`);
+}
+
+/** @param {RunFile} run @param {number} loadStartMs @returns {string | null} */
+function rowsWords({ intervals, endedAt }, loadStartMs) {
+  const longestMs = Date.parse(endedAt) - loadStartMs + ALLOWANCE_MS;
+  let lastMs = 0;
+  for (const [i, { startMs, endMs, counts, latency, lag }] of intervals.entries()) {
+    if (!(startMs <= endMs)) return `intervals/${i} ends before it begins`;
+    if (!(startMs >= lastMs - OVERLAP_MS)) return `intervals/${i} begins before the one before it ends`;
+    if (!(endMs <= longestMs)) return `intervals/${i} ends after the run did`;
+    if (latency.count !== counts.verified || lag.count !== counts.scheduled)
+      return `intervals/${i} has other counts than its distributions`;
+    lastMs = endMs;
+  }
+  return null;
+}
+
+/** @param {RunFile} run @returns {string | null} */
+function windowWords({ window, startedAt, endedAt }) {
+  const elapsedMs = Date.parse(endedAt) - Date.parse(startedAt);
+  if (!(window.durationMs >= 0 && window.durationMs <= elapsedMs + ALLOWANCE_MS))
+    return `window/durationMs is ${window.durationMs}, and from startedAt to endedAt it is ${elapsedMs} ms`;
+  return null;
+}
+
+/** @param {RunFile} run @returns {string | null} */
+function countsWords(run) {
+  const { counts, window, intervals, audit, partial, end } = run;
+  const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
+  if (scheduled !== dropped + started) return 'counts/scheduled is not dropped + started';
+  if (run.inFlight !== started - verified - failed - timedOut - abandoned)
+    return 'inFlight is not what was started and has not ended';
+  for (const name of BY_INSTANT)
+    if (window.counts[name] > counts[name])
+      return `window/counts/${name} is ${window.counts[name]}, and counts/${name} ${counts[name]}`;
+  // A law of ours was broken, or a thread died, and what it knew is gone: that is said by the run's own exit code.
+  if (end === 'internal') return null;
+  const sums = sumsOf(intervals);
+  for (const [name, count] of Object.entries(counts)) {
+    const sum = sums[/** @type {keyof typeof counts} */ (name)];
+    if (partial ? sum > count : sum !== count) return `counts/${name} is ${count}, and intervals have ${sum}`;
+  }
+  const report = /** @type {{verified: number} | null} */ (audit);
+  if (report !== null && report.verified !== verified)
+    return `audit/verified is ${report.verified}, and counts/verified ${verified}`;
+  return partial ? null : loadWords(run);
+}
+
+/**
+ * What happens in the window is counted in its rows, or, where it is told late, in later ones: so may be what happened at
+ * the end of the warm-up, in the first rows of the load.
+ * @param {RunFile} run @returns {string | null}
+ */
+function loadWords({ window, intervals }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const later = sumsOf(intervals.filter(({ phase }) => phase !== 'warmup'));
+  const sure = sumsOf(load.slice(intervals[0]?.phase === 'warmup' ? 2 : 0));
+  for (const name of BY_INSTANT) {
+    const count = window.counts[name];
+    if (count < sure[name] || count > later[name])
+      return `window/counts/${name} is ${count}, and intervals have ${sumsOf(load)[name]} in the window`;
+  }
+  return null;
+}
+
+/** @param {IntervalRow[]} rows */
+function sumsOf(rows) {
+  const sums = { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+  for (const { counts } of rows)
+    for (const name of /** @type {Array<keyof typeof sums>} */ (Object.keys(sums))) sums[name] += counts[name];
+  return sums;
+}
+
+/** No distribution has more values than there were operations. @param {RunFile} run @returns {string | null} */
+function distributionWords({ counts, failures, window, latency, lag, byName, byEndpoint }) {
+  const { total, fromStart, timedOut, censored = timedOut, stages } = latency;
+  const ended = counts.verified + censoredIn({ counts, failures });
+  if (lag.count !== window.counts.scheduled)
+    return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
+  const groups = Object.values({ ...(byName ?? {}) }).concat(Object.values(byEndpoint ?? {}));
+  const ofGroups = groups.flatMap((group) => [group.latency, group.censored ?? []].flat());
+  const most = [total, fromStart, timedOut, censored, ...Object.values(stages), ...ofGroups].reduce((a, b) =>
+    b.count > a.count ? b : a,
+  );
+  if (most.count > ended)
+    return `a distribution has ${some(most.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
+  return fromStart.count === total.count ? null : 'latency/fromStart/count is not latency/total/count';
+}

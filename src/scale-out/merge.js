@@ -1,0 +1,515 @@
+import { createHash } from 'node:crypto';
+import { EXIT, IncompleteError, InputError, oneLine, withoutKeys, worstExit } from '../errors.js';
+import { RUN_SCHEMA } from '../stats/run-file.js';
+import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
+import { VERDICTS } from '../stats/verdict.js';
+import { legible, runFileChecker } from '../studies/run-files.js';
+import { cardOf, checkSums, choose, loadStartOf } from './choose.js';
+import { findSources } from './sources.js';
+import { Total } from './totals.js';
+import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
+
+/**
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { Threshold } from '../stats/thresholds.js'
+ * @import { Verdict } from '../stats/verdict.js'
+ * @import { Card, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
+ * @import { Source } from './sources.js'
+ * @import { Clocks, Common } from './window.js'
+ */
+
+/** How a merge names what it found. */
+
+/** Of a long list so many are named. */
+const INDEXES_NAMED = 20;
+
+/** @param {readonly number[]} indexes @returns {string} such as 0-3, 7, 9-12 */
+export function ranges(indexes) {
+  /** @type {Array<[number, number]>} */
+  const found = [];
+  for (const index of [...indexes].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last !== undefined && index <= last[1] + 1) last[1] = index;
+    else found.push([index, index]);
+  }
+  const words = found.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+  const more = words.length - INDEXES_NAMED;
+  return `${words.slice(0, INDEXES_NAMED).join(', ')}${more > 0 ? ` and ${more} more ranges` : ''}`;
+}
+
+/** @param {number} count @param {string} noun */
+export function some(count, noun) {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} cards */
+export function whichOf(cards) {
+  const indexes = cards.flatMap(({ index }) => index ?? []);
+  if (indexes.length === cards.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
+  const names = cards.slice(0, 3).map(({ name }) => name);
+  return `${names.join(', ')}${cards.length > 3 ? ` and ${cards.length - 3} more` : ''}`;
+}
+
+/** @param {{offset: number, threads: number}} slice */
+export function walletsOf({ offset, threads }) {
+  return `wallets ${offset}..${offset + threads - 1}`;
+}
+
+/** A private key, as it may stand in a text, and a mnemonic; words of ours have fewer short ones in a row. */
+const KEY = /(?:0x)?[0-9a-f]{64,}/gi;
+const MNEMONIC = /\b(?:[a-z]{3,8}\s+){11,}[a-z]{3,8}\b/gi;
+const LONGEST_WORDS = 1000;
+
+/** Words of a file that go into another: on one line, and without what may be a key. @param {string} text */
+export function safeWords(text) {
+  return oneLine(text.replace(KEY, '***').replace(MNEMONIC, '***'), LONGEST_WORDS);
+}
+
+/** All words in it; numbers, hashes and addresses stay what they are. @template T @param {T} value @returns {T} */
+export function safe(value) {
+  /** @param {any} one @returns {any} */
+  const cleaned = (one) => {
+    if (typeof one === 'string') return /^(?:0x[0-9a-f]{0,64}|-?\d{1,100})$/i.test(one) ? one : safeWords(one);
+    if (Array.isArray(one)) return one.map(cleaned);
+    if (typeof one !== 'object' || one === null) return one;
+    return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, cleaned(member)]));
+  };
+  return cleaned(value);
+}
+
+/** Of what is in a file everything is somebody else's. @param {unknown} value */
+export function shown(value) {
+  if (value === null || value === undefined) return 'not given';
+  return oneLine(withoutKeys(typeof value === 'string' ? value : JSON.stringify(value)), 60);
+}
+
+/**
+ * The run file of all instances together: that of one run, with what the merge has to say of it in `merged`.
+ *
+ * @typedef {object} Parts
+ * @property {Chosen} chosen
+ * @property {Clocks} clocks
+ * @property {Common} common
+ * @property {Total} total
+ */
+
+/** Files that instances wrote are theirs. */
+const OWN_FILES = [
+  'out',
+  'samples',
+  'blocks',
+  'hlog',
+  'html',
+  'dashboard',
+  'junit',
+  'prometheus',
+  'contracts',
+  'results',
+];
+/** What made it one of several: one instance would have to do without to do what all did. */
+const OF_ONE = ['index', 'instances', 'runId', 'startAtMs', 'barrier'];
+
+/** @param {Parts} parts */
+export function mergedRun(parts) {
+  const { chosen, clocks, common, total } = parts;
+  const { cards } = chosen;
+  const first = /** @type {RunFile} */ (total.first);
+  const { window, rates, apportioned } = total.window.result(total.isOpenLoop);
+  const isWhole = cards.every(({ partial }) => !partial) && isComplete(chosen);
+  const instants = instantsOf(cards, clocks);
+  const hasCommon = common.endMs > common.startMs;
+  const run = {
+    schema: RUN_SCHEMA,
+    id: idOf(cards),
+    startedAt: instant(minOf(instants.map(({ startedAtMs }) => startedAtMs))),
+    endedAt: instant(maxOf(instants.map(({ endedAtMs }) => endedAtMs))),
+    end: endOf(cards),
+    partial: !isWhole,
+    exitCode: 0,
+    config: configOf(first.config, total, cards),
+    environment: {
+      ...total.environment,
+      ...(total.endpoints === undefined ? {} : { endpoints: total.endpoints.list() }),
+    },
+    definitions: first.definitions,
+    warnings: warningsOf(parts),
+    window,
+    counts: total.sums.counts,
+    inFlight: total.sums.inFlight,
+    failures: total.sums.failures,
+    failureWords: total.sums.failureWords,
+    reorgs: total.sums.reorgs,
+    rates,
+    ...total.sums.distributions(),
+    byName: total.sums.byName.toJSON(),
+    byEndpoint: total.sums.byEndpoint.toJSON(),
+    intervals: total.grid.rows(),
+    blocks: total.sums.blocks,
+    probes: total.sums.probes,
+    generator: total.generator.result(),
+    audit: total.audit.result(absentOf(chosen)),
+    spending: total.spending.result(),
+    verdict: total.verdicts.result(),
+    thresholds: [],
+    merged: {
+      runId: cards[0].runId,
+      expected: chosen.expected,
+      instances: cards.map((card, i) => instanceOf(card, clocks.offsetsMs[i])),
+      missing: chosen.missing,
+      damaged: chosen.damaged.map(({ name, index, why }) => ({ name, index, why })),
+      superseded: chosen.superseded.map(({ index, attempt, id, counts }) => {
+        return { index, attempt, id, verified: counts.verified };
+      }),
+      ...skewsOf(cards, clocks),
+      common: hasCommon ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned } : null,
+      warmup: total.grid.warmup,
+      unresolved: unresolvedOf(chosen),
+    },
+  };
+  return { ...run, unmeasured: unmeasuredOf(run, total.unmeasured, { common, clocks }) };
+}
+
+/** @param {Chosen} chosen */
+function isComplete({ cards, expected, damaged }) {
+  return damaged.length === 0 && cards.length >= (expected ?? 0);
+}
+
+/** Instances whose wallets are in no audit. @param {Chosen} chosen @returns {string[]} */
+function absentOf({ cards, missing, damaged }) {
+  const [{ firstOffset, threads }] = cards;
+  const gone = missing.map((index) => {
+    return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * threads, threads })})`;
+  });
+  const unreadable = damaged.filter(({ index }) => index === null || !missing.includes(index));
+  return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
+}
+
+/** @param {Card[]} cards @param {Clocks} clocks */
+function instantsOf(cards, { correctionsMs }) {
+  return cards.map(({ startedAtMs, endedAtMs }, i) => {
+    return { startedAtMs: startedAtMs + correctionsMs[i], endedAtMs: endedAtMs + correctionsMs[i] };
+  });
+}
+
+/** @param {number} ms */
+function instant(ms) {
+  return new Date(ms).toISOString();
+}
+
+/** The same instances have the same id, however often they are merged. @param {Card[]} cards */
+function idOf(cards) {
+  const hash = createHash('sha256');
+  for (const { id, endedAtMs } of cards) hash.update(`${id} ${endedAtMs}\n`);
+  const hex = hash.digest('hex');
+  // It has the form of a random UUID.
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** One that never ended, or else one that ended otherwise than as planned. @param {Card[]} cards */
+function endOf(cards) {
+  const ends = cards.map(({ end }) => end);
+  return (
+    ends.find((end) => end === 'running') ??
+    ends.find((end) => !['duration', 'iterations'].includes(end)) ??
+    ends.find((end) => end === 'duration') ??
+    ends[0]
+  );
+}
+
+/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {Total} total @param {Card[]} cards */
+function configOf(config, { ratePerSecond }, cards) {
+  const none = Object.fromEntries(
+    [...OWN_FILES, ...OF_ONE].filter((name) => name in config).map((name) => [name, null]),
+  );
+  const threads = cards.reduce((sum, card) => sum + card.threads, 0);
+  return { ...config, ...none, threads, offset: minOf(cards.map(({ firstOffset }) => firstOffset)), ratePerSecond };
+}
+
+/** @param {Card} card @param {number | null} clockOffsetMs */
+function instanceOf(card, clockOffsetMs) {
+  const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = card;
+  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = card;
+  return {
+    index,
+    attempt,
+    id,
+    host,
+    offset,
+    threads,
+    windowStartedAt: instant(windowStartMs),
+    durationMs: windowEndMs - windowStartMs,
+    clockOffsetMs,
+    partial,
+    end,
+    exitCode,
+    counts,
+    verifiedPerSecond,
+    auditExact,
+    auditResult,
+    auditBlock,
+  };
+}
+
+/** @param {Card[]} cards @param {Clocks} clocks */
+function skewsOf(cards, { correctionsMs, skewMs, knownToMs }) {
+  const isMeasured = (/** @type {unknown} */ _, /** @type {number} */ i) => cards[i].hasLoad;
+  const starts = cards.map(({ windowStartMs }) => windowStartMs);
+  const raw = starts.filter(isMeasured);
+  const corrected = starts.map((ms, i) => ms + correctionsMs[i]).filter(isMeasured);
+  const skewOf = (/** @type {number[]} */ instants) => (instants.length === 0 ? 0 : maxOf(instants) - minOf(instants));
+  return {
+    startSkewMs: skewOf(corrected),
+    rawStartSkewMs: skewOf(raw),
+    clockSkewMs: skewMs,
+    clocksKnownToMs: knownToMs,
+  };
+}
+
+/** Wallets of which it is not known what they did last. @param {Chosen} chosen */
+function unresolvedOf({ cards, missing }) {
+  const [{ firstOffset, threads }] = cards;
+  const gone = missing.map((index) => {
+    return { index, offset: firstOffset + index * threads, threads, inFlight: null, lastKnownAt: null };
+  });
+  const cut = cards
+    .filter(({ partial }) => partial)
+    .map(({ index, offset, threads: own, inFlight, endedAtMs }) => {
+      return { index, offset, threads: own, inFlight, lastKnownAt: instant(endedAtMs) };
+    });
+  return [...cut, ...gone].sort((a, b) => a.offset - b.offset);
+}
+
+/** @param {Parts} parts */
+function warningsOf({ chosen, clocks, common, total }) {
+  const { cards } = chosen;
+  const warnings = [...total.warnings].map(([words, times]) =>
+    cards.length === 1 ? words : `${times} of ${some(cards.length, 'instance')}: ${words}`,
+  );
+  const wrong = cards.flatMap(({ name, index }, i) => {
+    const offsetMs = clocks.offsetsMs[i] ?? 0;
+    if (clocks.correctionsMs[i] === 0 || Math.abs(offsetMs) <= clocks.knownToMs / 2) return [];
+    const who = index === null ? name : `instance ${index}`;
+    return [`the clock of ${who} is ${Math.round(Math.abs(offsetMs))} ms ${offsetMs > 0 ? 'ahead' : 'behind'}`];
+  });
+  if (wrong.length > 0)
+    warnings.push(`${shortened(wrong)}: by the blocks that all saw; its instants were corrected by that`);
+  if (common.endMs <= common.startMs) warnings.push('the instances have no common window: there are no rates over it');
+  else if (common.shares.some((share) => share > 0 && share < SAME_WINDOW)) {
+    const least = minOf(common.shares.filter((share) => share > 0));
+    warnings.push(
+      `the common window is ${Math.round(100 * least)} % of the longest: figures by name and by endpoint in it are estimates`,
+    );
+  }
+  const without = cards.filter((_, i) => common.shares[i] === 0);
+  if (common.endMs > common.startMs && without.length > 0)
+    warnings.push(
+      `without a window of their own: ${without
+        .map(({ name }) => name)
+        .slice(0, 3)
+        .join(', ')}`,
+    );
+  if (chosen.missing.length > 0) warnings.push(`missing: ${ranges(chosen.missing)}`);
+  return warnings;
+}
+
+/** @param {string[]} words */
+function shortened(words) {
+  const more = words.length > 5 ? ` and ${words.length - 5} more` : '';
+  return `${words.slice(0, 5).join(', ')}${more}`;
+}
+
+/**
+ * Reasons of the instances hold for what is null here, too; some figures are null only of all together.
+ * @param {any} run
+ * @param {Record<string, string>} reasons of the instances
+ * @param {{common: Common, clocks: Clocks}} known
+ */
+function unmeasuredOf(run, reasons, { common, clocks }) {
+  const hasCommon = common.endMs > common.startMs;
+  const noCommon = 'the instances have no common window';
+  const ownWindows = "known of whole windows only, and the common window is less than 99 % of an instance's own";
+  /** @type {Record<string, string>} */
+  const own = {
+    ...(hasCommon ? {} : { '/rates': noCommon, '/window/counts': noCommon, '/merged/common': noCommon }),
+    ...(hasCommon && run.window.counts.accepted === null
+      ? Object.fromEntries(
+          ['/rates/acceptedPerSecond', '/rates/includedPerSecond', '/rates/achievedPerSecond', '/window/counts'].map(
+            (pointer) => [pointer, ownWindows],
+          ),
+        )
+      : {}),
+    ...(clocks.skewMs === null
+      ? { '/merged/clockSkewMs': 'no blocks that several instances saw tell their clocks' }
+      : {}),
+    '/generator/arrivalSeed': 'arrivals were not random, or instances have seeds of their own',
+    '/merged':
+      'not known, not given, or none: a run file without an index has no name of its host, a run that did not end has no exit code',
+  };
+  const all = { ...reasons, ...own };
+  return Object.fromEntries(
+    Object.entries(all).filter(([pointer]) => !pointer.startsWith('/intervals/') && hasNull(at(run, pointer))),
+  );
+}
+
+/** @param {any} json @param {string} pointer */
+function at(json, pointer) {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce((value, key) => value?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], json);
+}
+
+/** @param {any} value @returns {boolean} */
+function hasNull(value) {
+  if (value === null) return true;
+  return typeof value === 'object' && Object.values(value).some(hasNull);
+}
+
+/**
+ * Run files of all instances of a run become one run file. Each is read twice, and one at a time: first to find out what
+ * belongs together, whose clock is wrong and which time is common, then to add it up.
+ *
+ * @typedef {MergeChooseWanted & {thresholds: readonly Threshold[]}} Wanted
+ * @typedef {(json: any, name: string) => RunFile} CheckRunFile
+ */
+
+/** Of files that are something else so many are named. */
+const NAMED = 3;
+
+/**
+ * @param {readonly string[]} names of folders, run files and logs; '-' for standard input
+ * @param {Wanted} wanted
+ * @param {NodeJS.ReadableStream} stdin
+ * @returns {Promise<{run: RunFile & {exitCode: number}, notes: string[]}>}
+ * @throws {InputError | IncompleteError}
+ */
+export async function merge(names, wanted, stdin) {
+  const check = await runFileChecker();
+  const { sources, close } = await findSources(names, stdin);
+  try {
+    const { cards: found, damaged, foreign } = readAll(sources, check, wanted);
+    const chosen = chosenOf(found, { damaged, foreign }, wanted);
+    const clocks = compareClocks(chosen.cards);
+    const common = commonWindow(chosen.cards, clocks, wanted.allowPartial);
+    const total = new Total(chosen.cards, clocks.correctionsMs, common);
+    for (const [i, card] of chosen.cards.entries()) addTo(total, i, card);
+    const run = judged(mergedRun({ chosen, clocks, common, total }), wanted, chosen.cards);
+    return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
+  } finally {
+    close();
+  }
+}
+
+/** @param {Source[]} sources @param {CheckRunFile} check @param {Wanted} wanted */
+function readAll(sources, check, { runId }) {
+  /** @type {Card[]} */
+  const cards = [];
+  /** @type {Damaged[]} */
+  const damaged = [];
+  /** @type {string[]} */
+  const foreign = [];
+  for (const source of sources) {
+    const { name, index, id, isGiven } = source;
+    // What is asked for by its run id is not read to find out that it is of another.
+    if (runId !== null && source.runId !== null && source.runId !== runId) continue;
+    const { json, damage, foreign: words } = source.read();
+    const other = words ?? (damage === undefined ? strangerOf(json) : undefined);
+    if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
+    else if (other === undefined) cards.push(checkedCard(check(json, name), source));
+    else if (isGiven) throw new InputError(`${name} is ${other}`);
+    else foreign.push(`${name} is ${other}`);
+  }
+  return { cards, damaged, foreign };
+}
+
+/** @param {RunFile} run @param {Source} source */
+function checkedCard(run, source) {
+  checkSums(run, source.name, loadStartOf(run));
+  return cardOf(run, source);
+}
+
+/** What was left out may be what is missing. @param {Card[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
+function chosenOf(found, { damaged, foreign }, wanted) {
+  try {
+    return choose(found, damaged, wanted);
+  } catch (error) {
+    if (!(error instanceof IncompleteError) || foreign.length === 0) throw error;
+    throw new IncompleteError([error.message, ...foreignWords(foreign)].join('; '));
+  }
+}
+
+/** @param {any} json @returns {string | undefined} what it is; nothing where it says that it is a run file of any version */
+function strangerOf(json) {
+  const schema = json?.schema;
+  if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
+    return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
+  const isMerged = (json.merged ?? null) !== null;
+  return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
+}
+
+/** @param {string[]} foreign */
+function foreignWords(foreign) {
+  if (foreign.length === 0) return [];
+  const more = foreign.length > NAMED ? `; and ${foreign.length - NAMED} more` : '';
+  return [`left out: ${foreign.slice(0, NAMED).join('; ')}${more}`];
+}
+
+/** @param {Total} total @param {number} i @param {Card} card */
+function addTo(total, i, card) {
+  const { json } = card.source.read();
+  if (json?.id !== card.id) throw new InputError(`${card.source.name} was changed while it was read: merge again`);
+  legible(card.source.name, () => total.add(json, i));
+}
+
+/** @param {any} run @param {Wanted} wanted @param {Card[]} cards @returns {RunFile & {exitCode: number}} */
+function judged(run, { thresholds }, cards) {
+  const results = checkThresholds(thresholds, run);
+  const exitCodes = cards.flatMap(({ exitCode }) => exitCode ?? []);
+  const exitCode = worstExit([
+    ...exitCodes,
+    thresholdExit(results),
+    run.audit?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
+    run.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+  ]);
+  const config = { ...run.config, thresholds: thresholds.map(({ expression }) => expression) };
+  return { ...run, exitCode, config, thresholds: results };
+}
+
+/**
+ * What the instances say of themselves. What limits them together nobody of them can see, so that the merge gives what
+ * most of them say, and how many say otherwise.
+ */
+
+export class Verdicts {
+  /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
+  #said = new Map();
+  #silent = 0;
+
+  /** @param {Verdict | null} verdict */
+  add(verdict) {
+    if (verdict === null) {
+      this.#silent += 1;
+      return;
+    }
+    const { times, evidence } = this.#said.get(verdict.name) ?? { times: 0, evidence: verdict.evidence };
+    this.#said.set(verdict.name, { times: times + 1, evidence });
+  }
+
+  /** @returns {Verdict | null} */
+  result() {
+    const said = VERDICTS.flatMap((name) => {
+      const one = this.#said.get(name);
+      return one === undefined ? [] : [{ name, ...one }];
+    });
+    if (said.length === 0) return null;
+    const most = said.reduce((a, b) => (b.times > a.times ? b : a));
+    const all = said.reduce((sum, { times }) => sum + times, this.#silent);
+    const others = said.filter((one) => one !== most).map(({ name, times }) => `${times} ${name}`);
+    if (this.#silent > 0) others.push(`${this.#silent} without a verdict`);
+    const rest = others.length === 0 ? '' : `, ${others.join(', ')}`;
+    return {
+      name: most.name,
+      evidence: `so say ${most.times} of ${all} instances of themselves${rest}; the first of them: ${most.evidence}`,
+    };
+  }
+}

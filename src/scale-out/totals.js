@@ -1,0 +1,573 @@
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { DistributionSum } from '../stats/histogram.js';
+import { addUp, mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
+import { mergeReadings, worstLoop } from '../stats/readings.js';
+import { commonStall, numbered } from '../stats/recorder.js';
+import { mergeReorgs } from '../stats/reorgs.js';
+import { STAGES } from '../stats/sample.js';
+import { Verdicts, safe, walletsOf } from './merge.js';
+import { Grid, WindowCounts, maxOf, minOf } from './window.js';
+
+/**
+ * @import { AuditReport } from '../core/audit.js'
+ * @import { Readings } from '../stats/readings.js'
+ * @import { GroupJson } from '../stats/recorder.js'
+ * @import { Reorgs } from '../stats/reorgs.js'
+ * @import { Outage, RunFile } from '../stats/run-file.js'
+ * @import { Check } from '../workloads/index.js'
+ * @import { Card } from './choose.js'
+ * @import { Common } from './window.js'
+ */
+
+/**
+ * The audits of all instances as one. Each was made of wallets of its own, so that they add up; what belongs to one
+ * wallet names that wallet, and the wallet says whose it is.
+ */
+
+/** Lists are as long as those of one run may be. */
+const LISTED = Object.freeze({ mismatches: 100, foreign: 100, resolutions: 1000, incomplete: 100 });
+
+const ADDED = Object.freeze(
+  /** @type {const} */ ([
+    ...['wallets', 'verified', 'includedLate', 'reverted', 'reorgedOut', 'neverSent', 'replaced', 'pending'],
+    'mismatchCount',
+  ]),
+);
+
+export class AuditSum {
+  /** @type {AuditReport | null} */
+  #sum = null;
+  #isProven = false;
+  /** What could not be checked, and why. @type {string[]} */
+  #gaps = [];
+
+  /** @param {RunFile} run of one instance @param {Card} card */
+  add(run, { name, index, offset, threads }) {
+    const result = auditResult(run);
+    if (result === 'not_exact') this.#isProven = true;
+    const who = `${index === null ? name : `instance ${index}`} (${walletsOf({ offset, threads })})`;
+    if (result === 'incomplete' || run.partial) this.#gaps.push(...auditGaps(run).map((words) => `${who}: ${words}`));
+    const audit = /** @type {AuditReport | null} */ (run.audit);
+    if (audit !== null) this.#sum = this.#sum === null ? { ...audit } : together(this.#sum, audit);
+  }
+
+  /**
+   * @param {string[]} absent instances that are not among them, in words
+   * @returns {AuditReport | null} null: no instance made one
+   */
+  result(absent) {
+    if (this.#sum === null) return null;
+    const incomplete = [...absent, ...this.#gaps];
+    const result = this.#isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
+    return { ...this.#sum, exact: result === 'exact', result, incomplete: incomplete.slice(0, LISTED.incomplete) };
+  }
+}
+
+/** @param {AuditReport} a @param {AuditReport} b @returns {AuditReport} */
+function together(a, b) {
+  const last = b.blockNumber > a.blockNumber ? b : a;
+  const added = Object.fromEntries(ADDED.map((name) => [name, a[name] + b[name]]));
+  return {
+    ...a,
+    .../** @type {Pick<AuditReport, typeof ADDED[number]>} */ (added),
+    // The latest block that one of them was made at.
+    blockNumber: last.blockNumber,
+    blockHash: last.blockHash,
+    effectsOnChain: sumOf(a.effectsOnChain, b.effectsOnChain),
+    bounds: {
+      atLeast: sumOf(a.bounds.atLeast, b.bounds.atLeast),
+      atMost: sumOf(a.bounds.atMost, b.bounds.atMost),
+    },
+    mismatches: [...a.mismatches, ...b.mismatches].slice(0, LISTED.mismatches),
+    foreign: [...a.foreign, ...b.foreign].slice(0, LISTED.foreign),
+    resolutions: [...a.resolutions, ...b.resolutions].slice(0, LISTED.resolutions),
+    checks: checksOf(a.checks ?? [], b.checks ?? []),
+  };
+}
+
+/** @param {Check[]} a @param {Check[]} b @returns {Check[]} */
+function checksOf(a, b) {
+  const others = new Map(b.map((check) => [check.name, check]));
+  const merged = a.map((check) => {
+    const other = others.get(check.name);
+    others.delete(check.name);
+    return other === undefined ? check : checkOf(check, other);
+  });
+  return [...merged, ...others.values()];
+}
+
+/** One that fails says more than one that could not be made, and that more than one that holds. @param {Check} a @param {Check} b @returns {Check} */
+function checkOf(a, b) {
+  const worse = [a, b].find(({ holds }) => holds === false) ?? [a, b].find(({ holds }) => holds === null);
+  if (worse !== undefined && (a.holds !== b.holds || worse.holds === null)) return worse;
+  const numbers = [a.expected, b.expected, a.found, b.found];
+  const isNumeric = numbers.every((text) => text !== null && /^-?\d+$/.test(text));
+  if (!isNumeric) return worse ?? a;
+  return { ...a, expected: sumOf(a.expected ?? '0', b.expected ?? '0'), found: sumOf(a.found ?? '0', b.found ?? '0') };
+}
+
+/** @param {string} a @param {string} b */
+function sumOf(a, b) {
+  return String(BigInt(a) + BigInt(b));
+}
+
+/**
+ * What the instances ran on and with, and what they used.
+ */
+
+/** Events that are listed one by one, of all endpoints, as in the run file of one instance. */
+const EVENTS = 200;
+
+/** @param {Record<string, any>} environment */
+function endpointsOf(environment) {
+  return /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
+}
+
+/** Endpoints of all instances: those that look the same are the same. */
+export class Endpoints {
+  /** @type {Map<string, {display: string, clientVersion: string | null}>} */
+  #all = new Map();
+
+  /** @param {Record<string, any>} environment */
+  constructor(environment) {
+    this.add(environment);
+  }
+
+  /** @param {Record<string, any>} environment of one instance @returns {(key: string) => string} its place there to its place here */
+  add(environment) {
+    const own = endpointsOf(environment);
+    const names = numbered(own.map(({ display }) => display));
+    names.forEach((name, i) => this.#all.set(name, this.#all.get(name) ?? own[i]));
+    const places = [...this.#all.keys()];
+    return (key) => (names[Number(key)] === undefined ? key : String(places.indexOf(names[Number(key)])));
+  }
+
+  list() {
+    return [...this.#all.values()];
+  }
+}
+
+export class GeneratorSum {
+  /** @type {any} */
+  #sum = null;
+  /** In the window, as far as the CPU time of it is known. */
+  #verified = 0;
+
+  /** @param {RunFile} run @param {(key: string) => string} endpointOf @param {number} shiftMs */
+  add({ generator, intervals }, endpointOf, shiftMs) {
+    const own = endpointsByPlace(/** @type {any[]} */ (generator.endpoints ?? []), endpointOf, shiftMs);
+    const one = { ...generator, endpoints: own };
+    if (generator.submissionStall !== undefined) one.submissionStall = shifted(generator.submissionStall, shiftMs);
+    this.#sum = this.#sum === null ? one : mergeGenerators(this.#sum, one);
+    for (const { phase, counts } of intervals) if (phase === 'load') this.#verified += counts.verified;
+  }
+
+  result() {
+    const cpuUsPerVerified = this.#verified > 0 ? this.#sum.cpuUs / this.#verified : null;
+    return { ...this.#sum, cpuUsPerVerified: cpuUsPerVerified === 0 ? null : cpuUsPerVerified };
+  }
+}
+
+/** @param {any[]} endpoints @param {(key: string) => string} endpointOf @param {number} shiftMs */
+function endpointsByPlace(endpoints, endpointOf, shiftMs) {
+  /** @type {any[]} */
+  const placed = [];
+  endpoints.forEach((one, i) => {
+    const events = one.events.map((/** @type {any} */ event) => ({ ...event, atMs: event.atMs + shiftMs }));
+    placed[Number(endpointOf(String(i)))] = { ...one, events };
+  });
+  return placed;
+}
+
+/** @param {Outage} stall @param {number} byMs */
+function shifted({ fromMs, toMs = Infinity, words }, byMs) {
+  return { fromMs: fromMs + byMs, toMs: toMs + byMs, words };
+}
+
+/** @param {any} a @param {any} b */
+function mergeGenerators(a, b) {
+  /** @param {string} name */
+  const sum = (name) => a[name] + b[name];
+  /** @param {string} name */
+  const known = (name) => (a[name] === null || b[name] === null ? null : sum(name));
+  return {
+    ...a,
+    cpuUs: sum('cpuUs'),
+    peakRssBytes: Math.max(a.peakRssBytes, b.peakRssBytes),
+    workers: sum('workers'),
+    readBackRetries: sum('readBackRetries'),
+    pausedMs: sum('pausedMs'),
+    failedPolls: sum('failedPolls'),
+    retiredWallets: sum('retiredWallets'),
+    samplesDropped: known('samplesDropped'),
+    inclusionResolutionMs: larger(a.inclusionResolutionMs, b.inclusionResolutionMs),
+    // Where one of them polls, what is said of polling holds.
+    headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
+    resubmissions: addUp(a.resubmissions, b.resubmissions),
+    pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
+    submissionStall: commonStall([a.submissionStall, b.submissionStall]),
+    presigned: addUp(a.presigned, b.presigned),
+    rpcCalls: addUp(a.rpcCalls, b.rpcCalls),
+    transport: addUp(a.transport, b.transport),
+    batches: {
+      limit: Math.min(a.batches.limit, b.batches.limit),
+      largest: Math.max(a.batches.largest, b.batches.largest),
+      refused: a.batches.refused + b.batches.refused,
+      why: a.batches.why ?? b.batches.why,
+    },
+    endpoints: mergeEndpoints(a.endpoints, b.endpoints),
+    arrivalSeed: a.arrivalSeed === b.arrivalSeed ? a.arrivalSeed : null,
+  };
+}
+
+/** @param {any[]} a @param {any[]} b */
+function mergeEndpoints(a, b) {
+  return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => {
+    if (a[i] === undefined || b[i] === undefined) return a[i] ?? b[i];
+    const [{ events, ...one }, { events: more, ...other }] = [a[i], b[i]];
+    return { ...addUp(one, other), events: [...events, ...more].slice(0, EVENTS) };
+  });
+}
+
+/** @param {number | null} a @param {number | null} b */
+function larger(a, b) {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b);
+}
+
+/** Of machines that differ each text is said once. */
+const DISTINCT = 3;
+
+/** @param {Record<string, any>} a @param {Record<string, any>} b @returns {Record<string, any>} */
+export function mergeEnvironments(a, b) {
+  const merged = { ...a };
+  for (const name of ['node', 'platform', 'cpu', 'endpoint', 'clientVersion'])
+    merged[name] = a[name] === null || b[name] === null ? (a[name] ?? b[name]) : distinct(a[name], b[name]);
+  for (const name of ['cores', 'memoryBytes']) merged[name] = Math.min(a[name], b[name]);
+  for (const name of ['chainId', 'genesisHash', 'blockGasLimit']) merged[name] = a[name] ?? b[name];
+  return merged;
+}
+
+/** @param {string} a some already, perhaps @param {string} b */
+function distinct(a, b) {
+  const all = a.split(' | ');
+  if (all.includes(b) || all.includes('...')) return a;
+  return [...all, all.length < DISTINCT ? b : '...'].join(' | ');
+}
+
+/**
+ * Fees of all instances, in wei.
+ *
+ * @typedef {RunFile['spending']} SpendingJson
+ */
+export class Spending {
+  /** @type {SpendingJson | null} */
+  #sum = null;
+
+  /** @param {SpendingJson} spending */
+  add(spending) {
+    const before = this.#sum;
+    this.#sum =
+      before === null
+        ? spending
+        : {
+            capWei: weiOf(before.capWei, spending.capWei),
+            setUpWei: weiOf(before.setUpWei, spending.setUpWei),
+            // Files of older versions do not have it.
+            ...(before.leftWei === undefined || spending.leftWei === undefined
+              ? {}
+              : { leftWei: weiOf(before.leftWei, spending.leftWei) }),
+            spentWei: weiOf(before.spentWei, spending.spentWei),
+            transactions:
+              before.transactions === null || spending.transactions === null
+                ? null
+                : before.transactions + spending.transactions,
+          };
+  }
+
+  result() {
+    return this.#sum ?? { capWei: null, setUpWei: null, spentWei: null, transactions: null };
+  }
+}
+
+/** Not known of one is not known of all. @param {string | null} a @param {string | null} b */
+function weiOf(a, b) {
+  return a === null || b === null ? null : String(BigInt(a) + BigInt(b));
+}
+
+/**
+ * What the probes of several instances read at the same time. CPU time and connections add up; of memory, event loops,
+ * sockets and the pool the worst stays; the node is one, so that only the first who watched it counts.
+ */
+
+export class ProbeSums {
+  /** @type {Readings | null} */
+  #sum = null;
+
+  /** @param {Readings} readings */
+  add(readings) {
+    this.#sum = this.#sum === null ? readings : mergeProbes(this.#sum, readings);
+  }
+
+  /** @param {ProbeSums} other */
+  merge(other) {
+    if (other.#sum !== null) this.add(other.#sum);
+  }
+
+  /** @returns {Readings} */
+  result() {
+    return this.#sum ?? NOTHING_READ;
+  }
+}
+
+/** An interval in which no instance reported, although one was at work. @type {Readings} */
+const NOTHING_READ = Object.freeze({
+  self: { cpuUs: 0, rssBytes: 0 },
+  connections: { opened: 0, reused: 0 },
+  loop: null,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
+  why: Object.fromEntries(
+    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
+  ),
+});
+
+/** @param {Readings} a @param {Readings} b @returns {Readings} */
+function mergeProbes(a, b) {
+  return {
+    ...mergeReadings(a, b, 1, 1),
+    loop: a.loop === null || b.loop === null ? (a.loop ?? b.loop) : worstLoop(a.loop, b.loop),
+    node: a.node ?? b.node,
+    metrics: a.metrics ?? b.metrics,
+  };
+}
+
+/**
+ * What adds up over instances, whenever it happened: counts, failures, distributions, groups. Exact, as the same sums
+ * over the threads of one run are.
+ */
+
+const NAMES = Object.freeze(
+  /** @type {const} */ (['total', 'fromStart', 'timedOut', 'censored', 'fromStartCensored', 'lag', ...STAGES]),
+);
+
+export class Sums {
+  counts = zeroCounts();
+  inFlight = 0;
+  /** @type {Record<string, number>} */
+  failures = {};
+  /** @type {Record<string, string>} */
+  failureWords = {};
+  halves = [
+    { count: 0, sumUs: 0 },
+    { count: 0, sumUs: 0 },
+  ];
+  byName = new GroupSums();
+  byEndpoint = new GroupSums();
+  blocks = noBlocks();
+  #blocksRank = Infinity;
+  #ours = 0;
+  #probes = new ProbeSums();
+  #hasProbes = false;
+  /** @type {Reorgs[]} */
+  #reorgs = [];
+  #distributions = /** @type {Record<typeof NAMES[number], DistributionSum>} */ (
+    Object.fromEntries(NAMES.map((name) => [name, new DistributionSum()]))
+  );
+
+  /**
+   * @param {RunFile} run
+   * @param {object} place
+   * @param {number} place.share of its window that is common
+   * @param {number} place.rank of its blocks: those of the lowest are taken
+   * @param {number} place.shiftMs from the beginning of all loads to that of its own
+   * @param {(key: string) => string} place.endpointOf
+   */
+  add(run, { share, rank, shiftMs, endpointOf }) {
+    this.counts = addUp(this.counts, run.counts);
+    this.inFlight += run.inFlight;
+    this.failures = addUp(this.failures, run.failures);
+    this.failureWords = { ...run.failureWords, ...this.failureWords };
+    this.halves = this.halves.map((half, i) => addUp(half, run.latency.halves[i]));
+    const { stages, ...latency } = run.latency;
+    /** @type {Record<string, any>} */
+    const all = { ...latency, ...stages, lag: run.lag };
+    all.censored ??= latency.timedOut;
+    all.fromStartCensored ??= all.censored;
+    for (const name of NAMES) {
+      // Files that are older than a stage do not have it.
+      const found = all[name];
+      if (found !== undefined) this.#distributions[name].add(found);
+    }
+    this.byName.add(run.byName ?? {}, share);
+    this.byEndpoint.add(run.byEndpoint ?? {}, share, endpointOf);
+    this.#ours += run.blocks.ours;
+    if (rank < this.#blocksRank) [this.blocks, this.#blocksRank] = [mergeBlocks(noBlocks(), run.blocks), rank];
+    this.blocks.ours = this.#ours;
+    this.#addProbes(run, share);
+    const events = run.reorgs.events.map((event) => ({ ...event, atMs: event.atMs + shiftMs }));
+    this.#reorgs.push({ ...run.reorgs, events });
+  }
+
+  /** The node's CPU time is that of one instance's window, and is asked for in percent of the common one. @param {RunFile} run @param {number} share */
+  #addProbes({ probes }, share) {
+    if (probes === null) return;
+    const node = probes.node === null ? null : { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) };
+    this.#probes.add({ ...probes, node });
+    this.#hasProbes = true;
+  }
+
+  get reorgs() {
+    return mergeReorgs(this.#reorgs);
+  }
+
+  get probes() {
+    return this.#hasProbes ? this.#probes.result() : null;
+  }
+
+  distributions() {
+    const json = Object.fromEntries(Object.entries(this.#distributions).map(([name, sum]) => [name, sum.toJSON()]));
+    const { total, fromStart, timedOut, censored, fromStartCensored, lag } = json;
+    const stages = Object.fromEntries(STAGES.map((stage) => [stage, json[stage]]));
+    return { latency: { total, fromStart, timedOut, censored, fromStartCensored, halves: this.halves, stages }, lag };
+  }
+}
+
+/** Groups of operations, by name. */
+class GroupSums {
+  /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: DistributionSum, censored: DistributionSum}>} */
+  #groups = new Map();
+
+  /** @param {Record<string, GroupJson>} groups @param {number} share of the window that is common @param {(key: string) => string} [keyOf] */
+  add(groups, share, keyOf = (key) => key) {
+    for (const [key, { counts, windowVerified, failures, latency, censored }] of Object.entries(groups)) {
+      const known = this.#groups.get(keyOf(key)) ?? {
+        counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
+        windowVerified: 0,
+        failures: {},
+        latency: new DistributionSum(),
+        censored: new DistributionSum(),
+      };
+      known.latency.add(latency);
+      if (censored !== undefined) known.censored.add(censored);
+      this.#groups.set(keyOf(key), {
+        counts: addUp(known.counts, counts),
+        windowVerified: known.windowVerified + share * windowVerified,
+        failures: addUp(known.failures, failures),
+        latency: known.latency,
+        censored: known.censored,
+      });
+    }
+  }
+
+  /** @returns {Record<string, GroupJson>} */
+  toJSON() {
+    return Object.fromEntries(
+      [...this.#groups].map(([key, group]) => [
+        key,
+        {
+          ...group,
+          windowVerified: Math.round(group.windowVerified),
+          latency: group.latency.toJSON(),
+          censored: group.censored.toJSON(),
+        },
+      ]),
+    );
+  }
+}
+
+/**
+ * All that is added up, one run file after the other.
+ */
+
+/** Warnings of instances that are passed on, each once. */
+const WARNINGS = 20;
+
+export class Total {
+  sums = new Sums();
+  audit = new AuditSum();
+  generator = new GeneratorSum();
+  spending = new Spending();
+  verdicts = new Verdicts();
+  /** @type {Map<string, number>} how many instances said so */
+  warnings = new Map();
+  /** Why figures of instances are null. @type {Record<string, string>} */
+  unmeasured = {};
+  /** @type {Record<string, any>} */
+  environment = {};
+  /** @type {RunFile | null} without its intervals */
+  first = null;
+  isOpenLoop = false;
+  /** @type {number | null} */
+  ratePerSecond = null;
+
+  /**
+   * @param {Card[]} cards
+   * @param {number[]} correctionsMs
+   * @param {Common} common
+   */
+  constructor(cards, correctionsMs, common) {
+    this.cards = cards;
+    this.common = common;
+    this.window = new WindowCounts(common);
+    this.loadStartsMs = cards.map(({ loadStartMs }, i) => loadStartMs + correctionsMs[i]);
+    const starts = cards.map((card, i) => card.windowStartMs + correctionsMs[i]);
+    const measured = starts.filter((_, i) => cards[i].hasLoad);
+    const windowStartMs = minOf(measured.length > 0 ? measured : starts);
+    this.grid = new Grid({
+      loadStartMs: minOf(this.loadStartsMs),
+      windowStartMs,
+      endMs: maxOf(cards.map(({ endedAtMs }, i) => endedAtMs + correctionsMs[i])),
+      stepMs: maxOf(cards.map(({ intervalMs }) => intervalMs)),
+    });
+    this.ranks = ranksOf(cards);
+  }
+
+  /** @param {RunFile} given @param {number} i its place among the instances */
+  add(given, i) {
+    const run = withSafeWords(given);
+    const { intervals, ...rest } = run;
+    if (this.first === null) {
+      this.first = { ...rest, intervals: [] };
+      this.environment = run.environment;
+      this.endpoints = new Endpoints(run.environment);
+    }
+    this.environment = mergeEnvironments(this.environment, run.environment);
+    const endpointOf = /** @type {Endpoints} */ (this.endpoints).add(run.environment);
+    const [share, rank, loadStartMs] = [this.common.shares[i], this.ranks[i], this.loadStartsMs[i]];
+    const shiftMs = loadStartMs - this.grid.originMs;
+    this.sums.add(run, { share, rank, shiftMs, endpointOf });
+    this.grid.add(intervals, { loadStartMs, rank, endpointOf });
+    for (const row of intervals) this.window.addRow(row, loadStartMs);
+    this.window.addWindow(run, share);
+    this.audit.add(run, this.cards[i]);
+    this.generator.add(run, endpointOf, shiftMs);
+    this.spending.add(run.spending);
+    this.verdicts.add(run.verdict);
+    this.isOpenLoop ||= run.rates.askedPerSecond !== null;
+    const rate = /** @type {number | null} */ (run.config.ratePerSecond ?? null);
+    if (rate !== null) this.ratePerSecond = (this.ratePerSecond ?? 0) + rate;
+    this.unmeasured = { ...run.unmeasured, ...this.unmeasured };
+    for (const words of run.warnings)
+      if (this.warnings.has(words) || this.warnings.size < WARNINGS)
+        this.warnings.set(words, (this.warnings.get(words) ?? 0) + 1);
+  }
+}
+
+/** What is passed on of what somebody wrote. @param {RunFile} run @returns {RunFile} */
+function withSafeWords(run) {
+  const { warnings, failureWords, environment, audit, verdict, unmeasured, generator } = run;
+  return { ...run, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
+}
+
+/** Whose blocks are taken first: of a whole run rather than of a partial one, of a longer window rather than of a shorter. @param {Card[]} cards */
+function ranksOf(cards) {
+  const order = cards
+    .map((card, i) => ({ i, partial: card.partial, lengthMs: card.windowEndMs - card.windowStartMs }))
+    .sort((a, b) => Number(a.partial) - Number(b.partial) || b.lengthMs - a.lengthMs || a.i - b.i);
+  /** @type {number[]} */
+  const ranks = [];
+  order.forEach(({ i }, rank) => (ranks[i] = rank));
+  return ranks;
+}

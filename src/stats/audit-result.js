@@ -1,0 +1,41 @@
+import { isPlain } from './sample.js';
+
+/**
+ * @import { AuditReport } from '../core/audit.js'
+ * @import { MeasuredRun } from './run-file.js'
+ */
+
+/**
+ * What the audit of a run came to, also in run files of versions that did not say it.
+ *
+ * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
+ * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
+ */
+
+/** @type {readonly AuditResult[]} */
+export const AUDIT_RESULTS = Object.freeze(['exact', 'incomplete', 'not_exact']);
+
+/** @param {Audited} run @returns {AuditResult | null} null: the run goes on, or leaves nothing on the chain to audit */
+export function auditResult(run) {
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  if (audit === null) return run.partial || isPlain(run) ? null : 'incomplete';
+  const { exact, result, checks = [] } = audit;
+  if (result !== undefined) return result;
+  if (!exact) return 'not_exact';
+  return checks.some(({ holds }) => holds === null) ? 'incomplete' : 'exact';
+}
+
+/** @param {Audited} run @returns {string | null} a line that nobody must miss; null: it is not incomplete */
+export function auditWarning(run) {
+  if (auditResult(run) !== 'incomplete') return null;
+  const [first, ...more] = auditGaps(run);
+  return `the audit is incomplete: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}`;
+}
+
+/** @param {Audited} run @returns {string[]} what could not be checked, and why */
+export function auditGaps({ audit: given, unmeasured }) {
+  const audit = /** @type {AuditReport | null} */ (given);
+  if (audit === null) return [`it could not be made: ${unmeasured['/audit']}`];
+  const { incomplete, checks = [] } = audit;
+  return incomplete ?? checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);
+}

@@ -1,0 +1,139 @@
+import { Distribution } from './histogram.js';
+import { blockIntervalMs, mergeBlocks, noBlocks } from './intervals.js';
+import { isPlain } from './sample.js';
+
+/**
+ * @import { IntervalRow } from './intervals.js'
+ * @import { MeasuredRun } from './run-file.js'
+ */
+
+/**
+ * How an open loop kept its pace, and whether the window was long enough to tell.
+ */
+
+/** By less than this a rate may fall short before it is said aloud. */
+const HELD = 0.95;
+
+/** A node keeps up while the operations in flight are few beside those of the window, or wait no longer than before. */
+const VERIFIED_IN_WINDOW = 0.95;
+const GROWN = 1.5;
+/** With fewer, how long operations waited says more of where the blocks lay. */
+const ENOUGH_BLOCKS = 4;
+
+/** @param {MeasuredRun} run @returns {string | null} what nobody must miss; null in a closed loop, or when the rate was held */
+export function rateNotHeld(run) {
+  const { askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified } = run.rates;
+  if (asked === null || achieved === null || verified === null) return null;
+  const { dropped, scheduled } = run.window.counts;
+  const ofAsked = (/** @type {number} */ rate) =>
+    `${rate.toFixed(1)} of ${asked.toFixed(1)} operations per second, ${(100 * (1 - rate / asked)).toFixed(1)} % short`;
+  if (achieved < asked * HELD)
+    return `THE RATE WAS NOT HELD: ${ofAsked(achieved)}; ${dropped} of ${scheduled} were dropped because no wallet was idle`;
+  const growth = backlog(run);
+  if (growth === null) return null;
+  return `THE RATE WAS NOT HELD: ${ofAsked(verified)}, and the rest only after the window; ${growth}`;
+}
+
+/**
+ * With enough wallets a node that is too slow drops nothing: it answers later and later, and the drain hides it.
+ * @param {MeasuredRun} run
+ * @returns {string | null} how latency grew, if it did
+ */
+export function backlog(run) {
+  const { window, latency, intervals, blocks, rates } = run;
+  if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
+  const [first, second] = latency.halves;
+  const means =
+    first.count > 0 && second.count > 0
+      ? [first.sumUs / first.count, second.sumUs / second.count]
+      : halvesOf(intervals).map(meanLatencyUs);
+  const [firstUs, secondUs] = means;
+  if (firstUs === null || secondUs === null) return null;
+  const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
+  const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
+  if (!isSteady && !(isLeftOver && secondUs >= GROWN * firstUs)) return null;
+  return `latency grew from ${msText(firstUs)} in the first half of the window to ${msText(secondUs)} in the second`;
+}
+
+/**
+ * Of a queue that grows all through the window a stall is no part: after it, latency is what it was before.
+ * @param {MeasuredRun} run
+ * @param {number} grownMs from one half to the other
+ */
+function growsSteadily({ window, intervals, blocks }, grownMs) {
+  const halfMs = window.durationMs / 2;
+  // Where the blocks lie in each half moves its mean by a part of a block interval.
+  const byChanceMs = blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
+  if (grownMs - byChanceMs < SHORTFALL * halfMs) return false;
+  return grows(quartersOf(intervals).map((rows) => (rows.length === 0 ? null : meanLatencyUs(rows))));
+}
+
+/** A node that falls short by this share of the rate lets latency grow by as much of the time that passes. */
+const SHORTFALL = 0.01;
+/** Of the whole growth, what each quarter must have of it. */
+const EACH = 0.1;
+
+/** From each to the next, and by a quarter in all. @param {Array<number | null>} values */
+export function grows(values) {
+  const [first, last] = [values[0] ?? null, values.at(-1) ?? null];
+  if (first === null || last === null || last < 1.25 * first) return false;
+  return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
+}
+
+/** The rows of the window, by the quarter that they end in. @param {IntervalRow[]} intervals */
+export function quartersOf(intervals) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
+  return [0, 1, 2, 3].map((i) =>
+    load.filter((row) => Math.ceil((4 * (row.endMs - startMs)) / (endMs - startMs)) - 1 === i),
+  );
+}
+
+/** Where the end of the window was not known beforehand. @param {IntervalRow[]} intervals */
+function halvesOf(intervals) {
+  const quarters = quartersOf(intervals);
+  return [quarters.slice(0, 2).flat(), quarters.slice(2).flat()];
+}
+
+/** @param {IntervalRow[]} rows */
+function meanLatencyUs(rows) {
+  const all = new Distribution();
+  for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));
+  return all.meanUs;
+}
+
+/** With fewer blocks in the window its rates depend on where in it they lie. */
+const BLOCKS_OF_WINDOW = 10;
+
+/**
+ * Operations are verified a block at a time: what is in flight at the end of a short window makes a difference.
+ * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<MeasuredRun, 'verdict'>>} run
+ * @returns {{blocks: number, words: string} | null} how far TPS may be off; null where the window is long enough
+ */
+export function shortWindow({ environment, end, window, blocks, intervals, verdict }) {
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const all = intervals.reduce((sum, row) => mergeBlocks(sum, row.blocks), noBlocks());
+  // A run that ends with its iterations has nothing in flight at the end.
+  if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || all.count === 0) return null;
+  // While the endpoint was down a longer window would not have had more of them.
+  if (blocks.count >= BLOCKS_OF_WINDOW || verdict?.name === 'endpoint-down') return null;
+  const inFlight = load.at(-1)?.inFlight ?? 0;
+  const inFlightBefore = intervals.findLast(({ phase }) => phase === 'warmup')?.inFlight ?? null;
+  if (inFlight + (inFlightBefore ?? 0) === 0) return null;
+  const { verified } = window.counts;
+  const isWarm = inFlightBefore !== null;
+  const percent = (/** @type {number} */ part) => `${Math.round(100 * part)} %`;
+  const bias = isWarm
+    ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
+    : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
+  const blockMs = blockIntervalMs(all, intervals.at(-1)?.endMs ?? 0);
+  // One more than is needed, for where the first of them lies.
+  const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
+  const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
+  return { blocks: blocks.count, words };
+}
+
+/** @param {number} us */
+function msText(us) {
+  return `${Math.round(us / 1000).toLocaleString('en-US')} ms`;
+}

@@ -1,0 +1,394 @@
+import { inflateSync } from 'node:zlib';
+import * as hdr from 'hdr-histogram-js';
+import { InputError } from '../errors.js';
+
+/**
+ * The histograms of run files, in HdrHistogram's V2 encoding. A run file may come from anywhere, so the memory that
+ * reading one takes is bounded, and a histogram must hold as many values as its distribution says.
+ *
+ * A place is the index of a bucket: values that differ in their first three digits have different places.
+ *
+ * @typedef {Pick<DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
+ * @callback Take
+ * @param {number} place
+ * @param {number} count how many values lie there; above 0
+ */
+
+/** What each begins with, but for the size of its words. */
+const COMPRESSED_COOKIE = 0x1c849304;
+const COOKIE = 0x1c849303;
+const HEADER_BYTES = 40;
+
+/** Each bucket of three significant digits has so many places, the first of them twice as many. */
+export const STEPS = 1024;
+/** Of all values that a double holds exactly, with nine bytes for each count. */
+const MOST_PLACES = 44 * STEPS;
+const MOST_BYTES = HEADER_BYTES + 9 * MOST_PLACES;
+
+/**
+ * @param {Encoded} json
+ * @param {Take} take called for each place that has values, in order
+ * @throws {InputError} which says what is wrong with the histogram
+ */
+export function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
+  if (count === 0) return;
+  // The lag of a closed loop is 0 each time: nothing has to be decoded to know that.
+  if (maxUs === 0 && sumUs === 0) return take(0, count);
+  const { total, last } = decode(hdr, take);
+  if (total !== count) throw new InputError(`a histogram holds ${total} values, and its count is ${count}`);
+  if (valueAt(last) > (maxUs ?? 0)) throw new InputError('a histogram holds values above its maximum');
+}
+
+/**
+ * What was recorded in a distribution: a value for each bucket of its histogram, the middle of it but never beyond
+ * what was recorded, and how often.
+ * @param {DistributionJson} json
+ * @returns {Array<{valueUs: number, count: number}>} ascending
+ * @throws {InputError} which says what is wrong with its histogram
+ */
+export function recordedValues(json) {
+  const { minUs, maxUs } = json;
+  /** @type {Array<{valueUs: number, count: number}>} */
+  const values = [];
+  decodeHistogram(json, (place, count) => {
+    const middleUs = valueAt(place) + Math.floor(widthOf(place) / 2);
+    values.push({ valueUs: Math.min(Math.max(middleUs, minUs ?? 0), maxUs ?? Infinity), count });
+  });
+  return values;
+}
+
+/** @param {number} place @returns {number} the least value that lies there */
+export function valueAt(place) {
+  return place < 2 * STEPS ? place : ((place % STEPS) + STEPS) * widthOf(place);
+}
+
+/** @param {number} place @returns {number} how many values lie there */
+function widthOf(place) {
+  return place < 2 * STEPS ? 1 : 2 ** (Math.floor(place / STEPS) - 1);
+}
+
+/** @param {string} base64 @param {Take} take @returns {{total: number, last: number}} how many values it holds, and the last place */
+function decode(base64, take) {
+  const bytes = inflated(base64);
+  const end = HEADER_BYTES + bytes.readInt32BE(4);
+  if (end > bytes.length) throw new InputError('a histogram is cut');
+  let total = 0;
+  let place = 0;
+  let last = 0;
+  for (let at = HEADER_BYTES; at < end;) {
+    // LEB128, seven bits a byte, of which the lowest bit of all is the sign (ZigZag).
+    let value = 0;
+    let factor = 1;
+    let byte;
+    do {
+      byte = bytes[at++];
+      value += (byte & 0x7f) * factor;
+      factor *= 128;
+    } while (byte >= 0x80 && at < end);
+    const isZeros = value % 2 === 1;
+    const count = isZeros ? (value + 1) / 2 : value / 2;
+    // So many places without a value, or a place and its count.
+    if (isZeros) place += count;
+    else if (place < MOST_PLACES) {
+      if (count > 0) take((last = place), count);
+      total += count;
+      place += 1;
+    }
+    if (place > MOST_PLACES) throw new InputError('a histogram has more places than there are');
+  }
+  return { total, last };
+}
+
+/** @param {string} base64 @returns {Buffer} with its header, which was looked at */
+function inflated(base64) {
+  const packed = Buffer.from(base64, 'base64');
+  if (packed.length < 8 || (packed.readInt32BE(0) & ~0xf0) !== COMPRESSED_COOKIE)
+    throw new InputError('a histogram is not in V2 encoding');
+  let bytes;
+  try {
+    bytes = inflateSync(packed.subarray(8), { maxOutputLength: MOST_BYTES });
+  } catch {
+    throw new InputError('a histogram cannot be decompressed');
+  }
+  if (bytes.length < HEADER_BYTES || (bytes.readInt32BE(0) & ~0xf0) !== COOKIE || bytes.readInt32BE(4) < 0)
+    throw new InputError('a histogram is not in V2 encoding');
+  const [offset, digits] = [bytes.readInt32BE(8), bytes.readInt32BE(12)];
+  // Older encoders wrote 1 for the offset, which has no meaning for counts that are not shifted.
+  if (offset > 1 || digits !== 3 || bytes.readBigInt64BE(16) !== 1n)
+    throw new InputError('a histogram is not one of whole microseconds with three significant digits');
+  return bytes;
+}
+
+/**
+ * The distribution of a duration: an HDR histogram (three significant digits) beside the exact count, sum, sum
+ * of squares, minimum and maximum, which a histogram alone would round. Distributions merge exactly.
+ *
+ * @typedef {object} DistributionJson
+ * @property {number} count
+ * @property {number} sumUs
+ * @property {string} sumOfSquaresUs2 a decimal integer, in microseconds squared
+ * @property {number | null} minUs null when nothing was recorded, as are all figures below
+ * @property {number | null} maxUs
+ * @property {number | null} meanUs
+ * @property {number | null} stddevUs of the population
+ * @property {number | null} p50Us
+ * @property {number | null} p75Us
+ * @property {number | null} p90Us
+ * @property {number | null} p95Us
+ * @property {number | null} p99Us
+ * @property {number | null} p999Us
+ * @property {string} hdr the histogram, compressed and in base64 (HdrHistogram V2 encoding), in microseconds
+ *
+ * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
+ * @property {number | null} us with censored values as the time waited; null when nothing was recorded
+ * @property {number} atMostUs with censored values as infinity; the same as us where that makes no difference
+ *
+ * @typedef {'avg' | 'min' | 'max' | 'stddev'} Statistic
+ */
+
+/** Above this, in microseconds, a square no longer fits into an integer that a double holds exactly. */
+const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
+
+/** More than one count of 32 bits can be. */
+const MOST_IN_32_BITS = 2 ** 32 - 1;
+
+export class Distribution {
+  count = 0;
+  sumUs = 0;
+  minUs = Infinity;
+  maxUs = -Infinity;
+  #squaresLow = 0;
+  #squaresHigh = 0n;
+  #histogram = emptyHistogram();
+
+  /** @param {number} valueUs a whole number of microseconds, not negative */
+  record(valueUs) {
+    this.count += 1;
+    this.sumUs += valueUs;
+    if (valueUs < this.minUs) this.minUs = valueUs;
+    if (valueUs > this.maxUs) this.maxUs = valueUs;
+    this.#addSquare(valueUs);
+    this.#histogram.recordValue(valueUs);
+  }
+
+  /** @param {Distribution} other */
+  merge(other) {
+    this.count += other.count;
+    this.sumUs += other.sumUs;
+    this.minUs = Math.min(this.minUs, other.minUs);
+    this.maxUs = Math.max(this.maxUs, other.maxUs);
+    this.#squaresHigh += other.sumOfSquaresUs2;
+    this.#histogram.add(other.#histogram);
+  }
+
+  /** @returns {bigint} */
+  get sumOfSquaresUs2() {
+    return this.#squaresHigh + BigInt(this.#squaresLow);
+  }
+
+  /** @returns {number | null} */
+  get meanUs() {
+    return this.count === 0 ? null : this.sumUs / this.count;
+  }
+
+  /**
+   * @param {number} percentile from 0 to 100
+   * @returns {number | null} in microseconds, rounded as the histogram rounds, never beyond what was recorded
+   */
+  percentileUs(percentile) {
+    if (this.count === 0) return null;
+    const value = this.#histogram.getValueAtPercentile(percentile);
+    return Math.min(Math.max(value, this.minUs), this.maxUs);
+  }
+
+  /**
+   * The percentile with censored values as infinity.
+   * @param {number} percentile from 0 to 100
+   * @param {Distribution | number} censored values: those in this distribution, or how many there are beside it
+   * @returns {number} in microseconds; Infinity where it is a censored one
+   */
+  percentileAtMostUs(percentile, censored) {
+    const isBeside = typeof censored === 'number';
+    const known = this.count - (isBeside ? 0 : censored.count);
+    const exactRank = (percentile / 100) * (isBeside ? this.count + censored : this.count);
+    // A product that is whole may come out a little larger; the histogram allows for that, too.
+    const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
+    if (rank > known) return Infinity;
+    const histogram = /** @type {hdr.JsHistogram} */ (this.#histogram);
+    const others = isBeside ? null : /** @type {hdr.JsHistogram} */ (censored.#histogram);
+    for (let i = 0, seen = 0, all = 0; all < this.count; i += 1) {
+      const count = histogram.getCountAtIndex(i);
+      all += count;
+      seen += count - (others?.getCountAtIndex(i) || 0);
+      if (seen < rank) continue;
+      const valueUs = histogram.highestEquivalentValue(histogram.valueFromIndex(i));
+      return Math.min(Math.max(valueUs, this.minUs), this.maxUs);
+    }
+    return Infinity;
+  }
+
+  /** @returns {DistributionJson} */
+  toJSON() {
+    const empty = this.count === 0;
+    return {
+      count: this.count,
+      sumUs: this.sumUs,
+      sumOfSquaresUs2: String(this.sumOfSquaresUs2),
+      minUs: empty ? null : this.minUs,
+      maxUs: empty ? null : this.maxUs,
+      meanUs: this.meanUs,
+      stddevUs: empty ? null : this.#stddevUs(),
+      p50Us: this.percentileUs(50),
+      p75Us: this.percentileUs(75),
+      p90Us: this.percentileUs(90),
+      p95Us: this.percentileUs(95),
+      p99Us: this.percentileUs(99),
+      p999Us: this.percentileUs(99.9),
+      hdr: hdr.encodeIntoCompressedBase64(this.#histogram),
+    };
+  }
+
+  /**
+   * @param {DistributionJson} json
+   * @returns {Distribution}
+   * @throws {InputError} which says what is wrong with its histogram
+   */
+  static fromJSON(json) {
+    const { count, sumUs, minUs, maxUs } = json;
+    const exact = { count, sumUs, minUs: minUs ?? Infinity, maxUs: maxUs ?? -Infinity };
+    const distribution = Distribution.of({ ...exact, sumOfSquaresUs2: BigInt(json.sumOfSquaresUs2) }, []);
+    const histogram = /** @type {hdr.JsHistogram} */ (distribution.#histogram);
+    // Makes room for all of them; one by one they would take five times as long.
+    histogram.recordValueWithCount(maxUs ?? 0, 0);
+    decodeHistogram(json, (place, times) => histogram.addToCountAtIndex(place, times));
+    histogram.establishInternalTackingValues();
+    return distribution;
+  }
+
+  /**
+   * What was added up elsewhere.
+   * @param {{count: number, sumUs: number, sumOfSquaresUs2: bigint, minUs: number, maxUs: number}} exact
+   * @param {Iterable<[number, number]>} values as the histogram rounds them, and how often there is each
+   * @returns {Distribution}
+   */
+  static of({ count, sumUs, sumOfSquaresUs2, minUs, maxUs }, values) {
+    const distribution = new Distribution();
+    Object.assign(distribution, { count, sumUs, minUs, maxUs });
+    distribution.#squaresHigh = sumOfSquaresUs2;
+    if (count > MOST_IN_32_BITS) distribution.#histogram = emptyHistogram(64);
+    for (const [valueUs, times] of values) distribution.#histogram.recordValueWithCount(valueUs, times);
+    return distribution;
+  }
+
+  /** Kept in a double while that is exact, because a BigInt for each sample would cost more than the histogram. @param {number} valueUs */
+  #addSquare(valueUs) {
+    if (valueUs > EXACT_SQUARE_LIMIT_US) {
+      this.#squaresHigh += BigInt(valueUs) ** 2n;
+      return;
+    }
+    this.#squaresLow += valueUs * valueUs;
+    if (this.#squaresLow > Number.MAX_SAFE_INTEGER / 2) {
+      this.#squaresHigh += BigInt(this.#squaresLow);
+      this.#squaresLow = 0;
+    }
+  }
+
+  /** Computed in integers, so that it does not lose digits to cancellation. */
+  #stddevUs() {
+    const count = BigInt(this.count);
+    const sum = BigInt(this.sumUs);
+    return Math.sqrt(Number(count * this.sumOfSquaresUs2 - sum * sum)) / this.count;
+  }
+}
+
+/** @type {Readonly<Record<Statistic, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>>} */
+export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' });
+
+/** @type {ReadonlyMap<number, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} */
+const STORED_PERCENTILES = new Map([
+  [50, 'p50Us'],
+  [75, 'p75Us'],
+  [90, 'p90Us'],
+  [95, 'p95Us'],
+  [99, 'p99Us'],
+  [99.9, 'p999Us'],
+]);
+
+/**
+ * A figure of a distribution, and how large it may really be.
+ * @param {DistributionJson} json
+ * @param {DistributionJson | number | undefined} censored values: those in it, or how many there are beside it
+ * @param {Statistic | number} statistic a number is a percentile
+ * @returns {Bounds}
+ */
+export function boundsOf(json, censored = 0, statistic) {
+  const count = typeof censored === 'number' ? censored : censored.count;
+  const isPercentile = typeof statistic === 'number';
+  const stored = isPercentile ? STORED_PERCENTILES.get(statistic) : STATISTICS[statistic];
+  if (stored !== undefined && count === 0) return { us: json[stored], atMostUs: json[stored] ?? Infinity };
+  const all = Distribution.fromJSON(json);
+  const us = stored === undefined ? all.percentileUs(Number(statistic)) : json[stored];
+  if (us === null || count === 0) return { us, atMostUs: us ?? Infinity };
+  const part = typeof censored === 'number' ? censored : Distribution.fromJSON(censored);
+  if (isPercentile) return { us, atMostUs: Math.max(us, all.percentileAtMostUs(statistic, part)) };
+  if (statistic !== 'min') return { us, atMostUs: Infinity };
+  const isKnown = typeof part === 'number' || part.minUs > us;
+  return { us, atMostUs: isKnown ? us : all.percentileAtMostUs(0, part) };
+}
+
+/** @param {DistributionJson} a @param {DistributionJson} b @returns {DistributionJson} */
+export function mergeJson(a, b) {
+  const merged = Distribution.fromJSON(a);
+  merged.merge(Distribution.fromJSON(b));
+  return merged.toJSON();
+}
+
+/** @param {32 | 64} [bitBucketSize] of each count */
+function emptyHistogram(bitBucketSize = 32) {
+  return hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
+}
+
+/**
+ * Many distributions, as run files have them, added up: the same as Distribution.merge() one after the other, bucket by
+ * bucket, but a tenth of the work, because no histogram is built for each.
+ */
+
+export class DistributionSum {
+  count = 0;
+  sumUs = 0;
+  sumOfSquaresUs2 = 0n;
+  minUs = Infinity;
+  maxUs = -Infinity;
+  /** By place in the histogram; doubles, because counts of many long runs need more than 32 bits. */
+  #counts = new Float64Array(0);
+
+  /** @param {DistributionJson} json @throws {Error} which says what is wrong with it */
+  add(json) {
+    decodeHistogram(json, this.#countAt);
+    this.count += json.count;
+    this.sumUs += json.sumUs;
+    this.sumOfSquaresUs2 += BigInt(json.sumOfSquaresUs2);
+    this.minUs = Math.min(this.minUs, json.minUs ?? Infinity);
+    this.maxUs = Math.max(this.maxUs, json.maxUs ?? -Infinity);
+  }
+
+  /** @returns {DistributionJson} */
+  toJSON() {
+    return Distribution.of(this, this.#values()).toJSON();
+  }
+
+  /** What was recorded, as the histogram rounds it, and how often. @returns {Generator<[number, number]>} */
+  *#values() {
+    for (const [i, count] of this.#counts.entries()) if (count > 0) yield [valueAt(i), count];
+  }
+
+  /** @type {Take} */
+  #countAt = (place, count) => {
+    if (place >= this.#counts.length) {
+      const longer = new Float64Array((Math.floor(place / STEPS) + 1) * STEPS);
+      longer.set(this.#counts);
+      this.#counts = longer;
+    }
+    this.#counts[place] += count;
+  };
+}

@@ -1,0 +1,329 @@
+import { Distribution, STATISTICS, boundsOf } from './histogram.js';
+
+/**
+ * @import { Bounds, DistributionJson, Statistic } from './histogram.js'
+ * @import { Counts } from './intervals.js'
+ * @import { GroupJson } from './recorder.js'
+ * @import { MeasuredRun } from './run-file.js'
+ */
+
+/**
+ * Figures of one kind of calls, or of whatever a workload gives names to: calls.NAME.p99.
+ */
+
+/**
+ * @param {string} text
+ * @returns {Figure | null} null where it is none of these. Which names there are is known when the run is over.
+ */
+export function nameFigure(text) {
+  const match = /^calls\.([\w.-]+)\.(?:(tps|failed|avg|min|max|stddev)|p(\d+(?:\.\d+)?))$/.exec(text);
+  if (match === null) return null;
+  const [, name, statistic, digits] = match;
+  const percentile = Number(digits);
+  if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
+  /** Also names that every object has, such as constructor. @param {Pick<MeasuredRun, 'byName'>} run */
+  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
+  /** @param {Unit} unit @param {string} words @param {(group: GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
+  const figure = (unit, words, read) => ({
+    name: text,
+    ofCall: name,
+    unit,
+    words: `${words} ${name}`,
+    read: (run) => {
+      const group = groupOf(run);
+      return group === undefined ? null : read(group, run);
+    },
+    why: (run) =>
+      groupOf(run) === undefined
+        ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
+        : undefined,
+  });
+  if (statistic === 'tps')
+    return figure('perSecond', 'those verified per second of the window of', ({ windowVerified }, { window }) =>
+      window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs,
+    );
+  if (statistic === 'failed') return figure('count', 'those that failed of', ({ counts }) => counts.failed);
+  const which = /** @type {Statistic | undefined} */ (statistic) ?? percentile;
+  return {
+    ...figure('us', 'latency of', ({ latency }) => boundsOf(latency, 0, which).us),
+    bounds: (run) => {
+      const group = groupOf(run);
+      if (group === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
+      return { ...boundsOf(group.latency, group.censored, which), censored: group.censored?.count ?? 0 };
+    },
+  };
+}
+
+/**
+ * The figures of a run that a threshold can name.
+ *
+ * @typedef {'us' | 'perSecond' | 'count' | 'percent' | 'bytes'} Unit
+ *
+ * @typedef {object} Figure
+ * @property {string} name
+ * @property {Unit} unit
+ * @property {string} words what it is
+ * @property {(run: MeasuredRun) => number | null} read
+ * @property {(run: MeasuredRun) => CensoredBounds} [bounds] where censored operations may make it larger
+ * @property {boolean} [isOfVerified] whether it leaves out censored operations, which only thresholds put last
+ * @property {string} [whole] the count that it is a share of, where the limit is in percent
+ * @property {string} [ofCall] the name of the calls that it is about
+ * @property {(run: MeasuredRun) => string | undefined} [why] there is none
+ *
+ * @typedef {Bounds & {censored: number}} CensoredBounds with how many operations are censored
+ */
+
+/** What came to its end between the beginning of the window and the end of the drain. A warm-up is not judged. */
+const MEASURED = 'from the beginning of the window to the end of the drain';
+
+/** Those with a name of their own. @type {readonly Figure[]} */
+export const FIGURES = Object.freeze([
+  rate('tps', 'verifiedPerSecond', 'verified operations per second of the window'),
+  rate('achieved', 'achievedPerSecond', 'of the operations due in the window those verified, per second of it'),
+  rate('asked', 'askedPerSecond', 'operations due per second of the window, where a rate was asked for'),
+  rate('attempted', 'attemptedPerSecond', 'operations started per second of the window'),
+  rate('accepted', 'acceptedPerSecond', 'hashes read back per second of the window'),
+  rate('included', 'includedPerSecond', 'operations seen in a block per second of the window'),
+  count('scheduled', 'operations due in the window', ({ window }) => window.counts.scheduled),
+  count('dropped', 'those of them for which no wallet was idle', ({ window }) => window.counts.dropped, 'scheduled'),
+  count('started', 'those of them that were started', ({ window }) => window.counts.started),
+  count('verified', 'those of them that were verified, also in the drain', verifiedOf, 'started'),
+  count(
+    ...['timed_out', 'those of them that timed out, also in the drain'],
+    ({ latency }) => latency.timedOut.count,
+    'started',
+  ),
+  count('failed', `operations that failed ${MEASURED}`, sinceWindow('counts', 'failed'), 'started'),
+  count('abandoned', 'operations still open when the drain ended', ({ counts }) => counts.abandoned, 'started'),
+  {
+    name: 'cpu',
+    unit: 'us',
+    words: 'CPU time of this process for a verified operation',
+    read: ({ generator }) => generator.cpuUsPerVerified,
+    why: ({ unmeasured }) => unmeasured['/generator/cpuUsPerVerified'],
+  },
+  {
+    name: 'rss',
+    unit: 'bytes',
+    words: 'most resident memory of this process',
+    read: ({ generator }) => generator.peakRssBytes,
+  },
+  probed('timewait', 'count', 'most sockets in TIME_WAIT', 'sockets', ({ probes }) => probes?.sockets?.timeWait),
+  probed('ports_left', 'count', 'fewest ephemeral ports left towards an endpoint', 'sockets', portsLeft),
+  probed('node.cpu', 'percent', "CPU time of the node's process, in percent of a core", 'node', nodeCpuPercent),
+  probed(
+    'node.rss',
+    'bytes',
+    "most resident memory of the node's process",
+    'node',
+    ({ probes }) => probes?.node?.rssBytes,
+  ),
+  ...['avg', 'min', 'max'].map(skew),
+]);
+
+/**
+ * Each has the figures below.
+ * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
+ */
+export const DURATIONS = Object.freeze({
+  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
+  start: {
+    words: 'latency seen from when it was begun',
+    of: ({ latency }) => latency.fromStart,
+    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
+  },
+  lag: { words: 'from due to begun', of: ({ lag }) => lag },
+  queued: { words: 'from due to written to the socket', of: ({ latency }) => latency.stages.queued, ...ofVerified() },
+  submit: { words: 'from there to the hash read', of: ({ latency }) => latency.stages.submit, ...ofVerified() },
+  inclusion: { words: 'from there to the block seen', of: ({ latency }) => latency.stages.inclusion, ...ofVerified() },
+  visibility: {
+    words: 'from there to the block seen at the endpoint that is read',
+    of: ({ latency }) => latency.stages.visibility ?? new Distribution().toJSON(),
+    ...ofVerified(),
+  },
+  readback: {
+    words: 'from there to the effect read back',
+    of: ({ latency }) => latency.stages.readBack,
+    ...ofVerified(),
+  },
+});
+
+/** The operations whose latency is known to be longer than it says. Older run files only know which timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+export function censoredOf({ latency }) {
+  return latency.censored ?? latency.timedOut;
+}
+
+/** Censored operations have no stages that are known, and would be the last ones of each. */
+function ofVerified() {
+  return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count, isOfVerified: true };
+}
+
+/** Any other percentile can be named, too. */
+const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
+
+/** The codes of docs/measurement.md; those of transports have whatever ends the operating system knows. */
+export const FAILURE_CODES = Object.freeze([
+  ...['reverted', 'wrong_count', 'lost', 'replaced', 'nonce_too_low', 'nonce_too_high', 'nonce_in_use'],
+  ...['insufficient_funds', 'underpriced', 'pool_full', 'rejected', 'hash_mismatch', 'rpc_error', 'protocol'],
+  ...[
+    'check_failed',
+    'check_unavailable',
+    'internal',
+    'workload_error',
+    'transport_timeout',
+    'transport_refused',
+    'transport_reset',
+    'transport_no_ports',
+  ],
+]);
+
+/** What people call a figure who know it from the summary or from the run file. */
+const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
+
+/** All but the percentiles that nobody has asked for yet. */
+export function figureNames() {
+  const ofDuration = [...Object.keys(STATISTICS), ...PERCENTILES];
+  return [
+    ...FIGURES.map(({ name }) => name),
+    ...ofDuration,
+    ...Object.keys(DURATIONS).flatMap((duration) => ofDuration.map((name) => `${duration}.${name}`)),
+    ...FAILURE_CODES.map((code) => `failed.${code}`),
+  ];
+}
+
+/** @param {string} text a name as people write it: in any case, with - or _ or neither in it @returns {Figure | null} */
+export function figureOf(text) {
+  const ofName = nameFigure(text);
+  if (ofName !== null) return ofName;
+  const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
+  if (code !== undefined) return FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code) ? failure(code) : null;
+  const word = bare(text);
+  const named = FIGURES.find(({ name }) => bare(name) === (ALSO_CALLED.get(word) ?? word));
+  return named ?? durationFigure(word);
+}
+
+/** @param {string} text */
+function bare(text) {
+  return text.toLowerCase().replace(/[_-]/g, '');
+}
+
+/** @param {string} word @returns {Figure | null} */
+function durationFigure(word) {
+  const match = /^(?:([a-z]+)\.)?(?:([a-z]+)|p(\d+(?:\.\d+)?))$/.exec(word);
+  if (match === null) return null;
+  const [, prefix, statistic, digits] = match;
+  const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
+  if (!Object.hasOwn(DURATIONS, duration)) return null;
+  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
+  const percentile = Number(digits);
+  const isPercentile = percentile > 0 && percentile < 100;
+  if (!isPercentile && !Object.hasOwn(STATISTICS, statistic ?? '')) return null;
+  const which = isPercentile ? percentile : /** @type {Statistic} */ (statistic);
+  return {
+    name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`,
+    unit: 'us',
+    words,
+    isOfVerified,
+    read: (run) => boundsOf(of(run), 0, which).us,
+    bounds: (run) => {
+      const others = censored(run);
+      return { ...boundsOf(of(run), others, which), censored: typeof others === 'number' ? others : others.count };
+    },
+    why: () => 'there was no such operation in the window',
+  };
+}
+
+/** @param {string} name @param {keyof MeasuredRun['rates']} key @param {string} words @returns {Figure} */
+function rate(name, key, words) {
+  return {
+    name,
+    unit: 'perSecond',
+    words,
+    read: ({ rates }) => rates[key],
+    why: ({ unmeasured }) => unmeasured[`/rates/${key}`] ?? unmeasured['/rates'],
+  };
+}
+
+/** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
+function count(name, words, read, whole) {
+  // Nothing can be said of a window of no length, not even that nothing failed in it.
+  const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
+  return {
+    name,
+    unit: 'count',
+    words,
+    read: (run) => (hasNoWindow(run) ? null : read(run)),
+    why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
+    ...(whole === undefined ? {} : { whole }),
+  };
+}
+
+/** @param {string} code @returns {Figure} */
+function failure(code) {
+  return count(`failed.${code}`, `operations that failed so ${MEASURED}`, sinceWindow('failures', code), 'started');
+}
+
+/** @param {MeasuredRun} run */
+function verifiedOf(run) {
+  return run.latency.total.count - censoredOf(run).count;
+}
+
+/**
+ * From the whole run's, because what a thread that died left behind is in no interval.
+ * @param {'counts' | 'failures'} key
+ * @param {string} name
+ */
+function sinceWindow(key, name) {
+  return (/** @type {MeasuredRun} */ run) => {
+    /** @param {{counts: Counts, failures: Record<string, number>}} part */
+    const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
+    // Instances need not warm up at the same time: of many, what they counted then is apart.
+    const { warmup } = /** @type {any} */ (run).merged ?? {};
+    if (warmup !== undefined) return of(run) - of(warmup);
+    return run.intervals.reduce((sum, row) => (row.phase === 'warmup' ? sum - of(row) : sum), of(run));
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {Unit} unit
+ * @param {string} words
+ * @param {'sockets' | 'node'} probe
+ * @param {(run: MeasuredRun) => number | null | undefined} read
+ * @returns {Figure}
+ */
+function probed(name, unit, words, probe, read) {
+  return {
+    name,
+    unit,
+    words,
+    read: (run) => read(run) ?? null,
+    why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'],
+  };
+}
+
+/** @param {MeasuredRun} run */
+function portsLeft({ probes }) {
+  const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
+  return left.length === 0 ? null : Math.min(...left);
+}
+
+/** @param {MeasuredRun} run */
+export function nodeCpuPercent({ probes, window }) {
+  const node = probes?.node ?? null;
+  return node === null || window.durationMs === 0 ? null : (100 * node.cpuUs) / (window.durationMs * 1000);
+}
+
+/** @param {string} statistic avg, min or max @returns {Figure} */
+function skew(statistic) {
+  return {
+    name: `skew.${statistic}`,
+    unit: 'us',
+    words: 'when a block was seen, less its timestamp',
+    read: ({ blocks: { count: n, skewSumMs, skewMinMs, skewMaxMs } }) => {
+      if (n === 0 || skewMinMs === null || skewMaxMs === null) return null;
+      return 1000 * (statistic === 'avg' ? skewSumMs / n : statistic === 'min' ? skewMinMs : skewMaxMs);
+    },
+    why: () => 'no block was seen in the window',
+  };
+}

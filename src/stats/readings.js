@@ -1,0 +1,143 @@
+/**
+ * @import { ConnectionsReading, PoolReading, SelfReading } from '../probes/index.js'
+ * @import { LoopReading } from '../probes/loop.js'
+ * @import { MetricsReading } from '../probes/node-metrics.js'
+ * @import { NodeReading } from '../probes/node.js'
+ * @import { EndpointSockets, SocketsReading } from '../probes/sockets.js'
+ */
+
+/**
+ * What the probes say of one interval, and how the readings of two become one.
+ *
+ * @typedef {object} Readings a probe without a reading is null, and `why` has the reason under its name
+ * @property {SelfReading} self
+ * @property {LoopReading | null} loop
+ * @property {ConnectionsReading} connections
+ * @property {SocketsReading | null} sockets
+ * @property {PoolReading | null} pool
+ * @property {NodeReading | null} node
+ * @property {MetricsReading | null} metrics
+ * @property {Record<string, string>} why
+ */
+
+/**
+ * Two neighbouring intervals as one. What happened is added up; of what was seen at the end of each the worse stays;
+ * means are weighted by the lengths of the intervals.
+ * @param {Readings} a
+ * @param {Readings} b the interval after it
+ * @param {number} aMs length of a
+ * @param {number} bMs length of b
+ * @returns {Readings}
+ */
+export function mergeReadings(a, b, aMs, bMs) {
+  const weight = aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5;
+  const merged = {
+    self: mergeSelf(a.self, b.self),
+    loop: either(a.loop, b.loop, (x, y) => mergeLoop(x, y, weight)),
+    connections: mergeConnections(a.connections, b.connections),
+    sockets: either(a.sockets, b.sockets, mergeSockets),
+    pool: either(a.pool, b.pool, mergePool),
+    node: either(a.node, b.node, mergeNode),
+    // Counters and gauges look alike on the page: neither sum nor maximum would be right for all.
+    metrics: b.metrics ?? a.metrics,
+  };
+  const why = Object.entries({ ...a.why, ...b.why }).filter(
+    ([name]) => merged[/** @type {keyof typeof merged} */ (name)] === null,
+  );
+  return { ...merged, why: Object.fromEntries(why) };
+}
+
+/**
+ * Two threads in the same interval: the event loop that is worse off limits the load. Collections of garbage add up.
+ * @param {LoopReading} a
+ * @param {LoopReading} b
+ * @returns {LoopReading}
+ */
+export function worstLoop(a, b) {
+  return {
+    utilization: Math.max(a.utilization, b.utilization),
+    delayMeanUs: Math.max(a.delayMeanUs, b.delayMeanUs),
+    delayP99Us: Math.max(a.delayP99Us, b.delayP99Us),
+    delayMaxUs: Math.max(a.delayMaxUs, b.delayMaxUs),
+    gcUs: a.gcUs + b.gcUs,
+    ...scheduled(a, b, Math.max),
+  };
+}
+
+/** What not every system says. @param {LoopReading} a @param {LoopReading} b @param {(x: number, y: number) => number} merge */
+function scheduled(a, b, merge) {
+  if (a.cpuUs === undefined || b.cpuUs === undefined) return {};
+  return { cpuUs: merge(a.cpuUs, b.cpuUs), waitedUs: merge(a.waitedUs ?? 0, b.waitedUs ?? 0) };
+}
+
+/** @param {number} a @param {number} b */
+const sum = (a, b) => a + b;
+
+/**
+ * @template T
+ * @param {T | null} a
+ * @param {T | null} b
+ * @param {(a: T, b: T) => T} merge
+ */
+function either(a, b, merge) {
+  return a === null || b === null ? (a ?? b) : merge(a, b);
+}
+
+/** @param {SelfReading} a @param {SelfReading} b @returns {SelfReading} */
+function mergeSelf(a, b) {
+  return { cpuUs: a.cpuUs + b.cpuUs, rssBytes: Math.max(a.rssBytes, b.rssBytes) };
+}
+
+/** @param {LoopReading} a @param {LoopReading} b @param {number} weight of a, 0 to 1 @returns {LoopReading} */
+function mergeLoop(a, b, weight) {
+  return {
+    ...worstLoop(a, b),
+    utilization: a.utilization * weight + b.utilization * (1 - weight),
+    delayMeanUs: a.delayMeanUs * weight + b.delayMeanUs * (1 - weight),
+    ...scheduled(a, b, sum),
+  };
+}
+
+/** @param {ConnectionsReading} a @param {ConnectionsReading} b @returns {ConnectionsReading} */
+function mergeConnections(a, b) {
+  return { opened: a.opened + b.opened, reused: a.reused + b.reused };
+}
+
+/** @param {SocketsReading} a @param {SocketsReading} b @returns {SocketsReading} */
+function mergeSockets(a, b) {
+  /** @type {Map<string, EndpointSockets>} */
+  const endpoints = new Map(a.endpoints.map((one) => [one.endpoint, one]));
+  for (const one of b.endpoints) {
+    const before = endpoints.get(one.endpoint);
+    endpoints.set(one.endpoint, before === undefined ? one : mergeEndpoint(before, one));
+  }
+  return { timeWait: Math.max(a.timeWait, b.timeWait), range: b.range, endpoints: [...endpoints.values()] };
+}
+
+/** @param {EndpointSockets} a @param {EndpointSockets} b @returns {EndpointSockets} */
+function mergeEndpoint(a, b) {
+  return {
+    endpoint: b.endpoint,
+    timeWait: Math.max(a.timeWait, b.timeWait),
+    portsInUse: Math.max(a.portsInUse, b.portsInUse),
+    portsLeft: Math.min(a.portsLeft, b.portsLeft),
+  };
+}
+
+/** @param {PoolReading} a @param {PoolReading} b @returns {PoolReading} */
+function mergePool(a, b) {
+  return { pending: Math.max(a.pending, b.pending), queued: Math.max(a.queued, b.queued) };
+}
+
+/** @param {NodeReading} a @param {NodeReading} b @returns {NodeReading} */
+function mergeNode(a, b) {
+  const descriptors = either(a.descriptors, b.descriptors, Math.max);
+  const why = descriptors === null ? (b.why ?? a.why) : undefined;
+  return {
+    cpuUs: a.cpuUs + b.cpuUs,
+    rssBytes: Math.max(a.rssBytes, b.rssBytes),
+    threads: Math.max(a.threads, b.threads),
+    descriptors,
+    ...(why === undefined ? {} : { why }),
+  };
+}

@@ -1,0 +1,500 @@
+import { InternalError } from '../errors.js';
+import { Distribution } from './histogram.js';
+import { Intervals, zeroCounts } from './intervals.js';
+import { isCensored, stagesUs, totalUs } from './sample.js';
+
+/**
+ * @import { DistributionJson } from './histogram.js'
+ * @import { Counts, Interval } from './intervals.js'
+ * @import { MeasuredRun, Outage } from './run-file.js'
+ * @import { Outcome, Sample, Stage, Stages } from './sample.js'
+ */
+
+/**
+ * Operations told apart by one word of theirs: the kind of call, or the endpoint that they were sent to.
+ *
+ * @typedef {'verified' | 'failed' | 'timedOut' | 'abandoned'} Ended
+ *
+ * @typedef {object} GroupJson
+ * @property {Record<Ended, number>} counts of the whole run
+ * @property {number} windowVerified verified inside the window
+ * @property {Record<string, number>} failures of the whole run, by code
+ * @property {DistributionJson} latency of those due inside the window, as that of all
+ * @property {DistributionJson} [censored] those of them that are known to take longer than
+ *   that; older run files do not have it
+ *
+ * @typedef {ReturnType<typeof newGroup>} Group
+ */
+
+/** A workload that makes up names without end must not fill the memory; the rest is one group. */
+const MOST_GROUPS = 64;
+const OTHERS = 'others';
+
+/** @type {Readonly<Record<Outcome, Ended>>} */
+const ENDED = Object.freeze({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' });
+
+function newGroup() {
+  return {
+    counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
+    windowVerified: 0,
+    /** @type {Record<string, number>} */
+    failures: {},
+    latency: new Distribution(),
+    censored: new Distribution(),
+  };
+}
+
+export class Groups {
+  /** @type {Map<string, Group>} */
+  #groups = new Map();
+
+  /**
+   * @param {string} key
+   * @param {Sample} sample
+   * @param {{isDueInside: boolean, isEndInside: boolean}} where it lies in the window
+   */
+  add(key, sample, { isDueInside, isEndInside }) {
+    const group = this.#of(key);
+    const { outcome, code } = sample;
+    group.counts[ENDED[outcome]] += 1;
+    if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
+    if (outcome === 'verified' && isEndInside) group.windowVerified += 1;
+    const isOpenEnded = isCensored(sample);
+    if (!isDueInside || !(outcome === 'verified' || isOpenEnded)) return;
+    group.latency.record(totalUs(sample));
+    if (isOpenEnded) group.censored.record(totalUs(sample));
+  }
+
+  /** @param {string} key @returns {Group} */
+  #of(key) {
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    if (this.#groups.size >= MOST_GROUPS - 1 && key !== OTHERS) return this.#of(OTHERS);
+    const group = newGroup();
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** @returns {Record<string, GroupJson>} by name */
+  toJSON() {
+    return Object.fromEntries(
+      [...this.#groups].map(([key, { counts, failures, windowVerified, latency, censored }]) => [
+        key,
+        {
+          counts: { ...counts },
+          windowVerified,
+          failures: { ...failures },
+          latency: latency.toJSON(),
+          censored: censored.toJSON(),
+        },
+      ]),
+    );
+  }
+
+  /** Takes over what another thread has; exact, as all here adds up. @param {Record<string, GroupJson>} json */
+  adopt(json) {
+    for (const [key, { counts, failures, windowVerified, latency, censored }] of Object.entries(json)) {
+      const group = this.#of(key);
+      for (const [name, count] of Object.entries(counts)) group.counts[/** @type {Ended} */ (name)] += count;
+      for (const [code, count] of Object.entries(failures)) group.failures[code] = (group.failures[code] ?? 0) + count;
+      group.windowVerified += windowVerified;
+      group.latency.merge(Distribution.fromJSON(latency));
+      if (censored !== undefined) group.censored.merge(Distribution.fromJSON(censored));
+    }
+  }
+}
+
+/**
+ * Counts and distributions of a run: whole run, window, intervals. It takes samples and nothing else.
+ *
+ * @typedef {object} WindowCounts operations by where their instants lie: inside the window or not
+ * @property {number} scheduled due inside
+ * @property {number} dropped due inside, but no wallet was idle
+ * @property {number} started due inside
+ * @property {number} accepted
+ * @property {number} included
+ * @property {number} verified
+ * @property {number} failed
+ * @property {number} timedOut
+ *
+ * @typedef {[Half, Half]} Halves latency of what was due in the first and in the second half of the window, as it was
+ *   planned; all in the first where its end was not known beforehand
+ * @typedef {{count: number, sumUs: number}} Half
+ *
+ * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs'>} Waited
+ *
+ * @typedef {object} RecorderState a recorder as one thread hands it to another
+ * @property {number} endUs of the window
+ * @property {Counts} counts
+ * @property {Record<string, number>} failures
+ * @property {WindowCounts} windowCounts
+ * @property {Halves} halves
+ * @property {number} endedDueInside
+ * @property {Record<string, DistributionJson>} latency all of the run's, by name
+ * @property {Record<string, GroupJson>} byName
+ * @property {Record<string, GroupJson>} byEndpoint
+ * @property {Float64Array} startedBy by position
+ * @property {Float64Array} endedBy by position
+ * @property {Float64Array} verifiedBy by position
+ */
+
+const OUTCOME_COUNT = Object.freeze(
+  /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
+);
+
+export class Recorder {
+  counts = zeroCounts();
+  /** @type {Record<string, number>} failures of the whole run, by code */
+  failures = {};
+  /** @type {WindowCounts} */
+  windowCounts = {
+    scheduled: 0,
+    dropped: 0,
+    started: 0,
+    accepted: 0,
+    included: 0,
+    verified: 0,
+    failed: 0,
+    timedOut: 0,
+  };
+  /** From due to verified; of censored operations the time that they were waited for. */
+  total = new Distribution();
+  /** @type {Halves} */
+  halves = [
+    { count: 0, sumUs: 0 },
+    { count: 0, sumUs: 0 },
+  ];
+  #middleUs = Infinity;
+  /** From begun to verified: what a measurement that leaves out its own lateness would see. */
+  fromStart = new Distribution();
+  timedOut = new Distribution();
+  /** Those in total, and those in fromStart, that are known to take longer than that. */
+  censored = new Distribution();
+  fromStartCensored = new Distribution();
+  /** Operations due in the window that have ended, however. */
+  endedDueInside = 0;
+  /** From due to begun, or dropped. */
+  lag = new Distribution();
+  stages = {
+    queued: new Distribution(),
+    submit: new Distribution(),
+    inclusion: new Distribution(),
+    visibility: new Distribution(),
+    readBack: new Distribution(),
+  };
+  /** Where there are several kinds. */
+  byName = new Groups();
+  /** Where there are several endpoints. */
+  byEndpoint = new Groups();
+
+  /**
+   * @param {number[]} walletIndexes of the slice, by position
+   * @param {number} startUs start of the window on the run's clock
+   */
+  constructor(walletIndexes, startUs) {
+    this.walletIndexes = walletIndexes;
+    this.startUs = startUs;
+    this.endUs = Infinity;
+    this.startedBy = new Float64Array(walletIndexes.length);
+    this.endedBy = new Float64Array(walletIndexes.length);
+    this.verifiedBy = new Float64Array(walletIndexes.length);
+    this.intervals = new Intervals(startUs);
+  }
+
+  /**
+   * The window, when it is known only later where it begins.
+   * @param {number} loadStartUs when the first operation may be due; what is due before the window is a warm-up
+   * @param {number} startUs Infinity: not known yet, setWindow() will say it
+   * @param {number} endUs Infinity: not known yet
+   */
+  open(loadStartUs, startUs, endUs) {
+    this.intervals = new Intervals(loadStartUs);
+    this.setWindow(startUs, endUs);
+  }
+
+  /** Both instants are still to come. @param {number} startUs @param {number} endUs */
+  setWindow(startUs, endUs) {
+    this.startUs = startUs;
+    this.endUs = endUs;
+    this.#middleUs = (startUs + endUs) / 2;
+    this.intervals.setWindow(startUs, endUs);
+  }
+
+  /** @param {number} position @param {number} dueUs @param {number} [nowUs] when it is begun */
+  start(position, dueUs, nowUs = dueUs) {
+    this.#schedule('started', dueUs);
+    this.startedBy[position] += 1;
+    this.#late(dueUs, nowUs);
+  }
+
+  /** An operation was due, and no wallet was idle. @param {number} dueUs @param {number} [nowUs] when that was seen */
+  drop(dueUs, nowUs = dueUs) {
+    this.#schedule('dropped', dueUs);
+    this.#late(dueUs, nowUs);
+  }
+
+  /** @param {number} dueUs @param {number} nowUs */
+  #late(dueUs, nowUs) {
+    this.intervals.at(dueUs).lag.record(nowUs - dueUs);
+    if (this.#inside(dueUs)) this.lag.record(nowUs - dueUs);
+  }
+
+  /** @param {'started' | 'dropped'} key @param {number} dueUs */
+  #schedule(key, dueUs) {
+    const { counts } = this.intervals.at(dueUs);
+    counts.scheduled += 1;
+    counts[key] += 1;
+    this.counts.scheduled += 1;
+    this.counts[key] += 1;
+    if (!this.#inside(dueUs)) return;
+    this.windowCounts.scheduled += 1;
+    this.windowCounts[key] += 1;
+  }
+
+  /** @param {Sample} sample */
+  add(sample) {
+    const key = OUTCOME_COUNT[sample.outcome];
+    this.counts[key] += 1;
+    const interval = this.intervals.at(sample.endedAtUs);
+    interval.counts[key] += 1;
+    this.endedBy[sample.position] += 1;
+    if (sample.code !== null) {
+      this.failures[sample.code] = (this.failures[sample.code] ?? 0) + 1;
+      interval.failures[sample.code] = (interval.failures[sample.code] ?? 0) + 1;
+    }
+    this.#addToWindow(sample);
+    this.#addToGroups(sample, interval);
+    if (sample.outcome === 'verified') {
+      this.verifiedBy[sample.position] += 1;
+      interval.latency.record(totalUs(sample));
+      recordStages(interval.stages, stagesUs(sample));
+    } else if (isCensored(sample)) interval.censored.record(totalUs(sample));
+  }
+
+  /** @param {Sample} sample @param {Interval} interval that it ended in */
+  #addToGroups(sample, interval) {
+    const { name, endpoint } = sample;
+    if (name === null && endpoint === null) return;
+    const isDueInside = this.#inside(sample.intendedAtUs);
+    const isEndInside = this.#inside(sample.endedAtUs);
+    if (name !== null) this.byName.add(name, sample, { isDueInside, isEndInside });
+    if (endpoint === null) return;
+    this.byEndpoint.add(String(endpoint), sample, { isDueInside, isEndInside });
+    const sums = (interval.byEndpoint[endpoint] ??= { verified: 0, failed: 0, timedOut: 0, abandoned: 0, sumUs: 0 });
+    sums[OUTCOME_COUNT[sample.outcome]] += 1;
+    if (sample.outcome === 'verified') sums.sumUs += totalUs(sample);
+  }
+
+  /** @param {Sample} sample */
+  #addToWindow(sample) {
+    const { windowCounts } = this;
+    if (sample.acceptedAtUs !== null && this.#inside(sample.acceptedAtUs)) windowCounts.accepted += 1;
+    if (sample.includedAtUs !== null && this.#inside(sample.includedAtUs)) windowCounts.included += 1;
+    if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned')
+      windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
+    if (!this.#inside(sample.intendedAtUs)) return;
+    this.endedDueInside += 1;
+    if (sample.outcome === 'verified') this.#addVerified(sample);
+    else if (isCensored(sample)) this.#addCensored(sample);
+  }
+
+  /** @param {Sample} sample due inside the window */
+  #addVerified(sample) {
+    const total = totalUs(sample);
+    const parts = stagesUs(sample);
+    const all = Object.values(parts).map((us) => us ?? 0);
+    if (all.some((us) => us < 0) || all.reduce((sum, us) => sum + us, 0) !== total) {
+      throw new InternalError(
+        `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(parts)}, ${total} us in all`,
+      );
+    }
+    this.#addLatency(sample);
+    recordStages(this.stages, parts);
+  }
+
+  /** @param {Waited & Pick<Sample, 'outcome'>} sample due inside the window */
+  #addCensored(sample) {
+    this.#addLatency(sample);
+    this.censored.record(totalUs(sample));
+    this.fromStartCensored.record(sample.endedAtUs - sample.startedAtUs);
+    if (sample.outcome === 'timed_out') this.timedOut.record(totalUs(sample));
+  }
+
+  /** @param {Waited} sample */
+  #addLatency(sample) {
+    const total = totalUs(sample);
+    const half = this.halves[sample.intendedAtUs < this.#middleUs ? 0 : 1];
+    half.count += 1;
+    half.sumUs += total;
+    this.total.record(total);
+    this.fromStart.record(sample.endedAtUs - sample.startedAtUs);
+  }
+
+  /** @param {number} atUs */
+  #inside(atUs) {
+    return atUs >= this.startUs && atUs <= this.endUs;
+  }
+
+  /** From here on nothing is inside the window any more. @param {number} nowUs */
+  closeWindow(nowUs) {
+    this.endUs = Math.min(this.endUs, nowUs);
+    this.intervals.setWindow(this.startUs, this.endUs);
+  }
+
+  /** Those of the run, by name; the interval's is apart. @returns {Record<string, Distribution>} */
+  #distributions() {
+    const { total, fromStart, timedOut, censored, fromStartCensored, lag, stages } = this;
+    return { total, fromStart, timedOut, censored, fromStartCensored, lag, ...stages };
+  }
+
+  /** @returns {RecorderState} */
+  state() {
+    const { endUs, counts, failures, windowCounts, halves, endedDueInside, startedBy, endedBy, verifiedBy } = this;
+    const latency = Object.fromEntries(
+      Object.entries(this.#distributions()).map(([key, value]) => [key, value.toJSON()]),
+    );
+    const groups = { byName: this.byName.toJSON(), byEndpoint: this.byEndpoint.toJSON() };
+    return {
+      endUs,
+      counts,
+      failures,
+      windowCounts,
+      halves,
+      endedDueInside,
+      latency,
+      ...groups,
+      startedBy,
+      endedBy,
+      verifiedBy,
+    };
+  }
+
+  /**
+   * Takes over what another thread has recorded of a part of the wallets; exact, as all here adds up.
+   * @param {RecorderState} state
+   * @param {number} first position of the part's first wallet
+   */
+  adopt(state, first) {
+    addTo(this.counts, state.counts);
+    addTo(this.failures, state.failures);
+    addTo(this.windowCounts, state.windowCounts);
+    this.halves.forEach((half, i) => addTo(half, state.halves[i]));
+    this.endedDueInside += state.endedDueInside;
+    for (const [name, distribution] of Object.entries(this.#distributions())) {
+      distribution.merge(Distribution.fromJSON(state.latency[name]));
+    }
+    this.byName.adopt(state.byName);
+    this.byEndpoint.adopt(state.byEndpoint);
+    this.startedBy.set(state.startedBy, first);
+    this.endedBy.set(state.endedBy, first);
+    this.verifiedBy.set(state.verifiedBy, first);
+  }
+
+  /**
+   * What was still open when its thread died is abandoned.
+   * @param {Array<Waited>} open each as of the last report of its thread, and waited for until that died
+   */
+  abandonOpen(open) {
+    for (const { intendedAtUs, startedAtUs, endedAtUs } of open) {
+      if (!this.#inside(intendedAtUs)) continue;
+      this.endedDueInside += 1;
+      this.#addCensored({ intendedAtUs, startedAtUs, endedAtUs, outcome: 'abandoned' });
+    }
+    this.startedBy.forEach((started, i) => {
+      this.counts.abandoned += started - this.endedBy[i];
+      this.endedBy[i] = started;
+    });
+  }
+
+  /**
+   * scheduled = dropped + started; started = verified + failed + timed out + abandoned + in flight. The number
+   * in flight is counted from the live iterations, in all and for each wallet.
+   * @param {Map<number, number>} inFlightBy live iterations by position
+   * @throws {InternalError} names the wallets
+   */
+  assertConservation(inFlightBy) {
+    const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = this.counts;
+    const inFlight = [...inFlightBy.values()].reduce((sum, count) => sum + count, 0);
+    const broken = this.walletIndexes.filter(
+      (_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0),
+    );
+    const ended = verified + failed + timedOut + abandoned;
+    if (scheduled === dropped + started && started === ended + inFlight && broken.length === 0) return;
+    throw new InternalError(
+      `conservation is broken for wallet ${broken.slice(0, 5).join(', ') || '(none alone)'}: scheduled ${scheduled} = dropped ${dropped} + started ${started}; ` +
+        `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
+    );
+  }
+}
+
+/** @param {Record<string, number>} sums changed in place @param {Record<string, number>} more */
+export function addTo(sums, more) {
+  for (const [key, value] of Object.entries(more)) sums[key] = (sums[key] ?? 0) + value;
+}
+
+/** @param {Record<Stage, Distribution>} stages @param {Stages} parts */
+function recordStages({ queued, submit, inclusion, visibility, readBack }, parts) {
+  queued.record(parts.queuedUs);
+  submit.record(parts.submitUs);
+  inclusion.record(parts.inclusionUs);
+  if (parts.visibilityUs !== null) visibility.record(parts.visibilityUs);
+  readBack.record(parts.readBackUs);
+}
+
+/**
+ * What a run file says of each of several endpoints, in one place.
+ *
+ * @typedef {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
+ *
+ * @typedef {object} EndpointFigures
+ * @property {string} display with its place, where another one looks the same
+ * @property {string | null} clientVersion
+ * @property {GroupJson} group operations that were sent to it last
+ * @property {number | null} tps verified operations of those, per second of the window
+ * @property {number} left how often it was left for the others
+ * @property {number} awayMs
+ */
+
+/** @param {Run} run @returns {EndpointFigures[]} none where there is one endpoint, or the file is older than that */
+export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
+  const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
+  const absences = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
+  const names = numbered(all.map(({ display }) => display));
+  return all.map(({ clientVersion }, i) => {
+    const display = names[i];
+    const group = byEndpoint[i] ?? nothingSent();
+    const tps = window.durationMs === 0 ? null : (1000 * group.windowVerified) / window.durationMs;
+    const { left = 0, awayMs = 0 } = absences[i] ?? {};
+    return { display, clientVersion, group, tps, left, awayMs };
+  });
+}
+
+/**
+ * What is secret in a URL is not shown, so that two of them may look the same: these have their places.
+ * @param {readonly string[]} displays
+ * @returns {string[]}
+ */
+export function numbered(displays) {
+  const isTwice = (/** @type {string} */ display) => displays.indexOf(display) !== displays.lastIndexOf(display);
+  return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
+}
+
+/**
+ * When none of several threads, or instances, had a submission accepted.
+ * @param {Array<Outage | undefined>} stalls the longest of each
+ * @returns {Outage | undefined}
+ */
+export function commonStall(stalls) {
+  return stalls.reduce((a, b) => {
+    if (a === undefined || b === undefined) return undefined;
+    const fromMs = Math.max(a.fromMs, b.fromMs);
+    const toMs = Math.min(a.toMs ?? Infinity, b.toMs ?? Infinity);
+    return fromMs > toMs ? undefined : { ...a, fromMs, toMs };
+  });
+}
+
+/** @returns {GroupJson} */
+function nothingSent() {
+  const counts = { verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+  return { counts, windowVerified: 0, failures: {}, latency: new Distribution().toJSON() };
+}

@@ -1,0 +1,262 @@
+import { worstExit } from '../errors.js';
+import { rateNotHeld, shortWindow } from './growth.js';
+import { mergeBlocks, noBlocks } from './intervals.js';
+import { mergeReadings } from './readings.js';
+import { STAGES } from './sample.js';
+import { checkThresholds, thresholdExit } from './thresholds.js';
+import { judge } from './verdict.js';
+
+/**
+ * @import { Pauses } from '../core/submit.js'
+ * @import { Counts, IntervalRow } from './intervals.js'
+ * @import { Recorder } from './recorder.js'
+ * @import { Reorgs } from './reorgs.js'
+ * @import { Threshold, ThresholdResult } from './thresholds.js'
+ * @import { Verdict } from './verdict.js'
+ */
+
+/** What each figure means, in one sentence. It goes into the run file, and `--explain` prints it. */
+export const DEFINITIONS = Object.freeze({
+  window:
+    'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside. Every rate is a count inside it, divided by its length.',
+  attempts: 'Operations started.',
+  verified:
+    'Operations whose transaction was included in a block and whose effect was read back as of that block and found right.',
+  failed: 'Operations that ended with an error; each has a code.',
+  timedOut: 'Operations that were not verified within --tx-timeout.',
+  abandoned: 'Operations still open when the drain ended.',
+  dropped:
+    'Operations that were due by the schedule of --rate or --stages and not started, because no wallet was idle: they are never started later.',
+  tps: 'Verified operations per second of the window: those whose effect was read back inside it.',
+  rates:
+    'Per second of the window: asked (due by the schedule), attempted (started), accepted, included and verified (by when that happened), and achieved: operations due inside the window that were verified, those that ended in the drain included.',
+  latency:
+    'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included. Operations without a good answer in time (timed out, lost, abandoned, calls that timed out) are censored: they count with the time they were waited for, and a figure that they may make larger is printed with >=. Other failed ones do not count.',
+  fromStart:
+    'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
+  lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
+  stages:
+    'Latency of verified operations in parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back; with --inclusion sync to the receipt, once a block has it), inclusion (to the block seen, with --confirmations to the last of those on top), with --spread apart visibility (to the block seen at the endpoint that the effect is read from), read-back (to the effect read back).',
+  resubmissions:
+    'Transactions that were sent again: the same bytes because no answer came or the node was busy (repeated), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
+  reorgs:
+    'Blocks that were read and then left the chain. A sample is never changed: operations that do not get into a block again are subtracted in the audit, as reorged out.',
+  percentiles:
+    'From an HDR histogram with three significant digits; count, sum, sum of squares, minimum and maximum are exact.',
+  skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
+  cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
+  verdict:
+    'What limited the run: endpoint-down (no answer), funds (wallets without), port-bound (no local ports left), endpoint-limited (429, Retry-After), generator-bound (this process), rate-bound (less was asked for than can be done), node-bound (full blocks, a busy node, transactions or latency that pile up), concurrency-bound (all that the wallets could ask for was done); unknown where no explanation excludes the others.',
+  audit:
+    'Exact when for every wallet the effects of its operations (its counter, or its transactions that were not reverted) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block. Not exact when something is proven to disagree; incomplete when nothing is, but not everything could be checked.',
+});
+
+/** The run file: a whole run as one JSON document. docs/run.schema.json describes it; nothing in here does I/O. */
+
+export const RUN_SCHEMA = 'evm-stress/run@1';
+
+/**
+ * @typedef {object} RunParts what the assembler knows at the end of a run
+ * @property {string} id
+ * @property {number} startedAtMs time of day
+ * @property {number} endedAtMs
+ * @property {string} end why it ended; 'running' while it goes on
+ * @property {number[]} exitCodes those that something called for
+ * @property {Record<string, unknown>} config redacted
+ * @property {InstanceFacts | null} [instance]
+ * @property {Record<string, unknown>} environment
+ * @property {Recorder} recorder
+ * @property {IntervalRow[]} intervals
+ * @property {number} windowStartedAtMs time of day
+ * @property {Record<string, string>} failureWords of the first failure of each code
+ * @property {Reorgs} reorgs
+ * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: Pauses, outages?: Outage[], submissionStall?: Outage, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
+ * @property {object | null} audit
+ * @property {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} spending
+ * @property {boolean} isOpenLoop whether the pacer asked for a rate
+ * @property {Threshold[]} thresholds
+ * @property {string[]} warnings one line each
+ * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
+ */
+
+/**
+ * @typedef {object} Outage of all endpoints
+ * @property {number} fromMs since the load began
+ * @property {number} [toMs] not there: it was not over when the run was
+ * @property {string} words why
+ */
+
+/**
+ * @typedef {object} InstanceFacts which of the instances of a run this is
+ * @property {string | null} runId the name that all of them have in common
+ * @property {number | null} index
+ * @property {number | null} instances how many there are
+ * @property {number} attempt how often this index was started before
+ * @property {string | null} scheduler that numbered them; null: the user did
+ * @property {number} offset of its own first wallet
+ * @property {number} threads
+ * @property {string} host
+ * @property {{by: 'start-at' | 'barrier' | null, at: string | null, waitedMs: number | null, lateMs: number | null}} start the
+ *   instant at which the load of all instances was to begin
+ */
+
+/** Why a verdict is not given. */
+const NOT_JUDGED = 'there is nothing to judge: no operation was due in the window';
+
+/** What is not known of a run that goes on. */
+const GOES_ON = 'the run was still going on when this was written';
+
+/** A run that is over. @param {RunParts} parts */
+export function buildRunFile(parts) {
+  const { startUs, endUs } = parts.recorder;
+  const measured = measuredRun(parts, { durationUs: Math.max(endUs - startUs, 0), partial: false });
+  const verdict = judge(measured);
+  const thresholds = checkThresholds(parts.thresholds, measured);
+  const { unmeasured } = measured;
+  return {
+    ...measured,
+    warnings: warningsOf({ ...measured, verdict }),
+    exitCode: worstExit([...parts.exitCodes, thresholdExit(thresholds)]),
+    verdict,
+    thresholds,
+    unmeasured: verdict === null ? { ...unmeasured, '/verdict': NOT_JUDGED } : unmeasured,
+  };
+}
+
+/**
+ * A run that goes on, with what is known so far. The load pays for it, so that nothing is judged.
+ * @param {RunParts} parts
+ * @param {number} durationUs of the window so far
+ */
+export function buildPartialRunFile(parts, durationUs) {
+  const measured = measuredRun(parts, { durationUs, partial: true });
+  const notKnown = ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'];
+  return {
+    ...measured,
+    exitCode: null,
+    thresholds: checkThresholds(parts.thresholds, measured),
+    unmeasured: { ...measured.unmeasured, ...Object.fromEntries(notKnown.map((pointer) => [pointer, GOES_ON])) },
+  };
+}
+
+/** @param {MeasuredRun} run */
+function warningsOf(run) {
+  const { samplesDropped } = run.generator;
+  const words = [rateNotHeld(run), shortWindow(run)?.words ?? null].filter((word) => word !== null);
+  return [
+    ...run.warnings,
+    ...words,
+    ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
+  ];
+}
+
+/**
+ * Everything that was measured, before it is judged.
+ * @param {RunParts} parts
+ * @param {{durationUs: number, partial: boolean}} window
+ */
+function measuredRun(parts, { durationUs, partial }) {
+  const { recorder, generator } = parts;
+  const seconds = durationUs / 1e6;
+  const { windowCounts, total, timedOut, censored, fromStartCensored } = recorder;
+  /** @param {number} count */
+  const rate = (count) => (seconds > 0 ? count / seconds : null);
+  const load = parts.intervals.filter(({ phase }) => phase === 'load');
+  // As far as its CPU time is known: up to the last report.
+  const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
+  return {
+    schema: RUN_SCHEMA,
+    id: parts.id,
+    startedAt: new Date(parts.startedAtMs).toISOString(),
+    endedAt: new Date(parts.endedAtMs).toISOString(),
+    end: parts.end,
+    partial,
+    exitCode: /** @type {number | null} */ (0),
+    config: parts.config,
+    instance: parts.instance ?? null,
+    environment: parts.environment,
+    definitions: DEFINITIONS,
+    warnings: parts.warnings,
+    window: {
+      startedAt: new Date(parts.windowStartedAtMs).toISOString(),
+      durationMs: durationUs / 1000,
+      counts: { ...windowCounts },
+    },
+    counts: { ...recorder.counts },
+    inFlight: inFlight(recorder.counts),
+    failures: { ...recorder.failures },
+    failureWords: parts.failureWords,
+    reorgs: parts.reorgs,
+    rates: {
+      askedPerSecond: parts.isOpenLoop ? rate(windowCounts.scheduled) : null,
+      achievedPerSecond: rate(total.count - censored.count),
+      attemptedPerSecond: rate(windowCounts.started),
+      acceptedPerSecond: rate(windowCounts.accepted),
+      includedPerSecond: rate(windowCounts.included),
+      verifiedPerSecond: rate(windowCounts.verified),
+    },
+    latency: {
+      total: total.toJSON(),
+      fromStart: recorder.fromStart.toJSON(),
+      timedOut: timedOut.toJSON(),
+      censored: censored.toJSON(),
+      fromStartCensored: fromStartCensored.toJSON(),
+      halves: recorder.halves,
+      stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
+    },
+    byName: recorder.byName.toJSON(),
+    byEndpoint: recorder.byEndpoint.toJSON(),
+    lag: recorder.lag.toJSON(),
+    intervals: parts.intervals,
+    blocks: load.reduce((sum, { blocks }) => mergeBlocks(sum, blocks), noBlocks()),
+    probes: load.length === 0 ? null : mergeAll(load),
+    generator: {
+      ...generator,
+      cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
+    },
+    audit: parts.audit,
+    spending: parts.spending,
+    verdict: /** @type {Verdict | null} */ (null),
+    thresholds: /** @type {ThresholdResult[]} */ ([]),
+    unmeasured: whatIsNotMeasured(parts, { seconds, verified, isProbed: load.length > 0 }),
+  };
+}
+
+/** The law of conservation, which was asserted against the live iterations. @param {Counts} counts */
+function inFlight({ started, verified, failed, timedOut, abandoned }) {
+  return started - verified - failed - timedOut - abandoned;
+}
+
+/** @param {[IntervalRow, ...IntervalRow[]] | IntervalRow[]} rows at least one */
+function mergeAll([first, ...rest]) {
+  return rest.reduce(
+    ({ probes, ms }, row) => {
+      const rowMs = row.endMs - row.startMs;
+      return { probes: mergeReadings(probes, row.probes, ms, rowMs), ms: ms + rowMs };
+    },
+    { probes: first.probes, ms: first.endMs - first.startMs },
+  ).probes;
+}
+
+/**
+ * @param {RunParts} parts
+ * @param {{seconds: number, verified: number, isProbed: boolean}} known
+ * @returns {Record<string, string>} why a figure is null, by its JSON pointer
+ */
+function whatIsNotMeasured({ unmeasured, isOpenLoop, generator }, { seconds, verified, isProbed }) {
+  /** @type {Record<string, string>} */
+  const reasons = { ...unmeasured };
+  if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
+  if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
+  for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
+    if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
+  if (seconds === 0) reasons['/rates'] = 'the window has no length';
+  if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
+  if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';
+  return reasons;
+}
+
+/**
+ * @typedef {ReturnType<typeof measuredRun>} MeasuredRun
+ * @typedef {ReturnType<typeof buildRunFile> | ReturnType<typeof buildPartialRunFile>} RunFile
+ */

@@ -1,0 +1,183 @@
+import leven from 'leven';
+import { EXIT, oneLine, withoutKeys } from '../errors.js';
+import { AUDIT_RESULTS, auditResult } from './audit-result.js';
+import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
+
+/**
+ * @import { Figure, Unit } from './metrics.js'
+ * @import { MeasuredRun } from './run-file.js'
+ */
+
+/**
+ * Thresholds: figures that must be on one side of a limit, or the run ends with an exit code of its own.
+ *
+ * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
+ *
+ * @typedef {object} Threshold
+ * @property {string} expression as it was given
+ * @property {string} figure
+ * @property {Operator} operator
+ * @property {number | string} limit
+ * @property {Unit | 'result'} unit of the limit and of the value that is held against it; result: of the audit, in words
+ *
+ * @typedef {object} Checked
+ * @property {number | string | null} value null: not measured, which is no pass
+ * @property {number | null} [atMost] only where the value is a lower bound, because of censored operations: it may be as
+ *   large as this; null: infinite
+ * @property {number} [censored] with it: how many operations are censored
+ * @property {boolean} passed
+ * @property {string} [why] there is no value
+ *
+ * @typedef {Threshold & Checked} ThresholdResult
+ */
+
+/** Units that a limit may have, as factors of the unit that the figure is measured in. @type {Record<Unit, Record<string, number>>} */
+const FACTORS = {
+  us: { us: 1, ms: 1000, s: 1e6, m: 60e6 },
+  bytes: { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 },
+  percent: { '%': 1 },
+  perSecond: { '': 1 },
+  count: { '': 1 },
+};
+
+/** What a limit must look like. @type {Record<Unit, string>} */
+const FITTING = {
+  us: 'a duration: give the limit a unit, such as 200ms',
+  bytes: 'an amount of memory: give the limit a unit, such as 500MB',
+  percent: 'a share: give the limit in percent, such as 50%',
+  perSecond: 'a rate per second: give the limit as a plain number, such as 100',
+  count: 'a count: give the limit as a plain number, such as 0',
+};
+
+/** For a value that is known to be so much at least, and so much at most. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */
+const HOLDS = {
+  '<': (_, atMost, limit) => atMost < limit,
+  '<=': (_, atMost, limit) => atMost <= limit,
+  '>': (value, _, limit) => value > limit,
+  '>=': (value, _, limit) => value >= limit,
+  '=': (value, atMost, limit) => value === limit && atMost === limit,
+  '!=': (value, atMost, limit) => value > limit || atMost < limit,
+};
+
+/**
+ * @param {string} text such as p99<2s
+ * @returns {Threshold}
+ * @throws {Error} whose message goes behind the name of the option
+ */
+export function parseThreshold(text) {
+  const expression = text.trim();
+  if (/^audit\s*[<>=!]/i.test(expression)) return auditThreshold(expression);
+  const [, name, operator, number, unit] =
+    /^([^\s<>=!]+)\s*(<=|>=|==|!=|<|>|=)\s*(\d+(?:\.\d+)?)\s*([a-z%]*)$/i.exec(expression) ?? [];
+  if (name === undefined || !Number.isFinite(Number(number)))
+    throw new Error(`must be a figure, one of < <= > >= = != and a limit, such as 'p99<2s', not ${quote(expression)}`);
+  const figure = figureOf(name);
+  if (figure === null) throw new Error(`names ${quote(name)}, which is no figure${nearFigures(name)}`);
+  const isShare = unit === '%' && figure.whole !== undefined;
+  const base = isShare ? 'percent' : figure.unit;
+  const word = unit.toLowerCase();
+  const factor = Object.hasOwn(FACTORS[base], word) ? FACTORS[base][word] : undefined;
+  if (factor === undefined) {
+    const orShare = figure.whole === undefined ? '' : `, or as a share of ${figure.whole}, such as 0.1%`;
+    throw new Error(`does not fit in ${quote(expression)}: ${figure.name} is ${FITTING[base]}${orShare}`);
+  }
+  return Object.freeze({
+    expression,
+    figure: figure.name,
+    operator: /** @type {Operator} */ (operator === '==' ? '=' : operator),
+    // 1.001 * 1000 is a little less than 1001, which a figure that is exactly at its limit would feel.
+    limit: Number((Number(number) * factor).toPrecision(15)),
+    unit: base,
+  });
+}
+
+/** @param {string} expression such as audit=exact @returns {Threshold} */
+function auditThreshold(expression) {
+  const [, operator, word] = /^audit\s*(==|=|!=)\s*(\w+)$/i.exec(expression) ?? [];
+  const limit = AUDIT_RESULTS.find((result) => result === word?.toLowerCase());
+  if (limit === undefined)
+    throw new Error(
+      `does not fit in ${quote(expression)}: audit is ${AUDIT_RESULTS.join(', ')}, such as audit=exact or audit!=not_exact`,
+    );
+  return Object.freeze({
+    expression,
+    figure: 'audit',
+    operator: operator === '!=' ? '!=' : '=',
+    limit,
+    unit: 'result',
+  });
+}
+
+/**
+ * @param {readonly Threshold[]} thresholds
+ * @param {MeasuredRun} run
+ * @returns {ThresholdResult[]}
+ */
+export function checkThresholds(thresholds, run) {
+  return thresholds.map((threshold) => {
+    if (threshold.unit === 'result') return checkResult(threshold, run);
+    const { value, why, atMost = value, censored } = measure(threshold, run);
+    if (value === null || atMost === null) return { ...threshold, value, passed: false, why: why ?? 'not measured' };
+    const passed = HOLDS[threshold.operator](value, atMost, Number(threshold.limit));
+    if (atMost <= value) return { ...threshold, value, passed };
+    return { ...threshold, value, atMost: Number.isFinite(atMost) ? atMost : null, censored, passed };
+  });
+}
+
+/** @param {Threshold} threshold of the audit @param {MeasuredRun} run @returns {ThresholdResult} */
+function checkResult(threshold, run) {
+  const value = auditResult(run);
+  if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
+  return { ...threshold, value, passed: (value === threshold.limit) === (threshold.operator === '=') };
+}
+
+/** @param {readonly ThresholdResult[]} results */
+export function thresholdExit(results) {
+  return results.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
+}
+
+/** @param {Threshold} threshold @param {MeasuredRun} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
+function measure({ figure: name, unit }, run) {
+  const figure = known(name);
+  if (figure.bounds !== undefined) {
+    const { us, atMostUs, censored } = figure.bounds(run);
+    return us === null ? { value: us, why: figure.why?.(run) } : { value: us, atMost: atMostUs, censored };
+  }
+  const value = figure.read(run);
+  if (value === null) return { value, why: figure.why?.(run) };
+  if (unit !== 'percent' || figure.whole === undefined) return { value };
+  const whole = known(figure.whole).read(run) ?? 0;
+  // The product first: it is exact, so that 7 of 1000 are 0.7 and not a little more.
+  if (whole > 0) return { value: (100 * value) / whole };
+  return { value: null, why: `a share of nothing: no operation was ${figure.whole} in the window` };
+}
+
+/** @param {string} name of a figure that a threshold was made of */
+function known(name) {
+  return /** @type {Figure} */ (figureOf(name));
+}
+
+/** How many are proposed for one that does not exist. */
+const NEAR = 3;
+
+/** @param {string} name */
+function nearFigures(name) {
+  // With another percentile it would be one.
+  if (figureOf(name.replace(/p\d+(\.\d+)?$/i, 'p50')) !== null)
+    return ': a percentile is more than 0 and less than 100, such as p99.9; and there is max';
+  const word = name.toLowerCase();
+  const near = [...figureNames(), 'audit']
+    .map((other) => ({ other, distance: other.startsWith(word) ? 1 : leven(word, other) }))
+    .filter(({ other, distance }) => distance <= Math.max(2, other.length / 3))
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, NEAR)
+    .map(({ other }) => other);
+  if (near.length > 0) return `: did you mean ${near.join(' or ')}?`;
+  const alone = [...FIGURES.map((figure) => figure.name), 'audit'].join(', ');
+  return `: there are ${alone}, failed.CODE, and avg, min, max, stddev and any percentile such as p99.9, also of ${Object.keys(DURATIONS).join(', ')} (submit.p95)`;
+}
+
+/** What was given by mistake may be a key: a part of it does no harm. @param {string} text */
+function quote(text) {
+  return JSON.stringify(oneLine(withoutKeys(text), 31));
+}

@@ -1,0 +1,338 @@
+import { basename, dirname } from 'node:path';
+import { displayName, oneLine, withoutKeys } from '../errors.js';
+import { borderless, textOf } from '../outputs/format.js';
+import { runsNeeded } from './compare.js';
+import { metricOf } from './metrics.js';
+import { mean } from './statistics.js';
+
+/** @import { Change, ComparedMetric, Comparison, Entry } from './compare.js' */
+
+/**
+ * What a comparison says, in sentences: the same in its file, on the terminal and on the page.
+ */
+
+/** @param {boolean} isPaired @param {string} why @param {number} needed */
+export function methodWords(isPaired, why, needed) {
+  return isPaired
+    ? `Paired: ${why}. The log ratios of the pairs are flipped in sign; below ${needed} pairs no outcome could be told from chance.`
+    : `Unpaired: ${why}. The logs are exchanged between the sides; below ${needed} runs on each side no outcome could be told from chance.`;
+}
+
+/**
+ * @param {object} comparison
+ * @param {readonly ComparedMetric[]} comparison.metrics the first of them decides
+ * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
+ * @param {boolean} isApart one side always ran before the other
+ */
+export function verdictOf({ metrics: [{ label, word, change, p }], method: { pairs, runs, minimum } }, isApart) {
+  const size =
+    pairs === null ? `${runs.base} and ${runs.candidate} runs` : `${pairs} ${pairs === 1 ? 'pair' : 'pairs'}`;
+  const noun = pairs === null ? 'runs on each side' : 'pairs';
+  if (word === 'too few runs')
+    return {
+      word,
+      sentence: `${size} ${pairs === 1 ? 'is' : 'are'} too few for a verdict on ${label}: make at least ${minimum} ${noun}`,
+    };
+  const evidence = `${rangeText(change)}, p ${pText(p)}, ${size}`;
+  const percent = percentText(change.estimate);
+  if (word === 'no difference shown')
+    return { word, sentence: `no difference of ${label} is shown: it changed by ${percent} (${evidence})` };
+  // The test takes it that the order of the runs does not matter.
+  const caveat = isApart ? ', if nothing else changed between their runs' : '';
+  return { word, sentence: `CANDIDATE is ${word} than BASE: ${label} changed by ${percent} (${evidence})${caveat}` };
+}
+
+const oneDecimal = new Intl.NumberFormat('en-US', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
+
+/** With its sign. @param {number | null} fraction */
+export function percentText(fraction) {
+  if (fraction === null) return '-';
+  const percent = 100 * fraction;
+  return `${(Math.abs(percent) < 100 ? oneDecimal : whole).format(percent)} %`;
+}
+
+/** @param {Change} change */
+export function rangeText({ low, high, confidence }) {
+  const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
+  if (low === null || high === null) return `${level} interval without bounds`;
+  return `${level} interval ${percentText(low)} to ${percentText(high)}`;
+}
+
+/** @param {number} p */
+export function pText(p) {
+  return p < 0.0005 ? '< 0.001' : p.toFixed(3);
+}
+
+/**
+ * A comparison as people read it on a terminal.
+ */
+
+/** @param {Comparison} comparison */
+export function compareText(comparison) {
+  const { base, candidate, differences, warnings, failIf } = comparison;
+  return [
+    '',
+    `Comparison: ${sizeText(comparison.method)}`,
+    sidesTable([
+      ['  BASE', base],
+      ['  CANDIDATE', candidate],
+    ]),
+    metricsTable(comparison),
+    ...footnotes(comparison),
+    ...speedUpLines(comparison),
+    ...differences.map((words) => `  different   ${words}`),
+    ...warnings.map((words) => `  warning     ${words}`),
+    ...(failIf.length === 0 ? [] : [failIfTable(failIf)]),
+    `  verdict     ${comparison.verdict.sentence}`,
+  ].join('\n');
+}
+
+/** @param {Comparison['method']} method */
+function sizeText({ pairs, runs }) {
+  const plural = (/** @type {number} */ n, /** @type {string} */ noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;
+  return pairs === null
+    ? `${plural(runs.base, 'run')} against ${runs.candidate}, unpaired`
+    : `${plural(pairs, 'pair')} of runs`;
+}
+
+/** @param {Array<[string, Comparison['base']]>} sides */
+function sidesTable(sides) {
+  const table = borderless();
+  for (const [name, { label, files, clientVersion }] of sides) {
+    const lines = label === name.trim() ? filesLines(files) : [label];
+    lines.forEach((line, i) => table.push(i === 0 ? [name, line, clientVersion ?? ''] : ['', line, '']));
+  }
+  return textOf(table);
+}
+
+/** All files of a side, so that one too many is seen. @param {readonly string[]} files @returns {string[]} */
+function filesLines(files) {
+  const folder = dirname(files[0]);
+  const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
+  const names = files.slice(0, SHOWN).map((file) => (isOne ? basename(file) : displayName(file)));
+  const more = files.length > SHOWN ? [`and ${files.length - SHOWN} more`] : [];
+  const lines = [`${files.length} run${files.length === 1 ? '' : 's'}${isOne ? ` in ${folder}` : ''}:`];
+  for (const word of [...names, ...more]) {
+    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`);
+  }
+  return lines;
+}
+
+/** How many files are named. */
+const SHOWN = 50;
+const LINE_LENGTH = 80;
+
+/** @param {Comparison} comparison */
+function metricsTable({ metrics }) {
+  const table = borderless({
+    head: ['', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', ''],
+    colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'left'],
+  });
+  for (const metric of metrics) {
+    const { label, base, candidate, change, isPrimary, word } = metric;
+    const { show } = metricOf(metric.name);
+    table.push([
+      ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
+      ...[percentText(change.estimate), boundsText(change), pText(metric.pAdjusted), word],
+    ]);
+  }
+  return textOf(table);
+}
+
+/** @param {ComparedMetric['change']} change */
+function boundsText({ low, high }) {
+  return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
+}
+
+/** @param {Comparison} comparison */
+function footnotes({ metrics, method }) {
+  const [primary, ...others] = metrics;
+  const lines = [
+    `  * decides. Means of the runs; changes and intervals of their geometric means${method.secondaries === 0 ? '' : `; p of the other ${method.secondaries} corrected for being many (Holm)`}`,
+  ];
+  const mute = others.filter(({ word }) => word === 'too few runs');
+  if (mute.length > 0 && primary.word !== 'too few runs') {
+    const isPaired = method.pairs !== null;
+    const needed = runsNeeded(isPaired, method.secondaries);
+    lines.push(
+      `    nothing can be shown of ${mute.length} of the others by so few runs: it takes ${needed} ${isPaired ? 'pairs' : 'runs on each side'}`,
+    );
+  }
+  return lines;
+}
+
+/** As in benchmarks of one build against another. @param {Comparison} comparison */
+function speedUpLines({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
+  const table = borderless({ colAligns: ['left', 'left', 'right', 'left'] });
+  table.push(
+    ['  latency', 'speed-up on average', percentText(onAverage.speedUp), onAverage.words],
+    ['', 'speed-up on the slowest', percentText(onSlowest.speedUp), onSlowest.words],
+    ['', 'slow-down on the fastest', percentText(onFastest.slowDown), onFastest.words],
+  );
+  return [textOf(table), `    ${words}`];
+}
+
+/** @param {Comparison['failIf']} failIf */
+function failIfTable(failIf) {
+  const table = borderless();
+  failIf.forEach((judged, i) =>
+    table.push([
+      i === 0 ? '  fail if' : '',
+      judged.passed ? 'passed' : 'FAILED',
+      judged.expression.replace(/\s+/g, ' '),
+      judged.change === null ? judged.why : `${percentText(judged.change)}: ${judged.why}`,
+    ]),
+  );
+  return textOf(table);
+}
+
+/** What the speed-ups are made of. */
+const SPEED_UPS =
+  "of each run the mean, the longest and the shortest latency; of these the runs' geometric mean on each side";
+
+const fiveDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 5 });
+
+/**
+ * As in tables of benchmarks of one build against another: of each run its mean, its longest and its shortest latency, of
+ * these the geometric mean over the runs of a side, and of the two sides' the ratio.
+ * @param {Entry[]} base
+ * @param {Entry[]} candidate
+ */
+export function speedUps(base, candidate) {
+  /** @param {'avg' | 'max' | 'min'} name */
+  const of = (name) => {
+    const { read, isAtLeast } = metricOf(name);
+    const sides = [base, candidate].map((side) => side.map(({ run }) => run));
+    const [baseUs, candidateUs] = sides.map((runs) => geometricMean(runs.map(read)));
+    const texts = [baseUs, candidateUs].map((us, i) => msText(us, sides[i].some(isAtLeast)));
+    return { means: { baseUs, candidateUs }, words: [`${texts[0]} in BASE`, `${texts[1]} in CANDIDATE`] };
+  };
+  const [average, slowest, fastest] = [of('avg'), of('max'), of('min')];
+  const speedUp = (/** @type {typeof average} */ { means: { baseUs, candidateUs } }) => lessOne(baseUs, candidateUs);
+  return {
+    words: SPEED_UPS,
+    onAverage: { ...average.means, speedUp: speedUp(average), words: ratioWords(average.words) },
+    onSlowest: { ...slowest.means, speedUp: speedUp(slowest), words: ratioWords(slowest.words) },
+    onFastest: {
+      ...fastest.means,
+      slowDown: lessOne(fastest.means.candidateUs, fastest.means.baseUs),
+      words: ratioWords(fastest.words.toReversed()),
+    },
+  };
+}
+
+/** @param {Array<number | null>} values @returns {number | null} null where one was not measured */
+function geometricMean(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length < values.length ? null : Math.exp(mean(known.map(Math.log)));
+}
+
+/** @param {number | null} a @param {number | null} b */
+function lessOne(a, b) {
+  return a === null || b === null || b === 0 ? null : a / b - 1;
+}
+
+/** @param {string[]} words */
+function ratioWords([above, below]) {
+  return `${above} / ${below}, less 1`;
+}
+
+/** So exact that the percentage beside it follows. @param {number | null} us @param {boolean} isAtLeast */
+function msText(us, isAtLeast) {
+  return us === null ? 'not measured' : `${isAtLeast ? '>= ' : ''}${fiveDigits.format(us / 1000)} ms`;
+}
+
+/**
+ * Changes that must not be shown, for CI.
+ *
+ * @typedef {object} FailIf
+ * @property {string} expression as it was given
+ * @property {string} metric a figure's name
+ * @property {'<' | '>'} operator
+ * @property {number} limitPercent the candidate's change against the base
+ *
+ * @typedef {object} JudgedFailIf
+ * @property {string} expression
+ * @property {boolean} passed
+ * @property {number | null} change as a fraction; null where it was not compared, or began at 0
+ * @property {string} why
+ */
+
+/**
+ * @param {string} text such as tps<-10% or p99>+20%
+ * @returns {FailIf}
+ * @throws {Error} whose message goes behind the name of the option
+ */
+export function parseFailIf(text) {
+  const expression = text.trim();
+  const [, name, operator, number] = /^([^\s<>=!]+)\s*(<|>)\s*([+-]?\d+(?:\.\d+)?)\s*%$/.exec(expression) ?? [];
+  if (name === undefined)
+    throw new Error(
+      `must be a figure, < or >, and a change in percent, such as 'tps<-10%' or 'p99>+20%', not ${quote(expression)}`,
+    );
+  const limitPercent = Number(number);
+  if (operator === '<' ? limitPercent > 0 : limitPercent < 0)
+    throw new Error(
+      `must not fail on no change at all, as ${quote(expression)} would: give ${operator} a limit of 0% or ${operator === '<' ? 'less' : 'more'}`,
+    );
+  return Object.freeze({
+    expression,
+    metric: comparedMetric(name),
+    limitPercent,
+    operator: /** @type {FailIf['operator']} */ (operator),
+  });
+}
+
+/** @param {string} text @returns {string} the name of a figure */
+export function comparedMetric(text) {
+  return metricOf(text.trim()).name;
+}
+
+/**
+ * A change fails only when it is shown to be one at all; what could not be judged has not passed.
+ * @param {FailIf} condition
+ * @param {object} compared
+ * @param {readonly ComparedMetric[]} compared.metrics
+ * @param {readonly ComparedMetric[]} compared.raw those that are 0 in some run, and were compared as they are
+ * @param {readonly string[]} compared.zeros those that are 0 in every run
+ * @returns {JudgedFailIf}
+ */
+export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
+  if (zeros.includes(name)) return { expression, passed: true, change: 0, why: '0 in every run' };
+  const ofRaw = raw.find((one) => one.name === name);
+  const metric = ofRaw ?? metrics.find((one) => one.name === name);
+  if (metric === undefined)
+    return { expression, passed: false, change: null, why: 'it was not compared: see the warnings' };
+  const { estimate } = metric.change;
+  const words = ofRaw === undefined ? '' : `${rawWords(ofRaw)}: `;
+  const judged = (/** @type {boolean} */ passed, /** @type {string} */ why) => ({
+    expression,
+    passed,
+    change: Number.isFinite(estimate) ? estimate : null,
+    why: `${words}${why}`,
+  });
+  if (metric.word === 'too few runs') return judged(false, 'too few runs to judge it');
+  const isBeyond = operator === '<' ? 100 * estimate < limitPercent : 100 * estimate > limitPercent;
+  if (!isBeyond) return judged(true, 'within the limit');
+  return metric.word === 'no difference shown'
+    ? judged(true, 'not shown: it may be chance')
+    : judged(false, 'beyond the limit');
+}
+
+/** @param {ComparedMetric} metric */
+function rawWords({ name, base, candidate, pAdjusted }) {
+  const { show } = metricOf(name);
+  const from = base.max === 0 ? '0 in every run of BASE' : `${show(base.mean)} a run in BASE`;
+  return `${from}, ${show(candidate.mean)} in CANDIDATE, compared as they are (p ${pText(pAdjusted)})`;
+}
+
+/** What was given by mistake may be a key. @param {string} text */
+function quote(text) {
+  return JSON.stringify(oneLine(withoutKeys(text), 40));
+}

@@ -1,0 +1,554 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { auditResult } from '../stats/audit-result.js';
+import { shortWindow } from '../stats/growth.js';
+import { Distribution } from '../stats/histogram.js';
+import { censoredOf } from '../stats/metrics.js';
+import { isPlain } from '../stats/sample.js';
+import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
+import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
+import { legible } from './run-files.js';
+import {
+  exchanges,
+  holm,
+  interval,
+  mean,
+  median,
+  pValue,
+  randomNumbers,
+  rejects,
+  signFlips,
+  smallestP,
+} from './statistics.js';
+
+/**
+ * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { FailIf } from './compare-text.js'
+ */
+
+/**
+ * Whether runs may be compared: only those that were asked for the same, measured in the same way, for as long.
+ *
+ * @typedef {{run: RunFile, file: string}} Entry
+ */
+
+/** Windows whose lengths are closer than this, of 1, are as long as each other. */
+const SAME_WINDOW = 0.01;
+/** Of a long list so many are named. */
+const NAMED = 3;
+
+/**
+ * @param {readonly Entry[]} entries of both sides
+ * @param {boolean} allowDifferent
+ * @returns {string[]} the differences that were let through
+ * @throws {InputError}
+ */
+export function checkComparable(entries, allowDifferent) {
+  entries.forEach(({ run, file }, i) => {
+    const twin = entries.findIndex((other) => other.run.id === run.id);
+    if (twin < i)
+      throw new InputError(
+        `${displayName(entries[twin].file)} and ${displayName(file)} are the same run: give each run once, on one side`,
+      );
+    if (run.counts.verified === 0)
+      throw new InputError(`${displayName(file)} verified nothing, so it cannot be compared: is the build broken?`);
+  });
+  const differences = differencesOf(entries);
+  if (differences.length === 0 || allowDifferent) return differences;
+  const more = differences.length - NAMED;
+  throw new InputError(
+    `these runs cannot be compared: ${differences.slice(0, NAMED).join('; ')}${more > 0 ? `; and ${more} more` : ''}` +
+      ' (--allow-different compares them all the same)',
+  );
+}
+
+/** @param {readonly Entry[]} entries @returns {string[]} */
+function differencesOf(entries) {
+  const [first, ...rest] = entries;
+  const differences = entries
+    .filter(({ run }) => run.partial)
+    .map(({ file }) => `${displayName(file)} is partial: its generator ended before the run did`);
+  const settings = new Map(entries.map((entry) => [entry, settingsOf(entry.run)]));
+  const names = new Set([...settings.values()].flatMap(Object.keys));
+  for (const name of names) {
+    if (MAY_DIFFER.has(name)) continue;
+    const value = (/** @type {Entry} */ entry) => settings.get(entry)?.[name] ?? null;
+    const other = rest.find((entry) => !isDeepStrictEqual(value(entry), value(first)));
+    if (other !== undefined)
+      differences.push(`${quoted(name)} is ${said(value(first), first)} and ${said(value(other), other)}`);
+  }
+  const { durationMs } = first.run.window;
+  // How long iterations take is what comes out; how many there are is a setting.
+  const hasLength = !entries.every(({ run }) => run.end === 'iterations');
+  const longer = hasLength && rest.find(({ run }) => !isSameLength(run.window.durationMs, durationMs));
+  if (longer)
+    differences.push(
+      `the window has ${said(durationMs / 1000, first, ' s')} and ${said(longer.run.window.durationMs / 1000, longer, ' s')}`,
+    );
+  const others = rest.find(({ run }) => callsOf(run) !== callsOf(first.run));
+  if (others !== undefined)
+    differences.push(`the calls in ${displayName(first.file)} are not those in ${displayName(others.file)}`);
+  const redefined = rest.find(({ run }) => !isDeepStrictEqual(run.definitions, first.run.definitions));
+  if (redefined !== undefined) differences.push(redefinition(first, redefined));
+  return differences;
+}
+
+/** Files of one name may not say the same. @param {RunFile} run */
+function callsOf({ environment }) {
+  return /** @type {any} */ (environment).workload?.callsHash ?? null;
+}
+
+/** @param {number} a @param {number} b */
+function isSameLength(a, b) {
+  return Math.abs(a - b) <= SAME_WINDOW * Math.max(a, b);
+}
+
+/** @param {Entry} a @param {Entry} b */
+function redefinition(a, b) {
+  const [of, other] = [a, b].map(({ run }) => /** @type {Record<string, string>} */ (run.definitions));
+  const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
+  return `${quoted(name)} is not defined in ${displayName(a.file)} as in ${displayName(b.file)}`;
+}
+
+/** @param {unknown} value @param {Entry} entry @param {string} [unit] */
+function said(value, { file }, unit = '') {
+  const text = typeof value === 'string' ? value : value === null ? 'not given' : JSON.stringify(value);
+  return `${quoted(text)}${unit} in ${displayName(file)}`;
+}
+
+/** Of what is in a file the names are somebody else's, too. @param {string} text */
+function quoted(text) {
+  return oneLine(withoutKeys(text), 60);
+}
+
+/**
+ * What does not forbid a comparison, but who reads it should know.
+ * @param {readonly Entry[]} base
+ * @param {readonly Entry[]} candidate
+ * @returns {string[]}
+ */
+export function doubtsOf(base, candidate) {
+  const entries = [...base, ...candidate];
+  /** @param {string} words @param {(run: RunFile) => boolean} isSo */
+  const warn = (words, isSo) => {
+    const files = entries.filter(({ run }) => isSo(run)).map(({ file }) => displayName(file));
+    const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
+    return files.length === 0 ? [] : [`${words}: ${files.slice(0, NAMED).join(', ')}${more}`];
+  };
+  return [
+    ...warn('the audit is not exact', (run) => auditResult(run) === 'not_exact'),
+    ...warn('the audit is incomplete', (run) => run.audit !== null && auditResult(run) === 'incomplete'),
+    ...warn('there was no audit', (run) => run.audit === null && !isPlain(run)),
+    ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
+    ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
+    ...failures(base, candidate),
+    ...shortWindows(entries),
+    ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) => environments(name, entries)),
+  ];
+}
+
+/** The shortest window stands for all that are too short. @param {readonly Entry[]} entries */
+function shortWindows(entries) {
+  const [worst] = entries
+    .flatMap(({ run, file }) => {
+      const short = shortWindow(run);
+      return short === null ? [] : [{ file, ...short }];
+    })
+    .sort((a, b) => a.blocks - b.blocks);
+  return worst === undefined ? [] : [`${displayName(worst.file)}: ${worst.words}`];
+}
+
+/** Who fails more has less to do, and may look faster for it. @param {readonly Entry[]} base @param {readonly Entry[]} candidate */
+function failures(base, candidate) {
+  const [a, b] = [base, candidate].map((side) => {
+    const sum = (/** @type {(counts: RunFile['counts']) => number} */ of) =>
+      side.reduce((total, { run }) => total + of(run.counts), 0);
+    return (100 * sum(({ failed, timedOut }) => failed + timedOut)) / sum(({ started }) => started);
+  });
+  const share = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
+  if (a === 0 && b === 0) return [];
+  return [
+    `${share.format(a)} % of the operations failed or timed out in BASE, ${share.format(b)} % in CANDIDATE: only a --fail-if compares such counts`,
+  ];
+}
+
+/** @param {string} name @param {readonly Entry[]} entries */
+function environments(name, entries) {
+  const [first, ...rest] = entries;
+  const value = (/** @type {Entry} */ { run }) => String(run.environment[name] ?? 'not known');
+  const other = rest.find((entry) => value(entry) !== value(first));
+  return other === undefined ? [] : [`${name} is ${said(value(first), first)} and ${said(value(other), other)}`];
+}
+
+/**
+ * The decision of a comparison, on figures alone: scripts/false-alarms.js puts this very code to the test.
+ *
+ * @typedef {'faster' | 'slower' | 'no difference shown' | 'too few runs'} Word
+ *
+ * @typedef {object} Sides a metric's value in each run; of pairs, the i-th of each side
+ * @property {'higher' | 'lower'} better
+ * @property {readonly number[]} base more than 0, as is
+ * @property {readonly number[]} candidate
+ * @property {boolean} [isRaw] compared as they are, not by their logs: they may be 0
+ *
+ * @typedef {object} Change of the geometric mean, candidate against base, as a fraction; of raw values of the mean
+ * @property {number} estimate infinite where raw values are all 0 in the base
+ * @property {number | null} low of the confidence interval; null where so few runs say nothing about it
+ * @property {number | null} high
+ * @property {number} confidence of the interval, which is the one that agrees with the word
+ *
+ * @typedef {{change: Change, p: number, pAdjusted: number, word: Word}} Decision
+ */
+
+/** The rate of false alarms that is put up with, of the metric that decides and of all others together. */
+export const MOST_FALSE_ALARMS = 0.05;
+
+/**
+ * The level of the metric that decides. It is below that rate, so that a thousand trials of a node against itself stay below it,
+ * too, whatever the noise (scripts/false-alarms.js), and not only on average.
+ */
+export const ALPHA = 0.035;
+
+/** Where the sampling of relabellings begins, so that the same runs get the same answer. */
+const SEED = 20_250_107;
+
+/**
+ * The first decides and stands for itself, the others are corrected for being many.
+ * @param {readonly Sides[]} metrics
+ * @param {boolean} isPaired
+ * @returns {Decision[]}
+ */
+export function decide([primary, ...secondaries], isPaired) {
+  const main = test(primary, isPaired);
+  const others = secondaries.map((sides) => test(sides, isPaired));
+  const corrected = holm(
+    others.map(({ p }) => p),
+    MOST_FALSE_ALARMS,
+  );
+  return [
+    decision(primary, main, { adjusted: main.p, level: ALPHA }),
+    ...others.map((tested, i) => decision(secondaries[i], tested, corrected[i])),
+  ];
+}
+
+/** Fewer pairs, or unpaired runs on each side, cannot show anything of so many metrics. @param {boolean} isPaired @param {number} [metrics] */
+export function runsNeeded(isPaired, metrics = 1) {
+  let n = 1;
+  let relabellings = 2;
+  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MOST_FALSE_ALARMS / metrics)) {
+    n += 1;
+    relabellings *= isPaired ? 2 : (2 * (2 * n - 1)) / n;
+  }
+  return n;
+}
+
+/** @param {Sides} sides @param {boolean} isPaired */
+function test({ base, candidate, isRaw = false }, isPaired) {
+  const [a, b] = isRaw ? [base, candidate] : [base.map(Math.log), candidate.map(Math.log)];
+  const random = randomNumbers(SEED);
+  const values = isPaired
+    ? signFlips(
+        b.map((value, i) => value - a[i]),
+        random,
+      )
+    : exchanges(a, b, random);
+  return { values, p: pValue(values), shift: mean(b) - mean(a) };
+}
+
+/**
+ * @param {Sides} sides
+ * @param {ReturnType<typeof test>} tested
+ * @param {{adjusted: number, level: number}} corrected
+ * @returns {Decision}
+ */
+function decision({ better, base, isRaw = false }, { values, p, shift }, { adjusted, level }) {
+  const { low, high } = interval(values, level);
+  /** @param {number} by */
+  const fraction = (by) => (isRaw ? by / mean(base) : Math.expm1(by));
+  /** @param {number} by */
+  const bound = (by) => (Number.isFinite(by) ? fraction(by) : null);
+  return {
+    change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - level },
+    p,
+    pAdjusted: adjusted,
+    word: wordOf(),
+  };
+
+  /** @returns {Word} */
+  function wordOf() {
+    if (!rejects(smallestP(values), level)) return 'too few runs';
+    if (!rejects(p, level)) return 'no difference shown';
+    return shift > 0 === (better === 'higher') ? 'faster' : 'slower';
+  }
+}
+
+/**
+ * Which runs stand beside each other. A machine that grows slower with time does so for both runs of a pair, so that
+ * pairs see smaller differences than all runs of a side against all of the other.
+ *
+ * @typedef {object} Arrangement
+ * @property {boolean} isPaired
+ * @property {Entry[]} base of pairs, the i-th of each side
+ * @property {Entry[]} candidate
+ * @property {string} words why
+ * @property {string[]} warnings
+ * @property {boolean} isApart in time: one side always before the other, of all runs or in every pair
+ */
+
+/**
+ * @param {readonly Entry[]} base
+ * @param {readonly Entry[]} candidate
+ * @param {boolean} isLive they are pairs as they are
+ * @returns {Arrangement}
+ */
+export function arrange(base, candidate, isLive) {
+  const sides = { base: inTime(base), candidate: inTime(candidate) };
+  const order = inTime([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
+  const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));
+  if (isLive || couples.every((couple) => couple === 'AB' || couple === 'BA')) {
+    const warnings = unbalanced(couples);
+    const words = isLive
+      ? 'each run of BASE was made beside one of CANDIDATE, in the order A B B A'
+      : `sorted by when they began, each run of BASE has one of CANDIDATE beside it (${orderText(order)})`;
+    return {
+      isPaired: true,
+      ...(isLive ? { base: [...base], candidate: [...candidate] } : sides),
+      words,
+      warnings,
+      isApart: warnings.length > 0,
+    };
+  }
+  const words =
+    base.length === candidate.length
+      ? `sorted by when they began, the runs do not fall into neighbours of one of each side (${orderText(order)})`
+      : 'the sides have different numbers of runs';
+  const isApart = /^(A+B+|B+A+)$/.test(order.join(''));
+  return { isPaired: false, ...sides, words, warnings: isApart ? [APART] : [], isApart };
+}
+
+/** @param {readonly Entry[]} entries */
+function inTime(entries) {
+  return [...entries].sort((a, b) => Date.parse(a.run.startedAt) - Date.parse(b.run.startedAt));
+}
+
+/** More would not be read. */
+const LONGEST = 16;
+
+/** @param {string[]} order */
+function orderText(order) {
+  return order.length <= LONGEST ? order.join(' ') : `${order.slice(0, LONGEST).join(' ')} ...`;
+}
+
+/** A drift that always meets the same side second looks like a difference. @param {string[]} couples */
+function unbalanced(couples) {
+  const first = couples.filter((couple) => couple === 'AB').length;
+  const isAlways = couples.length > 1 && (first === 0 || first === couples.length);
+  if (!isAlways) return [];
+  return [
+    `${first === 0 ? 'CANDIDATE' : 'BASE'} ran first in every pair: what a machine that grows slower or faster does to the second is not told from a difference; run them A B B A`,
+  ];
+}
+
+const APART =
+  'all runs of one side were made before those of the other: what changed meanwhile on the machine is not told from a difference; run them A B B A';
+
+/**
+ * Two sets of runs, and what can be said about their difference. docs/compare.schema.json describes the result.
+ *
+ * @typedef {object} CompareOptions
+ * @property {readonly string[]} baseFiles names, for messages
+ * @property {readonly string[]} candidateFiles
+ * @property {string} [baseLabel] such as an endpoint
+ * @property {string} [candidateLabel]
+ * @property {boolean} [pairs] the i-th run of each side are a pair, as they are when they were made for it
+ * @property {string} [primary] the metric that decides
+ * @property {readonly FailIf[]} [failIf]
+ * @property {boolean} [allowDifferent]
+ * @property {string} stress its version
+ * @property {string} [startedAt] when the study was; without it, when the runs were
+ * @property {string} [endedAt]
+ */
+
+export const COMPARE_SCHEMA = 'evm-stress/compare@1';
+
+/** What is looked at beside the primary metric, the most interesting first. */
+const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);
+/** So many that Holm's correction can still reject one with the 8 pairs that are run by default: 0.05 / 6 > 2 / 2^8. */
+const MOST_SECONDARIES = 6;
+
+/**
+ * @param {readonly RunFile[]} baseRuns
+ * @param {readonly RunFile[]} candidateRuns
+ * @param {CompareOptions} options
+ * @throws {InputError} when they must not be compared
+ */
+export function compare(baseRuns, candidateRuns, options) {
+  const { primary = 'tps', failIf = [], allowDifferent = false } = options;
+  const given = {
+    base: entries(baseRuns, options.baseFiles),
+    candidate: entries(candidateRuns, options.candidateFiles),
+  };
+  if (given.base.length === 0 || given.candidate.length === 0)
+    throw new InputError('there is nothing to compare: give at least one run on each side');
+  const differences = checkComparable([...given.base, ...given.candidate], allowDifferent);
+  const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
+  const { isPaired, base, candidate, words, warnings } = arranged;
+  const compared = compareMetrics(base, candidate, { primary, failIf, isPaired });
+  const { metrics, raw } = compared;
+  const needed = runsNeeded(isPaired);
+  const method = {
+    name: isPaired ? 'paired' : 'unpaired',
+    pairs: isPaired ? base.length : null,
+    test: isPaired ? 'sign-flip permutation of log ratios' : 'permutation of mean logs',
+    runs: { base: base.length, candidate: candidate.length },
+    alpha: ALPHA,
+    minimum: needed,
+    secondaries: metrics.length - 1 + raw.length,
+    words: methodWords(isPaired, words, needed),
+  };
+  const comparison = {
+    schema: COMPARE_SCHEMA,
+    startedAt: options.startedAt ?? extreme([...base, ...candidate], 'startedAt', 0),
+    endedAt: options.endedAt ?? extreme([...base, ...candidate], 'endedAt', -1),
+    stress: options.stress,
+    primary: metrics[0].name,
+    method,
+    base: side(base, options.baseLabel ?? 'BASE'),
+    candidate: side(candidate, options.candidateLabel ?? 'CANDIDATE'),
+    metrics,
+    speedUps: speedUps(base, candidate),
+    distributions: distributions(base, candidate),
+    failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
+    differences,
+    warnings: [...warnings, ...compared.warnings, ...doubtsOf(base, candidate)],
+  };
+  return { ...comparison, verdict: verdictOf(comparison, arranged.isApart) };
+}
+
+/** @typedef {ReturnType<typeof compare>} Comparison */
+/** @typedef {ReturnType<typeof compareMetrics>['metrics'][number]} ComparedMetric */
+
+/** @param {Comparison} comparison */
+export function compareExit({ failIf }) {
+  return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
+}
+
+/** @param {readonly RunFile[]} runs @param {readonly string[]} files @returns {Entry[]} */
+function entries(runs, files) {
+  return runs.map((run, i) => ({ run, file: files[i] }));
+}
+
+/**
+ * @param {Entry[]} base
+ * @param {Entry[]} candidate
+ * @param {{primary: string, failIf: readonly FailIf[], isPaired: boolean}} options
+ */
+function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
+  const main = metricOf(primary);
+  // What the user makes a condition comes first: then the family of secondaries does not grow by it.
+  const others = [...failIf.map(({ metric }) => metric), ...SECONDARIES].map((name) => metricOf(name).name);
+  const wanted = [...new Set(others)].filter((name) => name !== main.name);
+  const conditions = new Set(failIf.map(({ metric }) => metric));
+  const room = Math.max(MOST_SECONDARIES, conditions.size);
+  const all = [...base, ...candidate];
+  const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
+    const metric = metricOf(name);
+    const values = all.map(({ run, file }) => legible(displayName(file), () => metric.read(run)));
+    const bounds = all.map(({ run, file }) => legible(displayName(file), () => metric.isAtLeast(run)));
+    const odd = values.findIndex((value) => !((value ?? 0) > 0));
+    const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
+    return { name, metric, values, bounds, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
+  });
+  if (readings[0].kind !== 'ratio')
+    throw new InputError(`${readings[0].why}, so that no ratio can be made of it: choose another --metric`);
+  const compared = readings.flatMap(({ metric, values, bounds, kind }) => {
+    if (kind !== 'ratio' && kind !== 'raw') return [];
+    const numbers = values.map(Number);
+    const sides = { base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) };
+    const isAtLeast = { base: bounds.slice(0, base.length), candidate: bounds.slice(base.length) };
+    return [{ metric, ...sides, isRaw: kind === 'raw', isAtLeast }];
+  });
+  const decisions = decide(
+    compared.map(({ metric: { better }, base: before, candidate: after, isRaw }) => {
+      return { better, base: before, candidate: after, isRaw };
+    }),
+    isPaired,
+  );
+  const metrics = compared.map(({ metric: { name, label, unit, better }, isAtLeast, ...values }, i) => ({
+    name,
+    label,
+    unit,
+    better,
+    isPrimary: i === 0,
+    base: summary(values.base, isAtLeast.base),
+    candidate: summary(values.candidate, isAtLeast.candidate),
+    ...decisions[i],
+  }));
+  return {
+    metrics: metrics.filter((_, i) => !compared[i].isRaw),
+    raw: metrics.filter((_, i) => compared[i].isRaw),
+    zeros: readings.flatMap(({ name, kind }) => (kind === 'zero' ? name : [])),
+    warnings: readings.flatMap(({ kind, why }) => (kind === null ? `not compared: ${why}` : [])),
+  };
+}
+
+/**
+ * How a figure can be compared: by its ratio where it has one. What is a condition is compared as it is where it is 0 in
+ * some run, for failures that begin are what conditions are for.
+ * @param {Array<number | null>} values
+ * @param {boolean} isCondition
+ * @returns {'ratio' | 'raw' | 'zero' | null}
+ */
+function kindOf(values, isCondition) {
+  if (values.every((value) => value !== null && value > 0)) return 'ratio';
+  if (!isCondition || values.some((value) => value === null || value < 0)) return null;
+  return values.every((value) => value === 0) ? 'zero' : 'raw';
+}
+
+/**
+ * @param {number[]} values
+ * @param {boolean[]} isAtLeast of each, whether it may be larger, because operations are censored
+ * @returns {{values: number[], mean: number, median: number, min: number, max: number, atLeast?: boolean}}
+ */
+function summary(values, isAtLeast) {
+  const bound = isAtLeast.includes(true) ? { atLeast: true } : {};
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  return { values, mean: mean(values), median: median(values), min, max, ...bound };
+}
+
+/** @param {Entry[]} side @param {string} label */
+function side(side, label) {
+  const versions = [...new Set(side.map(({ run }) => run.environment.clientVersion ?? null))];
+  return {
+    label,
+    files: side.map(({ file }) => displayName(file)),
+    clientVersion: versions.every((version) => version === null) ? null : versions.map(String).join(', '),
+    stress: [...new Set(side.map(({ run }) => String(run.environment.stress)))].join(', '),
+    startedAt: side.map(({ run }) => run.startedAt),
+  };
+}
+
+/** @param {Entry[]} base @param {Entry[]} candidate */
+function distributions(base, candidate) {
+  const [total, others] = [(/** @type {RunFile} */ run) => run.latency.total, censoredOf];
+  const censored = { base: distribution(base, others), candidate: distribution(candidate, others) };
+  return { base: distribution(base, total), candidate: distribution(candidate, total), censored };
+}
+
+/** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => DistributionJson} of */
+function distribution(side, of) {
+  const all = new Distribution();
+  for (const { run, file } of side) legible(displayName(file), () => all.merge(Distribution.fromJSON(of(run))));
+  return all.toJSON();
+}
+
+/** @param {Entry[]} all @param {'startedAt' | 'endedAt'} key @param {0 | -1} which */
+function extreme(all, key, which) {
+  return /** @type {string} */ (
+    all
+      .map(({ run }) => run[key])
+      .sort()
+      .at(which)
+  );
+}

@@ -1,0 +1,298 @@
+import { fork, spawn } from 'node:child_process';
+import { accessSync, constants, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants as osConstants } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  EXIT,
+  InterruptedError,
+  OutputError,
+  UnavailableError,
+  UsageError,
+  displayName,
+  oneLine,
+  withoutKeys,
+} from '../errors.js';
+import { cannotWrite, makeFolder } from '../files.js';
+import { readRunFiles } from './run-files.js';
+
+/**
+ * @import { Clock } from '../clock.js'
+ * @import { Stop } from '../core/load.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { ChildProcess } from 'node:child_process'
+ */
+
+/**
+ * One run of a study: a process of its own, so that no run is faster for what the one before it has warmed up, and the
+ * death of one is not the end of the study. It ends, in good order, when the study does.
+ *
+ * @typedef {object} Finished
+ * @property {number} exitCode
+ * @property {RunFile | null} run null when it left no whole run file
+ * @property {string | null} complaint the last line that it wrote to its standard error
+ */
+
+const PROGRAM = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+
+/** As much of what a run complains about is kept. */
+const LONGEST_COMPLAINT = 10_000;
+
+/**
+ * @param {object} options
+ * @param {readonly string[]} options.args of stress, but for --out
+ * @param {NodeJS.ProcessEnv} options.env all of its environment
+ * @param {string} options.out its run file; one that is there already is removed before
+ * @param {Stop} options.stop passed on: a first wish to end drains it, a second one hurries it
+ * @returns {Promise<Finished>}
+ */
+export async function runChild({ args, env, out, stop }) {
+  rmSync(out, { force: true });
+  const child = fork(PROGRAM, [...args, `--out=${out}`, '--quiet', '--log-level=error'], {
+    env,
+    execArgv: [],
+    serialization: 'json',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // A Ctrl-C goes to every process of a terminal's group. This one gets it once, from us.
+    detached: true,
+  });
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
+    stderr = (stderr + chunk).slice(-LONGEST_COMPLAINT);
+  });
+  const drain = () => void child.kill(stop.reason === 'interrupted' ? 'SIGINT' : 'SIGTERM');
+  const hurry = () => void child.kill('SIGINT');
+  stop.drain.addEventListener('abort', drain);
+  stop.now.addEventListener('abort', hurry);
+  if (stop.drain.aborted) drain();
+  try {
+    const exitCode = await exitOf(child);
+    const lines = stderr.trim().split('\n');
+    const complaint = oneLine(lines.at(-1)?.replace(/^stress: /, '') ?? '', 1500);
+    return { exitCode, run: await readRun(out), complaint: complaint === '' ? null : complaint };
+  } finally {
+    stop.drain.removeEventListener('abort', drain);
+    stop.now.removeEventListener('abort', hurry);
+  }
+}
+
+/** Whether a run ended because somebody wanted it to. @param {number} exitCode */
+export function isInterruption(exitCode) {
+  return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
+}
+
+/** @param {ChildProcess} child @returns {Promise<number>} */
+function exitOf(child) {
+  return new Promise((resolve) => {
+    // After 'close' nothing more is to be read from it.
+    child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
+    child.once('error', () => resolve(EXIT.unavailable));
+  });
+}
+
+/** @param {string} file @returns {Promise<RunFile | null>} */
+async function readRun(file) {
+  try {
+    const [run] = await readRunFiles([file]);
+    return run;
+  } catch {
+    return null;
+  }
+}
+
+/** Programs of the user's own that a study starts, without a shell. */
+
+/** It takes no longer than this. */
+const LONGEST_MS = 300_000;
+/** Who does not end when asked to is ended. */
+const GRACE_MS = 3000;
+
+/**
+ * Words as a POSIX shell would make them, of quotes and backslashes; nothing else means anything.
+ * @param {string} text
+ * @returns {string[]} at least one
+ * @throws {UsageError}
+ */
+export function splitWords(text) {
+  const words = [...text.matchAll(/(?:[^\s'"\\]+|\\[^]|'[^']*'|"(?:[^"\\]|\\[^])*")+|\S/g)].map(([word]) => word);
+  const open = words.find((word) => /^['"\\]$/.test(word));
+  if (open !== undefined)
+    throw new UsageError(
+      open === '\\' ? '--before-cell ends with a backslash' : `--before-cell has a ${open} that is not closed`,
+    );
+  if (words.length === 0 || unquoted(words[0]) === '') throw new UsageError('--before-cell names no program');
+  return words.map(unquoted);
+}
+
+/** @param {string} word */
+function unquoted(word) {
+  return word.replace(/'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])/g, (_, single, double, escaped) => {
+    if (escaped !== undefined) return escaped === '\n' ? '' : escaped;
+    // Between double quotes a backslash stands for itself, but before what it can quote.
+    return (
+      single ??
+      double.replace(/\\([$`"\\\n])/g, (/** @type {string} */ _two, /** @type {string} */ one) =>
+        one === '\n' ? '' : one,
+      )
+    );
+  });
+}
+
+/**
+ * @param {object} options
+ * @param {readonly string[]} options.words
+ * @param {NodeJS.ProcessEnv} options.env all of its environment
+ * @param {boolean} options.quiet whether what it says is to be thrown away; else it goes to our standard error
+ * @param {string} options.before what for, for messages
+ * @param {Stop} options.stop
+ * @param {Clock} options.clock
+ * @throws {UnavailableError | InterruptedError}
+ */
+export async function runCommand({ words, env, quiet, before, stop, clock }) {
+  const [program, ...args] = words;
+  const output = quiet ? 'ignore' : 2;
+  // In a group of its own, so that what it starts can be ended with it.
+  const child = spawn(program, args, { env, stdio: ['ignore', output, output], detached: true });
+  let isLate = false;
+  let forget = () => {};
+  const end = () => {
+    endGroup(child, 'SIGTERM');
+    forget = clock.after(() => endGroup(child, 'SIGKILL'), GRACE_MS);
+  };
+  const hurry = () => endGroup(child, 'SIGKILL');
+  const cancel = clock.after(() => {
+    isLate = true;
+    end();
+  }, LONGEST_MS);
+  stop.drain.addEventListener('abort', end);
+  stop.now.addEventListener('abort', hurry);
+  if (stop.drain.aborted) end();
+  try {
+    const said = await endOf(child);
+    if (stop.drain.aborted) throw new InterruptedError('interrupted', stop.exitCodes[0]);
+    const name = oneLine(withoutKeys(words.join(' ')), 100);
+    if (isLate) throw new UnavailableError(`--before-cell ${name} had not ended after 5 minutes, before ${before}`);
+    if (said !== null) throw new UnavailableError(`--before-cell ${name} ${said}, before ${before}`);
+  } finally {
+    cancel();
+    forget();
+    stop.drain.removeEventListener('abort', end);
+    stop.now.removeEventListener('abort', hurry);
+  }
+}
+
+/** @param {ChildProcess} child @returns {Promise<string | null>} what went wrong */
+function endOf(child) {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) =>
+      resolve(code === 0 ? null : `ended with exit code ${code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']}`),
+    );
+    child.once('error', ({ message }) => resolve(`could not be started: ${oneLine(message)}`));
+  });
+}
+
+/** @param {ChildProcess} child @param {NodeJS.Signals} signal */
+function endGroup({ pid }, signal) {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch {
+    // All of it has ended.
+  }
+}
+
+/** The folder of a study that makes runs, which belongs to one process at a time. */
+
+/** Of the process that is at work in a folder, with its number in it. */
+export const LOCK = '.lock';
+/** Who has made the file writes into it at once. */
+const EMPTY_MS = 10_000;
+
+/**
+ * @template T
+ * @param {string} folder
+ * @param {string} inner a folder in it that is needed as well
+ * @param {() => Promise<T>} work during which nobody else is at work there
+ * @returns {Promise<T>}
+ * @throws {OutputError}
+ */
+export async function inFolder(folder, inner, work) {
+  makeWritable(folder, folder);
+  const file = join(folder, LOCK);
+  lock(file, folder);
+  try {
+    makeWritable(join(folder, inner), folder);
+    return await work();
+  } finally {
+    if (ownerOf(file) === process.pid) rmSync(file, { force: true });
+  }
+}
+
+/** @param {string} folder @param {string} dir as it was given */
+function makeWritable(folder, dir) {
+  try {
+    makeFolder(folder);
+    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'EEXIST' || code === 'ENOTDIR')
+      throw new OutputError(`--dir ${displayName(dir)} is a file, or in one: give it a folder`, error);
+    throw cannotWrite(folder, error);
+  }
+}
+
+/** @param {string} file @param {string} folder it is in, for messages */
+function lock(file, folder) {
+  for (;;) {
+    try {
+      return writeFileSync(file, `${process.pid}\n`, { flag: 'wx' });
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
+    }
+    const owner = ownerOf(file);
+    if (isAtWork(owner, file))
+      throw new OutputError(
+        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
+      );
+    removeStale(file, owner);
+  }
+}
+
+/**
+ * Of two that find the same stale file one may have made its own by now: what is taken away is looked at again.
+ * @param {string} file @param {number | null} owner that it was found with
+ */
+function removeStale(file, owner) {
+  const aside = `${file}.${process.pid}`;
+  try {
+    renameSync(file, aside);
+    if (ownerOf(aside) === owner) rmSync(aside, { force: true });
+    else renameSync(aside, file);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT') throw cannotWrite(file, error);
+  }
+}
+
+/** @param {string} file @returns {number | null} */
+function ownerOf(file) {
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A container gives the same numbers again: what has ours, and is not of this process, is stale.
+ * @param {number | null} pid @param {string} file
+ */
+function isAtWork(pid, file) {
+  if (pid === process.pid) return false;
+  if (pid === null) return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < EMPTY_MS;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // It runs, and belongs to somebody else.
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+  }
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import { UsageError } from '../errors.js';
+
+/**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { SweepFile } from './run-files.js'
+ */
+
+/**
+ * Which runs a sweep makes, and in which order.
+ *
+ * @typedef {object} Cell one combination of settings
+ * @property {Record<string, string>} settings by the name of the option, as it would be given
+ * @property {Record<string, string>} derived what the sweep itself works out; it stands before the settings
+ * @property {number | null} asked operations per second, in all
+ *
+ * @typedef {object} Turn one run
+ * @property {number} index of its cell
+ * @property {number} repeat from 1
+ * @property {string} file its run file, seen from the folder of the sweep
+ */
+
+/** The most runs of a sweep: more would be a mistake. */
+const MOST_RUNS = 1000;
+
+/** Twice what Little's law says: latency is not the same all the time. */
+const SPARE = 2;
+const FEWEST_THREADS = 10;
+const MOST_THREADS = 10_000;
+
+/**
+ * Every combination; the first axis changes slowest.
+ * @param {readonly Axis[]} axes
+ * @returns {Array<Record<string, string>>}
+ */
+export function combinations(axes) {
+  return axes.reduce(
+    (settings, { name, values }) => settings.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    /** @type {Array<Record<string, string>>} */ ([{}]),
+  );
+}
+
+/** @param {readonly Axis[]} axes @param {number} repeat @throws {UsageError} */
+export function checkSize(axes, repeat) {
+  const cells = axes.reduce((product, { values }) => product * values.length, 1);
+  if (cells * repeat <= MOST_RUNS) return;
+  const lengths = axes.map(({ name, values }) => `${values.length} of --${name}`);
+  throw new UsageError(
+    `this sweep has ${cells * repeat} runs (${[...lengths, `--repeat ${repeat}`].join(' x ')}): at most ${MOST_RUNS} are made`,
+  );
+}
+
+/**
+ * @param {object} asked
+ * @param {readonly Axis[]} asked.axes
+ * @param {Readonly<Record<string, unknown>>} asked.options of all runs
+ * @param {boolean} asked.isPerConnection whether each connection is asked for the rate
+ * @param {number | null} latencyUs for which there have to be wallets enough; null where their number is given
+ * @returns {Cell[]}
+ */
+export function planCells({ axes, options, isPerConnection }, latencyUs) {
+  return combinations(axes).map((settings) => {
+    /** @param {string} name */
+    const numberOf = (name) => Number(settings[name] ?? options[name] ?? NaN);
+    const rate = numberOf('rate');
+    // Twelve digits: 0.1 * 3 is not to be 0.30000000000000004.
+    const asked = Number((isPerConnection ? rate * numberOf('connections') : rate).toPrecision(12));
+    return {
+      settings,
+      derived: {
+        ...(isPerConnection ? { rate: String(asked) } : {}),
+        ...(latencyUs === null ? {} : { threads: String(threadsFor(asked, latencyUs)) }),
+      },
+      asked: Number.isNaN(asked) ? null : asked,
+    };
+  });
+}
+
+/**
+ * Little's law: as many operations are under way as begin in the time that one takes.
+ * @param {number} asked per second
+ * @param {number} latencyUs
+ */
+export function threadsFor(asked, latencyUs) {
+  const threads = Math.ceil(SPARE * asked * (latencyUs / 1e6));
+  return Math.min(Math.max(threads, FEWEST_THREADS), MOST_THREADS);
+}
+
+/**
+ * Repeats are the outer loop, so that what changes slowly changes for all cells; every other one runs backwards, so
+ * that what drifts in one direction does no cell a favour.
+ * @param {readonly Cell[]} cells
+ * @param {number} repeat
+ * @returns {Turn[]}
+ */
+export function turnsOf(cells, repeat) {
+  return Array.from({ length: repeat }, (_, round) => {
+    const turns = cells.map(({ settings }, index) => ({ index, repeat: round + 1, file: fileOf(settings, round + 1) }));
+    return round % 2 === 0 ? turns : turns.reverse();
+  }).flat();
+}
+
+/** @param {Record<string, string>} settings @param {number} repeat */
+function fileOf(settings, repeat) {
+  const parts = Object.entries(settings).map(([name, value]) => `${name}-${value.replace(/[^\w.]/g, '-')}`);
+  return `cells/${[...parts, repeat].join('_')}.json`;
+}
+
+/** @param {Cell} cell @returns {string[]} of stress */
+export function argsOf({ settings, derived }) {
+  return Object.entries({ ...settings, ...derived }).map(([name, value]) => `--${name}=${value}`);
+}
+
+/** As people read it. @param {Record<string, string>} settings */
+export function cellName(settings) {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
+}
+
+/**
+ * What a sweep that is kept in a folder asks for, and another one does not.
+ * @typedef {Pick<SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
+ * @param {Asked} before
+ * @param {Asked} now
+ * @returns {string | null} the first difference in words
+ */
+export function differenceOf(before, now) {
+  const [was, is] = [before, now].map((asked) => namedParts(asked));
+  for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
+    if (was[name] === is[name]) continue;
+    return `${name} ${was[name] === undefined ? 'was not given' : `was ${was[name]}`} and ${is[name] === undefined ? 'is not given' : `is ${is[name]}`}`;
+  }
+  return null;
+}
+
+/** @param {Asked} asked @returns {Record<string, string>} */
+function namedParts({ preset, axes, repeat, restMs, beforeCell, options }) {
+  const fixed = Object.entries(options).map(([name, value]) => [`--${name}`, String(value)]);
+  const swept = axes.map(({ name, values }) => [`--${name}`, values.join(',')]);
+  return Object.fromEntries([
+    ...(preset === null ? [] : [['--preset', preset]]),
+    ...swept,
+    ...fixed,
+    ['--repeat', String(repeat)],
+    ['--rest', `${restMs / 1000}s`],
+    ...(beforeCell == null ? [] : [['--before-cell', commandWords(beforeCell)]]),
+  ]);
+}
+
+/** There may be secrets in a command: what is kept of it only tells whether it is another one. @param {string} command */
+export function fingerprint(command) {
+  return createHash('sha256').update(command).digest('hex').slice(0, 16);
+}
+
+/** @param {string} beforeCell the fingerprint of a command */
+export function commandWords(beforeCell) {
+  return `a command with SHA-256 ${beforeCell}...`;
+}
+
+/**
+ * Sweeps with a name: options, as they would be given, that stand where nothing else was given.
+ *
+ * @typedef {object} Preset
+ * @property {Record<string, string>} options by name
+ * @property {readonly string[]} [derived] names of options that the sweep works out itself
+ * @property {boolean} [isPerConnection] whether each connection is asked for the rate
+ */
+
+/** @type {Record<string, Preset>} */
+export const presets = Object.freeze({
+  flare: {
+    // Sockets wait for a minute after their connection; those of one run are not to be counted in the next.
+    options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s', rest: '61s' },
+  },
+  cometbft: {
+    options: { connections: '1,2,4', rate: '25,50,100,200', duration: '90s', payload: '1024' },
+    derived: ['threads'],
+    isPerConnection: true,
+  },
+  stellar: { options: { rate: '100..250/10', threads: '200', repeat: '2', duration: '1000s' } },
+});

@@ -1,0 +1,338 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { writeFileAtomically } from '../files.js';
+import { RUN_SCHEMA } from '../stats/run-file.js';
+import { COMPARE_SCHEMA } from './compare.js';
+
+/**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ * @import { Comparison } from './compare.js'
+ */
+
+/**
+ * JSON files of ours as they come back: somebody else may have written, cut or edited them, so that nothing in one is
+ * believed before its schema was held against it.
+ *
+ * @typedef {object} Kind
+ * @property {string} name what people call such a file
+ * @property {string} schema that it says it has
+ * @property {URL} schemaFile that it is held against
+ * @property {string} [source] what to give instead of something else
+ *
+ * @typedef {{instancePath: string, keyword: string, message?: string, params: Record<string, any>}} SchemaError
+ */
+
+/** What the schemas say in words that a person would use. @type {Record<string, RegExp | ((text: string) => boolean)>} */
+const FORMATS = Object.freeze({
+  'date-time': (/** @type {string} */ text) => !Number.isNaN(Date.parse(text)),
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+});
+
+/** What this version writes and reads, by what it is of. */
+export const SCHEMAS = Object.freeze({
+  run: 'evm-stress/run@1',
+  sweep: 'evm-stress/sweep@1',
+  compare: 'evm-stress/compare@1',
+});
+/** @type {Readonly<Record<string, string>>} */
+const NAMES = Object.freeze({ run: 'run file', sweep: 'sweep file', compare: 'comparison' });
+
+/** @type {Record<string, string>} */
+const WORDS = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  ERR_FS_FILE_TOO_LARGE: 'it is too large',
+  ERR_STRING_TOO_LONG: 'it is too large',
+};
+
+/**
+ * @param {Kind} kind
+ * @returns {Promise<(file: string) => any>} reads one; throws an InputError which names the file, and what is wrong with it
+ */
+export async function documentReader(kind) {
+  const check = await documentChecker(kind);
+  return (file) => check(parse(file, kind.source), displayName(file));
+}
+
+/**
+ * @param {Kind} kind
+ * @returns {Promise<(json: any, name: string) => any>} of what was parsed elsewhere; throws an InputError with that name
+ */
+export async function documentChecker(kind) {
+  // Only who reads files waits for the validator to be loaded, and for the schema to be understood.
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const rules = JSON.parse(readFileSync(kind.schemaFile, 'utf8'));
+  const validate = new Ajv2020({ allowUnionTypes: true, formats: FORMATS }).compile(rules);
+  return (json, name) => {
+    if (json?.schema !== kind.schema) throw new InputError(`${name} is ${whatItIs(json?.schema, kind)}`);
+    if (!validate(json)) throw new InputError(`${name} is no whole ${kind.name}: ${worst(validate.errors ?? [])}`);
+    return json;
+  };
+}
+
+/** @param {string} file @param {Kind} kind @returns {Promise<any>} */
+export async function readDocument(file, kind) {
+  return (await documentReader(kind))(file);
+}
+
+/** @param {string} file @returns {unknown} the schema that it says it has; whatever else is wrong, its reader will say */
+export function schemaOf(file) {
+  try {
+    return parse(file)?.schema;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string} file @param {string} [source] @returns {any} */
+function parse(file, source) {
+  let text;
+  try {
+    // A device may have no end, and a pipe no beginning, for which nobody could interrupt the wait.
+    if (!statSync(file).isFile()) throw new InputError(`${displayName(file)} is not a file`);
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    throw new InputError(`cannot read ${displayName(file)}: ${WORDS[code ?? ''] ?? oneLine(message)}`, error);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const advice = source === undefined ? '' : `: give ${source}`;
+    throw new InputError(`${displayName(file)} is not valid JSON${advice}`, error);
+  }
+}
+
+/** @param {unknown} found the schema that a file says it has @param {Kind} kind */
+function whatItIs(found, { name, schema }) {
+  if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
+  const quoted = JSON.stringify(oneLine(found, 60));
+  // Whatever was expected, of what is ours the version is what is wrong.
+  const [kind, ours] = Object.entries(SCHEMAS).find(([, one]) => found.startsWith(`${one.split('@')[0]}@`)) ?? [];
+  return kind === undefined || found === ours
+    ? `no ${name}, but ${quoted}`
+    : `a ${NAMES[kind]} of another version, ${quoted}: this stress reads ${ours}`;
+}
+
+/**
+ * Of several ways in which a value may be right, the one that it comes closest to says the most.
+ * @param {SchemaError[]} errors
+ */
+function worst(errors) {
+  const [error] = [...errors].sort((a, b) => depth(b.instancePath) - depth(a.instancePath));
+  const { instancePath, keyword, message, params } = error;
+  if (keyword === 'required') return `${shown(instancePath)}/${params.missingProperty} is missing`;
+  if (keyword === 'additionalProperties')
+    return `${shown(instancePath)}/${shown(params.additionalProperty)} is not known`;
+  if (keyword === 'enum') return `${shown(instancePath)} must be one of ${params.allowedValues.join(', ')}`;
+  if (keyword === 'const') return `${shown(instancePath)} must be ${JSON.stringify(params.allowedValue)}`;
+  return `${shown(instancePath) || 'it'} ${message}`;
+}
+
+/** @param {string} pointer */
+function depth(pointer) {
+  return pointer.split('/').length;
+}
+
+/** Of what is in a file the names are somebody else's, too. @param {string} text */
+function shown(text) {
+  return oneLine(withoutKeys(text), 100);
+}
+
+const RUN_FILE = Object.freeze({
+  name: 'run file',
+  schema: RUN_SCHEMA,
+  source: 'a file that --out has written',
+  schemaFile: new URL('../../docs/run.schema.json', import.meta.url),
+});
+
+/**
+ * @param {readonly string[]} files
+ * @returns {Promise<RunFile[]>} in the same order
+ * @throws {InputError} which names the first that is none, and what is wrong with it
+ */
+export async function readRunFiles(files) {
+  return files.map(await runFileReader());
+}
+
+/** @returns {Promise<(file: string) => RunFile>} for many files, one at a time; throws as readRunFiles() does */
+export function runFileReader() {
+  return documentReader(RUN_FILE);
+}
+
+/** @returns {Promise<(json: any, name: string) => RunFile>} for what did not come as a file; throws as readRunFiles() does */
+export function runFileChecker() {
+  return documentChecker(RUN_FILE);
+}
+
+/**
+ * A run file of the right form may still have histograms that cannot be read, which is seen when they are needed.
+ * @template T
+ * @param {string} name of its file
+ * @param {() => T} read
+ * @returns {T}
+ * @throws {InputError}
+ */
+export function legible(name, read) {
+  try {
+    return read();
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error);
+    throw new InputError(`${name} has figures that cannot be read: ${oneLine(message)}`, error);
+  }
+}
+
+/**
+ * Comparisons as they come back.
+ */
+
+const COMPARE_KIND = Object.freeze({
+  name: 'comparison',
+  schema: COMPARE_SCHEMA,
+  schemaFile: new URL('../../docs/compare.schema.json', import.meta.url),
+});
+
+/** Whether a file says that it is one. @param {unknown} json */
+export function isCompare(json) {
+  return /** @type {any} */ (json)?.schema === COMPARE_SCHEMA;
+}
+
+/** @param {string} file @returns {Promise<Comparison>} @throws {InputError} */
+export function readCompare(file) {
+  return readDocument(file, COMPARE_KIND);
+}
+
+/**
+ * sweep.json: a whole sweep as one document, also while it goes on. docs/sweep.schema.json describes it.
+ *
+ * @typedef {object} SweepRun one run of a cell
+ * @property {number} repeat from 1
+ * @property {string} file its run file, seen from the folder of sweep.json
+ * @property {number} exitCode
+ * @property {string} startedAt
+ * @property {string | null} complaint why it measured nothing
+ *
+ * @typedef {object} SweepCell one combination of settings
+ * @property {Record<string, string>} settings by the name of the option
+ * @property {Record<string, string>} derived what the sweep itself has worked out, by the name of the option
+ * @property {number | null} asked operations per second, of all connections together
+ * @property {SweepRun[]} runs
+ * @property {Record<string, Array<number | null>>} metrics one value for each of its runs
+ * @property {string[]} [atLeast] metrics that may be larger in some run, because operations are censored
+ * @property {boolean} saturated
+ * @property {string | null} why
+ *
+ * @typedef {object} Saturation of one line of cells
+ * @property {string} along the option that raises the load
+ * @property {Record<string, string>} at the other settings of the line
+ * @property {Record<string, string> | null} settings of the first cell from which on all are saturated
+ * @property {string} words
+ *
+ * @typedef {object} Trial
+ * @property {number} value
+ * @property {boolean} holds
+ * @property {string[]} failed what does not hold, with its figures
+ * @property {string} file
+ * @property {string} startedAt
+ * @property {{name: string, evidence: string} | null} [verdict] what limited its run
+ *
+ * @typedef {object} Find
+ * @property {string} name of the option
+ * @property {readonly string[]} until
+ * @property {number | null} estimate
+ * @property {number | null} low
+ * @property {number | null} high
+ * @property {number} confidence
+ * @property {boolean} [rateHeld] whether the rate had to be held as well, although no condition says so
+ * @property {boolean} sharp
+ * @property {string} words
+ * @property {Trial[]} trials
+ *
+ * @typedef {object} SweepFile
+ * @property {string} schema
+ * @property {string} id
+ * @property {string} startedAt
+ * @property {string | null} endedAt
+ * @property {'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed'} end
+ * @property {string} stress its version
+ * @property {string | null} preset
+ * @property {readonly Axis[]} axes
+ * @property {number} repeat
+ * @property {number} restMs
+ * @property {string | null} [beforeCell] how the SHA-256 of the command of --before-cell begins; older files lack it
+ * @property {Readonly<Record<string, unknown>>} options what all runs are given, without secrets
+ * @property {Environment | null} environment of the first run
+ * @property {SweepCell[]} cells
+ * @property {Saturation[]} saturation
+ * @property {Find | null} find
+ * @property {string[]} warnings
+ *
+ * @typedef {object} Environment
+ * @property {string} endpoint
+ * @property {string | null} clientVersion
+ * @property {number | null} chainId
+ * @property {string} cpu
+ * @property {number} cores
+ * @property {string} node version of Node.js
+ */
+
+export const SWEEP_SCHEMA = SCHEMAS.sweep;
+const SCHEMA_FILE = new URL('../../docs/sweep.schema.json', import.meta.url);
+const SWEEP_KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFile: SCHEMA_FILE });
+
+/**
+ * A sweep that begins.
+ * @param {Pick<SweepFile, 'stress' | 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} asked
+ * @param {number} nowMs time of day
+ * @returns {SweepFile}
+ */
+export function newSweep(asked, nowMs) {
+  const { stress, preset, axes, repeat, restMs, beforeCell = null, options } = asked;
+  return {
+    schema: SWEEP_SCHEMA,
+    id: randomUUID(),
+    startedAt: new Date(nowMs).toISOString(),
+    endedAt: null,
+    end: 'running',
+    stress,
+    preset,
+    axes,
+    repeat,
+    restMs,
+    beforeCell,
+    options,
+    environment: null,
+    cells: [],
+    saturation: [],
+    find: null,
+    warnings: [],
+  };
+}
+
+/** @param {RunFile} run @returns {Environment} */
+export function environmentOf({ environment }) {
+  const { endpoint, clientVersion, chainId, cpu, cores, node } = /** @type {any} */ (environment);
+  return { endpoint, clientVersion, chainId, cpu, cores, node };
+}
+
+/** @param {string} file @param {SweepFile} sweep */
+export function writeSweep(file, sweep) {
+  return writeFileAtomically(file, `${JSON.stringify(sweep, null, 2)}\n`);
+}
+
+/**
+ * @param {string} file
+ * @returns {Promise<SweepFile>}
+ * @throws {InputError}
+ */
+export function readSweep(file) {
+  return readDocument(file, SWEEP_KIND);
+}
+
+/** @param {string} file @returns {Promise<SweepFile | null>} null where there is none yet */
+export async function readSweepIfAny(file) {
+  return existsSync(file) ? readSweep(file) : null;
+}

@@ -1,0 +1,420 @@
+import { csvLine } from '../outputs/console.js';
+import { borderless, printable, textOf } from '../outputs/format.js';
+import { digits, metricOf } from './metrics.js';
+import { cellName, commandWords } from './plan.js';
+import { standardDeviation } from './statistics.js';
+import { KEPT, PEAKS, meanOf } from './sweep.js';
+
+/**
+ * @import { Axis } from '../cli/study-config.js'
+ * @import { Saturation, SweepCell, SweepFile } from './run-files.js'
+ */
+
+/**
+ * A sweep as tables of text, whatever they are written on.
+ *
+ * @typedef {{title: string, head: string[], rows: string[][]}} TextTable the first column is of names
+ * @typedef {{head: string, text: (cell: SweepCell) => string}} Column
+ */
+
+/** Behind a figure of a grid. */
+export const MARK = '*';
+
+/** What is printed of each cell, where nobody asked for something else. */
+const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
+const GRID_METRICS = ['tps', 'avg', 'p99'];
+
+/** @param {SweepFile} sweep @returns {TextTable[]} */
+export function sweepTables(sweep) {
+  const { preset, axes } = sweep;
+  if (preset === 'flare') return flareTables(sweep);
+  if (preset === 'stellar') return [rowTable(sweep, sweep.cells, STELLAR)];
+  if (axes.length !== 2) return [rowTable(sweep, sweep.cells, ROW_METRICS.map(metricColumn))];
+  const tables = GRID_METRICS.map((name) => gridTable(sweep, metricColumn(name)));
+  return preset === 'cometbft' ? [gridTable(sweep, VERIFIED), ...tables] : tables;
+}
+
+/** As the load runner of CometBFT counts: what was sent in the window and went through. @type {Column} */
+const VERIFIED = { head: 'transactions', text: figure('verified') };
+
+/** Percentiles, because outliers spoil means. */
+const STELLAR = [
+  'tps',
+  ...['', 'submit.', 'inclusion.', 'readback.'].flatMap((stage) => [`${stage}p50`, `${stage}p90`]),
+].map(metricColumn);
+
+/** A table for each setting but the number of contracts. @param {SweepFile} sweep @returns {TextTable[]} */
+function flareTables(sweep) {
+  const [node, generator] = PEAKS;
+  const isNodeSeen = sweep.cells.some((cell) => meanOf(cell.metrics[node] ?? []) !== null);
+  const columns = [
+    { head: 'Max waits', text: figure('timewait') },
+    {
+      head: `Max CPU % (${isNodeSeen ? 'node' : 'generator'})`,
+      text: figure(isNodeSeen ? node : generator),
+    },
+    { head: 'TPS', text: figure('tps') },
+    ...['avg', 'max', 'min'].map((name) => ({
+      head: `${name[0].toUpperCase()}${name.slice(1)} ms`,
+      text: figure(name),
+    })),
+  ];
+  /** @type {Map<string, SweepCell[]>} */
+  const groups = new Map();
+  for (const cell of sweep.cells) {
+    const others = Object.fromEntries(Object.entries(cell.settings).filter(([name]) => name !== 'threads'));
+    groups.set(cellName(others), [...(groups.get(cellName(others)) ?? []), cell]);
+  }
+  return [...groups].map(([title, cells]) => {
+    const rows = cells.map(({ settings }) => [settings.threads ?? String(sweep.options.threads)]);
+    return { title, ...table(['Contracts'], rows, cells, columns) };
+  });
+}
+
+/** @param {SweepFile} sweep @param {SweepCell[]} cells @param {Column[]} columns @returns {TextTable} */
+function rowTable({ axes }, cells, columns) {
+  const names = axes.map(({ name }) => name);
+  const asked = cells.some((cell) => cell.asked !== null) ? [ASKED] : [];
+  const rows = cells.map(({ settings }) => names.map((name) => settings[name]));
+  return { title: '', ...table(names, rows, cells, [...asked, ...columns]) };
+}
+
+/** @type {Column} */
+const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : digits(asked)) };
+
+/**
+ * @param {string[]} names of the first columns
+ * @param {string[][]} firsts what is in them
+ * @param {SweepCell[]} cells
+ * @param {Column[]} columns
+ */
+function table(names, firsts, cells, columns) {
+  const isMarked = cells.some(({ saturated }) => saturated);
+  return {
+    head: [...names, ...columns.map(({ head }) => head), ...(isMarked ? [''] : [])],
+    rows: cells.map((cell, i) => [
+      ...firsts[i],
+      ...columns.map(({ text }) => text(cell)),
+      ...(isMarked ? [cell.saturated ? 'saturated' : ''] : []),
+    ]),
+  };
+}
+
+/** The first axis downwards, the second to the right. @param {SweepFile} sweep @param {Column} column @returns {TextTable} */
+function gridTable({ axes: [down, right], cells }, { head, text }) {
+  const isMarked = cells.some(({ saturated }) => saturated);
+  /** @param {SweepCell | undefined} cell */
+  const textOf = (cell) => {
+    if (cell === undefined) return '-';
+    return `${text(cell)}${cell.saturated ? ` ${MARK}` : isMarked ? '  ' : ''}`;
+  };
+  return {
+    title: head,
+    head: ['', ...right.values.map((value) => `${right.name}=${value}`)],
+    rows: down.values.map((value) => [
+      `${down.name}=${value}`,
+      ...right.values.map((other) =>
+        textOf(cells.find(({ settings }) => settings[down.name] === value && settings[right.name] === other)),
+      ),
+    ]),
+  };
+}
+
+/** @param {string} name @returns {Column} */
+function metricColumn(name) {
+  const { label, unit } = metricOf(name);
+  const words = label.replace(/^latency /, '').replace('generator ', '');
+  return { head: [words, unitOf(name, unit).name].filter((word) => word !== '').join(' '), text: figure(name) };
+}
+
+/** @param {string} name @param {string} unit */
+function unitOf(name, unit) {
+  // What an operation costs is a fraction of a millisecond, and known as microseconds.
+  if (name === 'cpu') return { name: 'us', factor: 1 };
+  if (unit === 'us') return { name: 'ms', factor: 1e-3 };
+  if (unit === 'bytes') return { name: 'MB', factor: 1e-6 };
+  return { name: unit === 'percent' ? '%' : '', factor: 1 };
+}
+
+/** The mean of a cell's runs, with their standard deviation. @param {string} name */
+function figure(name) {
+  const { factor } = PEAKS.includes(name) ? { factor: 1 } : unitOf(name, metricOf(name).unit);
+  return (/** @type {SweepCell} */ { metrics, atLeast = [] }) => {
+    const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
+    const mean = meanOf(values);
+    if (mean === null) return '-';
+    const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean)}`;
+    return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
+  };
+}
+
+/**
+ * A sweep for the terminal.
+ */
+
+/** @type {Record<SweepFile['end'], string>} */
+const ENDS = {
+  running: 'not ended',
+  complete: 'complete',
+  incomplete: 'some runs measured nothing',
+  interrupted: 'interrupted',
+  failed: 'ended before its time',
+};
+
+/** How many runs that measured nothing are printed one by one. */
+const SHOWN = 10;
+
+/** @param {SweepFile} sweep */
+export function sweepText(sweep) {
+  const tables = sweepTables(sweep).map(({ title, head, rows }) => {
+    const table = borderless({ head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) });
+    table.push(...rows);
+    return [...(title === '' ? [] : [title]), textOf(table)].join('\n');
+  });
+  const isMeasured = runsOf(sweep) > 0;
+  return printable(['', headline(sweep), ...(isMeasured ? ['', tables.join('\n\n')] : []), ...notes(sweep)].join('\n'));
+}
+
+/** @param {SweepFile} sweep */
+function headline(sweep) {
+  const { end, cells, repeat, environment, find } = sweep;
+  const where = environment === null ? '' : `; ${environment.clientVersion ?? 'a node'} at ${environment.endpoint}`;
+  if (find !== null) return `Search: ${ENDS[end]}, ${find.trials.length} runs${where}`;
+  return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${cells.length * repeat} runs${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
+}
+
+/** How many measured something. @param {SweepFile} sweep */
+function runsOf({ cells }) {
+  return cells.reduce((sum, { runs }) => sum + runs.filter(({ complaint }) => complaint === null).length, 0);
+}
+
+/** What stands below the tables. @param {SweepFile} sweep @returns {string[]} */
+export function notes({ axes, cells, saturation, find, warnings }) {
+  const isGrid = axes.length === 2 && cells.some(({ saturated }) => saturated);
+  const failed = cells.flatMap(({ settings, runs }) =>
+    runs.flatMap(({ repeat, exitCode, complaint }) => {
+      if (exitCode === 0 && complaint === null) return [];
+      return [
+        `${cellName(settings)}, run ${repeat}: exit code ${exitCode}${complaint === null ? '' : `, ${complaint}`}`,
+      ];
+    }),
+  );
+  const lines = [
+    ...(isGrid ? [`${MARK} saturated`] : []),
+    ...saturation.map(({ words }) => words),
+    ...(find === null || find.words === '' ? [] : [find.words]),
+    ...failed.slice(0, SHOWN),
+    ...(failed.length > SHOWN ? [`... and ${failed.length - SHOWN} more runs; sweep.json has them all`] : []),
+    ...warnings,
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
+}
+
+/** A sweep as a table for other programs, a row for each run. Names end in the unit of what stands below them. */
+
+/** @type {Record<string, string>} */
+const SUFFIXES = { us: 'Us', bytes: 'Bytes', percent: 'Percent', perSecond: '', count: '' };
+
+/** @param {SweepFile} sweep */
+export function sweepCsv({ axes, cells }) {
+  const names = axes.map(({ name }) => name);
+  const derived = Object.keys(cells[0]?.derived ?? {}).map((name) => `derived.${name}`);
+  const columns = ['repeat', 'exitCode', 'startedAt', 'file', 'complaint', 'askedPerSecond'];
+  const rows = cells.flatMap((cell) =>
+    cell.runs.map(({ repeat, exitCode, startedAt, file, complaint }, i) => [
+      ...names.map((name) => cell.settings[name]),
+      ...Object.values(cell.derived),
+      ...[repeat, exitCode, startedAt, file, complaint, cell.asked],
+      ...KEPT.map((name) => cell.metrics[name][i]),
+    ]),
+  );
+  return [[...names, ...derived, ...columns, ...KEPT.map(columnOf)], ...rows].map(csvLine).join('');
+}
+
+/** @param {string} name of a metric */
+function columnOf(name) {
+  return `${name}${PEAKS.includes(name) ? SUFFIXES.percent : SUFFIXES[metricOf(name).unit]}`;
+}
+
+/**
+ * A sweep for a document, with how it was made.
+ */
+
+/** @param {SweepFile} sweep */
+export function sweepMarkdown(sweep) {
+  const { startedAt, endedAt, end, environment, stress, beforeCell } = sweep;
+  const tables = sweepTables(sweep).flatMap(({ title, head, rows }) => [
+    ...(title === '' ? [] : [`## ${escaped(title)}`, '']),
+    ...[row(head), `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`, ...rows.map(row), ''],
+  ]);
+  const machine =
+    environment === null
+      ? []
+      : [
+          `- endpoint: ${escaped(environment.endpoint)}, ${escaped(environment.clientVersion ?? 'a client that does not say its version')}, chain ${environment.chainId ?? 'unknown'}`,
+          `- generator: stress ${stress}, Node.js ${escaped(environment.node)}, ${environment.cores} cores of ${escaped(environment.cpu)}`,
+        ];
+  return [
+    ...['# Sweep', '', ...tables],
+    ...notes(sweep).flatMap((line) => (line === '' ? [] : [`- ${escaped(line)}`])),
+    ...['', '## How it was made', '', '```sh', commandLine(sweep), '```', ''],
+    ...[`- ${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`, ...machine],
+    ...(beforeCell == null ? [] : [`- before each run --before-cell, ${commandWords(beforeCell)}`]),
+    '',
+  ].join('\n');
+}
+
+/** @param {string[]} cells */
+function row(cells) {
+  return `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;
+}
+
+/** Other people's words are text. @param {string} text */
+function escaped(text) {
+  return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]]/g, '\\$&');
+}
+
+/** As it would be typed; secrets are not in it. @param {SweepFile} sweep */
+export function commandLine({ preset, axes, options, repeat, restMs }) {
+  const swept = axes.map(({ name, values }) => [name, values.join(',')]);
+  const words = [
+    ...(preset === null ? [] : [['preset', preset]]),
+    ...swept,
+    ...Object.entries(options).map(([name, value]) => [name, String(value)]),
+    ...(repeat > 1 ? [['repeat', String(repeat)]] : []),
+    ['rest', `${restMs}ms`],
+  ];
+  return `stress sweep ${words.map(([name, value]) => `--${name}=${quoted(value)}`).join(' ')}`;
+}
+
+/** For a shell. @param {string} text */
+function quoted(text) {
+  return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/**
+ * Where more load brings nothing but latency.
+ *
+ * @typedef {object} Point one cell, its figures as means of its runs; null where none of them was measured
+ * @property {Record<string, string>} settings
+ * @property {number | null} asked per second, in all
+ * @property {number | null} tps
+ * @property {number | null} achieved per second, those included that were verified after the window
+ * @property {number | null} avgUs
+ * @property {boolean} isFallingBehind latency grew while the rate went on, in most of its runs
+ */
+
+/** More than this share of what was asked is missing. */
+const SHORT = 0.1;
+/** Throughput that grows by less stands still, if the load grew by at least so much more and latency did grow. */
+const GROWTH = 0.05;
+const MORE_LOAD = 0.1;
+const LATENCY_GROWTH = 0.05;
+
+/**
+ * @param {readonly Point[]} points
+ * @param {readonly Axis[]} axes
+ * @param {boolean} isPerConnection
+ * @returns {{along: string, lines: Point[][]} | null} lines of cells along which nothing but the load grows
+ */
+export function loadLines(points, axes, isPerConnection) {
+  const isOpenLoop = points.some(({ asked }) => asked !== null);
+  // More wallets do not ask for more than a rate.
+  const raising = isOpenLoop ? ['rate', ...(isPerConnection ? ['connections'] : [])] : ['in-flight', 'threads'];
+  const along = raising.find((name) => axes.some((axis) => axis.name === name));
+  if (along === undefined) return null;
+  /** @type {Map<string, Point[]>} */
+  const lines = new Map();
+  for (const point of points) {
+    const key = cellName(others(point.settings, along));
+    lines.set(key, [...(lines.get(key) ?? []), point]);
+  }
+  const loadOf = (/** @type {Point} */ { settings }) => Number(settings[along]);
+  return { along, lines: [...lines.values()].map((line) => line.sort((a, b) => loadOf(a) - loadOf(b))) };
+}
+
+/**
+ * @param {readonly Point[]} points
+ * @param {readonly Axis[]} axes
+ * @param {boolean} isPerConnection whether each connection is asked for the rate
+ * @returns {{reasons: Map<Point, string>, saturation: Saturation[]}} reasons: of each cell that is saturated
+ */
+export function findSaturation(points, axes, isPerConnection) {
+  /** @type {Map<Point, string>} */
+  const reasons = new Map();
+  const found = loadLines(points, axes, isPerConnection);
+  if (found === null) return { reasons, saturation: [] };
+  const { along, lines } = found;
+  const saturation = lines.map((line) => {
+    /** @type {Point | null} */
+    let best = null;
+    for (const point of line) {
+      const why = point.asked === null ? plateau(point, best, along) : shortfall(point);
+      if (why !== null) reasons.set(point, why);
+      if (point.tps !== null && (best?.tps ?? 0) < point.tps) best = point;
+    }
+    return words(line, along, reasons);
+  });
+  return { reasons, saturation };
+}
+
+/**
+ * What is under way when the window ends is missing in it, too; only what the node does not keep up with counts.
+ * @param {Point} point
+ */
+function shortfall({ asked, tps, achieved, isFallingBehind }) {
+  if (asked === null || tps === null || achieved === null) return null;
+  if (achieved < (1 - SHORT) * asked)
+    return `${rate(achieved)} of ${rate(asked)} asked per second were verified, ${percent(1 - achieved / asked)} short`;
+  if (tps >= (1 - SHORT) * asked || !isFallingBehind) return null;
+  return `${rate(tps)} of ${rate(asked)} asked per second were verified in the window, ${percent(1 - tps / asked)} short, and latency grew all the while`;
+}
+
+/** @param {Point} point @param {Point | null} best of those with less load @param {string} along */
+function plateau({ settings, tps, avgUs }, best, along) {
+  if (tps === null || best === null || best.tps === null) return null;
+  const before = `at ${along}=${best.settings[along]}`;
+  if (tps === 0) return `nothing was verified, after ${rate(best.tps)} TPS ${before}`;
+  if (avgUs === null || best.avgUs === null) return null;
+  const load = Number(settings[along]) / Number(best.settings[along]);
+  const growth = tps / best.tps - 1;
+  const latencyGrowth = avgUs / best.avgUs - 1;
+  if (load < 1 + MORE_LOAD || growth >= GROWTH || latencyGrowth < LATENCY_GROWTH) return null;
+  const change = `${percent(Math.abs(growth))} ${growth < 0 ? 'less' : 'more'}`;
+  return `${rate(tps)} TPS are ${change} than ${before}, while the mean latency grew by ${percent(latencyGrowth)}`;
+}
+
+/** @param {Point[]} line @param {string} along @param {Map<Point, string>} reasons @returns {Saturation} */
+function words(line, along, reasons) {
+  const above = line.findLastIndex((point) => !reasons.has(point)) + 1;
+  const first = line.at(above);
+  // Where more load is carried after all, it was noise, or the noise is what comes above.
+  const odd = line.slice(0, above).filter((point) => reasons.has(point));
+  const at = others(line[0].settings, along);
+  const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;
+  const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
+  const doubt = `repeat (--repeat) to tell noise from it`;
+  const from = `saturated from ${along}=${first?.settings[along]} on`;
+  const said =
+    first === undefined
+      ? odd.length === 0
+        ? `not saturated up to ${along}=${line.at(-1)?.settings[along]}`
+        : `saturated at ${names}, but not above: ${doubt} (${reasons.get(odd[0])})`
+      : `${from}${odd.length === 0 ? '' : ` and at ${names}, but not between: ${doubt}`}: ${reasons.get(first)}`;
+  return { along, at, settings: first?.settings ?? null, words: `${where}${said}` };
+}
+
+/** @param {Record<string, string>} settings @param {string} along */
+function others(settings, along) {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => name !== along));
+}
+
+/** @param {number} value */
+function rate(value) {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+}

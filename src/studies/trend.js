@@ -1,0 +1,412 @@
+import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
+import { borderless, textOf } from '../outputs/format.js';
+import { pText, percentText } from './compare-text.js';
+import { MAY_DIFFER, METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
+import { fitLine, holm, median } from './statistics.js';
+
+/**
+ * @import { Unit } from '../stats/metrics.js'
+ * @import { RunFile } from '../stats/run-file.js'
+ */
+
+/**
+ * Which of many lines are shown to rise, and which of those most.
+ *
+ * @typedef {object} Growth by the names of metrics
+ * @property {string | null} fastestStage the part of the latency with the steepest slope of those shown to grow
+ * @property {string[]} rivals the other parts the intervals of whose slopes meet that of the steepest
+ * @property {string | null} fastest of the parts and the costs shown to grow the one that does so most, relative to its first median
+ * @property {string[]} fromNothing those shown to grow whose first median is zero, so that they have no relative growth
+ */
+
+/** The parts of the latency, by the median of a run. */
+const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'readback.p50']);
+
+/**
+ * @param {readonly Fit[]} fits
+ * @param {number} alpha of naming any part, and of naming any cost, that does not grow
+ * @returns {Growth}
+ */
+export function growthOf(fits, alpha) {
+  const parts = fits.filter(({ name }) => STAGES.includes(name));
+  const costs = fits.filter(({ name }) => metricOf(name).better === 'lower' && !isOfStage(name));
+  const grownParts = growing(parts, alpha);
+  const grown = [...growing(costs, alpha), ...grownParts];
+  const [steepest] = grownParts.sort((a, b) => b.slope - a.slope);
+  const [largest] = grown.filter(({ growth }) => growth !== null).sort((a, b) => Number(b.growth) - Number(a.growth));
+  return {
+    fastestStage: steepest?.name ?? null,
+    // Which of two lines is the steeper one is known where their intervals do not meet.
+    rivals: parts.flatMap((fit) =>
+      steepest !== undefined && fit !== steepest && fit.slopeHigh >= steepest.slopeLow ? fit.name : [],
+    ),
+    fastest: largest?.name ?? null,
+    fromNothing: grown.flatMap(({ name, growth }) => (growth === null ? name : [])),
+  };
+}
+
+/**
+ * Who looks at many lines finds some that rise by chance. Those that were the same in all runs are not looked at.
+ * @param {readonly Fit[]} fits
+ * @param {number} alpha
+ */
+function growing(fits, alpha) {
+  const varying = fits.filter(({ r2 }) => r2 !== null);
+  const corrected = holm(
+    varying.map(({ p }) => p),
+    alpha,
+  );
+  return varying.filter(({ slope, p }, i) => slope > 0 && p <= corrected[i].level);
+}
+
+/** Parts of the latency are looked at among themselves. @param {string} name */
+function isOfStage(name) {
+  return STAGES.some((stage) => stage.split('.')[0] === name.split('.')[0]);
+}
+
+/**
+ * @typedef {TrendFits & Growth} Line
+ *
+ * @param {string} over
+ * @param {Line} line
+ * @returns {string} what is shown to grow: what was not there before comes first
+ */
+export function trendWords(over, line) {
+  return [
+    ...line.fromNothing.map((name) => nothingWords(name, over, line)),
+    stageWords(over, line),
+    costWords(over, line),
+  ]
+    .filter((words) => words !== '')
+    .join('; ');
+}
+
+/** @param {string} name @param {string} over @param {Line} line */
+function nothingWords(name, over, line) {
+  const { label, medians } = fitNamed(name, line);
+  const last = medians[medians.length - 1];
+  // Where few of the repeats have any, their median has none.
+  if (last === 0) return `${label} grows from 0, by ${slopeText(fitNamed(name, line), line)} of ${over}`;
+  return `${label} grows from 0 to ${metricOf(name).show(last)} from ${over} ${endsText(line)}`;
+}
+
+/** @param {string} over @param {Line} line */
+function stageWords(over, line) {
+  if (line.fastestStage === null) return `no part of the latency is shown to grow with ${over}`;
+  const fit = fitNamed(line.fastestStage, line);
+  const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
+  if (line.rivals.length === 0) return `of the parts of the latency ${fit.label} grows fastest, ${slope}`;
+  const rivals = line.rivals.map((name) => fitNamed(name, line).label).join(', ');
+  return `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; it cannot be told apart from that of ${rivals}`;
+}
+
+/** @param {string} over @param {Line} line */
+function costWords(over, line) {
+  if (line.fastest === null) return line.fromNothing.length > 0 ? '' : 'no other cost is shown to grow';
+  const { label, growth } = fitNamed(line.fastest, line);
+  return `of what is shown to grow ${label} has the largest growth found, ${percentText(growth)} from ${over} ${endsText(line)}`;
+}
+
+/** @param {string} name @param {Line} line */
+function fitNamed(name, { metrics }) {
+  return /** @type {Fit} */ (metrics.find((fit) => fit.name === name));
+}
+
+/** @param {Line} line */
+function endsText({ values }) {
+  return `${digits(values[0])} to ${digits(values[values.length - 1])}`;
+}
+
+/** Of the slope, for a step as in the table. @param {Fit} fit @param {{step: number | null}} line */
+export function intervalText({ name, slopeLow, slopeHigh }, { step }) {
+  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
+  return `${low} .. ${high}`;
+}
+
+/** For a step where all are alike, or else for one more. @param {Fit} fit @param {{step: number | null}} line */
+export function slopeText({ name, slope, perStep }, { step }) {
+  return `${metricOf(name).show(perStep ?? slope)} per ${step === null ? '1' : `step of ${digits(step)}`}`;
+}
+
+/**
+ * How each metric grows with an option that was varied.
+ *
+ * @typedef {object} Point one run
+ * @property {Record<string, unknown>} settings by the names of options
+ * @property {Record<string, number | null>} metrics
+ * @property {readonly string[]} [atLeast] metrics that may be larger, because operations are censored
+ *
+ * @typedef {object} Fit of one metric
+ * @property {string} name
+ * @property {string} label
+ * @property {Unit} unit
+ * @property {boolean} [atLeast] it may be larger in some run, because operations are censored
+ * @property {number[]} medians at each value of the option: outliers spoil means
+ * @property {number} intercept
+ * @property {number} slope for one more of the option
+ * @property {number} slopeLow of the confidence interval
+ * @property {number} slopeHigh
+ * @property {number | null} perStep the slope for one step of the option, where all steps are alike
+ * @property {number} p that there is no slope, of this metric alone
+ * @property {number | null} r2
+ * @property {{x: number, residual: number}[]} residuals of each run
+ * @property {number | null} growth from the first median to the last, as a fraction; null where the first is zero
+ *
+ * @typedef {TrendFits & Growth & {words: string}} TrendLine
+ *
+ * @typedef {object} TrendFits
+ * @property {Record<string, unknown>} at what else was varied
+ * @property {number[]} values of the option
+ * @property {number | null} step
+ * @property {Fit[]} metrics
+ */
+
+export const TREND_SCHEMA = 'evm-stress/trend@1';
+export const ALPHA = 0.05;
+/** A line goes through any two points. */
+const FEWEST_VALUES = 3;
+
+/** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[]}} sweep @returns {Point[]} */
+export function pointsOfSweep({ cells }) {
+  return cells.flatMap(({ settings, metrics, atLeast = [] }) => {
+    const runs = Math.max(0, ...Object.values(metrics).map((values) => values.length));
+    return Array.from({ length: runs }, (_, i) => ({
+      settings,
+      atLeast,
+      metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[i] ?? null])),
+    }));
+  });
+}
+
+/** @param {readonly RunFile[]} runs @returns {Point[]} */
+export function pointsOfRuns(runs) {
+  return runs.map((run) => ({
+    settings: Object.fromEntries(Object.entries(settingsOf(run)).filter(([name]) => !MAY_DIFFER.has(name))),
+    metrics: readMetrics(run),
+    atLeast: lowerBounds(run),
+  }));
+}
+
+/**
+ * @param {readonly Point[]} points
+ * @param {{over?: string | null}} [options] the option's name; without it, the one that was varied
+ * @throws {InputError | UsageError}
+ */
+export function trend(points, { over: wanted = null } = {}) {
+  const varied = [...new Set(points.flatMap(({ settings }) => Object.keys(settings)))].filter(
+    (name) => new Set(points.map(({ settings }) => valueText(settings[name]))).size > 1,
+  );
+  const over = wanted ?? onlyNumeric(points, varied);
+  if (!points.some(({ settings }) => settings[over] !== undefined))
+    throw new InputError(`no run says what ${shown(over)} was: give --over one of ${namesOf(varied)}`);
+  if (points.some(({ settings }) => numberOf(settings[over]) === null))
+    throw new InputError(`${shown(over)} is not a number in every run: a line needs numbers`);
+  const others = varied.filter((name) => name !== over);
+  const groups = groupsOf(points, others);
+  const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
+  if (fewest < FEWEST_VALUES)
+    throw new InputError(
+      `${shown(over)} has ${fewest} ${fewest === 1 ? 'value' : 'different values'}${others.length === 0 ? '' : ' where all else is the same'}: a trend needs at least ${FEWEST_VALUES}`,
+    );
+  const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
+  return {
+    schema: TREND_SCHEMA,
+    over,
+    confidence: 1 - ALPHA,
+    lines: fitting.map((group) => lineOf(group, over, others)),
+    warnings:
+      fitting.length === groups.length
+        ? []
+        : [
+            `${groups.length - fitting.length} of ${groups.length} lines have fewer than ${FEWEST_VALUES} values: left out`,
+          ],
+  };
+}
+
+/** @typedef {ReturnType<typeof trend>} Trend */
+
+/** Those together that differ in none of these. @param {readonly Point[]} points @param {string[]} names @returns {Point[][]} */
+function groupsOf(points, names) {
+  /** @type {Map<string, Point[]>} */
+  const groups = new Map();
+  for (const point of points) {
+    const key = names.map((name) => valueText(point.settings[name])).join();
+    groups.set(key, [...(groups.get(key) ?? []), point]);
+  }
+  return [...groups.values()];
+}
+
+/** @param {readonly Point[]} points @param {string[]} varied */
+function onlyNumeric(points, varied) {
+  const numeric = varied.filter((name) => points.every(({ settings }) => numberOf(settings[name]) !== null));
+  const enough = numeric.filter((name) => valuesOf(points, name).length >= FEWEST_VALUES);
+  if (enough.length === 1) return enough[0];
+  if (enough.length > 1) throw new UsageError(`several options were varied: give --over one of ${namesOf(enough)}`);
+  throw new InputError(
+    varied.length === 0
+      ? `all runs have the same settings: a trend needs at least ${FEWEST_VALUES} values of an option`
+      : `no option has ${FEWEST_VALUES} or more different numbers (${namesOf(varied)} varied): a trend needs at least ${FEWEST_VALUES}`,
+  );
+}
+
+/** @param {readonly Point[]} points @param {string} over */
+function valuesOf(points, over) {
+  const values = points.map(({ settings }) => numberOf(settings[over]) ?? NaN);
+  return [...new Set(values)].sort((a, b) => a - b);
+}
+
+/** @param {unknown} value of an option, as text or as a number */
+function numberOf(value) {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : null;
+}
+
+/** @param {Point[]} points @param {string} over @param {string[]} others @returns {TrendLine} */
+function lineOf(points, over, others) {
+  const values = valuesOf(points, over);
+  const step = stepOf(values);
+  const metrics = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
+  const line = {
+    at: Object.fromEntries(others.map((name) => [name, points[0].settings[name] ?? null])),
+    values,
+    step,
+    metrics,
+    ...growthOf(metrics, ALPHA),
+  };
+  return { ...line, words: trendWords(over, line) };
+}
+
+/** @param {number[]} values in ascending order @returns {number | null} null: they are not evenly apart */
+function stepOf(values) {
+  const step = values[1] - values[0];
+  const isEven = values.every((value, i) => Math.abs(value - (values[0] + i * step)) <= 1e-9 * Math.abs(value));
+  return isEven ? step : null;
+}
+
+/**
+ * @param {string} name
+ * @param {readonly Point[]} points
+ * @param {string} over
+ * @param {{values: number[], step: number | null}} axis
+ * @returns {Fit[]} none where it was not measured at every value
+ */
+function fitOf(name, points, over, { values, step }) {
+  const measured = points.flatMap(({ settings, metrics }) => {
+    const y = metrics[name] ?? null;
+    return y === null ? [] : [{ x: Number(settings[over]), y }];
+  });
+  const groups = values.map((value) => measured.filter(({ x }) => x === value).map(({ y }) => y));
+  if (groups.some((group) => group.length === 0)) return [];
+  const xs = measured.map(({ x }) => x);
+  const { residuals, ...line } = fitLine(
+    xs,
+    measured.map(({ y }) => y),
+    ALPHA,
+  );
+  const medians = groups.map(median);
+  const [first, last] = [medians[0], medians[medians.length - 1]];
+  const { label, unit } = metricOf(name);
+  return [
+    {
+      name,
+      label,
+      unit,
+      medians,
+      ...line,
+      ...(points.some(({ atLeast = [] }) => atLeast.includes(name)) ? { atLeast: true } : {}),
+      perStep: step === null ? null : line.slope * step,
+      residuals: residuals.map((residual, i) => ({ x: xs[i], residual })),
+      growth: first > 0 ? last / first - 1 : null,
+    },
+  ];
+}
+
+/** @param {unknown} value */
+function valueText(value) {
+  return JSON.stringify(value ?? null);
+}
+
+/** @param {string[]} names */
+function namesOf(names) {
+  return names.length === 0 ? 'those that were varied' : names.map(shown).join(', ');
+}
+
+/** Of what is in a file the names are somebody else's, too. @param {string} name */
+function shown(name) {
+  return oneLine(withoutKeys(name), 60);
+}
+
+/**
+ * Trends as people read them on a terminal.
+ */
+
+/** So many medians fit on a line. */
+const SHOWN = 5;
+
+/** @param {Trend} trend */
+export function trendText({ over, lines, warnings }) {
+  return [
+    ...lines.flatMap((line) => [
+      '',
+      `Trend over ${over}${atText(line.at)}`,
+      lineTable(over, line),
+      footnote(line),
+      `  verdict   ${line.words}`,
+    ]),
+    ...warnings.map((words) => `  warning   ${words}`),
+  ].join('\n');
+}
+
+/** @param {Record<string, unknown>} at */
+function atText(at) {
+  const others = Object.entries(at).map(([name, value]) => `${name} ${String(value)}`);
+  return others.length === 0 ? '' : `, at ${others.join(', ')}`;
+}
+
+/** @param {string} over @param {TrendLine} line */
+function lineTable(over, { values, step, metrics }) {
+  const shown = someOf(values.length);
+  const table = borderless({
+    head: [
+      `  ${over}`,
+      ...shown.map((i) => digits(values[i])),
+      `per ${step === null ? '1' : digits(step)}`,
+      'interval',
+      'R2',
+      'p',
+      'growth',
+    ],
+    colAligns: ['left', ...Array(shown.length + 5).fill('right')],
+  });
+  for (const fit of metrics) {
+    const { name, label, medians, slope, r2, p, growth } = fit;
+    // What never happened has no trend.
+    if (medians.every((value) => value === 0) && slope === 0) continue;
+    const { show } = metricOf(name);
+    table.push([
+      ...[
+        `  ${label}${fit.atLeast ? ' >=' : ''}`,
+        ...shown.map((i) => show(medians[i])),
+        show(slope * (step ?? 1)),
+        intervalText(fit, { step }),
+      ],
+      ...[r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
+    ]);
+  }
+  return textOf(table);
+}
+
+/** The first, the last, and what is evenly between them. @param {number} length */
+function someOf(length) {
+  const count = Math.min(length, SHOWN);
+  return Array.from({ length: count }, (_, i) => Math.round((i * (length - 1)) / (count - 1)));
+}
+
+/** @param {TrendLine} line */
+function footnote({ metrics }) {
+  const bounds = metrics.some(({ atLeast }) => atLeast)
+    ? '; >=: some runs have operations without a good answer, it may be larger'
+    : '';
+  const runs = Math.max(0, ...metrics.map(({ residuals }) => residuals.length));
+  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p of each alone, corrected for the verdict (Holm)${bounds}`;
+}

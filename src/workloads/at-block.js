@@ -1,0 +1,56 @@
+import { isUnknownBlock } from '../chain/retries.js';
+import { toBigInt, toHex } from '../chain/rpc.js';
+import { RpcError } from '../errors.js';
+
+/** @import { Executed, Verdict } from './index.js' */
+
+/**
+ * Reading what a wallet has done as of a block, where that is a number that only the wallet itself can raise.
+ */
+
+/**
+ * Where the node no longer has the state of a block, the latest state says nearly the same, because only the wallet
+ * can have changed it. Where it does not have it yet, it will: both are asked in turn.
+ * @param {(block: string) => Promise<unknown>} ask for the wallet's count as of a block
+ * @param {{start: number, shownFrom: number, target: string}} about the count before this run, what is taken off
+ *   where it is shown, and what the operation was done to
+ * @param {Executed} bounds
+ * @param {{number: number}} inclusion
+ * @param {number} attempt
+ * @returns {Promise<Verdict>}
+ */
+export function verdictAt(ask, { start, shownFrom, target }, { least, most, latest }, inclusion, attempt) {
+  const isExact = attempt % 2 === 0;
+  const bound = isExact ? most : latest;
+  return ask(isExact ? toHex(inclusion.number) : 'latest').then(
+    (answer) => {
+      const count = Number(toBigInt(answer));
+      const executed = count - start;
+      const effect = String(count - shownFrom);
+      if (executed === bound) return { state: 'ok', effect, target };
+      if (executed >= least && executed < bound) return { state: 'likely', effect, target };
+      if (executed > bound) return { state: 'wrong', effect, target };
+      return { state: isExact ? 'missing' : 'behind', effect, target };
+    },
+    (error) => {
+      if (error instanceof RpcError) return { state: 'behind', effect: null, target };
+      throw error;
+    },
+  );
+}
+
+/**
+ * @template T
+ * @param {(block: string | {blockHash: string}) => Promise<T>} read
+ * @param {string} blockHash
+ * @param {number} blockNumber
+ * @returns {Promise<T>}
+ */
+export async function readAtHash(read, blockHash, blockNumber) {
+  try {
+    return await read({ blockHash });
+  } catch (error) {
+    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+    return read(toHex(blockNumber)); // a node without EIP-1898
+  }
+}

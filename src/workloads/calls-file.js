@@ -1,0 +1,462 @@
+import { readFileSync, statSync } from 'node:fs';
+import leven from 'leven';
+import { toHex } from '../chain/rpc.js';
+import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { PATH, compileCheck } from './call-checks.js';
+
+/**
+ * @import { Check, CheckRule } from './call-checks.js'
+ * @import { Draw } from './calls.js'
+ * @import { ErrorObject } from 'ajv'
+ * @import { Create } from 'evm-stress/workload'
+ */
+
+/**
+ * Calls files that come with the program, by the names that --calls takes. A check against a second endpoint is made
+ * where there is one (--check-rpc).
+ *
+ * @type {Readonly<Record<string, readonly CallRule[]>>}
+ */
+export const CALL_PRESETS = Object.freeze({
+  /** What costs a node next to nothing: how fast the way to it is. */
+  light: [
+    { method: 'eth_blockNumber', params: [], weight: 4 },
+    { method: 'eth_gasPrice', params: [], weight: 2 },
+    { method: 'eth_chainId', params: [], check: 'same' },
+    { method: 'net_version', params: [], check: 'same' },
+  ],
+
+  /** What a wallet asks for while its owner looks at it, and before it sends something. */
+  wallet: [
+    { method: 'eth_blockNumber', params: [], weight: 4 },
+    { method: 'eth_getBalance', params: ['{{address}}', 'latest'], weight: 4 },
+    { method: 'eth_getTransactionCount', params: ['{{address}}', 'latest'], weight: 2 },
+    {
+      // The contract of every chain that gives back what it is given.
+      method: 'eth_call',
+      weight: 3,
+      check: { path: '$', equals: '0x{{address.word}}' },
+      params: [{ to: '0x0000000000000000000000000000000000000004', data: '0x{{address.word}}' }, 'latest'],
+    },
+    { method: 'eth_estimateGas', params: [{ from: '{{address}}', to: '{{address.own}}', value: '0x0' }] },
+    { method: 'eth_feeHistory', params: ['0x5', 'latest', [25, 75]] },
+    { method: 'eth_gasPrice', params: [] },
+  ],
+
+  /** What a service asks for that follows a chain: whole blocks, their receipts, the logs of ranges. */
+  indexer: [
+    { method: 'eth_blockNumber', params: [], weight: 2 },
+    {
+      method: 'eth_getBlockByNumber',
+      params: ['{{block.recent}}', true],
+      weight: 4,
+      check: { path: 'number', equals: '{{block.recent}}' },
+    },
+    { method: 'eth_getBlockReceipts', params: ['{{block.recent}}'], weight: 3 },
+    { method: 'eth_getLogs', params: [{ fromBlock: '{{range.from 100}}', toBlock: '{{range.to 100}}' }], weight: 2 },
+  ],
+
+  /** The logs of a data set, page by page (--data). */
+  pages: [
+    {
+      name: 'page',
+      method: 'eth_getLogs',
+      params: [
+        {
+          address: '{{data.address}}',
+          fromBlock: '{{page.from}}',
+          toBlock: '{{page.to}}',
+          topics: ['{{data.topic}}', '{{page.topic}}'],
+        },
+      ],
+      check: { path: '$', length: '{{page.count}}' },
+    },
+  ],
+});
+
+/**
+ * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that is one template and
+ * nothing else becomes its value; within a longer text the value is put in its place. What is drawn at random is drawn
+ * once for a call, so that the same template says the same all over it.
+ *
+ * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page'} Need what values are drawn from
+ *
+ * @typedef {object} Template
+ * @property {readonly Need[]} needs
+ * @property {readonly (number | null)[]} numbers behind its name: null has to be given, others are taken where none is
+ * @property {(draw: Draw, ...numbers: number[]) => string | number} value
+ *
+ * @typedef {object} Compiled
+ * @property {(draw: Draw) => unknown} make the value for one call; the same object each time where nothing is drawn
+ * @property {boolean} isConstant
+ * @property {ReadonlySet<Need>} needs
+ */
+
+/** How far back "recent" is where nothing else is said: nodes without an archive have the state of so many blocks. */
+const RECENT = 128;
+const LARGEST = 1_000_000_000;
+
+/** @type {Readonly<Record<string, Template>>} */
+export const TEMPLATES = Object.freeze({
+  'block.latest': { needs: ['head'], numbers: [], value: (draw) => toHex(draw.latest()) },
+  'block.recent': { needs: ['head'], numbers: [RECENT], value: (draw, among) => toHex(draw.recent(among)) },
+  'block.hash': { needs: ['head', 'blocks'], numbers: [], value: (draw) => draw.blockHash() },
+  'tx.recent': { needs: ['head', 'transactions'], numbers: [], value: (draw) => draw.transaction() },
+  'range.from': {
+    needs: ['head'],
+    numbers: [null, RECENT],
+    value: (draw, ...range) => toHex(rangeOf(draw, range).from),
+  },
+  'range.to': { needs: ['head'], numbers: [null, RECENT], value: (draw, ...range) => toHex(rangeOf(draw, range).to) },
+  address: { needs: ['addresses'], numbers: [], value: (draw) => draw.address() },
+  'address.word': { needs: ['addresses'], numbers: [], value: (draw) => word(draw.address()) },
+  'address.own': { needs: ['addresses'], numbers: [], value: (draw) => draw.ownAddress() },
+  'address.own.word': { needs: ['addresses'], numbers: [], value: (draw) => word(draw.ownAddress()) },
+  'data.address': { needs: ['data'], numbers: [], value: (draw) => draw.data().address },
+  'data.topic': { needs: ['data'], numbers: [], value: (draw) => draw.data().topic },
+  'page.from': { needs: ['data', 'page'], numbers: [], value: (draw) => toHex(draw.page().fromBlock) },
+  'page.to': { needs: ['data', 'page'], numbers: [], value: (draw) => toHex(draw.page().toBlock) },
+  'page.topic': { needs: ['data', 'page'], numbers: [], value: (draw) => `0x${word(toHex(draw.pageNumber()))}` },
+  'page.count': { needs: ['data', 'page'], numbers: [], value: (draw) => draw.page().count },
+});
+
+/** @param {Draw} draw @param {number[]} numbers */
+function rangeOf(draw, [length, among]) {
+  return draw.range(length, among);
+}
+
+/** 32 bytes of calldata, or of a topic, without 0x. @param {string} hex */
+function word(hex) {
+  return hex.slice(2).toLowerCase().padStart(64, '0');
+}
+
+/**
+ * @param {unknown} value as JSON gives it
+ * @returns {Compiled}
+ * @throws {Error} what is wrong with a template in it, for the middle of a sentence
+ */
+export function compile(value) {
+  /** @type {Set<Need>} */
+  const needs = new Set();
+  const make = maker(value, needs);
+  return { make: make ?? (() => value), isConstant: make === null, needs };
+}
+
+/** @typedef {(draw: Draw) => unknown} Maker */
+
+/** @param {unknown} value @param {Set<Need>} needs @returns {Maker | null} null where it is constant */
+function maker(value, needs) {
+  if (typeof value === 'string') return textMaker(value, needs);
+  if (value === null || typeof value !== 'object') return null;
+  const isList = Array.isArray(value);
+  const parts = Object.entries(value).map(([key, part]) => ({ key, part, make: maker(part, needs) }));
+  if (parts.every(({ make }) => make === null)) return null;
+  const made = parts.map(({ part, make }) => make ?? (() => part));
+  if (isList) return (draw) => made.map((make) => make(draw));
+  return (draw) => Object.fromEntries(parts.map(({ key }, i) => [key, made[i](draw)]));
+}
+
+/** @param {string} text @param {Set<Need>} needs @returns {Maker | null} */
+function textMaker(text, needs) {
+  // Every second part is what stands between braces.
+  const parts = text.split(/\{\{([^{}]*)\}\}/);
+  if (parts.some((part, i) => i % 2 === 0 && /\{\{|\}\}/.test(part)))
+    throw new Error(`${quoted(text)} has braces that do not close: a template is {{name}}`);
+  if (parts.length === 1) return null;
+  const makers = parts.map((part, i) => (i % 2 === 0 ? () => part : templateMaker(part, needs)));
+  if (parts.length === 3 && parts[0] === '' && parts[2] === '') return makers[1];
+  return (draw) => makers.map((make) => make(draw)).join('');
+}
+
+/** @param {string} source what is between the braces @param {Set<Need>} needs @returns {Maker} */
+function templateMaker(source, needs) {
+  const [name, ...given] = source.trim().split(/\s+/);
+  if (!Object.hasOwn(TEMPLATES, name)) throw new Error(`${braced(source)} is no template${didYouMean(name)}`);
+  const template = TEMPLATES[name];
+  const { numbers } = template;
+  const fewest = numbers.filter((number) => number === null).length;
+  if (given.length < fewest || given.length > numbers.length)
+    throw new Error(
+      `${braced(source)} has ${given.length} numbers behind its name: ${howMany(fewest, numbers.length)}`,
+    );
+  const bad = given.find((text) => !/^[1-9]\d{0,9}$/.test(text) || Number(text) > LARGEST);
+  if (bad !== undefined)
+    throw new Error(
+      `${braced(source)} has ${quoted(bad)} behind its name: it must be a whole number from 1 to ${LARGEST}`,
+    );
+  for (const need of template.needs) needs.add(need);
+  const all = numbers.map((fallback, i) => (i < given.length ? Number(given[i]) : Number(fallback)));
+  return (draw) => template.value(draw, ...all);
+}
+
+/** @param {number} fewest @param {number} most */
+function howMany(fewest, most) {
+  return most === 0 ? 'it takes none' : `it takes ${fewest === most ? most : `${fewest} to ${most}`}`;
+}
+
+/** @param {string} name */
+function didYouMean(name) {
+  const names = Object.keys(TEMPLATES);
+  const [best] = names.map((one) => ({ one, distance: leven(name, one) })).sort((a, b) => a.distance - b.distance);
+  return best.distance <= best.one.length / 3 ? `: did you mean {{${best.one}}}?` : `: there are ${names.join(', ')}`;
+}
+
+/** @param {string} source */
+function braced(source) {
+  return oneLine(withoutKeys(`{{${source}}}`), 60);
+}
+
+/** @param {string} text */
+function quoted(text) {
+  return JSON.stringify(oneLine(withoutKeys(text), 60));
+}
+
+/**
+ * The file of `--calls`: which calls there are, how often each is made, and what their answers must be.
+ *
+ * @typedef {object} CallRule an entry of it
+ * @property {string} [name] its figures are kept apart under it; the method's where there is none
+ * @property {string} method
+ * @property {readonly unknown[]} [params] with templates
+ * @property {number} [weight] how often, beside the others; 1 where nothing is said
+ * @property {'same' | CheckRule} [check] same: as a second endpoint answers it
+ *
+ * @typedef {object} CallKind one entry, understood
+ * @property {string} name
+ * @property {string} method
+ * @property {Compiled} params
+ * @property {number} weight
+ * @property {Check | 'same' | null} check
+ * @property {string} where it stands, for messages
+ *
+ * @typedef {object} CallSource what a plan is made of, for another thread as well
+ * @property {readonly CallRule[]} rules
+ * @property {boolean} isPreset
+ * @property {string} name for messages
+ *
+ * @typedef {object} CallPlan
+ * @property {CallSource} source
+ * @property {readonly CallKind[]} kinds
+ * @property {ReadonlySet<Need>} needs of all of them
+ * @property {boolean} isPaged every call lists a page, so that an iteration is all pages
+ */
+
+const SCHEMA = 'evm-stress/calls@1';
+/** As many as have figures of their own. */
+const MOST_CALLS = 60;
+const LONGEST_BYTES = 1024 * 1024;
+const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/calls.md`;
+
+const CHECK = {
+  type: ['object', 'string'],
+  if: { type: 'string' },
+  then: { const: 'same' },
+  required: ['path'],
+  additionalProperties: false,
+  properties: {
+    path: { type: 'string', pattern: PATH },
+    equals: {},
+    exists: { type: 'boolean' },
+    length: { type: ['integer', 'string'], minimum: 0 },
+  },
+};
+
+const RULES = {
+  type: 'object',
+  required: ['schema', 'calls'],
+  additionalProperties: false,
+  properties: {
+    schema: { const: SCHEMA },
+    calls: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MOST_CALLS,
+      items: {
+        type: 'object',
+        required: ['method'],
+        additionalProperties: false,
+        properties: {
+          name: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
+          method: { type: 'string', pattern: '^[\\w.-]{1,60}$' },
+          params: { type: 'array' },
+          weight: { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000 },
+          check: CHECK,
+        },
+      },
+    },
+  },
+};
+
+/**
+ * @param {string} nameOrFile a preset's name, or a file; ./NAME is a file also where there is such a preset
+ * @returns {Promise<CallPlan>}
+ * @throws {InputError} one line that names the file, the entry, and what is wrong with it
+ */
+export async function readCalls(nameOrFile) {
+  if (Object.hasOwn(CALL_PRESETS, nameOrFile))
+    return planOf({ rules: CALL_PRESETS[nameOrFile], isPreset: true, name: `the preset ${nameOrFile}` });
+  const name = displayName(nameOrFile);
+  const json = parse(nameOrFile, name);
+  // Only who reads such a file waits for the validator to be loaded.
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);
+  if (!validate(json)) throw new InputError(`${name}${whatIsWrong(json, validate.errors?.[0])}`);
+  return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });
+}
+
+/** @param {CallSource} source @returns {CallPlan} */
+export function planOf(source) {
+  const { rules } = source;
+  /** @type {Set<Need>} */
+  const needs = new Set();
+  const kinds = rules.map(({ name, method, params = [], weight = 1, check }, i) => {
+    const where = `${source.name}, ${entry(rules, i)}`;
+    try {
+      const compiled = compile(params);
+      const held = check === undefined || check === 'same' ? (check ?? null) : compileCheck(check);
+      for (const need of compiled.needs) needs.add(need);
+      if (held !== null && held !== 'same') for (const need of held.expected.needs) needs.add(need);
+      return { name: name ?? method, method, params: compiled, weight, check: held, where };
+    } catch (error) {
+      throw new InputError(`${where}: ${/** @type {Error} */ (error).message}`);
+    }
+  });
+  return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
+}
+
+/** @param {string} file @param {string} name @returns {any} */
+function parse(file, name) {
+  let text;
+  try {
+    const found = statSync(file);
+    // A device may have no end, and a pipe no beginning.
+    if (!found.isFile()) throw new InputError(`the calls file ${name} is not a file`);
+    if (found.size > LONGEST_BYTES) throw new InputError(`the calls file ${name} is longer than 1 MB: is it one?`);
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    const presets = Object.keys(CALL_PRESETS).join(', ');
+    const words = code === 'ENOENT' ? `there is no such file, and the presets are ${presets}` : oneLine(message);
+    throw new InputError(`cannot read the calls file ${name}: ${words}`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InputError(`${name} is not valid JSON: ${ADVICE}`);
+  }
+}
+
+/**
+ * @param {any} json
+ * @param {ErrorObject} [error] the first there is
+ * @returns {string} behind the name of the file
+ */
+function whatIsWrong(json, error) {
+  const [, top, index, ...rest] = (error?.instancePath ?? '').split('/');
+  const params = error?.params ?? {};
+  if (top === undefined && error?.keyword === 'type') return ` is no JSON object: ${ADVICE}`;
+  if (top === 'schema' || params.missingProperty === 'schema') return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
+  const where = index === undefined ? (top === undefined ? '' : ` "${top}"`) : ` ${entry(json.calls, Number(index))}`;
+  return `${where === '' ? '' : ','}${where}: ${complaint(rest.join('.'), error)}`;
+}
+
+/** @param {string} place within an entry, '' for all of it @param {ErrorObject} [error] */
+function complaint(place, error) {
+  const { keyword, params = {}, message = 'is not right' } = error ?? {};
+  const it = place === '' ? 'it' : `"${place}"`;
+  if (keyword === 'additionalProperties') {
+    const key = JSON.stringify(oneLine(withoutKeys(params.additionalProperty), 60));
+    const known = place === '' ? 'name, method, params, weight and check' : 'path, equals, exists and length';
+    return `${key} is not known: there are ${known}`;
+  }
+  if (keyword === 'required') return `${place === '' ? '' : `${it}: `}"${params.missingProperty}" is missing`;
+  if (keyword === 'const') return `${it} must be "same", or {"path": ..., "equals" | "exists" | "length": ...}`;
+  if (keyword === 'pattern' && place === 'check.path')
+    return `${it} must be names and numbers with dots between them, such as transactions.0.hash, or $ for the whole answer`;
+  if (keyword === 'pattern') return `${it} must be a name such as eth_blockNumber: letters, digits, _ . and -`;
+  if (keyword === 'type') return `${it} must be ${KINDS[String(params.type)] ?? oneLine(params.type)}`;
+  if (keyword === 'exclusiveMinimum') return `${it} must be a positive number`;
+  if (keyword === 'minimum') return `${it} must not be negative`;
+  if (keyword === 'maximum') return `${it} must be ${params.limit} at most`;
+  if (keyword === 'minItems') return `${it} must have one at least`;
+  if (keyword === 'maxItems') return `${it} must have ${params.limit} at most`;
+  return `${it} ${message}`;
+}
+
+/** What a value has to be, by the types that the rules have. @type {Readonly<Record<string, string>>} */
+const KINDS = Object.freeze({
+  object: 'an object',
+  array: 'a list',
+  string: 'a text',
+  number: 'a positive number',
+  boolean: 'true or false',
+  'object,string': 'an object, or "same"',
+  'integer,string': 'a whole number, or a text with a template',
+});
+
+/** @param {readonly {name?: unknown}[]} calls @param {number} index */
+function entry(calls, index) {
+  const { name } = calls[index] ?? {};
+  return `call ${index + 1}${typeof name === 'string' ? ` (${oneLine(withoutKeys(name), 60)})` : ''}`;
+}
+
+/**
+ * A workload of your own. It runs as it is: stress -t 5 -d 3s --workload ./THIS_FILE
+ * docs/own-workload.md explains every part, docs/examples has more of them.
+ */
+
+/** Which contract between stress and this file it is written for. */
+export const contract = 'evm-stress/workload@1';
+
+/** Compiled in prepare(), and deployed once for each wallet. */
+const SOURCE = `
+// SPDX-License-Identifier: MIT
+pragma solidity >=0.8.0;
+
+contract Notes {
+  uint256 public count;
+  mapping(uint256 => uint256) public notes;
+
+  function write(uint256 value) external {
+    notes[count++] = value;
+  }
+}`;
+
+/**
+ * Called once before the load, and once more in each worker thread (--workers), where `state` is what handOver() gave.
+ * @type {Create}
+ */
+export default function create({ kit, settings, state }) {
+  const notes = kit.abi(['function write(uint256)', 'function count() view returns (uint256)']);
+  const count = notes.encodeFunctionData('count');
+  // What the user may say on the command line: --set value=7
+  const write = notes.encodeFunctionData('write', [BigInt(settings.set.value ?? 1)]) + kit.tag;
+
+  /** The transaction of each wallet, by its position. @type {Array<{to: string, data: string}>} */
+  let calls = state ?? [];
+
+  return {
+    kind: 'transaction',
+    /** As the summary says it: "5 notebooks grew by 1,234". */
+    subject: 'notebooks grew by',
+
+    /** Before the load: one contract for each wallet. */
+    async prepare() {
+      const addresses = await kit.deployEach(await kit.compile(SOURCE));
+      calls = addresses.map((to) => ({ to, data: write }));
+    },
+
+    /** The next transaction of a wallet. Its gas is measured, unless it has a gasLimit. */
+    next: (position) => calls[position],
+
+    /** It took effect when its receipt says so. */
+    verify: kit.verifyByReceipt((position) => calls[position].to),
+
+    /** At the end: this number must have grown by one with each operation of the wallet. */
+    audit: kit.auditByCall((position) => ({ to: calls[position].to, data: count })),
+
+    /** What a worker thread needs for its part of the wallets. */
+    handOver: (first, wallets) => calls.slice(first, first + wallets),
+  };
+}

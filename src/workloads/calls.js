@@ -1,0 +1,348 @@
+import { createHash, randomInt } from 'node:crypto';
+import { CheckError, InternalError, UsageError } from '../errors.js';
+import { Head, Reference, askOnce, holdAgainst } from './call-checks.js';
+import { planOf, readCalls } from './calls-file.js';
+import { checkSameChain, readDataSet } from './dataset.js';
+
+/**
+ * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { InputError } from '../errors.js'
+ * @import { HeadState } from './call-checks.js'
+ * @import { CallKind, CallPlan, CallSource } from './calls-file.js'
+ * @import { DataSet } from './dataset.js'
+ * @import { CallPreparation, CallWorkload, Settings, WorkloadOptions } from './index.js'
+ */
+
+/**
+ * What templates draw from, and one draw of it for each call. Random figures come from a seed, for each user its own
+ * sequence, so that users of the same seed ask for the same in the same order wherever they run.
+ *
+ * @typedef {object} Sources
+ * @property {Head | null} head null where no template asks for it
+ * @property {readonly string[]} addresses of the whole slice, by position in it
+ * @property {DataSet | null} data
+ *
+ * @typedef {object} User
+ * @property {number} position in the slice
+ * @property {number} random state of its sequence
+ * @property {number} page the next one, from 0
+ */
+
+/** @param {number} seed @param {number} position @returns {User} */
+export function newUser(seed, position) {
+  return { position, random: scramble(seed ^ Math.imul(position + 1, 0x9e3779b9)), page: 0 };
+}
+
+/** The next random figure of a user: at least 0, below 1 (mulberry32). @param {User} user */
+export function random(user) {
+  user.random = (user.random + 0x6d2b79f5) | 0;
+  return scramble(user.random) / 2 ** 32;
+}
+
+/** @param {number} value @returns {number} a whole number of 32 bits, none of which tells what it came from */
+function scramble(value) {
+  let mixed = Math.imul(value ^ (value >>> 15), value | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return (mixed ^ (mixed >>> 14)) >>> 0;
+}
+
+/** One call's. What was drawn once stays. */
+export class Draw {
+  /** @type {Map<string, number> | null} */
+  #drawn = null;
+  #user;
+  #sources;
+  #pageNumber;
+
+  /** @param {User} user @param {Sources} sources */
+  constructor(user, sources) {
+    this.#user = user;
+    this.#sources = sources;
+    this.#pageNumber = user.page;
+  }
+
+  latest() {
+    return /** @type {Head} */ (this.#sources.head).number;
+  }
+
+  /** @param {number} among so many of the latest blocks, or all of them where there are fewer */
+  recent(among) {
+    const latest = this.latest();
+    return latest - this.#pick(`recent ${among}`, Math.min(among, latest + 1));
+  }
+
+  blockHash() {
+    const { blockHashes } = /** @type {Head} */ (this.#sources.head);
+    return blockHashes[this.#pick('block', blockHashes.length)];
+  }
+
+  transaction() {
+    const { transactions } = /** @type {Head} */ (this.#sources.head);
+    return transactions[this.#pick('transaction', transactions.length)];
+  }
+
+  /** So many blocks in a row, if there are so many, of which the last is one of the latest. @param {number} length @param {number} among */
+  range(length, among) {
+    const latest = this.latest();
+    const to = latest - this.#pick(`range ${length} ${among}`, Math.min(among, Math.max(1, latest + 2 - length)));
+    return { from: Math.max(0, to - length + 1), to };
+  }
+
+  address() {
+    const { addresses } = this.#sources;
+    return addresses[this.#pick('address', addresses.length)];
+  }
+
+  ownAddress() {
+    return this.#sources.addresses[this.#user.position];
+  }
+
+  data() {
+    return /** @type {DataSet} */ (this.#sources.data);
+  }
+
+  pageNumber() {
+    return this.#pageNumber;
+  }
+
+  page() {
+    return this.data().pages[this.#pageNumber];
+  }
+
+  /** @param {string} key @param {number} below */
+  #pick(key, below) {
+    this.#drawn ??= new Map();
+    const known = this.#drawn.get(key);
+    if (known !== undefined) return known;
+    const picked = Math.floor(random(this.#user) * below);
+    this.#drawn.set(key, picked);
+    return picked;
+  }
+}
+
+/**
+ * What --calls, --data and --check-rpc say together. It is read before anything is started.
+ *
+ * @param {Pick<Settings, 'data' | 'checkRpc'> & {calls: string}} settings
+ * @returns {Promise<{plan: CallPlan, data: DataSet | null}>}
+ * @throws {UsageError | InputError}
+ */
+export async function readCallSettings({ calls, data = null, checkRpc = null }) {
+  const plan = await readCalls(calls);
+  const { source, kinds, needs } = plan;
+  if (needs.has('data') && data === null)
+    throw new UsageError(`${source.name} lists a data set: give --data FILE, which stress prepare logs writes`);
+  if (!needs.has('data') && data !== null)
+    throw new UsageError(`--data is for calls with {{data...}} or {{page...}} in them, and ${source.name} has none`);
+  const isCompared = kinds.some(({ check }) => check === 'same');
+  if (isCompared && checkRpc === null && !source.isPreset)
+    throw new UsageError(
+      `${source.name} holds answers against a second endpoint ("check": "same"): give --check-rpc URL`,
+    );
+  if (!isCompared && checkRpc !== null)
+    throw new UsageError(`--check-rpc is for calls with "check": "same", and ${source.name} has none`);
+  return { plan, data: data === null ? null : readDataSet(data) };
+}
+
+/**
+ * Calls of several kinds, chosen at random by their weights for users who know nothing of each other.
+ *
+ * @typedef {object} MadeCall
+ * @property {string} name
+ * @property {string} method
+ * @property {unknown[]} params
+ * @property {CallKind} kind
+ * @property {unknown} expected what the check of this call is about
+ *
+ * @typedef {object} CallsState what another thread needs
+ * @property {CallSource} source
+ * @property {number} seed
+ * @property {number} first position of its first user in the slice
+ * @property {number} users
+ * @property {readonly string[]} addresses
+ * @property {DataSet | null} data
+ * @property {HeadState | null} head
+ * @property {string | null} checkUrl
+ */
+
+/**
+ * @param {WorkloadOptions} options
+ * @param {string} calls
+ * @returns {Promise<Calls>}
+ */
+export async function createCalls(options, calls) {
+  const { threads = 1, checkRpc = null } = options.settings;
+  const { plan, data } = await readCallSettings({ ...options.settings, calls });
+  const seed = randomInt(1, 2 ** 32);
+  const own = { source: plan.source, seed, first: 0, users: threads, addresses: [], data, head: null };
+  return new Calls(plan, options, { ...own, checkUrl: checkRpc?.href ?? null });
+}
+
+/** @param {WorkloadOptions} options with the state of another thread */
+export function resumeCalls(options) {
+  const state = /** @type {CallsState} */ (options.state);
+  return new Calls(planOf(state.source), options, state);
+}
+
+export class Calls {
+  kind = /** @type {const} */ ('call');
+  /** Calls of one user that belong together: all pages of a data set, or just one. */
+  callsPerIteration;
+  #plan;
+  #options;
+  #state;
+  /** @type {Sources} */
+  #sources;
+  #users;
+  #weights;
+  #reference;
+  /** Those that are the same each time. @type {Map<CallKind, MadeCall>} */
+  #constant = new Map();
+
+  /** @param {CallPlan} plan @param {WorkloadOptions} options @param {CallsState} state */
+  constructor(plan, options, state) {
+    const { rpc, clock, connect } = options;
+    const { head, addresses, data, first, users, seed, checkUrl } = state;
+    this.#plan = plan;
+    this.#options = options;
+    this.#state = state;
+    const wantsBlocks = plan.needs.has('blocks') || plan.needs.has('transactions');
+    const follower = plan.needs.has('head') ? new Head(rpc, present(clock), wantsBlocks, head ?? undefined) : null;
+    this.#sources = { head: follower, addresses, data };
+    this.#users = Array.from({ length: users }, (_, i) => newUser(seed, first + i));
+    this.#weights = sums(plan.kinds.map(({ weight }) => weight));
+    const isCompared = checkUrl !== null && plan.kinds.some(({ check }) => check === 'same');
+    this.#reference = isCompared ? new Reference(present(connect)(new URL(checkUrl)), present(clock)) : null;
+    this.callsPerIteration = plan.isPaged ? (data?.pages.length ?? 1) : 1;
+  }
+
+  /**
+   * Everything that can be found out before the load is.
+   * @param {CallPreparation} preparation
+   */
+  async prepare({ chain, addresses, notice }) {
+    const { rpc } = this.#options;
+    const { needs } = this.#plan;
+    const { data } = this.#sources;
+    const genesisHash = data === null && this.#reference === null ? null : await genesisOf(rpc);
+    if (data !== null) checkSameChain(data, { chainId: chain.chainId, genesisHash }, this.#options.settings.data ?? '');
+    await this.#reference?.checkChain({ ...chain, genesisHash, display: rpc.display });
+    if (needs.has('addresses')) this.#sources.addresses = await addresses();
+    await this.#sources.head?.prepare(needs.has('transactions'));
+    // Users of their own, so that what the load asks for does not depend on this.
+    const trial = newUser(this.#state.seed, -2);
+    await askOnce(rpc, this.#plan.kinds, (kind) => this.#make(kind, { ...trial, position: 0 }), notice);
+  }
+
+  /** @param {number} position @returns {MadeCall} */
+  next(position) {
+    this.#sources.head?.refresh();
+    const user = this.#users[position];
+    const kind = this.#choose(user);
+    const call = this.#make(kind, user);
+    if (kind.params.needs.has('page')) user.page = (user.page + 1) % (this.#sources.data?.pages.length ?? 1);
+    return call;
+  }
+
+  /** @param {number} _position @param {unknown} result @param {Request} request that next() gave */
+  check(_position, result, request) {
+    const { kind, name, method, params, expected } = /** @type {MadeCall} */ (request);
+    if (kind.check === null) return null;
+    if (kind.check === 'same') return this.#reference?.compare({ name, method, params }, result) ?? null;
+    try {
+      holdAgainst(kind.check, result, expected);
+    } catch (error) {
+      if (error instanceof CheckError) error.message = `${name}: ${error.message}`;
+      throw error;
+    }
+    return null;
+  }
+
+  /** @param {number} first @param {number} count @returns {CallsState} */
+  handOver(first, count) {
+    const { addresses, head } = this.#sources;
+    return { ...this.#state, first: this.#state.first + first, users: count, addresses, head: head?.state() ?? null };
+  }
+
+  /** What the run file says of it. */
+  facts() {
+    const { rules, name } = this.#plan.source;
+    const { data } = this.#sources;
+    return {
+      calls: name,
+      // Two runs of one hash have asked for the same, whatever their files are called.
+      callsHash: createHash('sha256').update(JSON.stringify(rules)).digest('hex'),
+      seed: this.#state.seed,
+      callsPerIteration: this.callsPerIteration,
+      data: data === null ? null : { count: data.count, bytes: data.bytes, pageSize: data.pageSize },
+    };
+  }
+
+  /** @param {User} user @returns {CallKind} */
+  #choose(user) {
+    const { kinds } = this.#plan;
+    if (kinds.length === 1) return kinds[0];
+    const at = random(user) * this.#weights[kinds.length - 1];
+    return kinds[this.#weights.findIndex((sum) => at < sum)];
+  }
+
+  /** @param {CallKind} kind @param {User} user @returns {MadeCall} */
+  #make(kind, user) {
+    const known = this.#constant.get(kind);
+    if (known !== undefined) return known;
+    const { name, method, params, check } = kind;
+    const expected = check === null || check === 'same' ? null : check.expected;
+    const draw = new Draw(user, this.#sources);
+    // The same object each time is encoded once.
+    const call = {
+      name,
+      method,
+      kind,
+      params: /** @type {unknown[]} */ (params.make(draw)),
+      expected: expected?.make(draw),
+    };
+    if (params.isConstant && expected?.isConstant !== false) this.#constant.set(kind, call);
+    return call;
+  }
+}
+
+/** Each with all those before it. @param {readonly number[]} values */
+function sums(values) {
+  let sum = 0;
+  return values.map((value) => (sum += value));
+}
+
+/** @param {Rpc} rpc @returns {Promise<string | null>} null where the node does not have it any more */
+async function genesisOf(rpc) {
+  const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup').catch(() => null);
+  return typeof block?.hash === 'string' ? block.hash : null;
+}
+
+/** @template T @param {T | undefined} value @returns {T} */
+function present(value) {
+  if (value === undefined) throw new InternalError('calls need a clock and a way to connect');
+  return value;
+}
+
+/**
+ * Plain calls, so that the HTTP layer can be compared with tools that only do HTTP, and reads measured as users make
+ * them: the same one each time (--method), or several in a mix (--calls). An answer counts when it is JSON-RPC, has the
+ * id of its request, and holds a result.
+ *
+ * @param {WorkloadOptions} options
+ * @returns {Promise<CallWorkload>}
+ * @throws {InputError | UsageError}
+ */
+export async function createRpcWorkload(options) {
+  const { settings, state } = options;
+  const known = /** @type {{request?: Request}} */ (state ?? {});
+  if (state === undefined && settings.calls) return createCalls(options, settings.calls);
+  if (state !== undefined && known.request === undefined) return resumeCalls(options);
+  const request = known.request ?? { method: String(settings.method), params: settings.params ?? [] };
+  return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
+}
+
+/** @param {Settings} settings */
+export function whatRpcLacks({ method = null, calls = null }) {
+  return method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
+}

@@ -1,0 +1,316 @@
+import { realpathSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isAddress } from 'ethers';
+import { InterruptedError, StressError, WorkloadError, displayName, oneLine } from '../errors.js';
+
+/**
+ * @import { Request } from '../chain/rpc.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { AuditReading, Check, Gas, Verdict } from './index.js'
+ */
+
+/**
+ * Errors of a workload of the user's own, told by its file, line and column.
+ */
+
+/** Where this program's own files are. */
+const OURS = Object.freeze([new URL('../', import.meta.url).href, fileURLToPath(new URL('../', import.meta.url))]);
+
+/** How long may take what is neither an operation nor Ctrl-C's to end, in milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * @param {unknown} error
+ * @param {string} file as the user gave it
+ * @returns {string} such as mine.js:12:5, where the error came through the file; otherwise its name
+ */
+export function placeOf(error, file) {
+  const name = displayName(file);
+  const stack = error instanceof Error ? String(error.stack) : '';
+  for (const known of [pathToFileURL(realOf(file)).href, realOf(file)]) {
+    const at = stack.indexOf(`${known}:`);
+    const place = at < 0 ? null : /^:\d+(:\d+)?/.exec(stack.slice(at + known.length));
+    if (place) return name + place[0];
+  }
+  return name;
+}
+
+/**
+ * @param {unknown} error
+ * @param {string} file
+ * @returns {string | null} such as helpers.js:3:7, seen from the file's folder, where the error came from another of the
+ *   user's files; null where none of them is named
+ */
+export function otherPlaceOf(error, file) {
+  const stack = error instanceof Error ? String(error.stack) : '';
+  for (const [, path, at] of stack.matchAll(
+    /(?:\(|\bat (?:async )?)((?:file:\/\/)?\/[^\n()]+?)(:\d+(?::\d+)?)\)?$/gm,
+  )) {
+    if (OURS.some((folder) => path.startsWith(folder))) continue;
+    return seenFrom(file, path) + at;
+  }
+  return null;
+}
+
+/** The name of a file, seen from the folder of another. @param {string} file @param {string} other path or file: URL */
+export function seenFrom(file, other) {
+  const path = other.startsWith('file:') ? fileURLToPath(other) : other;
+  return displayName(relative(dirname(realOf(file)), path));
+}
+
+/** Whether a file of this program's own is named by the stack. @param {unknown} error */
+export function isThroughUs(error) {
+  const stack = error instanceof Error ? String(error.stack) : '';
+  return OURS.some((folder) => stack.includes(folder));
+}
+
+/** Stacks name the file that a link leads to. @param {string} file */
+function realOf(file) {
+  try {
+    return realpathSync(file);
+  } catch {
+    return resolve(file);
+  }
+}
+
+/**
+ * What was thrown, as an error that points into the file. Errors of ours, such as a connection that was lost, stay what
+ * they are.
+ * @param {unknown} error
+ * @param {string} file
+ * @param {string} what threw it
+ * @returns {StressError}
+ */
+export function blame(error, file, what) {
+  if (error instanceof StressError) return error;
+  return new WorkloadError(`${placeOf(error, file)}: ${what} threw: ${wordsOf(error)}`);
+}
+
+/** @param {unknown} error anything can be thrown */
+export function wordsOf(error) {
+  return oneLine(error instanceof Error ? error.message || error.name : error);
+}
+
+/**
+ * A Ctrl-C ends what does not end by itself.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {T | Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export async function unlessAborted(signal, action) {
+  /** @type {() => void} */
+  let onAbort = () => {};
+  /** @type {Promise<never>} */
+  const aborted = new Promise((_, reject) => {
+    onAbort = () => reject(new InterruptedError('interrupted during set-up'));
+  });
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([action, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * @template T
+ * @param {T | Promise<T>} action
+ * @param {string} words what has not ended then
+ * @param {number} [ms]
+ * @returns {Promise<T>}
+ */
+export async function within(action, words, ms = PATIENCE_MS) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new WorkloadError(`${words} has not ended after ${ms / 1000} s`)), ms);
+  });
+  try {
+    return /** @type {T} */ (await Promise.race([action, late]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * What a workload of the user's own returns, held against the contract.
+ */
+
+/** It is not what the contract says; who catches it knows who returned it. */
+export class Nonsense extends Error {}
+
+/** What is reckoned with where a workload does not say what it needs; it is to be enough, not to be right. */
+const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
+
+const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
+
+/**
+ * @param {unknown} given
+ * @param {bigint | null} measured gas limit, where it is left out
+ * @returns {Call}
+ */
+export function checkedCall(given, measured) {
+  const { to, data = '0x', value = 0n, gasLimit = measured } = objectOf(given, 'a call such as { to, data }');
+  if (to !== null && !isAddress(to))
+    throw new Nonsense(`returned a to that is no address (null deploys a contract): ${whatItIs(to)}`);
+  if (typeof data !== 'string' || !data.startsWith('0x') || data.length % 2 !== 0 || /[^0-9a-f]/i.test(data.slice(2)))
+    throw new Nonsense(`returned data that is no text of 0x and pairs of hexadecimal digits: ${whatItIs(data)}`);
+  checkInteger('value', value, 256);
+  checkInteger('gasLimit', gasLimit, 64);
+  return { to, data, value, gasLimit };
+}
+
+/** @param {string} name @param {unknown} value @param {number} bits */
+function checkInteger(name, value, bits) {
+  if (typeof value !== 'bigint' || value < 0n || value >= 1n << BigInt(bits))
+    throw new Nonsense(`returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${whatItIs(value)}`);
+}
+
+/** @param {unknown} given @returns {Verdict} */
+export function checkedVerdict(given) {
+  const { state, effect, target } = objectOf(given, "a verdict such as { state: 'ok' }");
+  if (!STATES.includes(state))
+    throw new Nonsense(`returned a state that is none of ${STATES.join(', ')}: ${whatItIs(state)}`);
+  return { state, effect: textOrNull(effect, 'effect'), target: textOrNull(target, 'target') };
+}
+
+/** @param {unknown} given @param {number} wallets @returns {AuditReading[]} */
+export function checkedReadings(given, wallets) {
+  if (!Array.isArray(given) || given.length !== wallets)
+    throw new Nonsense(`returned no array of one reading for each of the ${wallets} wallets: ${whatItIs(given)}`);
+  return given.map((reading, i) => {
+    const { start, now, target } = objectOf(reading, 'readings such as { start, now }');
+    if (typeof start !== 'bigint' || typeof now !== 'bigint')
+      throw new Nonsense(
+        `returned a reading [${i}] whose start and now are no bigints: ${whatItIs(start)}, ${whatItIs(now)}`,
+      );
+    return { start, now, target: textOrNull(target, 'target') };
+  });
+}
+
+/** @param {unknown} given @returns {Check[]} */
+export function checkedChecks(given) {
+  if (!Array.isArray(given)) throw new Nonsense(`returned no array of checks: ${whatItIs(given)}`);
+  return given.map((check) => {
+    const { name, words, expected = null, found = null, holds, why = null } = objectOf(check, 'checks');
+    if (typeof name !== 'string' || typeof words !== 'string')
+      throw new Nonsense('returned a check whose name and words are no texts');
+    if (holds !== null && typeof holds !== 'boolean')
+      throw new Nonsense(`returned a check whose holds is neither true, false nor null: ${whatItIs(holds)}`);
+    const texts = { expected: textOrNull(expected, 'expected'), found: textOrNull(found, 'found') };
+    if (holds === null) return { name, words, ...texts, holds, why: textOrNull(why, 'why') ?? 'it does not say why' };
+    // Without figures it says at least this.
+    const { expected: wanted, found: seen } = texts;
+    return {
+      name,
+      words,
+      expected: wanted ?? 'true',
+      found: seen ?? String(holds),
+      holds,
+      why: textOrNull(why, 'why'),
+    };
+  });
+}
+
+/** @param {unknown} given @returns {Request & {name?: string}} */
+export function checkedRequest(given) {
+  const { method, params = [], name } = objectOf(given, 'a request such as { method, params }');
+  if (typeof method !== 'string' || !/^[\w.-]{1,100}$/.test(method))
+    throw new Nonsense(`returned a method that is no name of one: ${whatItIs(method)}`);
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > 100))
+    throw new Nonsense(`returned a name that is no text of 1 to 100 characters: ${whatItIs(name)}`);
+  if (!Array.isArray(params)) throw new Nonsense(`returned params that are no array: ${whatItIs(params)}`);
+  try {
+    JSON.stringify(params);
+  } catch (error) {
+    throw new Nonsense(`returned params that are no JSON: ${oneLine(/** @type {Error} */ (error).message, 100)}`);
+  }
+  Object.freeze(params);
+  return Object.freeze({ method, params, ...(name === undefined ? {} : { name }) });
+}
+
+/**
+ * @param {unknown} given
+ * @param {string} file
+ * @param {bigint} valueWei of an operation, where nothing is said
+ * @returns {Gas}
+ */
+export function checkedGas(given, file, valueWei) {
+  const gas = given === undefined ? GAS : /** @type {any} */ (given);
+  /** @param {any} pair */
+  const isPair = (pair) =>
+    [pair?.perWallet, pair?.perOperation].every((figure) => typeof figure === 'bigint' && figure >= 0n);
+  const likely = gas?.likely ?? gas;
+  if (!isPair(gas) || !isPair(likely))
+    throw new WorkloadError(`${file}: gas must be { perWallet, perOperation }, both bigints such as 50_000n`);
+  const value = { perWallet: 0n, perOperation: valueWei, ...gas.value };
+  if (!isPair(value) || (gas.value !== undefined && typeof gas.value !== 'object'))
+    throw new WorkloadError(`${file}: gas.value must be { perOperation }, wei as a bigint such as 1_000n`);
+  const { perWallet, perOperation } = gas;
+  return {
+    perWallet,
+    perOperation,
+    likely: { perWallet: likely.perWallet, perOperation: likely.perOperation },
+    value: { perWallet: value.perWallet, perOperation: value.perOperation },
+  };
+}
+
+/** @param {unknown} given @returns {number} of wallets */
+export function checkedCount(given) {
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  throw new Nonsense(`returned ${whatItIs(given)}, and must return how many wallets, a whole number`);
+}
+
+/**
+ * What the run file is to state: JSON, in which large numbers are texts.
+ * @param {unknown} given
+ * @returns {Record<string, unknown>}
+ */
+export function checkedFacts(given) {
+  const facts = objectOf(given ?? {}, 'what the run file is to state, such as { slots: 20 }');
+  if (Array.isArray(facts))
+    throw new Nonsense('returned an array, and must return an object with a name for each fact');
+  try {
+    return JSON.parse(
+      JSON.stringify(facts, (name, value) => {
+        if (typeof value === 'function' || typeof value === 'symbol')
+          throw new Nonsense(`returned ${whatItIs(value)} as ${whatItIs(name)}, which no file can hold`);
+        return typeof value === 'bigint' ? String(value) : value;
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new Nonsense(`returned what is no JSON: ${oneLine(error.message.split('\n')[0])}`);
+  }
+}
+
+/** @param {unknown} value @param {string} what @returns {string | null} */
+export function textOrNull(value, what) {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'string') return value;
+  throw new Nonsense(`gave, as its ${what}, neither a text nor null: ${whatItIs(value)}`);
+}
+
+/** @param {unknown} given @param {string} wanted @returns {any} */
+function objectOf(given, wanted) {
+  if (given instanceof Promise) {
+    given.catch(() => {}); // nobody will wait for it
+    throw new Nonsense(`returned a promise, and must return ${wanted} at once`);
+  }
+  if (typeof given !== 'object' || given === null)
+    throw new Nonsense(`returned ${whatItIs(given)}, and must return ${wanted}`);
+  return given;
+}
+
+/** @param {unknown} value in few words */
+export function whatItIs(value) {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value);
+  return Array.isArray(value)
+    ? `an array of ${value.length}`
+    : `a${typeof value === 'object' ? 'n' : ''} ${typeof value}`;
+}

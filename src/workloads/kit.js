@@ -1,0 +1,301 @@
+import { randomBytes } from 'node:crypto';
+import { Interface, concat, getCreateAddress, isHexString } from 'ethers';
+import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { estimateGas, sendAll } from '../chain/send.js';
+import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
+import { readAtHash } from './at-block.js';
+import { Nonsense, checkedCall, placeOf, whatItIs } from './contract-errors.js';
+import { MOST_MS, Receipts, successCheck } from './receipts.js';
+import { compile } from './solidity.js';
+
+/**
+ * @import { Rpc, Rpc as RpcRpc } from '../chain/rpc.js'
+ * @import { Artifact, Call, Kit, Rpc as KitRpc, Purpose } from './contract.d.ts'
+ * @import { Books, Check, Preparation } from './index.js'
+ */
+
+/**
+ * The endpoint as a workload of the user's own is given it: what it is asked with is looked at, and what a call is made
+ * for is known where it is not said.
+ */
+
+const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
+
+/**
+ * @param {Rpc} rpc
+ * @param {string} file
+ * @param {() => Purpose} purposeNow what calls are made for that do not say it
+ * @returns {KitRpc}
+ */
+export function createOwnRpc(rpc, file, purposeNow) {
+  /** @param {string} name @param {string} words */
+  const refused = (name, words) =>
+    Promise.reject(new WorkloadError(`${placeOf(new Error(), file)}: rpc.${name}: ${words}`));
+
+  /** @param {'call' | 'gather'} name */
+  const asking =
+    (name) =>
+    /** @param {string} method @param {unknown[]} [params] @param {Purpose} [purpose] */
+    (method, params = [], purpose = purposeNow()) => {
+      const wrong = wrongIn({ method, params, purpose });
+      return wrong === null ? rpc[name](method, params, purpose) : refused(name, wrong);
+    };
+
+  return Object.freeze({
+    call: asking('call'),
+    gather: asking('gather'),
+    batch: (/** @type {{method: string, params?: unknown[]}[]} */ requests, purpose = purposeNow()) => {
+      if (!Array.isArray(requests)) return refused('batch', `it takes an array of requests, not ${whatItIs(requests)}`);
+      const whole = requests.map((request) => ({ method: request?.method, params: request?.params ?? [] }));
+      const wrong = whole.map((request) => wrongIn({ ...request, purpose })).find((words) => words !== null) ?? null;
+      return wrong === null ? rpc.batch(whole, purpose) : refused('batch', wrong);
+    },
+  });
+}
+
+/** @param {{method: unknown, params: unknown, purpose: unknown}} given @returns {string | null} */
+function wrongIn({ method, params, purpose }) {
+  if (typeof method !== 'string') return `the method must be a text, not ${whatItIs(method)}`;
+  if (!Array.isArray(params)) return `the params of ${method} must be an array, not ${whatItIs(params)}`;
+  if (!PURPOSES.includes(/** @type {string} */ (purpose)))
+    return `the purpose must be one of ${PURPOSES.map((one) => `'${one}'`).join(', ')}, not ${whatItIs(purpose)}`;
+  return null;
+}
+
+/**
+ * The part of the kit that sends: contracts and other transactions of a set-up.
+ */
+
+export class Yard {
+  /** Null but while prepare() runs. @type {Preparation | null} */
+  preparation = null;
+  #file;
+  #rpc;
+  #tag;
+
+  /** @param {string} file @param {Rpc} rpc @param {string} tag behind each deployment */
+  constructor(file, rpc, tag) {
+    this.#file = file;
+    this.#rpc = rpc;
+    this.#tag = tag;
+  }
+
+  /** @type {Kit['deployEach']} */
+  deployEach = (artifact, argumentsOf = () => []) =>
+    this.#pointed('deployEach', async () => {
+      const { wallets } = this.#prepared();
+      const nonces = wallets.map(({ nonce }) => nonce);
+      const calls = wallets.map((_, position) => this.#deployment(position, artifact, argumentsOf(position)));
+      await this.#send(calls, 'deploying contracts');
+      return wallets.map(({ address }, i) => getCreateAddress({ from: address, nonce: nonces[i] }));
+    });
+
+  /** @type {Kit['deployOnce']} */
+  deployOnce = (artifact, ...args) =>
+    this.#pointed('deployOnce', async () => {
+      const { address, nonce } = this.#prepared().wallets[0];
+      await this.#send([this.#deployment(0, artifact, args)], 'deploying the contract');
+      return getCreateAddress({ from: address, nonce });
+    });
+
+  /** @type {Kit['sendAll']} */
+  sendAll = (calls, label = 'preparing') => this.#pointed('sendAll', () => this.#send(calls, label));
+
+  /** @type {Kit['estimateGas']} */
+  estimateGas = (call) => this.#pointed('estimateGas', () => this.measure(call));
+
+  /** The same, whose errors are those of the node. @type {Kit['estimateGas']} */
+  measure({ from, to, data = '0x', value = 0n }) {
+    return estimateGas(this.#rpc, {
+      from,
+      data,
+      ...(to === null ? {} : { to }),
+      ...(value === 0n ? {} : { value: toHex(value) }),
+    });
+  }
+
+  /** @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args */
+  #deployment(position, artifact, args) {
+    const { abi, bytecode } = artifact ?? {};
+    if (!isHexString(bytecode) || bytecode.length < 4 || bytecode.length % 2 !== 0)
+      throw new TypeError(
+        `the artifact must be { abi, bytecode }, and its bytecode a text of 0x and pairs of hexadecimal digits, not ${whatItIs(bytecode)}`,
+      );
+    if (typeof abi !== 'object' && typeof abi !== 'string')
+      throw new TypeError(`the artifact must be { abi, bytecode }; its abi is ${whatItIs(abi)}`);
+    const data = concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.#tag}`]);
+    return { position, to: null, data };
+  }
+
+  /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
+  async #send(calls, label) {
+    const { wallets, sender, onProgress } = this.#prepared();
+    if (!Array.isArray(calls)) throw new TypeError(`it takes an array of calls, not ${whatItIs(calls)}`);
+    if (calls.length === 0) return;
+    for (const call of calls) {
+      checkedCall(call, 1n); // of which the gas limit is found out below
+      if (wallets[call.position] === undefined)
+        throw new TypeError(`there is no wallet at position ${whatItIs(call.position)}`);
+    }
+    const [first] = calls;
+    const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
+    const orders = calls.map(({ position, to, data = '0x', value = 0n, gasLimit = likely }) => {
+      return { wallet: wallets[position], to, data, value, gasLimit };
+    });
+    const receipts = await sendAll(sender, orders, (done) => onProgress(label, done, calls.length));
+    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
+    if (failed < 0) return;
+    const { index } = orders[failed].wallet;
+    throw new TypeError(`the transaction of wallet ${index} was reverted (${receipts[failed].transactionHash})`);
+  }
+
+  #prepared() {
+    if (this.preparation === null) throw new TypeError('wallets can send in prepare() only');
+    return this.preparation;
+  }
+
+  /** What goes wrong with what was asked for points to whoever asked. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
+  async #pointed(name, action) {
+    const asked = new Error();
+    try {
+      return await action();
+    } catch (error) {
+      if (error instanceof Nonsense) {
+        const words = error.message.replace(/^returned/, 'was given').replace('must return', 'takes');
+        throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name} ${words}`);
+      }
+      const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
+      if (!isRefused && !(error instanceof TypeError)) throw error;
+      throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name}: ${error.message}`);
+    }
+  }
+}
+
+/**
+ * What a workload of the user's own is given to work with: what he would otherwise have to write himself.
+ *
+ * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
+ *
+ * @typedef {object} Bench the kit, and what the guard does with it
+ * @property {Kit} kit
+ * @property {KitRpc} rpc
+ * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
+ * @property {(preparation: Preparation) => void} begin wallets can send from now on
+ * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
+ * @property {(books: Books, verify: object) => Promise<Check[]>} checkNonces
+ *   reverted transactions raise nonces too: where verify() has not looked at receipts, an audit by nonces does
+ */
+
+/**
+ * @param {string} file of the workload, for messages
+ * @param {RpcRpc} rpc
+ * @param {boolean} [isPrepared] as it is in a worker thread
+ * @returns {Bench}
+ */
+export function createBench(file, rpc, isPrepared = false) {
+  /** What is to be read before the load. @type {Reading[]} */
+  const readings = [];
+  // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
+  const tag = randomBytes(4).toString('hex');
+  const receipts = new Receipts(rpc);
+  /** Wallets that are audited by their nonces. @type {string[]} */
+  let byNonce = [];
+  /** What verifyByReceipt() has made. @type {WeakSet<object>} */
+  const byReceipt = new WeakSet();
+  const yard = new Yard(file, rpc, tag);
+  const { deployEach, deployOnce, sendAll, estimateGas } = yard;
+  /** @type {Kit} */
+  const kit = {
+    tag,
+    abi: (abi) => Interface.from(abi),
+    compile: (source, options) => compile(source, { ...options, place: placeOf(new Error(), file) }),
+    deployEach,
+    deployOnce,
+    sendAll,
+    estimateGas,
+    createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
+    verifyByReceipt: (targetOf = () => null) => {
+      /** @type {ReturnType<Kit['verifyByReceipt']>} */
+      const verify = (position, _executed, inclusion, _attempt, { hash }) =>
+        receipts.verdict(hash, inclusion, targetOf(position));
+      byReceipt.add(verify);
+      return verify;
+    },
+    auditByNonce: () => {
+      readings.push(async (wallets) => void (byNonce = wallets.map(({ address }) => address)));
+      return auditByNonce(rpc, readings);
+    },
+    auditByCall: (callOf) => auditByCall(rpc, readings, callOf, placeOf(new Error(), file)),
+    wrong: (words) => new CheckError(words),
+  };
+  return {
+    kit: Object.freeze(kit),
+    rpc: createOwnRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
+    measure: (call) => yard.measure(call),
+    begin: (preparation) => void (yard.preparation = preparation),
+    finish: async () => {
+      const wallets = yard.preparation?.wallets ?? [];
+      yard.preparation = null;
+      await Promise.all(readings.map((read) => read(wallets)));
+      isPrepared = true;
+    },
+    checkNonces: async (books, verify) => {
+      if (byNonce.length === 0 || byReceipt.has(verify)) return [];
+      const signal = AbortSignal.any([books.signal, AbortSignal.timeout(MOST_MS)]);
+      return [successCheck(byNonce, books, await receipts.ofRun(byNonce, books, signal))];
+    },
+  };
+}
+
+/**
+ * @param {RpcRpc} rpc
+ * @param {Reading[]} readings
+ * @returns {ReturnType<Kit['auditByNonce']>}
+ */
+function auditByNonce(rpc, readings) {
+  /** @type {Array<{address: string, nonce: number}>} */
+  let starts = [];
+  readings.push(async (wallets) => {
+    starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
+  });
+  return async (blockHash, blockNumber, reverted) => {
+    const requestsAt = (/** @type {unknown} */ block) =>
+      starts.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] }));
+    const nonces = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
+      toBigInt,
+    );
+    return starts.map(({ address, nonce }, i) => {
+      return { start: BigInt(nonce), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target: address };
+    });
+  };
+}
+
+/**
+ * @param {RpcRpc} rpc
+ * @param {Reading[]} readings
+ * @param {(position: number) => {to: string, data: string}} callOf
+ * @param {string} place where it is asked for
+ * @returns {ReturnType<Kit['auditByCall']>}
+ */
+function auditByCall(rpc, readings, callOf, place) {
+  /** @type {bigint[]} */
+  let starts = [];
+  const requestsAt = (/** @type {unknown} */ block) =>
+    starts.map((_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
+  readings.push(async (wallets) => {
+    starts = wallets.map(() => 0n);
+    const answers = await rpc.batch(requestsAt('latest'), 'setup');
+    starts = answers.map((answer, position) => {
+      if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
+      const { to } = callOf(position);
+      const words = `the call to ${oneLine(to, 60)} answered ${oneLine(answer, 60)}, no number: is there code?`;
+      throw new WorkloadError(`${place}: kit.auditByCall: ${words}`);
+    });
+  });
+  return async (blockHash, blockNumber) => {
+    const counts = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
+      toBigInt,
+    );
+    return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
+  };
+}

@@ -1,0 +1,195 @@
+import { isPassing, isUnknownBlock } from '../chain/retries.js';
+import { toHex, toNumber } from '../chain/rpc.js';
+import { ProtocolError, RpcError, StressError } from '../errors.js';
+
+/**
+ * @import { Rpc } from '../chain/rpc.js'
+ * @import { Books, Check, Verdict } from './index.js'
+ */
+
+/**
+ * Whether transactions were executed or reverted, by the status in their receipts. The receipts of a block are read in
+ * one call (eth_getBlockReceipts); where a node does not serve that, receipts are read one by one, in batches.
+ *
+ * @typedef {object} Receipt
+ * @property {string} transactionHash
+ * @property {string} blockNumber
+ * @property {string} status 0x1, or 0x0 when the transaction was reverted
+ * @property {string} from
+ * @property {string | null} to
+ * @property {string | null} contractAddress
+ * @property {string} gasUsed
+ * @property {string} effectiveGasPrice
+ * @property {string | null} [l1Fee] what a rollup charges for the data on the chain below
+ *
+ * @typedef {object} Outcomes transactions of each wallet in a run, by position
+ * @property {number[]} succeeded
+ * @property {number[]} reverted
+ */
+
+/** Blocks whose receipts are kept for the operations in them that are verified later than others. */
+const BLOCKS_KEPT = 8;
+/** Blocks that are read at once: the receipts of a full block are megabytes. */
+const BLOCKS_AT_ONCE = 8;
+
+/** The longest that the receipts of all blocks of a run are read. */
+export const MOST_MS = 60_000;
+
+export class Receipts {
+  #rpc;
+  /** Until the node refuses receipts of whole blocks. */
+  #servesBlocks = true;
+  /** By block; of each receipt what verify() needs. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>>>>} */
+  #blocks = new Map();
+
+  /** @param {Rpc} rpc */
+  constructor(rpc) {
+    this.#rpc = rpc;
+  }
+
+  /**
+   * Right when the receipt is of that block and says success.
+   * @param {string} hash
+   * @param {{number: number, hash?: string}} block
+   * @param {string | null} target that the operation was done to, where it is not what the receipt says
+   * @returns {Promise<Verdict>}
+   */
+  async verdict(hash, block, target) {
+    const receipt = await this.#find(hash, block);
+    if (receipt === null || toNumber(receipt.blockNumber) !== block.number)
+      return { state: 'behind', effect: null, target };
+    return {
+      state: isSuccess(receipt) ? 'ok' : 'missing',
+      effect: hash,
+      target: target ?? receipt.to ?? receipt.contractAddress ?? null,
+    };
+  }
+
+  /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: the node does not have it yet */
+  async #find(hash, { number, hash: blockHash }) {
+    try {
+      if (this.#servesBlocks) return await this.#findInBlock(hash, number, blockHash ?? String(number));
+    } catch (error) {
+      if (error instanceof RpcError && (error.isBusy || isUnknownBlock(error))) return null;
+      if (!(error instanceof StressError) || isPassing(error)) throw error;
+      this.#servesBlocks = false;
+    }
+    return this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
+      if (error instanceof RpcError) return null; // AvalancheGo, as long as the block is not accepted
+      throw error;
+    });
+  }
+
+  /** @param {string} hash @param {number} number @param {string} key of the block */
+  async #findInBlock(hash, number, key) {
+    let reading = this.#blocks.get(key);
+    if (reading === undefined) {
+      reading = this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'readback').then((answer) => {
+        return new Map(listed(answer).map((receipt) => [receipt.transactionHash, brief(receipt)]));
+      });
+      this.#blocks.set(key, reading);
+      const [oldest] = this.#blocks.keys();
+      if (this.#blocks.size > BLOCKS_KEPT) this.#blocks.delete(oldest);
+    }
+    const found = await reading.catch((error) => {
+      this.#blocks.delete(key);
+      throw error;
+    });
+    const receipt = found.get(hash) ?? null;
+    // A node that was behind has it later.
+    if (receipt === null && this.#blocks.get(key) === reading) this.#blocks.delete(key);
+    return receipt;
+  }
+
+  /**
+   * What became of the wallets' transactions in all blocks of a run, as their receipts say.
+   * @param {readonly string[]} addresses of the wallets, by position
+   * @param {Pick<Books, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} books
+   * @param {AbortSignal} signal ends it
+   * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt] called for each of them
+   * @returns {Promise<Outcomes | {why: string}>} why it could not be found out
+   */
+  async ofRun(addresses, { startBlock, blockNumber, startNonces, nonces }, signal, onReceipt = () => {}) {
+    const positions = new Map(addresses.map((address, i) => [address.toLowerCase(), i]));
+    const outcomes = { succeeded: addresses.map(() => 0), reverted: addresses.map(() => 0) };
+    const { succeeded, reverted } = outcomes;
+    const count = blockNumber - startBlock;
+    for (let done = 0; done < count; done += BLOCKS_AT_ONCE) {
+      if (signal.aborted) return { why: `there was time for the receipts of ${done} of ${count} blocks` };
+      const part = Array.from({ length: Math.min(BLOCKS_AT_ONCE, count - done) }, (_, i) => startBlock + 1 + done + i);
+      try {
+        const blocks = await Promise.all(part.map((number) => this.#ofBlock(number, positions)));
+        for (const receipt of blocks.flat()) {
+          const position = positions.get(String(receipt.from).toLowerCase());
+          if (position === undefined) continue;
+          // A wallet's transactions are on the chain in the order of their nonces.
+          onReceipt(position, startNonces[position] + succeeded[position] + reverted[position], receipt);
+          (isSuccess(receipt) ? succeeded : reverted)[position] += 1;
+        }
+      } catch (error) {
+        if (!(error instanceof StressError)) throw error;
+        return { why: `receipts of the run's blocks could not be read: ${error.message}` };
+      }
+    }
+    const seen = sum(succeeded) + sum(reverted);
+    const used = sum(nonces) - sum(startNonces);
+    return seen === used ? outcomes : { why: `the node has the receipts of ${seen} of ${used} transactions` };
+  }
+
+  /** @param {number} number @param {Map<string, number>} positions of payers @returns {Promise<Receipt[]>} in the block's order, at least those of payers */
+  async #ofBlock(number, positions) {
+    try {
+      if (this.#servesBlocks) return listed(await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'));
+    } catch (error) {
+      if (!(error instanceof StressError) || isPassing(error)) throw error;
+      this.#servesBlocks = false;
+    }
+    const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(number), true], 'audit');
+    const hashes = (block?.transactions ?? [])
+      .filter((/** @type {any} */ { from }) => positions.has(String(from).toLowerCase()))
+      .map((/** @type {any} */ { hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
+    return (await this.#rpc.batch(hashes, 'audit')).filter((receipt) => receipt !== null);
+  }
+}
+
+/** @param {Pick<Receipt, 'status'>} receipt */
+export function isSuccess({ status }) {
+  return toNumber(status) === 1;
+}
+
+/**
+ * As many transactions of each wallet succeeded as this run has counted.
+ * @param {readonly string[]} addresses of the wallets, by position
+ * @param {Pick<Books, 'executed' | 'undecided'>} books
+ * @param {Outcomes | {why: string}} outcomes
+ * @returns {Check}
+ */
+export function successCheck(addresses, { executed, undecided }, outcomes) {
+  const about = { name: 'receipts', words: 'transactions that succeeded by their receipts' };
+  const unknown = (/** @type {string} */ why) => ({ ...about, expected: null, found: null, holds: null, why });
+  if ('why' in outcomes) return unknown(outcomes.why);
+  const { succeeded } = outcomes;
+  const wrong = executed.findIndex((count, i) => Math.abs(succeeded[i] - count) > undecided[i]);
+  if (wrong === -1 && sum(undecided) > 0) return unknown('what became of some operations is not known');
+  const fault = wrong === -1 ? '' : ` (${addresses[wrong]} has ${succeeded[wrong]}, not ${executed[wrong]})`;
+  const found = `${sum(succeeded)}${fault}`;
+  return { ...about, expected: String(sum(executed)), found, holds: wrong === -1, why: null };
+}
+
+/** @param {unknown} answer to eth_getBlockReceipts @returns {Receipt[]} none where the node does not have the block */
+function listed(answer) {
+  if (answer === null) return [];
+  if (Array.isArray(answer) && answer.every((receipt) => typeof receipt === 'object' && receipt !== null))
+    return answer;
+  throw new ProtocolError('eth_getBlockReceipts: the answer is no list of receipts');
+}
+
+/** A full block has megabytes of them. @param {Receipt} receipt */
+function brief({ blockNumber, status, to, contractAddress }) {
+  return { blockNumber, status, to, contractAddress };
+}
+
+/** @param {readonly number[]} numbers */
+function sum(numbers) {
+  return numbers.reduce((all, number) => all + number, 0);
+}

@@ -1,0 +1,503 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isUnknownBlock } from '../chain/retries.js';
+import { InputError, ProtocolError, RpcError, TransportError, WorkloadError, displayName } from '../errors.js';
+import {
+  Nonsense,
+  blame,
+  checkedCall,
+  checkedChecks,
+  checkedCount,
+  checkedFacts,
+  checkedGas,
+  checkedReadings,
+  checkedRequest,
+  checkedVerdict,
+  isThroughUs,
+  otherPlaceOf,
+  placeOf,
+  seenFrom,
+  textOrNull,
+  unlessAborted,
+  whatItIs,
+  within,
+  wordsOf,
+} from './contract-errors.js';
+import { createBench } from './kit.js';
+
+/**
+ * @import { Wallet } from '../chain/keys.js'
+ * @import { Call } from '../chain/transaction.js'
+ * @import { Create, CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { Books, CallWorkload, TransactionWorkload, Workload, WorkloadOptions } from './index.js'
+ * @import { Bench } from './kit.js'
+ * @import { Receivers } from './transfer.js'
+ */
+
+/**
+ * What is the same for both kinds of workloads of the user's own: facts, handing over, and what is thrown told by its
+ * file.
+ *
+ * @typedef {object} Handed what goes to a worker thread
+ * @property {unknown} own what the workload itself hands over
+ * @property {bigint | null} gasLimit as it was measured
+ * @property {Settings} set
+ */
+
+/** @param {OwnTransactions | OwnCalls} own @param {string} file @returns {{facts?: () => Record<string, unknown>}} */
+export function stating(own, file) {
+  if (own.facts === undefined) return {};
+  return {
+    facts: () => {
+      try {
+        return checkedFacts(own.facts?.());
+      } catch (error) {
+        throw blamed(error, file, 'facts()');
+      }
+    },
+  };
+}
+
+/**
+ * @param {OwnTransactions | OwnCalls} own
+ * @param {string} file
+ * @param {number} first
+ * @param {number} count
+ * @param {Omit<Handed, 'own'>} ours
+ * @returns {Handed}
+ */
+export function handOver(own, file, first, count, ours) {
+  if (own.handOver === undefined && own.prepare !== undefined)
+    throw new WorkloadError(
+      `${displayName(file)}: the workload lacks handOver(first, count), which tells worker threads what prepare() has prepared: add it, or give --workers 1`,
+    );
+  let handed;
+  try {
+    handed = own.handOver?.(first, count) ?? null;
+  } catch (error) {
+    throw blame(error, file, 'handOver()');
+  }
+  try {
+    return { own: structuredClone(handed), ...ours };
+  } catch (error) {
+    throw new WorkloadError(
+      `${displayName(file)}: handOver() returned what no worker thread can be given: ${wordsOf(error)}`,
+    );
+  }
+}
+
+/** What the node refuses then is refused to the file. @template T @param {string} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
+export async function beforeLoad(file, what, action) {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.method === 'eth_sendRawTransaction') throw blamed(error, file, what);
+    throw new WorkloadError(`${placeOf(error, file)}: ${what} was refused by the node: ${error.message}`);
+  }
+}
+
+/** @template T @param {string} file @param {string} what @param {() => Promise<T>} action @returns {Promise<T>} */
+export async function inTime(file, what, action) {
+  try {
+    return await within(action(), `${displayName(file)}: ${what}`);
+  } catch (error) {
+    throw blamed(error, file, what);
+  }
+}
+
+/** @param {unknown} error @param {string} file @param {string} what */
+export function blamed(error, file, what) {
+  if (error instanceof Nonsense) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
+  return blame(error, file, what);
+}
+
+/**
+ * Stands between the engine and a workload of the user's own: completes it, holds what it returns against the contract,
+ * and turns whatever it throws into errors that point into its file.
+ *
+ * @typedef {object} Guarding
+ * @property {string} file as the user gave it
+ * @property {Bench} bench
+ * @property {bigint | null} gasLimit as it was measured, in a worker thread
+ * @property {Settings} set
+ *
+ * @typedef {Readonly<Record<string, string>>} Settings of --set
+ */
+
+/** What a workload may have besides next(), by its kind. */
+const PARTS = Object.freeze({
+  transaction: ['unprepared', 'prepare', 'next', 'verify', 'audit', 'reconcile', 'facts', 'handOver'],
+  call: ['prepare', 'next', 'check', 'facts', 'handOver'],
+});
+
+/**
+ * @param {unknown} made what create() of the file has made
+ * @param {Guarding} guarding
+ * @returns {Workload}
+ * @throws {WorkloadError} it lacks a part
+ */
+export function guard(made, guarding) {
+  const name = displayName(guarding.file);
+  const own = /** @type {any} */ (made);
+  const kind = own?.kind;
+  if (kind !== 'transaction' && kind !== 'call')
+    throw new WorkloadError(
+      `${name}: create() must return a workload with kind 'transaction' or 'call'; its kind is ${whatItIs(kind)}`,
+    );
+  if (own.next === undefined)
+    throw new WorkloadError(`${name}: the workload lacks next(), which says what one operation is`);
+  for (const part of PARTS[/** @type {'transaction' | 'call'} */ (kind)])
+    if (own[part] !== undefined && typeof own[part] !== 'function')
+      throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${whatItIs(own[part])}`);
+  return kind === 'call' ? guardCalls(own, guarding) : guardTransactions(own, guarding);
+}
+
+/** @param {OwnTransactions} own @param {Guarding} guarding @returns {TransactionWorkload} */
+function guardTransactions(own, { file, bench, set, ...known }) {
+  const { subject = 'wallets executed' } = own;
+  if (typeof subject !== 'string')
+    throw new WorkloadError(`${displayName(file)}: subject must be a text, not ${whatItIs(subject)}`);
+  let { gasLimit } = known;
+  let wallets = 0;
+  const verify = own.verify?.bind(own) ?? bench.kit.verifyByReceipt();
+  const audit = own.audit?.bind(own) ?? bench.kit.auditByNonce();
+  /** Calls that were looked at already, as they are sent. @type {WeakMap<object, Call>} */
+  const seen = new WeakMap();
+
+  return {
+    kind: 'transaction',
+    subject,
+    gas: checkedGas(own.gas, displayName(file), valueOf(own)),
+    unprepared: ({ wallets: all, chain }) => {
+      const unknown = own.prepare === undefined ? 0 : all.length;
+      return beforeLoad(file, 'unprepared()', async () =>
+        checkedCount((await own.unprepared?.({ wallets: all, chain })) ?? unknown),
+      );
+    },
+    prepare: async (preparation) => {
+      wallets = preparation.wallets.length;
+      bench.begin(preparation);
+      await beforeLoad(file, 'prepare()', () => unlessAborted(preparation.sender.signal, own.prepare?.(preparation)));
+      await beforeLoad(file, 'the first reading of the audit', () => bench.finish());
+      gasLimit = await beforeLoad(file, 'next()', () => measureGas(own, preparation.wallets[0], bench));
+    },
+    next: (position, nonce) => {
+      try {
+        const given = own.next(position, nonce);
+        const before = seen.get(given);
+        if (before !== undefined) return before;
+        const call = checkedCall(given, gasLimit);
+        // Who changed it later on would change nothing: it is encoded once.
+        seen.set(Object.freeze(given), call);
+        return call;
+      } catch (error) {
+        throw blamed(error, file, 'next()');
+      }
+    },
+    verify: async (...asked) => {
+      try {
+        return checkedVerdict(await verify(...asked));
+      } catch (error) {
+        if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
+        throw blamed(named(error, file), file, 'verify()');
+      }
+    },
+    audit: (...asked) => inTime(file, 'audit()', async () => checkedReadings(await audit(...asked), wallets)),
+    reconcile: async (books) => {
+      const checks = await bench.checkNonces(books, own.verify ?? verify);
+      if (own.reconcile === undefined) return checks;
+      const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(books)));
+      return [...checks, ...more];
+    },
+    ...stating(own, file),
+    handOver: (first, count) => handOver(own, file, first, count, { gasLimit, set }),
+  };
+}
+
+/** @param {OwnCalls} own @param {Guarding} guarding @returns {CallWorkload} */
+function guardCalls(own, { file, bench, set }) {
+  /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
+  const seen = new WeakMap();
+  const { callsPerIteration = 1 } = own;
+  if (!Number.isInteger(callsPerIteration) || callsPerIteration < 1)
+    throw new WorkloadError(
+      `${displayName(file)}: callsPerIteration must be a whole number from 1 on, not ${whatItIs(callsPerIteration)}`,
+    );
+  return {
+    kind: 'call',
+    callsPerIteration,
+    prepare: (preparation) =>
+      beforeLoad(file, 'prepare()', async () => {
+        await own.prepare?.(preparation);
+        await bench.finish();
+      }),
+    next: (position) => {
+      try {
+        const given = own.next(position);
+        const before = seen.get(given);
+        if (before !== undefined) return before;
+        const request = checkedRequest(given);
+        seen.set(Object.freeze(given), request);
+        return request;
+      } catch (error) {
+        throw blamed(error, file, 'next()');
+      }
+    },
+    check: (...asked) => {
+      /** @param {unknown} error @returns {never} */
+      const fail = (error) => {
+        throw blamed(error, file, 'check()');
+      };
+      try {
+        const said = own.check?.(...asked);
+        if (said instanceof Promise) return said.then((words) => textOrNull(words, 'result')).catch(fail);
+        return textOrNull(said, 'result');
+      } catch (error) {
+        return fail(error);
+      }
+    },
+    ...stating(own, file),
+    handOver: (first, count) => handOver(own, file, first, count, { gasLimit: null, set }),
+  };
+}
+
+/** Before anything is prepared, only what needs nothing prepared can tell. @param {OwnTransactions} own @returns {bigint} wei of an operation */
+function valueOf(own) {
+  if (own.prepare !== undefined || own.gas?.value !== undefined) return 0n;
+  try {
+    return checkedCall(own.next(0, 0), 1n).value;
+  } catch {
+    return 0n; // whoever needs the call is told why there is none
+  }
+}
+
+/** What the node refuses is a failure of that kind, and its words tell who asked. @param {unknown} error @param {string} file */
+function named(error, file) {
+  const name = displayName(file);
+  if (error instanceof RpcError && !error.message.startsWith(name))
+    error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
+  return error;
+}
+
+/** @param {OwnTransactions} own @param {Wallet} wallet @param {Bench} bench */
+async function measureGas(own, { address, nonce }, bench) {
+  const call = own.next(0, nonce);
+  checkedCall(call, 1n);
+  return call.gasLimit === undefined ? bench.measure({ ...call, from: address }) : null;
+}
+
+/** Workloads of the user's own, each in a file: `--workload ./mine.js`. */
+
+/** The contract that this version speaks. */
+export const CONTRACT = 'evm-stress/workload@1';
+
+const CONTRACT_NAME = 'evm-stress/workload@';
+
+/** What our own calls end with is waited for; those of the file may not be. */
+const ANSWERS = Object.freeze([RpcError, TransportError, ProtocolError]);
+
+/** How long the compiler may take to find the line of a syntax error, in milliseconds. */
+const CHECK_MS = 10_000;
+
+/** Whether the value of --workload means a file. @param {string} value */
+export function isWorkloadFile(value) {
+  return /[\\/]|\.[cm]?js$/.test(value);
+}
+
+/**
+ * @param {string} file
+ * @param {Pick<WorkloadOptions, 'rpc' | 'state'> & {settings: {set?: ReadonlyArray<readonly [string, string]>}}} options
+ * @returns {Promise<Workload>}
+ * @throws {WorkloadError}
+ */
+export async function createFileWorkload(file, { rpc, settings, state }) {
+  const create = await loadWorkloadFile(file);
+  const handed = /** @type {Handed | undefined} */ (state);
+  const set = handed?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
+  const bench = createBench(file, rpc, handed !== undefined);
+  let made;
+  try {
+    const options = { kit: bench.kit, rpc: bench.rpc, settings: { set }, state: handed?.own };
+    made = await within(create(options), `${displayName(file)}: create()`);
+  } catch (error) {
+    throw blame(error, file, 'create()');
+  }
+  return guard(made, { file, bench, set, gasLimit: handed?.gasLimit ?? null });
+}
+
+/**
+ * Finds out whether a file holds a workload.
+ * @param {string} file
+ * @returns {Promise<Create>} what makes it
+ * @throws {InputError | WorkloadError}
+ */
+export async function loadWorkloadFile(file) {
+  const name = displayName(file);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined)
+    throw new InputError(`there is no workload file ${name}; stress new-workload ${name} makes one`);
+  if (!found.isFile()) throw new InputError(`the workload ${name} is no file`);
+  const exported = await importFile(file);
+  // What a CommonJS module exports is the default of the whole.
+  const { contract, default: create } = typeof exported.default === 'object' ? (exported.default ?? {}) : exported;
+  if (typeof contract === 'string' && contract.startsWith(CONTRACT_NAME) && contract !== CONTRACT)
+    throw new WorkloadError(`${name} is written for ${whatItIs(contract)}: this stress speaks ${CONTRACT}`);
+  if (contract !== CONTRACT)
+    throw new WorkloadError(
+      `${name} does not say which contract it keeps: it needs export const contract = '${CONTRACT}'`,
+    );
+  if (typeof create !== 'function')
+    throw new WorkloadError(`${name} lacks its default export, the function that creates the workload`);
+  return create;
+}
+
+/** @param {string} file @returns {Promise<any>} */
+async function importFile(file) {
+  try {
+    return await within(import(pathToFileURL(resolve(file)).href), `${displayName(file)}: its import`);
+  } catch (error) {
+    if (error instanceof WorkloadError) throw error;
+    const name = displayName(file);
+    const own = placeOf(error, file);
+    const other = own === name ? otherPlaceOf(error, file) : null;
+    const isSyntax = error instanceof SyntaxError;
+    const place = isSyntax && own === name && other === null ? placeOfSyntaxError(file) : (other ?? own);
+    const from = place.startsWith(name) ? '' : ` (which ${name} imports)`;
+    throw new WorkloadError(`${place}${from}: ${isSyntax ? error.name : 'its import failed'}: ${wordsOf(error)}`);
+  }
+}
+
+/**
+ * The loader does not tell where a module has its syntax error. Of the file itself node --check does; of one that it
+ * imports the loader of another process does, which runs none of them: all are read before the first is run.
+ * @param {string} file
+ */
+function placeOfSyntaxError(file) {
+  const input = readFileSync(file, 'utf8');
+  const own = saidOf(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
+  if (own !== null) return `${displayName(file)}${own[1]}:${own[2].length + 1}`;
+  const importing = `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};`;
+  const other = saidOf(['-'], importing, /^(file:\/\/.*?)(:\d+)\n(?:.*\n( *)\^)?/m);
+  if (other === null) return displayName(file);
+  return `${seenFrom(file, other[1])}${other[2]}${other[3] === undefined ? '' : `:${other[3].length + 1}`}`;
+}
+
+/** @param {string[]} args @param {string} input @param {RegExp} pattern */
+function saidOf(args, input, pattern) {
+  const options = /** @type {const} */ ({ input, encoding: 'utf8', timeout: CHECK_MS });
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', ...args], options);
+  return pattern.exec(stderr ?? '');
+}
+
+/**
+ * What a file does beside its functions, in a timer or in a promise that nobody waits for, may throw, too.
+ * @param {string} workload name or file
+ * @param {unknown} thrown by whomever
+ * @returns {WorkloadError | null} null: it came through files of ours only
+ */
+export function strayErrorOf(workload, thrown) {
+  if (!isWorkloadFile(workload)) return null;
+  if (thrown instanceof WorkloadError) return thrown;
+  const place = placeOf(thrown, workload);
+  const isIts =
+    place !== displayName(workload) || !isThroughUs(thrown) || ANSWERS.some((kind) => thrown instanceof kind);
+  return isIts ? new WorkloadError(`${place}: something that runs by itself threw: ${wordsOf(thrown)}`) : null;
+}
+
+/**
+ * The payments of a run, worked out again: how many each receiver must have got, and whose balances tell whether they
+ * did. Of millions of receivers most may not have been paid at all, and it takes minutes to read them.
+ *
+ * @typedef {object} Choice of receivers whose balances are read
+ * @property {ArrayLike<number> | null} indexes null: all of them
+ * @property {number} count
+ * @property {string} words who they are
+ * @property {string} unread who was left out of the sums, and may be: nobody paid them; '' where there is none
+ * @property {string | null} why what all have together cannot be told from them
+ */
+
+/** More balances than this are not read. */
+const MOST_READ = 1_000_000;
+/** Of those that were not paid, where not all can be read. */
+const OTHERS_READ = 100_000;
+
+/** Payments, or receivers, looked at in one turn of the event loop. */
+const AT_ONCE = 100_000;
+
+/** @typedef {{most: number, others: number}} Bounds how many balances are read, and how many of those are of receivers that nobody paid */
+
+/**
+ * @param {Receivers} receivers
+ * @param {Pick<Books, 'startNonces' | 'nonces'>} books
+ * @returns {Promise<Uint32Array>} payments, by receiver
+ */
+export async function replay(receivers, { startNonces, nonces }) {
+  const paid = new Uint32Array(receivers.count);
+  let left = AT_ONCE;
+  for (const [position, end] of nonces.entries()) {
+    for (let nonce = startNonces[position]; nonce < end; nonce += 1) {
+      paid[receivers.indexFor(position, nonce)] += 1;
+      left -= 1;
+      if (left > 0) continue;
+      left = AT_ONCE;
+      await turn();
+    }
+  }
+  return paid;
+}
+
+/**
+ * @param {number} count of receivers
+ * @param {Uint32Array | null} paid how often each was; null: not known
+ * @param {Bounds} [bounds]
+ * @returns {Promise<Choice>}
+ */
+export async function chooseReceivers(count, paid, { most, others } = { most: MOST_READ, others: OTHERS_READ }) {
+  if (count <= most) return { indexes: null, count, words: `${count} receivers`, unread: '', why: null };
+  if (paid === null) {
+    const indexes = every(Math.ceil(count / most), count);
+    const why = `not all of ${count} receivers are read, and which of them were paid is not known`;
+    return { indexes, count: indexes.length, words: `${indexes.length} of ${count} receivers`, unread: '', why };
+  }
+  const { were, not } = await apart(paid, others);
+  if (were.length <= most) {
+    const words = `${were.length} receivers that were paid and ${not.length} of ${count - were.length} that were not`;
+    const unread = ` (${count - were.length - not.length} receivers that nobody paid were not read)`;
+    return { indexes: [...were, ...not], count: were.length + not.length, words, unread, why: null };
+  }
+  const step = Math.ceil(were.length / most);
+  const indexes = every(step, were.length).map((i) => were[i]);
+  const words = `${indexes.length} of ${were.length} receivers that were paid, out of ${count}`;
+  const why = `${were.length} receivers were paid, and no more than ${most} are read`;
+  return { indexes, count: indexes.length, words, unread: '', why };
+}
+
+/** Those that were paid, and some of those that were not. @param {Uint32Array} paid @param {number} others */
+async function apart(paid, others) {
+  /** @type {number[]} */
+  const were = [];
+  for (let at = 0; at < paid.length; at += AT_ONCE) {
+    const end = Math.min(paid.length, at + AT_ONCE);
+    for (let i = at; i < end; i += 1) if (paid[i] > 0) were.push(i);
+    await turn();
+  }
+  // Evenly over all of them; one that was paid is looked for already.
+  const step = Math.max(1, Math.ceil((paid.length - were.length) / Math.max(1, others)));
+  return {
+    were,
+    not: every(step, paid.length)
+      .filter((i) => paid[i] === 0)
+      .slice(0, others),
+  };
+}
+
+/** @param {number} step @param {number} below */
+function every(step, below) {
+  return Array.from({ length: Math.ceil(below / step) }, (_, i) => i * step);
+}
+
+function turn() {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Wallet } from '../../../src/chain/keys.js';
+import { Account } from '../../../src/core/nonces.js';
+
+/**
+ * @import { Open } from '../../../src/core/ledger.js'
+ * @import { Standing } from '../../../src/core/nonces.js'
+ * @import { Operation } from '../../../src/core/operation.js'
+ */
+
+const START_NONCE = 7;
+
+function accountOf() {
+  const wallet = Wallet.withoutKey(100);
+  wallet.nonce = START_NONCE;
+  return new Account(0, wallet);
+}
+
+/** An operation under way. @param {Account} account @param {{sentAtUs?: number | null, block?: number}} [given] */
+function begin(account, { sentAtUs = 0, block } = {}) {
+  const inclusion = block === undefined ? null : { number: block, hash: '0xb', seenAtUs: 0 };
+  const operation = /** @type {Operation} */ (/** @type {unknown} */ ({ sentAtUs, inclusion, hashes: [] }));
+  operation.nonce = account.take(operation).nonce;
+  return operation;
+}
+
+/** @param {Account} account @param {Operation} operation @param {Standing} standing */
+function stand(account, { nonce }, standing) {
+  const slot = account.slotOf(nonce) ?? assert.fail('it is settled');
+  slot.standing = standing;
+}
+
+const OPEN = /** @type {Open} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
+
+describe('Account: nonces', () => {
+  it('each operation has the next one, whatever the others are', () => {
+    const account = accountOf();
+    assert.deepEqual(
+      [0, 1, 2].map(() => begin(account).nonce - START_NONCE),
+      [0, 1, 2],
+    );
+    assert.equal(account.nextNonce, START_NONCE + 3);
+    assert.equal(account.wallet.nonce, START_NONCE);
+  });
+
+  it('settled in any order, the wallet goes on to the first that is not; only what was executed counts as that', () => {
+    const order = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 });
+    const standings = fc.array(fc.constantFrom('executed', /** @type {Standing} */ ('spent')), {
+      minLength: 5,
+      maxLength: 5,
+    });
+    fc.assert(
+      fc.property(order, standings, (places, kinds) => {
+        const account = accountOf();
+        for (let i = 0; i < 5; i += 1) begin(account);
+        /** @type {Set<number>} */
+        const done = new Set();
+        for (const place of places) {
+          account.settle(START_NONCE + place, kinds[place]);
+          done.add(place);
+          let first = 0;
+          while (done.has(first)) first += 1;
+          assert.equal(account.wallet.nonce, START_NONCE + first);
+          assert.equal(account.executed, kinds.slice(0, first).filter((kind) => kind === 'executed').length);
+          assert.equal(account.slots.length, 5 - first);
+          assert.equal(account.nextNonce, START_NONCE + 5);
+          for (let i = 0; i < first; i += 1) assert.equal(account.slotOf(START_NONCE + i), null);
+        }
+        // What is settled is not settled again.
+        account.settle(START_NONCE, 'executed');
+        assert.equal(account.wallet.nonce, START_NONCE + 5);
+      }),
+      { seed: 1 },
+    );
+  });
+
+  it('one that was not used is used next, the lowest first, with what was lost of it', () => {
+    const account = accountOf();
+    for (let i = 0; i < 4; i += 1) begin(account);
+    account.settle(START_NONCE + 3, 'vacant');
+    account.settle(START_NONCE + 1, 'vacant');
+    const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
+    slot.undecided = OPEN;
+    const operation = /** @type {Operation} */ ({});
+    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 1, undecided: OPEN });
+    assert.equal(account.slotOf(START_NONCE + 1)?.undecided, OPEN, 'until it is settled');
+    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 3, undecided: null });
+    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 4, undecided: null });
+  });
+
+  it('a nonce that was used leaves nothing of what was lost before, also while an earlier one is open', () => {
+    for (const standing of /** @type {const} */ (['executed', 'spent'])) {
+      const account = accountOf();
+      for (let i = 0; i < 2; i += 1) begin(account);
+      const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
+      slot.undecided = OPEN;
+      account.settle(START_NONCE + 1, standing);
+      assert.equal(account.slotOf(START_NONCE + 1)?.undecided, null);
+    }
+  });
+
+  it('has a gap while something waits behind a nonce that nobody uses', () => {
+    const account = accountOf();
+    const [first, second] = [begin(account), begin(account)];
+    assert.equal(account.hasGap, false);
+    account.settle(second.nonce, 'vacant');
+    assert.equal(account.hasGap, false, 'nothing is behind it');
+    account.settle(first.nonce, 'vacant');
+    assert.equal(account.hasGap, false);
+    const again = begin(account);
+    stand(account, again, 'vacant');
+    begin(account);
+    begin(account);
+    assert.equal(account.hasGap, false, 'they are used again');
+    account.settle(START_NONCE, 'vacant');
+    assert.equal(account.hasGap, true);
+    stand(account, second, 'open');
+    assert.equal(account.hasGap, true);
+  });
+});
+
+describe('Account.reopen()', () => {
+  /** @param {Account} account */
+  const standingsOf = ({ slots }) => slots.map(({ standing }) => standing);
+
+  /** So many that are settled, as the list says, and as many under way as it says. @param {Standing[]} settled @param {number} [live] */
+  function accountWith(settled, live = 0) {
+    const account = accountOf();
+    for (const standing of settled) account.settle(begin(account).nonce, standing);
+    const under = Array.from({ length: live }, () => begin(account));
+    return { account, under };
+  }
+
+  it('goes back to the first of them; they are open, and their effect does not count', () => {
+    const { account } = accountWith(['executed', 'executed', 'executed']);
+    account.reopen([
+      { nonce: START_NONCE + 2, isExecuted: true },
+      { nonce: START_NONCE + 1, isExecuted: true },
+    ]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE + 1, 1]);
+    assert.deepEqual(standingsOf(account), ['open', 'open']);
+    assert.equal(account.nextNonce, START_NONCE + 3, 'their nonces are not used by others');
+  });
+
+  it('a reverted one had no effect that could be lost', () => {
+    const { account } = accountWith(['executed', 'spent']);
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: false }]);
+    assert.deepEqual([account.wallet.nonce, account.executed, standingsOf(account)], [START_NONCE + 1, 1, ['open']]);
+  });
+
+  it('what somebody else had used between them stays used', () => {
+    const { account } = accountWith(['executed', 'spent', 'executed']);
+    account.reopen([
+      { nonce: START_NONCE, isExecuted: true },
+      { nonce: START_NONCE + 2, isExecuted: true },
+    ]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
+    assert.deepEqual(standingsOf(account), ['open', 'spent', 'open']);
+  });
+
+  it('they are in front of those under way, which keep their nonces', () => {
+    const { account, under } = accountWith(['executed', 'executed'], 2);
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
+    assert.deepEqual(standingsOf(account), ['open', 'live', 'live']);
+    for (const operation of under) assert.equal(account.slotOf(operation.nonce)?.operation, operation);
+    assert.equal(account.nextNonce, START_NONCE + 4);
+  });
+
+  it('one that had ended behind others that had not is open again, where it is', () => {
+    const { account } = accountWith([], 2);
+    account.settle(START_NONCE + 1, 'executed');
+    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
+    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
+    assert.deepEqual(standingsOf(account), ['live', 'open']);
+    assert.equal(account.slotOf(START_NONCE + 1)?.operation, null);
+  });
+
+  it('what was signed ahead is not for the next nonce any more', () => {
+    const { account } = accountWith(['executed']);
+    account.ahead = { nonce: START_NONCE + 1, signed: /** @type {any} */ ({}) };
+    account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
+    assert.equal(account.ahead, null);
+  });
+
+  it('settled again, in any order, the account is as it was', () => {
+    const kinds = fc.array(fc.constantFrom('executed', /** @type {Standing} */ ('spent')), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(kinds, fc.array(fc.nat(), { minLength: 1 }), fc.nat({ max: 2 }), (list, picks, live) => {
+        const { account } = accountWith(list, live);
+        const before = [account.wallet.nonce, account.executed, account.slots.length];
+        const places = [...new Set(picks.map((pick) => pick % list.length))];
+        const orphans = places.map((place) => ({
+          nonce: START_NONCE + place,
+          isExecuted: list[place] === 'executed',
+        }));
+        account.reopen(orphans);
+        assert.equal(account.wallet.nonce, START_NONCE + Math.min(...places));
+        for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'spent');
+        // What lies between them, and was not known to be ours, stays as it was.
+        assert.deepEqual([account.wallet.nonce, account.executed, account.slots.length], before);
+      }),
+      { seed: 5 },
+    );
+  });
+});
+
+describe('Account.boundsAsOf()', () => {
+  /** @param {number} least @param {number} [most] @param {number} [latest] */
+  const bounds = (least, most = least, latest = most) => ({ least, most, latest });
+
+  it('of one alone it is one more than before, as of its block and of any later one', () => {
+    const account = accountOf();
+    const first = begin(account, { block: 10 });
+    assert.deepEqual(account.boundsAsOf(first, 10), bounds(1));
+    account.settle(first.nonce, 'executed');
+    assert.deepEqual(account.boundsAsOf(begin(account, { block: 11 }), 11), bounds(2));
+  });
+
+  it('those in the same block count, those in later ones only as of later ones', () => {
+    const account = accountOf();
+    const operations = [10, 10, 11, undefined].map((block) => begin(account, { block }));
+    assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
+    assert.deepEqual(account.boundsAsOf(operations[1], 10), bounds(2, 2, 4));
+    assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
+    // One that was verified first says the same.
+    account.settle(operations[1].nonce, 'executed');
+    assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
+    account.settle(operations[0].nonce, 'executed');
+    assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
+  });
+
+  it('those before it have to be in its block, too, seen or not', () => {
+    const account = accountOf();
+    begin(account);
+    begin(account);
+    assert.deepEqual(account.boundsAsOf(begin(account, { block: 10 }), 10), bounds(3));
+  });
+
+  it('a reverted one does not count; one whose fate is open may', () => {
+    const account = accountOf();
+    const [first, second, third] = [begin(account), begin(account), begin(account, { block: 10 })];
+    account.settle(second.nonce, 'spent');
+    assert.deepEqual(account.boundsAsOf(third, 10), bounds(2));
+    stand(account, first, 'open');
+    assert.deepEqual(account.boundsAsOf(third, 10), bounds(1, 2));
+    account.settle(first.nonce, 'spent');
+    assert.deepEqual(account.boundsAsOf(third, 10), bounds(1));
+  });
+
+  it('one after it that was given up, or found executed afterwards, may be in the block', () => {
+    for (const standing of /** @type {Standing[]} */ (['open', 'vacant', 'executed'])) {
+      const account = accountOf();
+      const [first, second] = [begin(account, { block: 10 }), begin(account)];
+      if (standing === 'executed') account.settle(second.nonce, standing);
+      else stand(account, second, standing);
+      assert.deepEqual(account.boundsAsOf(first, 10), bounds(1, 2), standing);
+    }
+  });
+
+  it('what is under way and in no block yet: whether it was sent before that moment', () => {
+    const account = accountOf();
+    const first = begin(account, { sentAtUs: null });
+    assert.equal(account.hasUnseenBefore(100), false, 'not sent');
+    first.sentAtUs = 100;
+    assert.equal(account.hasUnseenBefore(100), false);
+    assert.equal(account.hasUnseenBefore(101), true);
+    first.inclusion = { number: 1, hash: '0xb', seenAtUs: 0 };
+    assert.equal(account.hasUnseenBefore(101), false, 'it is in a block');
+    const second = begin(account, { sentAtUs: 200 });
+    const slot = account.slotOf(second.nonce) ?? assert.fail();
+    slot.undecided = OPEN;
+    assert.equal(account.hasUnseenBefore(101), true, 'what was sent with its nonce before may be');
+    stand(account, second, 'open');
+    assert.equal(account.hasUnseenBefore(1000), false);
+  });
+
+  it('the others that have to be in the block', () => {
+    const account = accountOf();
+    const [first, second, third, fourth] = [10, 10, 10, 11].map((block) => begin(account, { block }));
+    assert.deepEqual(account.othersAsOf(first, 10), [second, third]);
+    assert.deepEqual(account.othersAsOf(fourth, 11), [first, second, third]);
+    account.settle(second.nonce, 'executed');
+    assert.deepEqual(account.othersAsOf(third, 10), [first]);
+  });
+
+  /**
+   * A model: transactions of one wallet that the chain executes in the order of their nonces, and what we know of them.
+   * Each operation ends as the chain has it; what is asked are the bounds of one that is in a block.
+   */
+  it('holds the true count, whatever is in which block and however much of it is known', () => {
+    const plan = fc.array(
+      fc.record({
+        /** How many blocks after the one before it. */
+        gap: fc.nat({ max: 2 }),
+        isReverted: fc.boolean(),
+        isMined: fc.boolean(),
+        /** What we know of it: nothing yet, its block, its outcome, or that it was given up. */
+        known: fc.constantFrom('nothing', 'block', 'outcome', 'given up', 'found afterwards'),
+      }),
+      { minLength: 1, maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(plan, fc.array(fc.nat()), (list, order) => {
+        const account = accountOf();
+        let block = 10;
+        let isMined = true;
+        const all = list.map((given) => {
+          block += given.gap;
+          // Nothing is mined after one that is not.
+          isMined &&= given.isMined;
+          return { ...given, isMined, block, operation: begin(account, {}) };
+        });
+        const known = [...order.map((n) => all[n % all.length]), ...all].filter(
+          (one, i, whole) => whole.indexOf(one) === i,
+        );
+        for (const { operation, known: how, isMined: isIn, isReverted, block: number } of known) {
+          if (how === 'given up') stand(account, operation, 'open');
+          if (!isIn || how === 'nothing' || how === 'given up') continue;
+          if (how !== 'found afterwards') operation.inclusion = { number, hash: '0xb', seenAtUs: 50 };
+          if (how !== 'block') account.settle(operation.nonce, isReverted ? 'spent' : 'executed');
+        }
+        for (const one of all) {
+          const slot = account.slotOf(one.operation.nonce);
+          if (slot?.standing !== 'live' || one.operation.inclusion === null) continue;
+          const { least, most, latest } = account.boundsAsOf(one.operation, one.block);
+          const inBlock = all.filter((each) => each.isMined && each.block <= one.block);
+          const count = inBlock.filter(({ isReverted }) => !isReverted).length;
+          const later = all.filter((each) => each.isMined && !each.isReverted).length;
+          // Those under way are taken to have their effect: a revert that is not known makes it less.
+          const reverts = inBlock.filter(
+            (each) => each.isReverted && account.slotOf(each.operation.nonce)?.standing === 'live',
+          );
+          const unseen = all.filter(
+            (each) =>
+              each.isMined &&
+              !each.isReverted &&
+              each.block <= one.block &&
+              each.operation.nonce > one.operation.nonce &&
+              account.slotOf(each.operation.nonce)?.standing === 'live' &&
+              each.operation.inclusion === null,
+          );
+          assert.ok(least <= most && most <= latest);
+          assert.ok(count >= least - reverts.length, `${count} are executed, at least ${least}`);
+          assert.ok(count <= most + unseen.length, `${count} are executed, at most ${most}`);
+          assert.ok(later <= latest);
+          if (unseen.length > 0) assert.equal(account.hasUnseenBefore(50), true);
+          const isCertain = all.every((each) => {
+            const standing = account.slotOf(each.operation.nonce)?.standing ?? 'settled';
+            return standing === 'settled' || (standing === 'live' && each.operation.inclusion !== null);
+          });
+          if (isCertain) assert.equal(least, most, 'nothing is open');
+          if (isCertain && reverts.length === 0) assert.equal(count, least, 'one more or less would be seen');
+        }
+      }),
+      { seed: 9, numRuns: 3000 },
+    );
+  });
+});

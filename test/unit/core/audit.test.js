@@ -1,0 +1,119 @@
+/** What an audit says: exact, not exact with proof, or incomplete, with what could not be checked. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { auditUnlessHurried } from '../../../src/core/chain-identity.js';
+import { Stop } from '../../../src/core/load.js';
+import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { simulate } from './simulation.js';
+
+/**
+ * @import { Check } from '../../../src/workloads/index.js'
+ * @import { SimulationOptions } from './simulation.js'
+ */
+
+/** Two wallets have made one operation each. @param {SimulationOptions} [options] */
+async function started(options) {
+  const run = simulate({ wallets: 2, inFlight: 1, ...options });
+  run.start();
+  await run.settle();
+  run.see(run.mine());
+  await run.settle();
+  assert.equal(run.recorder.counts.verified, 2);
+  return run;
+}
+
+/** @param {boolean | null} holds @returns {Check} */
+const check = (holds) => ({
+  name: 'x',
+  words: 'what arrived',
+  expected: '1',
+  found: '2',
+  holds,
+  why: holds === null ? 'no receipts' : null,
+});
+
+describe('the result of an audit', () => {
+  it('exact: everything agrees and could be checked', async () => {
+    const run = await started();
+    run.workload.reconcile = async () => [check(true)];
+    const { exact, result, incomplete, mismatchCount } = await run.end();
+    assert.deepEqual(
+      { exact, result, incomplete, mismatchCount },
+      { exact: true, result: 'exact', incomplete: [], mismatchCount: 0 },
+    );
+  });
+
+  it('incomplete: a check could not be made', async () => {
+    const run = await started();
+    run.workload.reconcile = async () => [check(true), check(null)];
+    const { exact, result, incomplete } = await run.end();
+    assert.deepEqual([exact, result, incomplete], [false, 'incomplete', ['what arrived: no receipts']]);
+  });
+
+  it('not exact: a check fails, whatever could not be checked beside it', async () => {
+    const run = await started();
+    run.workload.reconcile = async () => [check(false), check(null)];
+    const { exact, result, incomplete } = await run.end();
+    assert.deepEqual([exact, result, incomplete], [false, 'not_exact', ['what arrived: no receipts']]);
+  });
+
+  for (const error of [
+    new RpcError('eth_x', -32000, 'pruned'),
+    new TransportError('reset', 'reset'),
+    new ProtocolError('?'),
+  ])
+    it(`incomplete: the comparison over all wallets ended with ${error.name}`, async () => {
+      const run = await started();
+      run.workload.reconcile = () => Promise.reject(error);
+      const { result, incomplete } = await run.end();
+      assert.equal(result, 'incomplete');
+      assert.deepEqual(incomplete, [`what the workload compares over all wallets: ${error.message}`]);
+    });
+
+  it('incomplete: a transaction is still pending, which disagrees with nothing', async () => {
+    const run = await started();
+    const { result, incomplete, mismatchCount, pending } = await run.end({ mines: false });
+    assert.deepEqual([result, mismatchCount, pending], ['incomplete', 0, 2]);
+    assert.match(incomplete?.[0] ?? '', /^what became of 2 operations of wallets 0\.\.1 is not known: /);
+  });
+
+  it('not exact: more was executed than what is pending can explain', async () => {
+    const run = await started();
+    run.meddle(0);
+    run.meddle(0);
+    const { result, mismatchCount, mismatches } = await run.end({ mines: false });
+    assert.deepEqual([result, mismatchCount, mismatches[0].walletIndex], ['not_exact', 1, 0]);
+  });
+});
+
+describe('an audit that cannot be made', () => {
+  const START = { startBlock: 100, startHash: null, genesisHash: null };
+  const CONFIG = { drainTimeoutMs: 1, requestTimeoutMs: 1 };
+
+  /** @param {Error} error of the first thing that is asked */
+  async function failing(error) {
+    const run = await started();
+    const stop = new Stop();
+    const rpc = { ...run.rpc, call: () => Promise.reject(error) };
+    const { clock, workload, accounts, recorder, ledger } = run;
+    const parts = { rpc, clock, workload, accounts, recorder, ledger, startBlock: 100 };
+    const auditing = auditUnlessHurried(/** @type {any} */ (parts), START, CONFIG, stop);
+    await run.advance(1000);
+    const audited = await auditing;
+    return { ...audited, exitCodes: stop.exitCodes };
+  }
+
+  it('because the endpoint answers that it cannot tell: no exit code of its own, and the reason', async () => {
+    for (const error of [
+      new RpcError('eth_getBlockByNumber', -32000, 'pruned'),
+      new ProtocolError('forbidden', null, 403),
+    ])
+      assert.deepEqual(await failing(error), { report: null, reason: error.message, exitCodes: [] });
+  });
+
+  it('because the endpoint is gone, or for a bug of ours: the exit code says so', async () => {
+    assert.deepEqual((await failing(new TransportError('refused', 'refused'))).exitCodes, [69]);
+    assert.deepEqual((await failing(new ProtocolError('bad gateway', null, 502))).exitCodes, [69]);
+    assert.deepEqual((await failing(new InternalError('a bug'))).exitCodes, [70]);
+  });
+});

@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Wallet } from '../../../src/chain/keys.js';
+import { Account } from '../../../src/core/nonces.js';
+import { Operation } from '../../../src/core/operation.js';
+import { Care } from '../../../src/core/recovery.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { sampleOf } from '../../helpers/samples.js';
+
+/** @import { Remembered } from '../../../src/core/recovery.js' */
+
+/** @param {{wallets?: number, purse?: any}} [options] */
+function setUp({ wallets = 2, purse = null } = {}) {
+  const accounts = Array.from({ length: wallets }, (_, i) => new Account(i, Wallet.withoutKey(100 + i)));
+  /** @type {Set<Operation>} */
+  const live = new Set();
+  const over = new AbortController();
+  /** @type {string[]} */
+  const log = [];
+  /** What is waited for: each is ended by its test, with why the wallet cannot be used any more. @type {Array<{end: (why?: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
+  const waits = [];
+  /** @returns {Promise<string | null>} */
+  const wait = () =>
+    new Promise((resolve, reject) => {
+      waits.push({
+        end: (why = null) => (resolve(why), turn()),
+        fail: (error) => (reject(error), turn()),
+      });
+    });
+  const past = {
+    orphans: /** @type {Remembered[]} */ ([]),
+    isComplete: true,
+    waiting: /** @type {Remembered[]} */ ([]),
+  };
+  /** @param {{account: Account, nonce: number}} operation */
+  const nameOf = ({ account, nonce }) => `${account.position}:${nonce}`;
+  const course = {
+    begin: () => {},
+    mend: (/** @type {Operation} */ operation) => (log.push(`mend ${nameOf(operation)}`), wait()),
+    remember: () => {},
+    reopen: (/** @type {number} */ blockNumber) => (log.push(`reopen ${blockNumber}`), past),
+    reopenOf: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => (
+      log.push(`reopen ${position}:${nonce}`),
+      past.orphans
+    ),
+    hasten: async (/** @type {Operation[]} */ operations) => {
+      log.push(...operations.map((operation) => `hasten ${nameOf(operation)}`));
+    },
+    revive: (/** @type {Remembered[]} */ orphans) => (
+      log.push(...orphans.map(({ operation }) => `revive ${nameOf(operation)}`)),
+      wait()
+    ),
+    watch: async () => {},
+  };
+  /** @type {Array<[string, string | undefined]>} */
+  const stops = [];
+  const care = new Care({
+    clock: createFakeClock(),
+    course,
+    accounts,
+    purse,
+    live,
+    signal: over.signal,
+    drained: new AbortController().signal,
+    onStop: (reason, error) => stops.push([reason, error?.message]),
+    rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
+    retire: ({ position }) => log.push(`retire ${position}`),
+  });
+  /** One under way. @param {number} [position] @param {number | null} [block] that holds it */
+  const begin = (position = 0, block = null) => {
+    const operation = new Operation(accounts[position], { intendedAtUs: 0, startedAtUs: 0 }, () => {});
+    const hash = `0x${nameOf(operation)}`;
+    operation.offer({ raw: `raw ${hash}`, hash, fee: {} });
+    if (block !== null) operation.foundIn(hash, { number: block, hash: `0xb${block}`, seenAtUs: 0 });
+    live.add(operation);
+    return operation;
+  };
+  /** One that had ended, in a block. @param {number} position @param {number} nonce @returns {Remembered} */
+  const orphanOf = (position, nonce) => ({
+    operation: { account: accounts[position], nonce, hashes: ['0xa', `0x${position}:${nonce}`], raw: 'raw' },
+    sample: sampleOf({}),
+    isExecuted: true,
+  });
+  /** What was done since the last time. */
+  const done = () => log.splice(0);
+  return { accounts, live, over, waits, past, stops, care, begin, orphanOf, done };
+}
+
+describe('Care.reorganise()', () => {
+  it('those under way that were in the blocks wait for others, and are watched for again', () => {
+    const { care, begin, done } = setUp();
+    const [before, inside, after, nowhere] = [begin(0, 6), begin(0, 7), begin(1, 9), begin(1)];
+    /** @type {string[]} */
+    const watched = [];
+    for (const operation of [before, inside, after, nowhere]) operation.onOffer = (hash) => void watched.push(hash);
+    const { operations, touched, isComplete } = care.reorganise(7);
+    assert.deepEqual(
+      [before, inside, after, nowhere].map(({ inclusion }) => inclusion?.number ?? null),
+      [6, null, null, null],
+    );
+    assert.deepEqual(watched, ['0x0:1', '0x1:0']);
+    assert.deepEqual([operations, isComplete], [2, true]);
+    assert.deepEqual(touched, [
+      { walletIndex: 100, nonce: 1, hash: '0x0:1' },
+      { walletIndex: 101, nonce: 0, hash: '0x1:0' },
+    ]);
+    assert.equal(done()[0], 'reopen 7');
+  });
+
+  it('one that waits for its effect is woken', async () => {
+    const { care, begin } = setUp();
+    const operation = begin(0, 7);
+    let isWoken = false;
+    const clock = /** @type {any} */ ({
+      sleep: (/** @type {number} */ _ms, /** @type {AbortSignal} */ signal) =>
+        new Promise((resolve) => signal.addEventListener('abort', resolve)),
+    });
+    void operation.pause(clock, 1000).then(() => (isWoken = true));
+    await turn();
+    assert.equal(isWoken, false);
+    care.reorganise(7);
+    await turn();
+    assert.equal(isWoken, true);
+  });
+
+  it('those that were not told of for want of confirmations count, and nothing is taken from them', () => {
+    const { care, begin } = setUp();
+    const [untold, other] = [begin(0), begin(1)];
+    untold.offer({ raw: 'raw', hash: '0xlast', fee: {} });
+    const { operations, touched } = care.reorganise(7, ['0x0:0', '0xforeign']);
+    assert.deepEqual([operations, touched], [1, [{ walletIndex: 100, nonce: 0, hash: '0xlast' }]]);
+    assert.equal(other.inclusion, null);
+  });
+
+  it('all that are under way of a wallet that lost one are sent again; the others are left alone', () => {
+    const { care, begin, done } = setUp({ wallets: 3 });
+    begin(0, 7);
+    begin(0);
+    begin(1);
+    const ended = begin(0);
+    const slot = ended.account.slotOf(ended.nonce) ?? assert.fail();
+    slot.standing = 'open';
+    care.reorganise(7);
+    assert.deepEqual(done(), ['reopen 7', 'hasten 0:0', 'hasten 0:1']);
+  });
+
+  it('those that had ended are revived; when one is back, what waits behind it is sent again', async () => {
+    const { care, past, waits, begin, orphanOf, accounts, done } = setUp();
+    begin(0);
+    past.orphans = [orphanOf(0, 5), orphanOf(1, 3)];
+    past.isComplete = false;
+    const { operations, touched, isComplete } = care.reorganise(7);
+    assert.deepEqual([operations, isComplete], [2, false]);
+    assert.deepEqual(touched[0], { walletIndex: 100, nonce: 5, hash: '0x0:5' });
+    assert.deepEqual(done(), ['reopen 7', 'revive 0:5', 'revive 1:3']);
+    assert.deepEqual(
+      accounts.map(({ mending }) => mending),
+      [1, 1],
+    );
+    await waits[0].end();
+    assert.deepEqual(done(), ['hasten 0:0', 'rearm 0 0']);
+    await waits[1].end();
+    assert.deepEqual(done(), ['rearm 1 0']);
+    assert.deepEqual(
+      accounts.map(({ mending }) => mending),
+      [0, 0],
+    );
+  });
+
+  it('names the first twenty, and counts all', () => {
+    const { care, past, begin, orphanOf } = setUp();
+    past.orphans = Array.from({ length: 15 }, (_, nonce) => orphanOf(0, nonce));
+    for (let i = 0; i < 10; i += 1) begin(1, 8);
+    const { operations, touched } = care.reorganise(7);
+    assert.deepEqual([operations, touched.length], [25, 20]);
+  });
+
+  it('those that were sent again before the reorg was proven count, and are not revived twice', () => {
+    const { care, past, orphanOf, done } = setUp();
+    past.waiting = [orphanOf(0, 3)];
+    const { operations, touched } = care.reorganise(7);
+    assert.deepEqual([operations, touched.map(({ nonce }) => nonce)], [1, [3]]);
+    assert.deepEqual(done(), ['reopen 7']);
+  });
+});
+
+describe('Care.lost()', () => {
+  it('what the chain has lost of a wallet is revived', async () => {
+    const { care, past, waits, accounts, orphanOf, done } = setUp();
+    past.orphans = [orphanOf(1, 4), orphanOf(1, 5)];
+    care.lost(accounts[1], 4);
+    assert.deepEqual(done(), ['reopen 1:4', 'revive 1:4', 'revive 1:5']);
+    assert.equal(accounts[1].mending, 1, 'one after the other');
+    await waits[0].end();
+    assert.deepEqual(done(), ['rearm 1 0']);
+  });
+});
+
+describe('Care.mend()', () => {
+  it('the wallet goes on when all that are looked after are settled, with as many as were held', async () => {
+    const { care, waits, accounts, begin, done } = setUp();
+    const [first, second] = [begin(0), begin(0)];
+    care.mend(first, sampleOf({}));
+    care.mend(second, sampleOf({}));
+    assert.deepEqual([accounts[0].mending, accounts[1].mending], [2, 0]);
+    done();
+    await waits[1].end();
+    assert.deepEqual([done(), accounts[0].mending, accounts[0].held], [[], 1, 1]);
+    await waits[0].end();
+    assert.deepEqual([done(), accounts[0].mending, accounts[0].held], [['rearm 0 2'], 0, 0]);
+  });
+
+  it('a gap is filled at once: what is behind it waits for that', async () => {
+    const { care, waits, accounts, begin, done } = setUp();
+    const [first, second] = [begin(0), begin(0)];
+    begin(0);
+    care.mend(first, sampleOf({}));
+    care.mend(second, sampleOf({}));
+    done();
+    accounts[0].settle(first.nonce, 'vacant');
+    await waits[0].end();
+    assert.deepEqual([done(), accounts[0].held], [['rearm 0 1'], 0]);
+  });
+
+  it('nothing is started once the load is over', async () => {
+    const { care, over, waits, begin, done } = setUp();
+    care.mend(begin(0), sampleOf({}));
+    done();
+    over.abort();
+    await waits[0].end();
+    assert.deepEqual(done(), []);
+  });
+
+  it('a wallet that cannot be used is given up, once; without any the run ends', async () => {
+    const { care, waits, accounts, stops, begin, done } = setUp();
+    for (const position of [0, 0, 1]) care.mend(begin(position), sampleOf({}));
+    done();
+    await waits[0].end('it has no funds left');
+    await waits[1].end('its last transaction is stuck');
+    assert.deepEqual([accounts[0].retired, accounts[1].retired], ['it has no funds left', null]);
+    assert.deepEqual([stops, done()], [[], ['retire 0']]);
+    await waits[2].end('it has no funds left');
+    assert.deepEqual(stops, [['no_wallets', undefined]]);
+  });
+
+  it('a wallet whose workload fails 5 times in a row is given up; without any the run ends with what it said', async () => {
+    const { care, waits, accounts, stops, begin } = setUp({ wallets: 1 });
+    for (let failures = 1; failures <= 5; failures += 1) {
+      assert.equal(accounts[0].retired, null);
+      accounts[0].failuresInRow = failures;
+      const operation = begin(0);
+      operation.words = 'mine.js:3:1: next() threw: tired';
+      care.mend(operation, sampleOf({ outcome: 'failed', code: failures === 3 ? 'reverted' : 'workload_error' }));
+      await waits[failures - 1].end();
+      await turn();
+    }
+    assert.equal(accounts[0].retired, 'its workload keeps failing');
+    assert.deepEqual(stops, [['workload_failed', 'mine.js:3:1: next() threw: tired']]);
+  });
+
+  it('a bug of ours ends the run, wherever it is', async () => {
+    const { care, waits, stops, begin } = setUp();
+    const operation = begin(0);
+    operation.bug = new Error('in the operation');
+    care.mend(operation, sampleOf({}));
+    assert.deepEqual(stops, [['internal', 'in the operation']]);
+    await waits[0].fail(new Error('while it was mended'));
+    assert.deepEqual(stops[1], ['internal', 'while it was mended']);
+  });
+
+  it('what was reserved for it is given back, and those who waited for that are told', async () => {
+    /** @type {Operation[]} */
+    const settled = [];
+    const { care, waits, begin, done } = setUp({
+      purse: { settle: (/** @type {Operation} */ operation) => settled.push(operation) },
+    });
+    const operation = begin(0);
+    care.mend(operation, sampleOf({}));
+    done();
+    assert.deepEqual(settled, []);
+    await waits[0].end();
+    assert.deepEqual([settled[0] === operation, done()], [true, ['rearm 0 0', 'rearm 0 1']]);
+  });
+});

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Stop } from '../../../src/core/load.js';
+import { Checkpoints } from '../../../src/core/reports.js';
+import { InternalError, OutputError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { runFileOf } from '../../helpers/samples.js';
+
+/**
+ * @import { Making } from '../../../src/core/reports.js'
+ * @import { Output } from '../../../src/outputs/index.js'
+ */
+
+/** @param {() => any} describe @returns {Making<unknown>} */
+const making = (describe) => ({ ask: async () => {}, describe });
+const usual = making(runFileOf);
+
+/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>, keepers?: number}} [options] what it takes to keep one */
+function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
+  const clock = createFakeClock();
+  const stop = new Stop();
+  /** @type {string[]} */
+  const warnings = [];
+  /** @type {number[]} when one was kept, in milliseconds */
+  const kept = [];
+  const startUs = clock.nowUs();
+  let spentUs = 0;
+  const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
+  /** @type {Output} */
+  const keeper = {
+    notice: () => {},
+    wantsSamples: false,
+    sample: () => {},
+    interval: () => {},
+    finish: () => {},
+    checkpoint: (run) => {
+      kept.push((clock.nowUs() - startUs) / 1000);
+      spentUs += costMs * 1000;
+      return keep(run);
+    },
+  };
+  const outputs = [{ ...keeper, checkpoint: undefined }, ...Array(keepers).fill(keeper)];
+  const warn = (/** @type {string} */ words) => void warnings.push(words);
+  const checkpoints = new Checkpoints({ clock: slowClock, outputs, stop, warn });
+  return { clock, stop, warnings, kept, checkpoints };
+}
+
+describe('Checkpoints', () => {
+  it('one is kept a second after the beginning, and then one every five', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin(usual);
+    await clock.advance(17_000);
+    assert.deepEqual(kept, [1000, 6000, 11_000, 16_000]);
+    await checkpoints.stop();
+    await clock.advance(60_000);
+    assert.equal(kept.length, 4);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('one that takes long is followed by a long pause: they cost a fiftieth of the time at most', async () => {
+    const { clock, kept, checkpoints } = setUp({ costMs: 200 });
+    checkpoints.begin(usual);
+    await clock.advance(25_000);
+    assert.deepEqual(kept, [1000, 11_000, 21_000]);
+    await checkpoints.stop();
+  });
+
+  it('one that is due now is kept now, by each who keeps them', async () => {
+    const { kept, checkpoints } = setUp({ keepers: 2 });
+    await checkpoints.keep(usual);
+    assert.deepEqual(kept, [0, 0]);
+  });
+
+  it('nothing is made when nobody keeps it', async () => {
+    const { clock, checkpoints } = setUp({ keepers: 0 });
+    const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
+    await checkpoints.keep(never);
+    checkpoints.begin(never);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('a full disk is worth one warning, and they go on: it may have room again', async () => {
+    let isFull = true;
+    const keep = () => {
+      if (isFull) throw new OutputError('cannot write run.json: the disk is full');
+    };
+    const { clock, stop, kept, warnings, checkpoints } = setUp({ keep });
+    checkpoints.begin(usual);
+    await clock.advance(12_000);
+    isFull = false;
+    await clock.advance(5000);
+    assert.equal(kept.length, 4);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], /^cannot write run\.json: the disk is full; the run goes on/);
+    assert.equal(stop.reason, null);
+    await checkpoints.stop();
+  });
+
+  it('a law that is found broken ends the run, whoever finds it', async () => {
+    const broken = () => {
+      throw new InternalError('conservation is broken');
+    };
+    for (const found of [making(broken), { ...usual, ask: async () => broken() }]) {
+      const { stop, warnings, checkpoints } = setUp();
+      await checkpoints.keep(found);
+      assert.deepEqual([stop.reason, stop.exitCodes, warnings], ['internal', [70], []]);
+    }
+  });
+
+  it('what is asked elsewhere costs nothing here: the next one is due as usual after the answer', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
+    await clock.advance(14_000);
+    assert.deepEqual(kept, [1900, 7800, 13_700]);
+    await checkpoints.stop();
+  });
+
+  it('a disk that is slow to write costs this thread nothing, and none is begun before the last is written', async () => {
+    const { clock, kept, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
+    checkpoints.begin(usual);
+    await clock.advance(30_000);
+    assert.deepEqual(kept, [1000, 14_000, 27_000]);
+    void checkpoints.stop();
+  });
+
+  it('stop() waits for one that is being written: its rename must not come after that of the whole run file', async () => {
+    const { clock, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
+    checkpoints.begin(usual);
+    await clock.advance(2000);
+    let isStopped = false;
+    const stopped = checkpoints.stop().then(() => (isStopped = true));
+    await clock.advance(6000);
+    assert.equal(isStopped, false);
+    await clock.advance(1000);
+    await stopped;
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('an answer that comes after the end is not kept: it would replace the whole run file', async () => {
+    const { clock, kept, checkpoints } = setUp();
+    checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
+    await clock.advance(1500);
+    await checkpoints.stop();
+    await clock.advance(60_000);
+    assert.deepEqual(kept, []);
+    assert.equal(clock.pending(), 0);
+  });
+});

@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { closed } from '../../../src/core/pacer.js';
+
+describe('closed()', () => {
+  it('an operation is due at once, however many there were', () => {
+    const pacer = closed();
+    assert.equal(pacer.isOpen, false);
+    for (const ordinal of [0, 1, 1000, 1_000_000]) assert.equal(pacer.dueUs(ordinal), 0);
+  });
+});

@@ -1,0 +1,335 @@
+/** Instances that wait for each other, with a clock of their own each and a folder on the real file system. */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { CommonStart, LEAD_MS, LONG_LEAD_MS } from '../../../src/core/common-start.js';
+import { Stop } from '../../../src/core/load.js';
+import { IncompleteError, InterruptedError, RefusedError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** @import { ByHand } from '../../helpers/clock.js' */
+
+const CHAIN = { chainId: 31337, genesisHash: '0x11' };
+const MIDNIGHT = Date.UTC(2026, 0, 1);
+
+/**
+ * @param {object} config
+ * @param {{clock?: ReturnType<typeof createFakeClock>, aheadMs?: () => number, workers?: number}} [options] aheadMs: how far its time of day is ahead
+ */
+function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), aheadMs = () => 0, workers = 1 } = {}) {
+  const stop = new Stop();
+  /** @type {string[]} */
+  const notices = [];
+  const all = {
+    runId: 'demo',
+    index: null,
+    instances: null,
+    attempt: 0,
+    threads: 20,
+    firstOffset: 0,
+    startAtMs: null,
+    barrier: null,
+    startTimeoutMs: 600_000,
+    ...config,
+  };
+  const common = new CommonStart({
+    id: `run file ${all.index}`,
+    config: all,
+    stop,
+    workers,
+    notice: (line) => notices.push(line),
+    clock: { ...clock, wallMs: () => clock.wallMs() + aheadMs() },
+  });
+  return { clock, stop, notices, common };
+}
+
+/**
+ * Moves time until something is over. What is read from a disk takes turns of its own.
+ * @template T
+ * @param {ByHand} clock
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+async function turnUntil(clock, promise) {
+  let isOver = false;
+  const end = () => void (isOver = true);
+  promise.then(end, end);
+  while (!isOver) {
+    for (let i = 0; i < 2; i += 1) await stat('/');
+    await clock.advance(50);
+  }
+  return promise;
+}
+
+/** From the end of the set-up to the beginning of the load. @param {ReturnType<typeof instanceOf>} instance */
+async function together({ common }) {
+  await common.open();
+  await common.meet(CHAIN);
+  return common.begin();
+}
+
+describe('without a common start', () => {
+  it('nothing is waited for', async () => {
+    const one = instanceOf({});
+    assert.equal(await together(one), null);
+    assert.deepEqual(one.common.facts(), { by: null, at: null, waitedMs: null, lateMs: null });
+  });
+});
+
+describe('--start-at', () => {
+  it('is met to the millisecond, with time to get ready before it', async () => {
+    const one = instanceOf({ startAtMs: MIDNIGHT + 60_000 });
+    await one.common.open();
+    await turnUntil(one.clock, one.common.meet(CHAIN));
+    const leftMs = MIDNIGHT + 60_000 - one.clock.wallMs();
+    assert.ok(leftMs <= LEAD_MS && leftMs > LEAD_MS - 100, `${leftMs} ms are left`);
+    assert.deepEqual(one.notices, ['the load begins at 2026-01-01T00:01:00.000Z, in 60.0 s']);
+    const began = await turnUntil(one.clock, one.common.begin());
+    assert.deepEqual([began?.wallMs, began?.words], [MIDNIGHT + 60_000, null]);
+    assert.equal(began?.beginUs, 1_000_000 + 60_000_000);
+    assert.deepEqual(one.common.facts(), {
+      by: 'start-at',
+      at: '2026-01-01T00:01:00.000Z',
+      waitedMs: 60_000,
+      lateMs: 0,
+    });
+  });
+
+  it('a timer that fires a little late changes nothing, a set-up that takes too long does', async () => {
+    for (const [lateMs, beginMs] of [
+      [15, 60_000],
+      [400, 60_400],
+    ]) {
+      const one = instanceOf({ startAtMs: MIDNIGHT + 60_000 });
+      await one.common.open();
+      await turnUntil(one.clock, one.common.meet(CHAIN));
+      await one.clock.advance(MIDNIGHT + 60_000 + lateMs - one.clock.wallMs());
+      const began = await one.common.begin();
+      assert.equal(began?.beginUs, 1_000_000 + beginMs * 1000);
+      assert.equal(began?.words === null, lateMs < 100);
+      assert.equal(one.common.facts().lateMs, lateMs);
+    }
+  });
+
+  it('missed by more than a second: at once, or when the set-up is over', async () => {
+    const late = instanceOf({ startAtMs: MIDNIGHT - 3200 });
+    await assert.rejects(late.common.open(), (/** @type {IncompleteError} */ error) => {
+      assert.equal(error.exitCode, 75);
+      assert.match(error.message, /^--start-at 2025-12-31T23:59:56\.800Z was over by 3\.2 s before this instance /);
+      return true;
+    });
+    const slow = instanceOf({ startAtMs: MIDNIGHT + 1000 });
+    await slow.common.open();
+    await slow.clock.advance(2500);
+    await assert.rejects(slow.common.meet(CHAIN), /was over by 1\.5 s when this instance was ready/);
+  });
+
+  it('the time of day is set in between: forward, it begins with it; back, it ends by its time-out', async () => {
+    let aheadMs = 0;
+    const forward = instanceOf({ startAtMs: MIDNIGHT + 60_000 }, { aheadMs: () => aheadMs });
+    const meeting = together(forward);
+    await forward.clock.advance(10_000);
+    aheadMs = 30_000;
+    const began = await turnUntil(forward.clock, meeting);
+    const elapsedMs = ((began?.beginUs ?? 0) - 1_000_000) / 1000;
+    assert.ok(elapsedMs >= 29_000 && elapsedMs <= 31_000, `after ${elapsedMs} ms`);
+
+    aheadMs = 0;
+    const options = { startAtMs: MIDNIGHT + 60_000, startTimeoutMs: 90_000 };
+    const back = instanceOf(options, { aheadMs: () => aheadMs });
+    const waiting = together(back);
+    await back.clock.advance(10_000);
+    aheadMs = -3_600_000;
+    await assert.rejects(turnUntil(back.clock, waiting), /not reached within 90 s \(--start-timeout\): the clock of /);
+  });
+});
+
+describe('--barrier', () => {
+  /** @param {string} barrier @param {number} index @param {object} [more] */
+  const at = (barrier, index, more = {}) => ({ barrier, index, instances: 3, ...more });
+
+  it('all begin at the instant that index 0 says when the last one has come', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const all = [2, 0, 1].map((index) => instanceOf(at(folder, index), { clock }));
+    const [last, ...first] = all.map((one, i) => async () => {
+      if (i === 0) await clock.sleep(7000);
+      return together(one);
+    });
+    const began = await turnUntil(clock, Promise.all([last(), ...first.map((begin) => begin())]));
+    const { at: agreed, arrivals } = JSON.parse(readFileSync(join(folder, 'demo', 'start.json'), 'utf8'));
+    assert.deepEqual(
+      arrivals,
+      [0, 1, 2].map((index) => ({ index, attempt: 0, id: `run file ${index}` })),
+    );
+    assert.ok(Date.parse(agreed) >= MIDNIGHT + 7000 + LEAD_MS);
+    for (const one of began) {
+      assert.equal(one?.wallMs, Date.parse(agreed));
+      assert.equal(one?.beginUs, began[0]?.beginUs);
+    }
+    for (const { common } of all) assert.deepEqual([common.facts().by, common.facts().at], ['barrier', agreed]);
+    assert.match(all[1].notices[0], /^waiting for [12] of 3 instances: (1\.\.)?2$/);
+  });
+
+  it('one that is missing: the others end by the time-out, name it and take back their word', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const all = [0, 2].map((index) => instanceOf(at(folder, index, { startTimeoutMs: 100_000 }), { clock }));
+    const ends = await turnUntil(clock, Promise.allSettled(all.map(together)));
+    for (const end of ends) {
+      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+      assert.ok(reason instanceof IncompleteError);
+      assert.match(
+        reason.message,
+        /^the common start was not reached within 100 s \(--start-timeout\): missing: 1(; had come and gone: [02])?$/,
+        'who gave up first was there',
+      );
+    }
+    assert.deepEqual(readdirSync(join(folder, 'demo')), []);
+    for (const { notices } of all) assert.ok(notices.length <= 5, 'now and then, and no flood');
+  });
+
+  it('index 0 that arrived and died: who waits says so', async (t) => {
+    const folder = temporaryFolder(t);
+    const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
+    await one.common.open();
+    writeFileSync(join(folder, 'demo', '0-0.json'), '{}');
+    await assert.rejects(
+      turnUntil(one.clock, one.common.meet(CHAIN)),
+      /: all are there, but index 0 has not said when to begin$/,
+    );
+  });
+
+  it('those that contradict each other all end, and know why', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const all = [{}, {}, { threads: 30 }].map((more, index) => instanceOf(at(folder, index, more), { clock }));
+    const ends = await turnUntil(clock, Promise.allSettled(all.map(together)));
+    for (const end of ends) {
+      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+      assert.ok(reason instanceof RefusedError, String(reason));
+      assert.match(reason.message, /^run demo: index 0 \(.+\) has -t 20, index 2 \(.+\) has -t 30: all instances /);
+    }
+  });
+
+  it('an index that was started again: the later attempt takes part, the earlier one ends', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const two = { instances: 2 };
+    const all = [at(folder, 1, two), at(folder, 1, { ...two, attempt: 1 })].map((one) => instanceOf(one, { clock }));
+    const settled = Promise.allSettled(all.map(together));
+    await turnUntil(clock, Promise.race([settled, clock.sleep(2000)]));
+    const zero = together(instanceOf(at(folder, 0, two), { clock }));
+    const [earlier, later] = await turnUntil(clock, settled);
+    await turnUntil(clock, zero);
+    const { reason } = /** @type {PromiseRejectedResult} */ (earlier);
+    assert.equal(reason.message, 'index 1 was started again (attempt 1), and this is attempt 0');
+    assert.equal(later.status, 'fulfilled');
+    const { arrivals } = JSON.parse(readFileSync(join(folder, 'demo', 'start.json'), 'utf8'));
+    assert.deepEqual(arrivals[1], { index: 1, attempt: 1, id: 'run file 1' });
+  });
+
+  it('one that leaves and comes back with other settings under its old name: nobody begins', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const [zero, left, back, two] = [{}, {}, { threads: 30 }, {}].map((more, i) =>
+      instanceOf(at(folder, [0, 1, 1, 2][i], more), { clock }),
+    );
+    const leaving = together(left);
+    leaving.catch(() => {});
+    const begun = together(zero);
+    begun.catch(() => {});
+    // Index 0 has read what it said.
+    await turnUntil(clock, Promise.race([begun, clock.sleep(3000)]));
+    left.stop.request('interrupted', 130);
+    await assert.rejects(turnUntil(clock, leaving), InterruptedError);
+    const ends = await turnUntil(clock, Promise.allSettled([begun, together(back), together(two)]));
+    for (const end of ends) {
+      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+      assert.ok(reason instanceof RefusedError, String(reason));
+      assert.match(reason.message, /^run demo: index 0 \(.+\) has -t 20, index 1 \(.+\) has -t 30: /);
+    }
+  });
+
+  it('one with worker threads needs longer: all begin when it is ready', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const all = [1, 1, 2].map((workers, index) => instanceOf(at(folder, index), { clock, workers }));
+    const began = await turnUntil(clock, Promise.all(all.map(together)));
+    const { at: agreed, leadMs } = JSON.parse(readFileSync(join(folder, 'demo', 'start.json'), 'utf8'));
+    assert.equal(leadMs, LONG_LEAD_MS);
+    assert.ok(Date.parse(agreed) >= MIDNIGHT + LONG_LEAD_MS);
+    for (const one of began) assert.deepEqual([one?.wallMs, one?.words], [Date.parse(agreed), null]);
+  });
+
+  const taking = { index: 1, attempt: 0, id: 'run file 1' };
+  for (const [name, text, words] of /** @type {Array<[string, string, RegExp]>} */ ([
+    [
+      'an instant in years',
+      JSON.stringify({ at: '2031-01-01T00:00:00.000Z', arrivals: [taking] }),
+      /no instant near now/,
+    ],
+    [
+      'an instant long ago',
+      JSON.stringify({ at: '1970-01-01T00:00:00.000Z', arrivals: [taking] }),
+      /no instant near now/,
+    ],
+    ['no instant', JSON.stringify({ at: 5, arrivals: [taking] }), /no instant near now for the common start, but 5: /],
+    ['nothing at all', '[]', /no instant near now for the common start, but none: by the clock .* 2026-01-01T00:00/],
+    ['nobody', JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: 'x' }), /without this instance, .*: nobody /],
+    [
+      'another process under its name',
+      JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: [null, { ...taking, id: 'x' }] }),
+      /without this instance, attempt 0 of index 1: another process takes part for it$/,
+    ],
+    ['half a start', '{"at": "2026-', /within 30 s \(--start-timeout\): start\.json is there, but cannot be read$/],
+  ]))
+    it(`start.json is not believed as it is: ${name}`, async (t) => {
+      const folder = temporaryFolder(t);
+      const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
+      await one.common.open();
+      writeFileSync(join(folder, 'demo', 'start.json'), text);
+      await assert.rejects(turnUntil(one.clock, one.common.meet(CHAIN)), (/** @type {IncompleteError} */ error) => {
+        assert.ok(error instanceof IncompleteError, String(error));
+        assert.match(error.message, words);
+        return true;
+      });
+      assert.deepEqual(readdirSync(join(folder, 'demo')), ['start.json']);
+    });
+
+  it('interrupted while it waits: it ends at once and takes back its word', async (t) => {
+    const folder = temporaryFolder(t);
+    const one = instanceOf(at(folder, 1));
+    const waiting = together(one);
+    waiting.catch(() => {});
+    await turnUntil(one.clock, Promise.race([waiting, one.clock.sleep(3000)]));
+    assert.deepEqual(readdirSync(join(folder, 'demo')), ['1-0.json']);
+    one.stop.request('terminated', 143);
+    await assert.rejects(turnUntil(one.clock, waiting), (/** @type {InterruptedError} */ error) => {
+      assert.ok(error instanceof InterruptedError);
+      assert.deepEqual([error.message, error.exitCode], ['interrupted while waiting for the common start', 143]);
+      return true;
+    });
+    assert.deepEqual(readdirSync(join(folder, 'demo')), []);
+  });
+
+  it('clocks that differ by 10 s: they begin together all the same, or at once, and say so', async (t) => {
+    for (const [aheadMs, words] of /** @type {Array<[number, RegExp]>} */ ([
+      [-10_000, /^the clock of this machine is (9\.\d|10\.\d) s behind that of index 0: /],
+      [10_000, /^the load began [4-5]\.\d s after the common start: /],
+    ])) {
+      const folder = temporaryFolder(t);
+      const clock = createFakeClock({ wallMs: MIDNIGHT });
+      const zero = instanceOf(at(folder, 0, { instances: 2 }), { clock });
+      const one = instanceOf(at(folder, 1, { instances: 2 }), { clock, aheadMs: () => aheadMs });
+      const [first, second] = await turnUntil(clock, Promise.all([zero, one].map(together)));
+      const apartMs = Math.abs((first?.beginUs ?? 0) - (second?.beginUs ?? 0)) / 1000;
+      assert.ok(apartMs <= (aheadMs < 0 ? 1000 : LEAD_MS), `${apartMs} ms apart`);
+      assert.match(second?.words ?? '', words);
+      assert.equal(first?.words, null);
+    }
+  });
+});

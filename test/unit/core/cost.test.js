@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseEther } from 'ethers';
+import { createFees } from '../../../src/chain/fees.js';
+import { checkCost, costLine, estimateCost, rounded, secondsPerBlock } from '../../../src/core/costs.js';
+import { RefusedError } from '../../../src/errors.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+const GWEI = 10n ** 9n;
+/** 2 gwei a gas now, and 6 at most. */
+const FEES = createFees({ baseFeeWei: GWEI, tipWei: GWEI, legacy: false, maxFeeWei: null });
+const GAS = Object.freeze({
+  perWallet: 250_000n,
+  perOperation: 50_000n,
+  likely: { perWallet: 150_000n, perOperation: 25_000n },
+});
+const CONFIG = Object.freeze({
+  threads: 10,
+  inFlight: 1,
+  ratePerSecond: null,
+  stages: null,
+  warmupMs: 0,
+  durationMs: 60_000,
+});
+const PARTS = Object.freeze({ config: CONFIG, gas: GAS, fees: FEES, blockSeconds: 2, deployments: 0, missing: [] });
+
+/** @param {bigint} each @param {number} count */
+const lacking = (each, count) => Array.from({ length: count }, () => ({ missingWei: each }));
+
+describe('estimateCost()', () => {
+  it('a closed loop: as many operations as may be in flight, in every block', () => {
+    const { operations, loadWei, worstWei, setUpWei } = estimateCost(PARTS);
+    assert.equal(operations, 300);
+    assert.equal(loadWei, 300n * 25_000n * 2n * GWEI);
+    assert.equal(worstWei, 300n * 50_000n * 6n * GWEI);
+    assert.equal(setUpWei, 0n, 'what is there already costs nothing');
+    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, inFlight: 4 } }).operations, 1200);
+    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, warmupMs: 20_000 } }).operations, 400);
+  });
+
+  it('an open loop: what was asked for', () => {
+    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, ratePerSecond: 7 } }).operations, 420);
+    const stages = [{ fromPerSecond: 10, toPerSecond: 20, durationUs: 60e6 }];
+    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages } }).operations, 900);
+    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages, warmupMs: 1000 } }).operations, 910);
+  });
+
+  it('the set-up: deployments and payments; what the wallets get is not spent', () => {
+    const cost = estimateCost({ ...PARTS, deployments: 10, missing: lacking(5n, 201) });
+    assert.equal(cost.payments, 2);
+    assert.equal(cost.movedWei, 1005n);
+    const gas = 10n * 150_000n + 2n * 100_000n + 201n * 40_000n;
+    assert.equal(cost.setUpWei, gas * 2n * GWEI);
+  });
+
+  it('without a duration: by the thousand operations', () => {
+    const { operations, isBounded } = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
+    assert.deepEqual([operations, isBounded], [1000, false]);
+  });
+});
+
+describe('costLine()', () => {
+  it('says what is expected, at most, in all and for each wallet', () => {
+    const cost = estimateCost({ ...PARTS, deployments: 10, missing: lacking(parseEther('0.5'), 10) });
+    assert.equal(
+      costLine(cost, 10),
+      'estimated cost, at 2 gwei a gas as of now: set-up 0.004 ether (10 deployments, 1 payment), load 0.015 ether for some 300 operations, ' +
+        'at most 0.09 ether at the price offered; about 0.019 ether in all, 0.0019 ether a wallet; ' +
+        "5.0 ether moves to the wallets, of which 'stress reclaim' gets back what is left",
+    );
+  });
+
+  it('without a duration, and with nothing to set up', () => {
+    const cost = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
+    assert.equal(
+      costLine(cost, 10),
+      'estimated cost, at 2 gwei a gas as of now: set-up 0.0 ether, load 0.05 ether for each 1000 operations, at most 0.3 ether at the price offered',
+    );
+  });
+});
+
+describe('checkCost()', () => {
+  const cost = estimateCost({ ...PARTS, deployments: 10 }); // 0.003 ether and 0.015 ether
+
+  it('refuses what is expected to cost more than the cap, with both figures', () => {
+    checkCost(cost, null);
+    checkCost(cost, parseEther('0.018'));
+    assert.throws(() => checkCost(cost, parseEther('0.018') - 1n), RefusedError);
+    assert.throws(
+      () => checkCost(cost, parseEther('0.01')),
+      /expected to cost 0\.018 ether in fees, and --max-spend allows 0\.01 ether: .*--duration.*--rate/,
+    );
+  });
+
+  it('without a duration only the set-up is known', () => {
+    const unbounded = estimateCost({ ...PARTS, deployments: 10, config: { ...CONFIG, durationMs: null } });
+    checkCost(unbounded, parseEther('0.003'));
+    assert.throws(() => checkCost(unbounded, parseEther('0.0029')), RefusedError);
+  });
+});
+
+describe('secondsPerBlock()', () => {
+  /** @param {number} perBlock */
+  const chainOf = (perBlock) =>
+    fakeRpc({
+      eth_getBlockByNumber: (number) => ({
+        timestamp: `0x${Math.floor(1000 + Number(number) * perBlock).toString(16)}`,
+      }),
+    });
+
+  it('is measured over many blocks, for timestamps are whole seconds', async () => {
+    assert.equal(await secondsPerBlock(chainOf(12), 5000), 12);
+    assert.equal(await secondsPerBlock(chainOf(0.25), 5000), 0.25);
+    assert.equal(await secondsPerBlock(chainOf(2), 10), 2);
+  });
+
+  it('is taken for a second where the chain is too young, or its blocks do not say', async () => {
+    assert.equal(await secondsPerBlock(chainOf(12), 2), 1);
+    assert.equal(await secondsPerBlock(chainOf(0), 5000), 1);
+  });
+});
+
+describe('rounded()', () => {
+  it('three digits that count, and never less than it is', () => {
+    const table = /** @type {Array<[bigint, string]>} */ ([
+      [0n, '0.0 ether'],
+      [parseEther('1.2340001'), '1.24 ether'],
+      [parseEther('0.000999001'), '0.001 ether'],
+      [parseEther('12345'), '12400.0 ether'],
+      [7n, '0.000000000000000007 ether'],
+    ]);
+    for (const [wei, text] of table) assert.equal(rounded(wei), text);
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Wallet } from '../../../src/chain/keys.js';
+import { callCourse } from '../../../src/core/engine.js';
+import { Account } from '../../../src/core/nonces.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+/** How long a user is kept from asking again after each of its failures, in milliseconds. */
+function harness() {
+  const clock = createFakeClock({ startUs: 0 });
+  const account = new Account(0, Wallet.withoutKey(0));
+  const course = callCourse(/** @type {any} */ ({ clock }));
+  const operation = /** @type {any} */ ({ account, nonce: 0 });
+  /** @param {string} code */
+  const pauseAfter = async (code) => {
+    const fromUs = clock.nowUs();
+    let isOver = false;
+    void course
+      .mend(operation, /** @type {any} */ ({ code }), new AbortController().signal)
+      .then(() => (isOver = true));
+    await turn();
+    while (!isOver) {
+      await clock.advance(50);
+      await turn();
+    }
+    return (clock.nowUs() - fromUs) / 1000;
+  };
+  return { account, operation, pauseAfter, verify: () => course.remember(operation) };
+}
+
+describe('plain calls that fail', () => {
+  it('an answer that is an error, or not what it must be, is no reason to wait', async () => {
+    const { account, pauseAfter } = harness();
+    for (let i = 0; i < 20; i += 1) {
+      assert.equal(await pauseAfter('check_failed'), 0);
+      assert.equal(await pauseAfter('rpc_error'), 0);
+    }
+    assert.equal(account.pausedMs, 0);
+  });
+
+  it('without an answer the user waits, longer each time, until there is one', async () => {
+    const { account, pauseAfter, verify } = harness();
+    const pauses = [];
+    for (const code of ['transport_refused', 'protocol', 'unavailable', 'transport_reset'])
+      pauses.push(await pauseAfter(code));
+    assert.deepEqual(pauses, [50, 100, 200, 400]);
+    assert.equal(account.pausedMs, 750);
+    assert.equal(await pauseAfter('rpc_error'), 0);
+    assert.equal(await pauseAfter('transport_reset'), 50, 'it had answered');
+    verify();
+    assert.equal(await pauseAfter('transport_reset'), 50, 'and again');
+    for (let i = 0; i < 10; i += 1) await pauseAfter('transport_reset');
+    assert.equal(await pauseAfter('transport_reset'), 5000, 'no pause is longer');
+  });
+
+  it('an answer that says that there is too much to do is one', async () => {
+    const { operation, pauseAfter } = harness();
+    operation.isRefusedForNow = true;
+    assert.equal(await pauseAfter('rpc_error'), 50);
+  });
+
+  it('several of one user that fail at once are one failure', async () => {
+    const { account, pauseAfter } = harness();
+    await pauseAfter('transport_reset');
+    account.mending = 1;
+    assert.equal(await pauseAfter('transport_reset'), 50);
+  });
+});

@@ -1,0 +1,768 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Wallet } from '../../../src/chain/keys.js';
+import { Driver } from '../../../src/core/driver.js';
+import { Account } from '../../../src/core/nonces.js';
+import { createPacer } from '../../../src/core/pacer.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+/**
+ * @import { Clock } from '../../../src/clock.js'
+ * @import { Operation } from '../../../src/core/operation.js'
+ * @import { Schedule } from '../../../src/core/pacer.js'
+ * @import { Sample } from '../../../src/stats/sample.js'
+ */
+
+/**
+ *
+ * @typedef {object} Options
+ * @property {number} [wallets]
+ * @property {number} [inFlight]
+ * @property {Schedule | null} [schedule]
+ * @property {() => number} [latenessMs] of each timer
+ * @property {boolean} [isInstant] an operation ends as soon as it is begun
+ * @property {boolean} [isWatchBroken]
+ */
+
+const START_US = 5_000_000;
+
+/** @param {number} perSecond @param {Partial<Schedule>} [given] @returns {Schedule} */
+function at(perSecond, given = {}) {
+  const stages = [{ fromPerSecond: perSecond, toPerSecond: perSecond, durationUs: Infinity }];
+  return { stages, arrival: 'uniform', seed: 1, ...given };
+}
+
+/** A driver whose operations end when the test says so. @param {Options} [options] */
+function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isInstant, isWatchBroken } = {}) {
+  const byHand = createFakeClock({ startUs: START_US });
+  let stalledUs = 0;
+  /** @type {Clock} */
+  const clock = {
+    ...byHand,
+    nowUs: () => byHand.nowUs() + stalledUs,
+    after: (callback, ms) => byHand.after(callback, ms + (latenessMs?.() ?? 0)),
+  };
+  const accounts = Array.from({ length: wallets }, (_, i) => new Account(i, Wallet.withoutKey(10 + i)));
+  const recorder = new Recorder(
+    accounts.map(({ wallet }) => wallet.index),
+    START_US,
+  );
+  /** When what was dropped was due. @type {number[]} */
+  const dropped = [];
+  const drop = recorder.drop.bind(recorder);
+  recorder.drop = (dueUs) => {
+    dropped.push(dueUs);
+    drop(dueUs);
+  };
+  /** All that were begun, in order. @type {Operation[]} */
+  const begun = [];
+  /** Those that are mended, in order. @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
+  const mended = [];
+  /** @type {Array<[string, Error | undefined]>} */
+  const stops = [];
+  /** @type {Sample[]} */
+  const samples = [];
+  /** @type {AbortSignal | null} */
+  let watchSignal = null;
+  const driver = new Driver({
+    clock,
+    accounts,
+    inFlight,
+    recorder,
+    pacer: createPacer(schedule),
+    course: {
+      begin: (operation) => {
+        begun.push(operation);
+        if (begun.length > 10_000) throw new Error('the test starts too much');
+        if (isInstant) operation.end('verified', null, clock.nowUs());
+      },
+      mend: (operation, _sample, signal) =>
+        new Promise((resolve, reject) => {
+          mended.push({
+            operation,
+            signal,
+            done: async (why) => (resolve(why), await turn(), void (await turn())),
+            fail: async (error) => (reject(error), void (await turn())),
+          });
+        }),
+      remember: () => {},
+      reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
+      reopenOf: () => [],
+      hasten: async () => {},
+      revive: async () => null,
+      watch: async (_live, signal) => {
+        watchSignal = signal;
+        if (isWatchBroken) throw new Error('the watch is broken');
+      },
+    },
+    onSample: (sample) => samples.push(sample),
+    onStop: (reason, error) => stops.push([reason, error]),
+  });
+  /** Ends them all as verified. @param {Operation[]} operations */
+  const verify = async (...operations) => {
+    for (const operation of operations) operation.end('verified', null, clock.nowUs());
+    await turn();
+  };
+  return {
+    clock,
+    driver,
+    accounts,
+    recorder,
+    dropped,
+    begun,
+    mended,
+    stops,
+    samples,
+    verify,
+    advance: byHand.advance,
+    timers: byHand.pending,
+    watchSignal: () => watchSignal ?? assert.fail('nobody watches'),
+    /** Time goes by, and no timer gets a turn. @param {number} ms */
+    stall: (ms) => void (stalledUs += ms * 1000),
+    /** @param {Operation} operation */
+    fail: (operation) => operation.end('failed', 'reverted', clock.nowUs()),
+    /** @param {number} from */
+    intended: (from = 0) => begun.slice(from).map(({ intendedAtUs }) => intendedAtUs - START_US),
+    positions: (from = 0) => begun.slice(from).map(({ account }) => account.position),
+    /** Live operations, counted from the outside. */
+    assertConserved: () => {
+      const inFlightBy = new Map();
+      for (const { account } of driver.live) {
+        inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
+      }
+      recorder.assertConservation(inFlightBy);
+    },
+  };
+}
+
+describe('Driver: closed loop', () => {
+  it('starts an operation with every wallet at once, and the next one when one has ended', async () => {
+    const { driver, verify, begun, positions, clock } = harness({ wallets: 3 });
+    driver.start(START_US, Infinity);
+    assert.deepEqual(positions(), [0, 1, 2]);
+    assert.deepEqual(
+      begun.map(({ nonce }) => nonce),
+      [0, 0, 0],
+    );
+    await turn();
+    assert.equal(begun.length, 3);
+    await verify(begun[1]);
+    assert.deepEqual(positions(3), [1]);
+    assert.equal(begun[3].nonce, 1);
+    assert.equal(begun[3].intendedAtUs, clock.nowUs());
+    assert.equal(begun[3].startedAtUs, clock.nowUs());
+  });
+
+  it('in flight 3: the wallets once, then all of them again; never more than 3 each', async () => {
+    const { driver, verify, begun, positions, assertConserved } = harness({ wallets: 3, inFlight: 3 });
+    driver.start(START_US, Infinity);
+    assert.deepEqual(positions(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert.deepEqual(
+      begun.map(({ nonce }) => nonce),
+      [0, 0, 0, 1, 1, 1, 2, 2, 2],
+    );
+    await verify(begun[4], begun[0], begun[7]); // of wallets 1, 0 and 1
+    assert.deepEqual(positions(9), [1, 0, 1], 'in the order in which they became idle');
+    assert.equal(driver.live.size, 9);
+    assertConserved();
+  });
+
+  it('begins 256 in a turn of the event loop, so that answers are read in between', async () => {
+    const { driver, begun } = harness({ wallets: 600 });
+    driver.start(START_US, Infinity);
+    assert.equal(begun.length, 256);
+    await turn();
+    assert.equal(begun.length, 512);
+    await turn();
+    assert.equal(begun.length, 600);
+    await turn();
+    assert.equal(begun.length, 600);
+  });
+
+  it('an operation that ends at once does not keep the event loop', async () => {
+    const { driver, begun } = harness({ wallets: 1, isInstant: true });
+    driver.start(START_US, Infinity);
+    const counts = [begun.length];
+    for (let turns = 1; turns < 4; turns += 1) {
+      await turn();
+      counts.push(begun.length);
+    }
+    driver.stop(START_US);
+    assert.deepEqual(counts, [256, 512, 768, 1024]);
+  });
+
+  it('what is due at the end is started, after it nothing; stop() starts nothing', async () => {
+    const { driver, verify, begun, advance } = harness({ wallets: 1 });
+    driver.start(START_US, START_US + 1000);
+    await advance(1);
+    await verify(begun[0]);
+    assert.equal(begun.length, 2);
+    await advance(1);
+    await verify(begun[1]);
+    assert.equal(begun.length, 2);
+    driver.stop(START_US + 2000);
+    await turn();
+    assert.equal(begun.length, 2);
+  });
+
+  it('stop() before the end: those that are live go on, and start no others', async () => {
+    const { driver, verify, begun, samples } = harness({ wallets: 2 });
+    driver.start(START_US, Infinity);
+    driver.stop(START_US);
+    await verify(...begun);
+    assert.equal(begun.length, 2);
+    assert.equal(samples.length, 2);
+    assert.equal(driver.live.size, 0);
+  });
+
+  it('a sample goes to the recorder and to whoever wants it, once', async () => {
+    const { driver, verify, begun, samples, recorder } = harness({ wallets: 1 });
+    driver.start(START_US, Infinity);
+    await verify(begun[0]);
+    begun[0].end('failed', 'late', 0);
+    assert.equal(samples.length, 1);
+    assert.equal(recorder.counts.verified, 1);
+    assert.deepEqual(recorder.failures, {});
+  });
+});
+
+describe('Driver: open loop', () => {
+  it('an operation is intended at its instant of the schedule, however late the timers are', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 1, maxLength: 20 }),
+        fc.constantFrom('uniform', /** @type {const} */ ('poisson')),
+        fc.integer({ min: 1, max: 10_000 }),
+        async (latenesses, arrival, seed) => {
+          let asked = 0;
+          const schedule = at(333.3, { arrival, seed });
+          const { driver, begun, intended, advance, dropped, recorder } = harness({
+            wallets: 1,
+            schedule,
+            isInstant: true,
+            latenessMs: () => latenesses[asked++ % latenesses.length],
+          });
+          driver.start(START_US, Infinity);
+          await advance(300);
+          driver.stop(START_US + 300_000);
+          const pacer = createPacer(schedule);
+          const wanted = Array.from({ length: 400 }, (_, n) => pacer.dueUs(n)).filter((us) => us < 300_000);
+          assert.deepEqual(intended(), wanted);
+          assert.deepEqual(dropped, []);
+          for (const { intendedAtUs, startedAtUs } of begun) assert.ok(startedAtUs >= intendedAtUs);
+          assert.equal(recorder.counts.scheduled, wanted.length);
+        },
+      ),
+      { seed: 4, numRuns: 40 },
+    );
+  });
+
+  it('waits for one timer at a time, until what is due next', async () => {
+    const { driver, begun, advance, timers } = harness({ wallets: 10, schedule: at(100) });
+    driver.start(START_US, Infinity);
+    assert.equal(begun.length, 1);
+    assert.equal(timers(), 1);
+    await advance(9.999);
+    assert.equal(begun.length, 1);
+    await advance(0.001);
+    assert.equal(begun.length, 2);
+    assert.equal(timers(), 1);
+  });
+
+  it('a timer that fires a moment early is set again', async () => {
+    const early = [0.004, 0, 0];
+    const { driver, begun, advance } = harness({ schedule: at(100), latenessMs: () => -(early.shift() ?? 0) });
+    driver.start(START_US, Infinity);
+    await advance(9.997);
+    assert.equal(begun.length, 1);
+    await advance(0.003);
+    assert.equal(begun.length, 2);
+    assert.equal(begun[1].intendedAtUs, START_US + 10_000);
+  });
+
+  it('after a stall exactly what the schedule owes is started, at the instants when it was due; then it goes on', async () => {
+    const { driver, begun, stall, advance, intended, dropped, recorder, clock } = harness({
+      wallets: 1000,
+      schedule: at(100),
+    });
+    driver.start(START_US, Infinity);
+    await advance(50);
+    assert.equal(begun.length, 6);
+    stall(3000);
+    await advance(10); // the timer that was set fires now
+    assert.equal(clock.nowUs() - START_US, 3_060_000);
+    assert.equal(begun.length, 307);
+    assert.deepEqual(
+      intended(),
+      Array.from({ length: 307 }, (_, n) => n * 10_000),
+    );
+    assert.equal(begun[6].startedAtUs, START_US + 3_060_000, 'what was due long ago is begun now, and is late');
+    assert.deepEqual(dropped, []);
+    await advance(30);
+    assert.equal(begun.length, 310, 'no more than the rate afterwards');
+    assert.equal(recorder.counts.scheduled, 310);
+  });
+
+  it('over many stalls started and dropped are together what the schedule owes, at any moment', async () => {
+    const steps = fc.array(
+      fc.record({ stallMs: fc.nat({ max: 2000 }), ms: fc.nat({ max: 300 }), ended: fc.nat({ max: 20 }) }),
+      { minLength: 1, maxLength: 15 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 30 }), async (list, wallets) => {
+        const schedule = at(70, { arrival: 'poisson', seed: wallets });
+        const { driver, begun, stall, advance, dropped, clock, verify, intended, assertConserved } = harness({
+          wallets,
+          schedule,
+        });
+        driver.start(START_US, Infinity);
+        for (const { stallMs, ms, ended } of list) {
+          stall(stallMs);
+          await advance(ms);
+          await verify(...[...driver.live].slice(0, ended));
+          driver.catchUp();
+          const pacer = createPacer(schedule);
+          /** @type {number[]} */
+          const owed = [];
+          const nowUs = clock.nowUs() - START_US;
+          for (let us = pacer.dueUs(0); us <= nowUs; us = pacer.dueUs(owed.length)) owed.push(us);
+          const all = [...intended(), ...dropped.map((us) => us - START_US)].sort((a, b) => a - b);
+          assert.deepEqual(all, owed);
+          assert.ok(driver.live.size <= wallets);
+          assertConserved();
+        }
+        assert.equal(new Set(begun).size, begun.length);
+      }),
+      { seed: 5, numRuns: 40 },
+    );
+  });
+
+  it('without an idle wallet it is dropped when it is due, and never started later', async () => {
+    const { driver, begun, advance, dropped, verify, intended, recorder } = harness({ wallets: 2, schedule: at(100) });
+    driver.start(START_US, Infinity);
+    await advance(45);
+    assert.deepEqual(intended(), [0, 10_000]);
+    assert.deepEqual(
+      dropped,
+      [20_000, 30_000, 40_000].map((us) => us + START_US),
+    );
+    await verify(begun[0]);
+    assert.equal(begun.length, 2, 'a wallet that is idle again waits for what is due next');
+    await advance(10);
+    assert.deepEqual(intended(), [0, 10_000, 50_000]);
+    const { scheduled, started, dropped: lost } = recorder.counts;
+    assert.deepEqual([scheduled, started, lost], [6, 3, 3]);
+  });
+
+  it('an operation is given to the wallet that has been idle for longest', async () => {
+    const { driver, begun, advance, positions, verify } = harness({ wallets: 3, schedule: at(100) });
+    driver.start(START_US, Infinity);
+    await advance(20);
+    assert.deepEqual(positions(), [0, 1, 2]);
+    await verify(begun[2]);
+    await verify(begun[0], begun[1]);
+    await advance(30);
+    assert.deepEqual(positions(3), [2, 0, 1]);
+  });
+
+  it('no more than 16 of one wallet are on their way to the node; the next goes when one has arrived', async () => {
+    const { driver, begun, verify, accounts } = harness({ wallets: 1, inFlight: 40 });
+    driver.start(START_US, Infinity);
+    await turn();
+    assert.equal(begun.length, 16);
+    for (const operation of begun.slice(0, 5)) operation.taken();
+    await turn();
+    assert.equal(begun.length, 21);
+    // One that has arrived and ends makes room in flight, not on the way: it was not counted there any more.
+    await verify(begun[0]);
+    assert.equal(begun.length, 21);
+    // One that ends without having arrived makes room there.
+    await verify(begun[20]);
+    assert.equal(begun.length, 22);
+    for (let i = 1; i < begun.length && begun.length < 60; i += 1) {
+      begun[i].taken();
+      await turn();
+    }
+    assert.equal(driver.live.size, 40, 'as many as may be in flight');
+    assert.deepEqual([accounts[0].submitting, accounts[0].waiting], [accounts[0].submitting, 0]);
+  });
+
+  it('a wait that no timer can do is done in parts', async () => {
+    const { driver, begun, clock } = harness({ wallets: 1, schedule: at(1e-7) });
+    /** @type {number[]} */
+    const waitsMs = [];
+    const { after } = clock;
+    clock.after = (callback, ms) => (waitsMs.push(ms), after(callback, ms));
+    driver.start(START_US, Infinity);
+    await turn();
+    assert.equal(begun.length, 1);
+    assert.deepEqual(waitsMs, [2 ** 31 - 1]);
+  });
+
+  it('in flight 2: at most two live operations of each wallet, all wallets first', async () => {
+    const { driver, advance, positions, dropped } = harness({ wallets: 3, inFlight: 2, schedule: at(1000) });
+    driver.start(START_US, Infinity);
+    await advance(8);
+    assert.deepEqual(positions(), [0, 1, 2, 0, 1, 2]);
+    assert.equal(dropped.length, 3);
+    assert.equal(driver.live.size, 6);
+  });
+
+  it('a turn of the event loop begins 256, however many are owed; what is dropped costs none', async () => {
+    const { driver, begun, stall, advance, dropped } = harness({ wallets: 600, schedule: at(1000) });
+    driver.start(START_US, Infinity);
+    stall(999);
+    const counts = [];
+    const fired = advance(1);
+    for (let turns = 0; turns < 6; turns += 1) {
+      await turn();
+      counts.push(begun.length);
+    }
+    await fired;
+    assert.ok(counts.includes(257) && counts.includes(513), String(counts));
+    assert.equal(begun.length, 600);
+    assert.equal(dropped.length, 401);
+  });
+
+  it('stop() starts all that was due before the end, at once, and nothing that was due at it or after', async () => {
+    const { driver, begun, stall, intended, dropped, advance, timers } = harness({ wallets: 5000, schedule: at(1000) });
+    driver.start(START_US, Infinity);
+    stall(3000);
+    driver.stop(START_US + 2500_000);
+    assert.equal(begun.length, 2500, 'more than the 256 of a turn');
+    assert.equal(intended().at(-1), 2_499_000);
+    assert.deepEqual(dropped, []);
+    await advance(10_000);
+    assert.equal(begun.length, 2500);
+    assert.equal(timers(), 0, 'nothing is waited for');
+  });
+
+  it('stop() takes back the timer that waits for what is due next', async () => {
+    const { driver, timers } = harness({ wallets: 10, schedule: at(100) });
+    driver.start(START_US, Infinity);
+    assert.equal(timers(), 1);
+    driver.stop(START_US + 5000);
+    assert.equal(timers(), 0);
+  });
+
+  it('the end that start() was told holds, if stop() is late; and the earlier of the two', async () => {
+    for (const [planned, stopped, wanted] of [
+      [100_000, 200_000, 10],
+      [100_000, 50_000, 5],
+    ]) {
+      const { driver, begun, stall, intended } = harness({ wallets: 100, schedule: at(100) });
+      driver.start(START_US, START_US + planned);
+      stall(300);
+      driver.stop(START_US + stopped);
+      assert.equal(begun.length, wanted);
+      assert.equal(intended().at(-1), (wanted - 1) * 10_000);
+    }
+  });
+
+  it('after the end that start() was told nothing is started, also without stop()', async () => {
+    const { driver, begun, advance } = harness({ wallets: 100, schedule: at(100) });
+    driver.start(START_US, START_US + 100_000);
+    await advance(1000);
+    assert.equal(begun.length, 10);
+  });
+
+  it('a schedule that is over starts nothing more', async () => {
+    const stages = [{ fromPerSecond: 100, toPerSecond: 100, durationUs: 50_000 }];
+    const { driver, begun, advance, timers, stops } = harness({ wallets: 100, schedule: at(0, { stages }) });
+    driver.start(START_US, Infinity);
+    await advance(1000);
+    assert.equal(begun.length, 5);
+    assert.equal(timers(), 0);
+    assert.deepEqual(stops, []);
+  });
+
+  it('a load that begins later than it was planned owes what was due meanwhile', async () => {
+    const { driver, begun, intended } = harness({ wallets: 100, schedule: at(100) });
+    driver.start(START_US - 50_000, Infinity);
+    assert.equal(begun.length, 6);
+    assert.equal(intended()[0], -50_000);
+  });
+
+  it('catchUp() starts what is owed by now without a turn of the event loop; in a closed loop it does nothing', async () => {
+    const open = harness({ wallets: 600, schedule: at(1000) });
+    open.driver.start(START_US, Infinity);
+    open.stall(500);
+    open.driver.catchUp();
+    assert.equal(open.begun.length, 501);
+    const closed = harness({ wallets: 600 });
+    closed.driver.start(START_US, Infinity);
+    closed.driver.catchUp();
+    assert.equal(closed.begun.length, 256);
+  });
+});
+
+describe('Driver: wallets that are mended', () => {
+  it('an operation that did not verify is looked after, and its wallet starts nothing until it is settled', async () => {
+    const { driver, begun, mended, fail, verify, positions } = harness({ wallets: 2, inFlight: 3 });
+    driver.start(START_US, Infinity);
+    assert.equal(begun.length, 6);
+    const [first, , second, , third] = begun; // of wallet 0
+    fail(first);
+    assert.equal(mended.length, 1);
+    assert.equal(mended[0].operation, first);
+    assert.equal(first.account.slotOf(0)?.standing, 'open');
+    await verify(second, third);
+    assert.equal(begun.length, 6, 'those of the wallet that end meanwhile are held');
+    await verify(begun[1]);
+    assert.deepEqual(positions(6), [1], 'the other wallet goes on');
+    assert.equal(driver.live.size, 3);
+
+    first.account.settle(0, 'spent');
+    await mended[0].done(null);
+    assert.deepEqual(positions(7), [0, 0, 0], 'as many as were held, and its own');
+    assert.equal(driver.live.size, 6);
+    assert.equal(first.account.held, 0);
+    assert.equal(first.account.mending, 0);
+  });
+
+  it('while another one of the wallet is looked after it waits on', async () => {
+    const { driver, begun, mended, fail, positions, assertConserved } = harness({ wallets: 1, inFlight: 3 });
+    driver.start(START_US, Infinity);
+    fail(begun[1]);
+    fail(begun[0]);
+    begun[0].account.settle(0, 'spent');
+    await mended[1].done(null);
+    assert.equal(begun.length, 3);
+    begun[0].account.settle(1, 'spent');
+    await mended[0].done(null);
+    assert.deepEqual(positions(3), [0, 0]);
+    assert.equal(driver.live.size, 3);
+    assertConserved();
+  });
+
+  it('a nonce that was never used is used by the next operation, before any other', async () => {
+    const { driver, begun, mended, fail, accounts } = harness({ wallets: 1, inFlight: 3 });
+    driver.start(START_US, Infinity);
+    fail(begun[1]);
+    accounts[0].settle(1, 'vacant');
+    await mended[0].done(null);
+    assert.deepEqual(
+      begun.map(({ nonce }) => nonce),
+      [0, 1, 2, 1],
+    );
+  });
+
+  it('failures in a row are counted, until one is verified; the first words of each code are kept', async () => {
+    const { driver, begun, fail, mended, accounts, verify } = harness({ wallets: 1 });
+    driver.start(START_US, Infinity);
+    for (const words of ['a', 'b']) {
+      const operation = begun.at(-1) ?? assert.fail();
+      operation.words = words;
+      fail(operation);
+      accounts[0].settle(operation.nonce, 'spent');
+      await mended.at(-1)?.done(null);
+    }
+    assert.equal(accounts[0].failuresInRow, 2);
+    assert.deepEqual(driver.failureWords, { reverted: 'a' });
+    await verify(begun[2]);
+    assert.equal(accounts[0].failuresInRow, 0);
+  });
+
+  it('in an open loop what is due meanwhile is dropped, and afterwards no more than the rate is started', async () => {
+    const { driver, begun, mended, fail, dropped, advance, accounts } = harness({
+      wallets: 1,
+      inFlight: 2,
+      schedule: at(100),
+    });
+    driver.start(START_US, Infinity);
+    fail(begun[0]);
+    await advance(35);
+    assert.equal(begun.length, 1);
+    assert.equal(dropped.length, 3);
+    assert.equal(accounts[0].held, 1, 'the other one that it may have in flight');
+    accounts[0].settle(0, 'spent');
+    await mended[0].done(null);
+    assert.equal(begun.length, 1);
+    await advance(30);
+    assert.equal(begun.length, 3);
+    assert.equal(dropped.length, 4);
+  });
+
+  it('however operations fail, end and are mended: as many as allowed are in flight, once all is settled', async () => {
+    /** What happens to an operation, or to one that is mended, by its place. */
+    const steps = fc.array(
+      fc.record({ kind: fc.constantFrom('verify', 'fail', 'mend', 'retire'), place: fc.nat({ max: 50 }) }),
+      { maxLength: 60 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), fc.boolean(), async (list, inFlight, isOpen) => {
+        const wallets = 3;
+        const schedule = isOpen ? at(10_000) : null;
+        const { driver, mended, fail, accounts, assertConserved, advance, stops } = harness({
+          wallets,
+          inFlight,
+          schedule,
+        });
+        /** @type {typeof mended} */
+        const settled = [];
+        const settle = async (/** @type {typeof mended[number]} */ one, /** @type {string | null} */ why) => {
+          settled.push(one);
+          one.operation.account.settle(one.operation.nonce, 'spent');
+          await one.done(why);
+        };
+        const open = () => mended.filter((one) => !settled.includes(one));
+        driver.start(START_US, Infinity);
+        for (const { kind, place } of list) {
+          const live = [...driver.live];
+          const operation = live[place % live.length];
+          const one = open()[place % open().length];
+          if (kind === 'verify') operation?.end('verified', null, driver.options.clock.nowUs());
+          else if (kind === 'fail' && operation !== undefined) fail(operation);
+          else if (one !== undefined) await settle(one, kind === 'retire' ? 'it has no funds left' : null);
+          await advance(1);
+          assertConserved();
+          for (const account of accounts) {
+            const mine = [...driver.live].filter((each) => each.account === account);
+            const asleep = open().filter((each) => each.operation.account === account).length;
+            assert.ok(mine.length + asleep <= inFlight, `${mine.length} live and ${asleep} mended`);
+            assert.equal(account.mending, asleep);
+            // No two live operations have the same nonce.
+            assert.equal(new Set(mine.map(({ nonce }) => nonce)).size, mine.length);
+          }
+        }
+        for (const one of open()) await settle(one, null);
+        for (let ms = 0; ms < 5; ms += 1) await advance(10);
+        for (const account of accounts) {
+          const live = [...driver.live].filter((each) => each.account === account).length;
+          if (account.retired === null) assert.equal(live, inFlight, 'nothing that may be in flight was lost, or won');
+        }
+        const retired = accounts.filter((account) => account.retired !== null).length;
+        assert.deepEqual(
+          stops.map(([reason]) => reason),
+          retired === wallets ? ['no_wallets'] : [],
+        );
+      }),
+      { seed: 6, numRuns: 150 },
+    );
+  });
+
+  it('after stop() nothing is mended any more, and nothing is started by it', async () => {
+    const { driver, begun, mended, fail } = harness({ wallets: 2 });
+    driver.start(START_US, Infinity);
+    fail(begun[0]);
+    assert.equal(mended[0].signal.aborted, false);
+    driver.stop(START_US + 1000);
+    assert.equal(mended[0].signal.aborted, true);
+    await mended[0].done(null);
+    assert.equal(begun.length, 2);
+  });
+});
+
+describe('Driver: wallets that are retired', () => {
+  it('are not used again, whatever of them is under way; the others go on', async () => {
+    const { driver, begun, mended, fail, accounts, verify, positions, stops } = harness({ wallets: 2, inFlight: 2 });
+    driver.start(START_US, Infinity);
+    fail(begun[0]);
+    accounts[0].settle(0, 'spent');
+    await mended[0].done('it has no funds left');
+    assert.equal(accounts[0].retired, 'it has no funds left');
+    await verify(begun[2], begun[1]); // of wallet 0, and of wallet 1
+    assert.deepEqual(positions(4), [1]);
+    assert.deepEqual(stops, []);
+  });
+
+  it('when all of them are, the run is asked to end, once', async () => {
+    const { driver, begun, mended, fail, stops } = harness({ wallets: 2, inFlight: 2 });
+    driver.start(START_US, Infinity);
+    for (const operation of begun.slice(0, 4)) fail(operation);
+    for (const { done } of mended.slice(0, 4)) await done('it has no funds left');
+    assert.deepEqual(stops, [['no_wallets', undefined]]);
+    assert.equal(driver.live.size, 0);
+  });
+
+  it('in an open loop all that is due is dropped then', async () => {
+    const { driver, begun, mended, fail, dropped, advance, stops } = harness({ wallets: 1, schedule: at(100) });
+    driver.start(START_US, Infinity);
+    fail(begun[0]);
+    await mended[0].done('it has no funds left');
+    await advance(50);
+    assert.deepEqual([begun.length, dropped.length], [1, 5]);
+    assert.equal(stops[0][0], 'no_wallets');
+  });
+});
+
+describe('Driver: the drain', () => {
+  it('waits for what is live, no longer than that', async () => {
+    const { driver, begun, verify, recorder, watchSignal } = harness({ wallets: 2 });
+    driver.start(START_US, Infinity);
+    driver.stop(START_US + 1);
+    let isDrained = false;
+    const drained = driver.drain(1000, new AbortController().signal).then(() => (isDrained = true));
+    await verify(begun[0]);
+    assert.equal(isDrained, false);
+    assert.equal(watchSignal().aborted, false, 'what is overdue is still looked after');
+    await verify(begun[1]);
+    await drained;
+    assert.equal(watchSignal().aborted, true);
+    assert.equal(recorder.counts.verified, 2);
+    assert.equal(recorder.counts.abandoned, 0);
+  });
+
+  for (const how of /** @type {const} */ (['the time-out', 'the signal'])) {
+    it(`${how} ends it: what is still open is abandoned`, async () => {
+      const { driver, begun, advance, recorder, samples, assertConserved } = harness({ wallets: 2, inFlight: 2 });
+      driver.start(START_US, Infinity);
+      driver.stop(START_US + 1);
+      const now = new AbortController();
+      const drained = driver.drain(1000, now.signal);
+      begun[0].end('verified', null, START_US);
+      if (how === 'the signal') now.abort();
+      else await advance(1000);
+      await drained;
+      assert.equal(recorder.counts.abandoned, 3);
+      assert.equal(driver.live.size, 0);
+      assert.equal(samples.length, 4);
+      assertConserved();
+    });
+  }
+
+  it('with nothing live it is over at once', async () => {
+    const { driver, begun, verify, timers } = harness({ wallets: 1 });
+    driver.start(START_US, Infinity);
+    driver.stop(START_US);
+    await verify(...begun);
+    await driver.drain(1000, new AbortController().signal);
+    assert.equal(timers(), 0);
+  });
+});
+
+describe('Driver: bugs of ours end the run', () => {
+  it('one in an operation, by its words', async () => {
+    const { driver, begun, fail, stops } = harness({ wallets: 1 });
+    driver.start(START_US, Infinity);
+    begun[0].bug = new Error('x is not a function');
+    fail(begun[0]);
+    assert.equal(stops[0][0], 'internal');
+    assert.match(String(stops[0][1]?.message), /x is not a function/);
+  });
+
+  it('one in the repair, in the watch, in what takes the samples', async () => {
+    const inRepair = harness({ wallets: 1 });
+    inRepair.driver.start(START_US, Infinity);
+    inRepair.fail(inRepair.begun[0]);
+    await inRepair.mended[0].fail(new Error('no repair'));
+    assert.deepEqual(
+      inRepair.stops.map(([reason, error]) => [reason, error?.message]),
+      [['internal', 'no repair']],
+    );
+    const inWatch = harness({ isWatchBroken: true });
+    inWatch.driver.start(START_US, Infinity);
+    await turn();
+    assert.equal(inWatch.stops[0][1]?.message, 'the watch is broken');
+    const inSample = harness({ wallets: 1 });
+    inSample.driver.options.onSample = () => {
+      throw new Error('no sample');
+    };
+    inSample.driver.start(START_US, Infinity);
+    inSample.begun[0].end('verified', null, START_US);
+    assert.equal(inSample.stops[0][1]?.message, 'no sample');
+  });
+});

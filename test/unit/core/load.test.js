@@ -1,0 +1,123 @@
+/** When a load is reported, with a clock of which every look costs time. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { Stop, load } from '../../../src/core/load.js';
+import { Checkpoints } from '../../../src/core/reports.js';
+import { Intervals, intervalState, noBlocks, zeroCounts } from '../../../src/stats/intervals.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { readingsOf } from '../../helpers/samples.js';
+
+/**
+ * @import { Clock } from '../../../src/clock.js'
+ * @import { EngineReport, Plan } from '../../../src/core/engine.js'
+ * @import { WarmUp } from '../../../src/core/load.js'
+ * @import { IntervalRow } from '../../../src/stats/intervals.js'
+ */
+
+/** Timers of it fire early by so much, and each look at it takes as long. */
+const TICK_US = 40;
+
+/** @returns {Clock} */
+function coarseClock() {
+  let nowUs = 0;
+  return /** @type {any} */ ({
+    nowUs: () => (nowUs += TICK_US),
+    wallMs: () => nowUs / 1000,
+    after: () => () => {},
+    sleep: async (/** @type {number} */ ms) => void (nowUs += Math.max(ms * 1000 - 2 * TICK_US, 0)),
+  });
+}
+
+/**
+ * @param {{silence?: EngineReport['silence'], names?: string[], warmUp?: WarmUp | null}} options
+ */
+async function loadOf({ silence = null, names, warmUp = null }) {
+  const clock = coarseClock();
+  const stop = new Stop();
+  /** @type {IntervalRow[]} */
+  const rows = [];
+  const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row) }]);
+  const intervals = new Intervals(0);
+  const crew = /** @type {any} */ ({
+    prepare: async () => {},
+    start: () => {},
+    check: () => {},
+    stop: () => {},
+    drain: async () => {},
+    report: async (/** @type {number} */ nowUs) => ({
+      interval: intervalState(intervals.rotate(nowUs)),
+      inFlight: 0,
+      totals: zeroCounts(),
+      silence,
+      reorgs: [],
+      warning: null,
+      loop: null,
+      blocks: noBlocks(),
+      transport: {},
+    }),
+    result: async () => ({ recorder: new Recorder([0], 0) }),
+    setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
+  });
+  const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
+  await load({
+    config: {
+      warmupMs: warmUp === null ? 0 : 'auto',
+      durationMs: 1000,
+      intervalMs: 100,
+      txTimeoutMs: 1000,
+      drainTimeoutMs: 0,
+    },
+    clock,
+    outputs,
+    stop,
+    crew,
+    watch,
+    names,
+    warmUp,
+    checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
+    describeSoFar: () => /** @type {any} */ ({}),
+    timeOfDayMs: (/** @type {number} */ atUs) => atUs,
+    begin: async () => clock.nowUs(),
+  });
+  return { stop, rows };
+}
+
+it('a timer that fires a moment before a border costs no report', async () => {
+  const { rows } = await loadOf({});
+  assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
+});
+
+it('an automatic warm-up names the window, and no row reaches over its beginning', async () => {
+  const warmUp = /** @type {any} */ ({
+    windowStartUs: async (/** @type {number} */ us) => us + 350_000,
+    warning: null,
+  });
+  const { rows } = await loadOf({ warmUp });
+  const [warmup, window] = ['warmup', 'load'].map((phase) => rows.filter((row) => row.phase === phase));
+  assert.ok(warmup.length > 0);
+  assert.deepEqual([warmup.at(-1)?.endMs, window[0].startMs, window.at(-1)?.endMs], [350, 350, 1350]);
+});
+
+it('a warm-up that fails ends the run, which has no window', async () => {
+  const error = new Error('a bug');
+  const warmUp = /** @type {any} */ ({ windowStartUs: async () => Promise.reject(error) });
+  const { rows, stop } = await loadOf({ warmUp });
+  assert.deepEqual([stop.reason, stop.errors], ['internal', [error]]);
+  assert.ok(rows.length > 0 && rows.every(({ phase }) => phase !== 'load'));
+});
+
+it('endpoints that say nothing for too long end it, and are named', async () => {
+  const silence = { silentMs: 11_000, stillMs: 0, restMs: 0, words: '' };
+  const ended = async (/** @type {string[] | undefined} */ names, words = '') => {
+    const { stop } = await loadOf({ silence: { ...silence, words }, names });
+    return [stop.reason, ...stop.exitCodes, stop.errors[0].message];
+  };
+  assert.deepEqual(await ended(['http://a', 'http://b']), [
+    ...['endpoint_lost', 69],
+    'none of http://a, http://b has answered for 11 s: no answer in time',
+  ]);
+  assert.deepEqual(await ended(undefined, 'http://a: connection refused'), [
+    ...['endpoint_lost', 69],
+    'the endpoint has not answered for 11 s: http://a: connection refused',
+  ]);
+});

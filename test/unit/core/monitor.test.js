@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AWAY, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { ProtocolError, TransportError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+describe('the monitor', () => {
+  /** @param {Array<() => unknown>} answers to eth_blockNumber */
+  function monitored(...answers) {
+    const clock = createFakeClock();
+    const health = Health.of(answers.length);
+    const rpcs = answers.map((answer) => fakeRpc({ eth_blockNumber: answer }));
+    const monitor = new Monitor({ rpcs, health, clock });
+    /** @type {string[]} */
+    const said = [];
+    monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
+    monitor.begin();
+    return { clock, health, monitor, said, rpcs };
+  }
+
+  it('says who has left and who is back, and for how long', async () => {
+    let isThere = true;
+    const { clock, health, monitor, said } = monitored(() => {
+      if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
+      return '0x5';
+    });
+    await clock.advance(2500);
+    isThere = false;
+    await clock.advance(1000);
+    assert.equal(health.stateOf(0), AWAY);
+    await clock.advance(2000);
+    isThere = true;
+    await clock.advance(2000);
+    assert.equal(health.stateOf(0), UP);
+    assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
+    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 3_000_000 }]);
+    monitor.stop();
+  });
+
+  it('an outage is when none is left, from the question on that had no answer in time', async () => {
+    let areThere = true;
+    const late = () => (areThere ? '0x5' : new Promise(() => {}));
+    const { clock, monitor, said } = monitored(late, () => {
+      if (!areThere) throw new TransportError('http://fake: connection refused', 'refused');
+      return '0x5';
+    });
+    await clock.advance(2500);
+    areThere = false;
+    await clock.advance(10_000);
+    areThere = true;
+    await clock.advance(2000);
+    assert.deepEqual(said.slice(0, 2), ['1 left: connection refused', '0 left: no answer within 5 s']);
+    const [{ fromMs, toMs, words }, ...others] = monitor.outages(0);
+    assert.deepEqual([words, others], ['no answer within 5 s', []]);
+    assert.equal(Math.round((toMs ?? 0) - fromMs), 10_000);
+    monitor.stop();
+  });
+
+  it('an answer that is read just after the time for it was not late: this process may have stood still', async () => {
+    const { clock, said, monitor } = monitored(async () => {
+      await Promise.resolve();
+      await clock.sleep(5050);
+      return '0x5';
+    });
+    await clock.advance(6000);
+    assert.deepEqual(said, []);
+    monitor.stop();
+  });
+
+  it('notices what a thread of the load has left, and uses again what answers', async () => {
+    const { clock, health, monitor, said } = monitored(() => '0x5');
+    await clock.advance(500);
+    health.leave(0, clock.nowUs());
+    await clock.advance(200);
+    // It is counted, though nobody has looked since.
+    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 200_000 }]);
+    await clock.advance(800);
+    assert.equal(health.stateOf(0), UP);
+    assert.deepEqual(said, ['0 left: a request to it was lost', '0 back: after 0.5 s']);
+    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 500_000 }]);
+    monitor.stop();
+  });
+
+  it('one that is lost just before the end is noted, and what is closed after that is not', async () => {
+    const { clock, health, monitor, said } = monitored(
+      () => '0x5',
+      () => '0x5',
+    );
+    await clock.advance(2200);
+    health.leave(0, clock.nowUs());
+    await clock.advance(300);
+    monitor.stop();
+    health.leave(1, clock.nowUs());
+    await clock.advance(2000);
+    assert.deepEqual(said, ['0 left: a request to it was lost']);
+    assert.deepEqual(
+      monitor.absences(clock.nowUs()).map(({ left }) => left),
+      [1, 0],
+    );
+  });
+
+  it('leaves one that goes on with what is no answer of a node, and takes it back with the next that is one', async () => {
+    /** @type {Error | null} */
+    let nonsense = null;
+    const { clock, health, said } = monitored(() => {
+      if (nonsense !== null) throw nonsense;
+      return '0x5';
+    });
+    await clock.advance(500);
+    nonsense = new ProtocolError('http://fake answered HTTP 500 without JSON-RPC', undefined, 500);
+    await clock.advance(2000);
+    assert.equal(health.stateOf(0), UP);
+    await clock.advance(3000);
+    assert.equal(health.stateOf(0), AWAY);
+    nonsense = null;
+    await clock.advance(1000);
+    assert.equal(health.stateOf(0), UP);
+    // One that was lost does not come back with an answer of that kind.
+    health.leave(0, clock.nowUs());
+    nonsense = new ProtocolError('http://fake answered HTTP 429 without JSON-RPC', undefined, 429);
+    await clock.advance(1000);
+    assert.equal(health.stateOf(0), AWAY);
+    assert.deepEqual(said, [
+      '0 left: it answered HTTP 500 without JSON-RPC',
+      '0 back: after 3.0 s',
+      '0 left: it answered HTTP 429 without JSON-RPC',
+    ]);
+  });
+
+  it('tells of one that takes no transactions', async () => {
+    const { clock, health, monitor } = monitored(
+      () => '0x5',
+      () => '0x5',
+    );
+    const refusing = new Set();
+    monitor.listen(
+      () => {},
+      (endpoint) => refusing.add(endpoint),
+    );
+    for (let i = 0; i < 3; i += 1) health.refused(1, clock.nowUs());
+    await clock.advance(1000);
+    assert.deepEqual([...refusing], [1]);
+    monitor.stop();
+  });
+
+  it('leaves one that does not answer in five seconds, and one that falls behind', async () => {
+    let head = 5;
+    const late = () => new Promise(() => {});
+    const { clock, health, monitor, said } = monitored(
+      () => `0x${(head += 1).toString(16)}`,
+      late,
+      () => '0x5',
+    );
+    await clock.advance(4000);
+    assert.deepEqual(
+      [0, 1, 2].map((i) => health.stateOf(i)),
+      [UP, UP, BEHIND],
+    );
+    await clock.advance(1100);
+    assert.deepEqual(
+      [0, 1, 2].map((i) => health.stateOf(i)),
+      [UP, AWAY, BEHIND],
+    );
+    assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
+    monitor.stop();
+  });
+
+  it('waits until all that are up have the newest block, and not for others', async () => {
+    let slow = 3;
+    const gone = () => {
+      throw new TransportError('gone', 'refused');
+    };
+    const { clock, monitor } = monitored(
+      () => '0x9',
+      () => `0x${slow}`,
+      gone,
+    );
+    let isLevel = false;
+    void monitor.level(new AbortController().signal).then(() => (isLevel = true));
+    await clock.advance(1000);
+    assert.equal(isLevel, false);
+    slow = 9;
+    await clock.advance(100);
+    assert.equal(isLevel, true);
+    monitor.stop();
+  });
+});

@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { OneChain, onlyFirstBlock } from '../../../src/core/chain-identity.js';
+import { AWAY, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/**
+ * @import { Finding } from '../../../src/core/chain-identity.js'
+ * @import { StartBlock } from '../../../src/core/setup.js'
+ */
+
+/** @typedef {{id: number, hashes: Array<string | null>}} Node whose blocks have these hashes; null: it does not keep it */
+
+const CONFIG = { chainId: null, allowChain: null };
+const NEVER = new AbortController().signal;
+
+/** @param {Node[]} nodes which a test may change */
+function chainOf(...nodes) {
+  const clock = createFakeClock();
+  const rpcs = nodes.map((node, i) => ({
+    ...fakeRpc({
+      eth_chainId: () => `0x${node.id.toString(16)}`,
+      eth_blockNumber: () => `0x${(node.hashes.length - 1).toString(16)}`,
+      eth_getBlockByNumber: (number) => {
+        const hash = node.hashes[Number(number)] ?? null;
+        return hash === null ? null : { hash };
+      },
+      web3_clientVersion: () => `Node/${i}`,
+    }),
+    display: `http://127.0.0.1:${i + 1}`,
+  }));
+  const urls = rpcs.map(({ display }) => new URL(display));
+  const health = Health.of(nodes.length);
+  const oneChain = new OneChain(rpcs, health, clock);
+  /** @template T @param {Promise<T>} promise @returns {Promise<T>} once the clock has gone on for long enough */
+  const after = async (promise) => {
+    promise.catch(() => {});
+    await clock.advance(10_000);
+    return promise;
+  };
+  const identify = (config = CONFIG) => after(oneChain.identify(urls, config, NEVER));
+  return { identify, compare: () => after(oneChain.compare(NEVER)), oneChain, rpcs, health, clock, urls };
+}
+
+/** @param {string} hashes a letter for each block @returns {Node} */
+const node = (hashes, id = 31337) => ({ id, hashes: hashes.split('').map((hash) => (hash === '-' ? null : hash)) });
+
+/** @param {Promise<unknown>} promise @param {string} words */
+async function assertRefused(promise, words) {
+  await assert.rejects(promise, (/** @type {any} */ error) => {
+    assert.ok(error instanceof RefusedError, String(error));
+    assert.equal(error.message, `${words}: several --rpc must be endpoints of one chain`);
+    return true;
+  });
+}
+
+describe('one chain', () => {
+  it('says who they are', async () => {
+    assert.deepEqual(await chainOf(node('abc'), node('abcd')).identify(), [
+      { display: 'http://127.0.0.1:1', clientVersion: 'Node/0' },
+      { display: 'http://127.0.0.1:2', clientVersion: 'Node/1' },
+    ]);
+  });
+
+  it('different ids are refused first, whatever --chain-id says; then a --chain-id that no one has', async () => {
+    const both = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains 31337 and 1337';
+    const different = chainOf(node('abc'), node('abc', 1337));
+    await assertRefused(different.identify({ ...CONFIG, chainId: /** @type {any} */ (1337) }), both);
+    const same = chainOf(node('abc'), node('abc'));
+    await assert.rejects(same.identify({ ...CONFIG, chainId: /** @type {any} */ (5) }), {
+      message: 'http://127.0.0.1:1 is chain 31337, not 5 as --chain-id says',
+    });
+  });
+
+  for (const [what, nodes, words] of /** @type {Array<[string, Node[], string]>} */ ([
+    [
+      'first blocks',
+      [node('abc'), node('xbc')],
+      '1 and http://127.0.0.1:2 are chains of id 31337 with different first blocks',
+    ],
+    [
+      'the blocks after it',
+      [node('abc'), node('ayz')],
+      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2',
+    ],
+    [
+      'a head below the other',
+      [node('abcde'), node('ay')],
+      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1',
+    ],
+    [
+      'a later block only',
+      [node('abc'), node('abz')],
+      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2',
+    ],
+    [
+      'one of three',
+      [node('abc'), node('a'), node('axyz')],
+      '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 2',
+    ],
+    [
+      'what one does not keep',
+      [node('---d'), node('aBCD')],
+      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3',
+    ],
+  ]))
+    it(`two chains of one id, by ${what}: refused, both named`, () =>
+      assertRefused(chainOf(...nodes).identify(), `http://127.0.0.1:${words}`));
+
+  for (const [what, nodes] of /** @type {Array<[string, Node[]]>} */ ([
+    ['one lags', [node('abcdef'), node('ab')]],
+    ['one does not keep the first blocks', [node('--cd'), node('abcd')]],
+    ['one has none of the others yet', [node('abcd'), node('a')]],
+    ['all have the first block only', [node('a'), node('a')]],
+  ]))
+    it(`one chain, though ${what}`, async () => {
+      assert.equal((await chainOf(...nodes).identify()).length, 2);
+    });
+
+  it('a fork that goes away is none', async () => {
+    const [a, b] = [node('abcd'), node('abcx')];
+    const { oneChain, urls, clock } = chainOf(a, b);
+    const identified = oneChain.identify(urls, CONFIG, NEVER);
+    await clock.advance(500);
+    b.hashes[3] = 'd';
+    await clock.advance(10_000);
+    assert.equal((await identified).length, 2);
+  });
+
+  it('what could not be told before the set-up is told after it, or said', async () => {
+    const [a, b] = [node('a'), node('a')];
+    const { identify, compare } = chainOf(a, b);
+    await identify();
+    assert.deepEqual(await compare(), ['http://127.0.0.1:1', 'http://127.0.0.1:2']);
+    a.hashes.push('b');
+    assert.deepEqual(await compare(), ['http://127.0.0.1:2']);
+    b.hashes.push('x');
+    const words = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1';
+    await assertRefused(compare(), words);
+    assert.match(onlyFirstBlock(['A', 'B']), /^A and B have only their first block: whether .* cannot be told/);
+  });
+
+  it('one that is away, or does not answer, is not waited for', async () => {
+    const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
+    await identify();
+    health.set(1, AWAY);
+    rpcs[2].call = async () => {
+      throw new RpcError('eth_blockNumber', -32000, 'not now');
+    };
+    const before = rpcs[1].calls.length;
+    assert.deepEqual(await compare(), []);
+    assert.equal(rpcs[1].calls.length, before);
+  });
+
+  it('two that look the same are told by their places', async () => {
+    const { rpcs, clock, urls, health } = chainOf(node('ab'), node('ax'));
+    for (const rpc of rpcs) rpc.display = 'http://127.0.0.1:1/***';
+    const refused = new OneChain(rpcs, health, clock).identify(urls, CONFIG, NEVER);
+    refused.catch(() => {});
+    await clock.advance(10_000);
+    await assert.rejects(refused, { message: /^http:\S+1\/\*\*\* \(1\) and http:\S+1\/\*\*\* \(2\) are chains of id/ });
+  });
+});
+
+describe('an endpoint that answers again', () => {
+  /** @type {StartBlock} */
+  const START = { startBlock: 2, startHash: 'c', genesisHash: 'a' };
+
+  /** @param {Node} after what the second of two is later */
+  async function examined(after, start = START) {
+    const second = node('abcd');
+    const { identify, oneChain, rpcs } = chainOf(node('abcd'), second);
+    await identify();
+    oneChain.begin(start);
+    Object.assign(second, after);
+    return { found: await oneChain.examine(1, after.hashes.length - 1, false), oneChain, rpcs };
+  }
+
+  it('is used where it has the block at which the load began, or does not keep it', async () => {
+    assert.equal((await examined(node('abcde'))).found, null);
+    assert.equal((await examined(node('---de'))).found, null);
+  });
+
+  it('is not used where it is another chain, or has not caught up', async () => {
+    const other = (/** @type {string} */ how) => ({
+      state: AWAY,
+      words: `${how}: it is another chain now`,
+      isOther: true,
+    });
+    assert.deepEqual((await examined(node('abcde', 999))).found, other('it answers as chain 999'));
+    assert.deepEqual((await examined(node('abxyz'))).found, other('it has another block 2'));
+    assert.deepEqual((await examined(node('a'))).found, {
+      state: BEHIND,
+      words: 'it is behind the others',
+      isOther: false,
+    });
+  });
+
+  it('goes by a block that all of them had, where nothing is sent', async () => {
+    const nothing = { startBlock: 0, startHash: null, genesisHash: null };
+    assert.equal((await examined(node('abcd'), nothing)).found, null);
+    assert.match(String((await examined(node('axyz'), nothing)).found?.words), /another block 1/);
+  });
+
+  it('is asked nothing while it is up, once it was told', async () => {
+    const { oneChain, rpcs } = await examined(node('abcd'));
+    const before = rpcs[1].calls.length;
+    assert.equal(await oneChain.examine(1, 9, true), null);
+    assert.equal(rpcs[1].calls.length, before);
+  });
+
+  it('is told by the first block that there is, where the load began without one', async () => {
+    const [a, b] = [node('a'), node('a')];
+    const { identify, compare, oneChain } = chainOf(a, b);
+    await identify();
+    a.hashes.push('b');
+    // The set-up is not over: two chains end the run then, and are not left.
+    assert.equal(await oneChain.examine(0, 1, true), null);
+    a.hashes.pop();
+    await compare();
+    oneChain.begin({ startBlock: 0, startHash: 'a', genesisHash: 'a' });
+    a.hashes.push('b');
+    b.hashes.push('x');
+    assert.equal(await oneChain.examine(0, 1, true), null);
+    assert.match(String((await oneChain.examine(1, 1, true))?.words), /another block 1/);
+  });
+});
+
+describe('the monitor, of an endpoint that comes back', () => {
+  it('uses it when it is of the chain, and says once that it is not', async () => {
+    /** @type {Finding | null} */
+    let finding = null;
+    let isThere = true;
+    const health = Health.of(2);
+    const clock = createFakeClock();
+    const second = () => {
+      if (!isThere) throw new TransportError('connection refused', 'refused');
+      return finding === null ? '0x5' : '0xfff';
+    };
+    const rpcs = [fakeRpc({ eth_blockNumber: () => '0x5' }), fakeRpc({ eth_blockNumber: second })];
+    const examine = async (/** @type {number} */ index, /** @type {number} */ head, /** @type {boolean} */ isUp) =>
+      index === 1 && !isUp ? finding : null;
+    const monitor = new Monitor({ rpcs, health, clock, examine });
+    /** @type {string[]} */
+    const said = [];
+    monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
+    monitor.begin();
+    await clock.advance(1500);
+    isThere = false;
+    await clock.advance(2000);
+    isThere = true;
+    finding = { state: AWAY, words: 'it is another chain now', isOther: true };
+    // Its head is far above: that says nothing of the first one.
+    await clock.advance(10_000);
+    assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, AWAY]);
+    assert.deepEqual(said, ['1 left: connection refused', '1 left: it is another chain now']);
+    assert.equal(monitor.absences(clock.nowUs())[1].left, 1);
+    finding = null;
+    await clock.advance(1500);
+    assert.equal(health.stateOf(1), UP);
+    assert.match(said[2], /^1 back/);
+    monitor.stop();
+  });
+
+  it('does not use what a thread has left while it was asked, before it was looked at', async () => {
+    const health = Health.of(1);
+    const clock = createFakeClock();
+    /** @type {(head: string) => void} */
+    let answer = () => {};
+    const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
+    let examined = 0;
+    const examine = async (/** @type {number} */ _, /** @type {number} */ __, /** @type {boolean} */ isUp) => {
+      examined += isUp ? 0 : 1;
+      return null;
+    };
+    const monitor = new Monitor({ rpcs, health, clock, examine });
+    monitor.begin();
+    await clock.advance(10);
+    health.set(0, AWAY);
+    answer('0x5');
+    await clock.advance(10);
+    assert.deepEqual([health.stateOf(0), examined], [AWAY, 0]);
+    await clock.advance(1000);
+    answer('0x5');
+    await clock.advance(10);
+    assert.deepEqual([health.stateOf(0), examined], [UP, 1]);
+    monitor.stop();
+  });
+});

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Transaction } from 'ethers';
+import { createFees } from '../../../src/chain/fees.js';
+import { Wallet } from '../../../src/chain/keys.js';
+import { createSigner } from '../../../src/chain/signer.js';
+import { Account } from '../../../src/core/nonces.js';
+import { Operation } from '../../../src/core/operation.js';
+import { Presigner } from '../../../src/core/signing.js';
+import { WorkloadError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+/**
+ * @import { Signer } from '../../../src/chain/signer.js'
+ * @import { TransactionWorkload } from '../../../src/workloads/index.js'
+ */
+
+const CHAIN_ID = 31_337;
+const GWEI = 10n ** 9n;
+/** A turn of src/core/signing.js lasts for a millisecond, so that this many signatures fit into one. */
+const PER_TURN = 4;
+const SIGNATURE_US = 250;
+
+const realSigner = await createSigner();
+
+/** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, purse?: any}} [options] */
+function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } = {}) {
+  let signatures = 0;
+  /** @type {Signer} */
+  const signer = {
+    ...realSigner,
+    sign: (digest, privateKey) => {
+      signatures += 1;
+      return realSigner.sign(digest, privateKey);
+    },
+  };
+  // Nothing but signing takes time.
+  const clock = { ...createFakeClock(), nowUs: () => signatures * SIGNATURE_US };
+  const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei });
+  const call = { to: `0x${'c0'.repeat(20)}`, data: '0xd09de08a', value: 0n, gasLimit: 50_000n };
+  const workload = /** @type {TransactionWorkload} */ (
+    /** @type {unknown} */ ({ kind: 'transaction', next: () => call })
+  );
+  const accounts = Array.from(
+    { length: wallets },
+    (_, i) => new Account(i, new Wallet(i, `0x${(i + 1).toString(16).padStart(64, '0')}`)),
+  );
+  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID, purse });
+  return { presigner, fees, workload, accounts, account: accounts[0], signatures: () => signatures };
+}
+
+describe('Presigner', () => {
+  it('signs in a later turn of the event loop, and what is signed is used', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    assert.equal(signatures(), 0, 'not while the answer is handled');
+    await Promise.resolve();
+    assert.equal(signatures(), 0, 'nor in its microtasks');
+    await turn();
+    assert.equal(signatures(), 1);
+    const ahead = account.ahead?.signed;
+    assert.equal(presigner.sign(account, 5), ahead);
+    assert.equal(signatures(), 1, 'nothing is left to sign when it is due');
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('is never used twice', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    presigner.sign(account, 5);
+    presigner.sign(account, 5);
+    assert.equal(signatures(), 2);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('gives the bytes that signing at once gives', async () => {
+    for (const legacy of [false, true]) {
+      const { presigner, account } = setUp({ legacy });
+      const atOnce = presigner.sign(account, 9);
+      presigner.signLater(account, 9);
+      await turn();
+      const ahead = presigner.sign(account, 9);
+      assert.deepEqual(ahead, atOnce);
+      assert.equal(presigner.stats.used, 1);
+      const { nonce, chainId, from, hash, type } = Transaction.from(ahead.raw);
+      assert.deepEqual([nonce, chainId, from, hash], [9, BigInt(CHAIN_ID), account.wallet.address, ahead.hash]);
+      assert.equal(type, legacy ? 0 : 2);
+    }
+  });
+
+  it('with another nonce it is thrown away', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    const { raw } = presigner.sign(account, 4);
+    assert.equal(Transaction.from(raw).nonce, 4);
+    assert.equal(signatures(), 2);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
+    assert.equal(account.ahead, null);
+    presigner.sign(account, 5);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 }, 'what was thrown away does not come back');
+  });
+
+  it('with a fee that no longer holds it is thrown away, and the new fee is offered', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    fees.observe(2n * GWEI);
+    const { raw } = presigner.sign(account, 5);
+    assert.equal(Transaction.from(raw).maxFeePerGas, 10n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
+  });
+
+  it('with a fee that still holds it is used as it is', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    await turn();
+    fees.observe((GWEI * 5n) / 4n);
+    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 5n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('offers the fee of the moment in which it is signed', async () => {
+    const { presigner, account, fees } = setUp();
+    presigner.signLater(account, 5);
+    fees.observe(2n * GWEI);
+    await turn();
+    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 10n * GWEI + 1n);
+    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
+  });
+
+  it('what is due before there was time for it is signed once', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    presigner.sign(account, 5);
+    for (let i = 0; i < 3; i += 1) await turn();
+    assert.equal(signatures(), 1);
+    assert.equal(account.ahead, null, 'nothing is signed for a nonce that is used');
+    assert.deepEqual(presigner.stats, { used: 0, discarded: 0 });
+  });
+
+  it('asked for twice, it is signed once, for the nonce asked for last', async () => {
+    const { presigner, account, signatures } = setUp();
+    presigner.signLater(account, 5);
+    presigner.signLater(account, 6);
+    await turn();
+    await turn();
+    assert.equal(signatures(), 1);
+    assert.equal(account.ahead?.nonce, 6);
+  });
+
+  it('many wallets: a few in each turn, each once, in the order they came', async () => {
+    const wallets = 10;
+    const { presigner, accounts, signatures } = setUp({ wallets });
+    for (const account of accounts) presigner.signLater(account, account.position);
+    for (let done = 0; done < wallets;) {
+      await turn();
+      done = Math.min(wallets, done + PER_TURN);
+      assert.equal(signatures(), done);
+      assert.deepEqual(
+        accounts.map(({ ahead }) => ahead?.nonce),
+        accounts.map(({ position }) => (position < done ? position : undefined)),
+      );
+    }
+    await turn();
+    assert.equal(signatures(), wallets);
+    for (const account of accounts) {
+      const { from } = Transaction.from(presigner.sign(account, account.position).raw);
+      assert.equal(from, account.wallet.address, 'each with its own key');
+    }
+    assert.equal(presigner.stats.used, wallets);
+  });
+
+  it('a wallet that comes while others are signed waits for its turn as they do', async () => {
+    const { presigner, accounts, signatures } = setUp({ wallets: 6 });
+    for (const account of accounts.slice(0, 5)) presigner.signLater(account, 1);
+    await turn();
+    presigner.signLater(accounts[5], 1);
+    await turn();
+    assert.equal(signatures(), 6);
+    assert.ok(accounts.every(({ ahead }) => ahead !== null));
+  });
+
+  it('no more are signed in a turn when what was wanted first was due before', async () => {
+    const { presigner, accounts, signatures } = setUp({ wallets: 2 * PER_TURN + 1 });
+    presigner.signLater(accounts[0], 1);
+    presigner.sign(accounts[0], 1);
+    const signedAtOnce = signatures();
+    for (const account of accounts.slice(1)) presigner.signLater(account, 1);
+    await turn();
+    assert.equal(signatures() - signedAtOnce, PER_TURN);
+  });
+});
+
+describe('Presigner.raise()', () => {
+  /** An operation with its first transaction. @param {ReturnType<typeof setUp>} setting */
+  function begin({ presigner, account }) {
+    const operation = new Operation(account, { intendedAtUs: 0, startedAtUs: 0 }, () => {});
+    operation.offer(presigner.sign(account, operation.nonce));
+    return operation;
+  }
+
+  it('signs the same once more, with fees that replace it, and keeps the hash of the one before', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    const before = Transaction.from(operation.raw ?? '');
+    assert.equal(setting.presigner.raise(operation), true);
+    const raised = Transaction.from(operation.raw ?? '');
+    assert.deepEqual(
+      [raised.nonce, raised.to, raised.data, raised.gasLimit, raised.from],
+      [...[before.nonce, before.to, before.data, before.gasLimit, before.from]],
+    );
+    for (const fee of /** @type {const} */ (['maxFeePerGas', 'maxPriorityFeePerGas'])) {
+      assert.ok((raised[fee] ?? 0n) * 10n >= (before[fee] ?? 0n) * 11n, fee);
+    }
+    assert.deepEqual(operation.hashes, [before.hash, raised.hash]);
+    assert.equal(operation.hash, raised.hash);
+    assert.equal(operation.fee?.maxFeePerGasWei, raised.maxFeePerGas);
+  });
+
+  it('each time a step higher, or what is offered now where that is more', () => {
+    const setting = setUp({ legacy: true });
+    const operation = begin(setting);
+    const prices = [];
+    for (let i = 0; i < 3; i += 1) {
+      if (i === 2) setting.fees.observe(10n * GWEI);
+      setting.presigner.raise(operation);
+      prices.push(operation.fee?.gasPriceWei);
+    }
+    const first = 2n * GWEI + 1n;
+    const second = first + first / 8n + 1n;
+    assert.deepEqual(prices, [second, second + second / 8n + 1n, 20n * GWEI + 1n]);
+    assert.equal(operation.hashes.length, 4);
+  });
+
+  it('one whose fee is not known is offered as one that is new', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    operation.fee = null;
+    assert.equal(setting.presigner.raise(operation), true);
+    assert.deepEqual(operation.fee, setting.fees.current());
+  });
+
+  it('more than may be offered is not signed', () => {
+    const setting = setUp({ maxFeeWei: 5n * GWEI + 1n });
+    const operation = begin(setting);
+    const { raw } = operation;
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.deepEqual([operation.raw, operation.hashes.length, setting.signatures()], [raw, 1, 1]);
+  });
+
+  it('nor more than may be spent: the purse is asked with the higher fee', () => {
+    /** @type {any[]} */
+    const asked = [];
+    let isEnough = false;
+    const purse = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
+    const setting = setUp({ purse });
+    const operation = begin(setting);
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.deepEqual([operation.hashes.length, setting.signatures()], [1, 1]);
+    isEnough = true;
+    assert.equal(setting.presigner.raise(operation), true);
+    assert.equal(asked[0][0], operation);
+    assert.deepEqual(asked[1][1], operation.fee);
+  });
+
+  it('what cannot be signed ahead is not, and fails when it is asked for', async () => {
+    const { presigner, account, workload } = setUp();
+    workload.next = () => {
+      throw new WorkloadError('mine.js:3:1: next() threw: tired');
+    };
+    await presigner.signFirst([account], new AbortController().signal);
+    presigner.signLater(account, 5);
+    await turn();
+    await turn();
+    assert.equal(account.ahead, null);
+    assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
+  });
+
+  it('one that cannot be made again is not raised: what was sent goes on', () => {
+    const setting = setUp();
+    const operation = begin(setting);
+    setting.workload.next = () => {
+      throw new WorkloadError('mine.js:3:1: next() threw: tired');
+    };
+    assert.equal(setting.presigner.raise(operation), false);
+    assert.equal(operation.hashes.length, 1);
+  });
+
+  it('what is too low is what the fees say it is', () => {
+    const { presigner, fees } = setUp();
+    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), false);
+    fees.observe(2n * GWEI);
+    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), true);
+  });
+});

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Purse } from '../../../src/core/budget.js';
+import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, spentBetween } from '../../../src/core/costs.js';
+import { Account } from '../../../src/core/nonces.js';
+import { RefusedError, RpcError } from '../../../src/errors.js';
+
+/**
+ * @import { Fee } from '../../../src/chain/transaction.js'
+ * @import { Standing } from '../../../src/core/nonces.js'
+ */
+
+/** An operation has a gas limit of 100. */
+const GAS_LIMIT = 100n;
+
+/** @param {bigint} maxFeePerGasWei @param {bigint} [maxPriorityFeePerGasWei] */
+const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerGasWei, maxPriorityFeePerGasWei });
+
+/** @param {string} hash @param {bigint | null} baseFeeWei @param {number} gasUsed */
+const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
+
+/** @param {{capWei: bigint, fee?: Fee}} given */
+function purseOf({ capWei, fee = offerOf(10n) }) {
+  const fees = { current: () => fee };
+  return new Purse({ capWei, fees, gasLimitOf: () => GAS_LIMIT });
+}
+
+/** @param {number} [position] */
+function accountOf(position = 0) {
+  return new Account(position, /** @type {any} */ ({ index: position, nonce: 0 }));
+}
+
+/**
+ * An operation that has begun with the account's next nonce.
+ * @param {Account} account
+ * @param {{hash?: string, sentAtUs?: number | null}} [given] block that holds it, when it was sent
+ */
+function begin(account, { hash, sentAtUs = 1 } = {}) {
+  const inclusion = hash === undefined ? null : { number: 1, hash, seenAtUs: 2 };
+  /** @type {any} */
+  const operation = { account, inclusion, sentAtUs, hashes: ['0x1'] };
+  operation.nonce = account.take(operation).nonce;
+  return operation;
+}
+
+/** @param {Purse} purse @param {any} operation @param {Standing} standing */
+function end(purse, operation, standing) {
+  if (standing === 'executed' || standing === 'spent') operation.account.settle(operation.nonce, standing);
+  else operation.account.slotOf(operation.nonce).standing = standing;
+  purse.settle(operation);
+}
+
+describe('Purse', () => {
+  it('reserves what is on its way at the highest price that it offers, up to the cap and not beyond', () => {
+    const purse = purseOf({ capWei: 2000n });
+    const accounts = [0, 1, 2].map(accountOf);
+    assert.deepEqual(
+      accounts.map((account) => purse.reserve(account)),
+      [true, true, false],
+    );
+    assert.deepEqual(purse.total(), { spentWei: 2000n, transactions: 2 });
+    assert.equal(purseOf({ capWei: 999n }).reserve(accountOf()), false);
+  });
+
+  it('knows the price of a block: its base fee and the tip, never more than was offered', () => {
+    for (const [baseFeeWei, spentWei] of /** @type {Array<[bigint | null, bigint]>} */ ([
+      [2n, 300n],
+      [9n, 1000n],
+      [50n, 1000n],
+      [null, 1000n],
+    ])) {
+      const purse = purseOf({ capWei: 1000n });
+      const account = accountOf();
+      assert.ok(purse.reserve(account));
+      purse.observe(blockOf('0xa', baseFeeWei, 100_000));
+      end(purse, begin(account, { hash: '0xa' }), 'executed');
+      assert.deepEqual(purse.total(), { spentWei, transactions: 1 }, `base fee ${baseFeeWei}`);
+    }
+  });
+
+  it('a legacy transaction pays all that it offers', () => {
+    const purse = purseOf({ capWei: 1000n, fee: { gasPriceWei: 7n } });
+    const account = accountOf();
+    assert.ok(purse.reserve(account));
+    purse.observe(blockOf('0xa', 2n, 100_000));
+    end(purse, begin(account, { hash: '0xa' }), 'executed');
+    assert.equal(purse.total().spentWei, 700n);
+  });
+
+  it('all of ours in a block have not used more gas than the block', () => {
+    const purse = purseOf({ capWei: 10_000n });
+    purse.observe(blockOf('0xa', 2n, 250));
+    const spent = [0, 1, 2, 3].map((position) => {
+      const account = accountOf(position);
+      assert.ok(purse.reserve(account));
+      end(purse, begin(account, { hash: '0xa' }), 'executed');
+      return purse.total().spentWei;
+    });
+    assert.deepEqual(spent, [300n, 600n, 750n, 750n]);
+  });
+
+  it('which of them used the gas is not known: all of it counts at the highest price of ours', () => {
+    const purse = purseOf({ capWei: 100_000n, fee: offerOf(50n) });
+    purse.observe(blockOf('0xa', 2n, 150));
+    const [cheap, dear] = [0, 1].map(accountOf);
+    for (const account of [cheap, dear]) assert.ok(purse.reserve(account));
+    const [first, second] = [cheap, dear].map((account) => begin(account, { hash: '0xa' }));
+    assert.ok(purse.raise(second, offerOf(50n, 8n)));
+    end(purse, first, 'executed');
+    end(purse, second, 'executed');
+    assert.equal(purse.total().spentWei, 150n * 10n);
+  });
+
+  it('what becomes cheaper than was reserved makes room', () => {
+    const purse = purseOf({ capWei: 1500n });
+    const [first, second] = [0, 1].map(accountOf);
+    assert.ok(purse.reserve(first));
+    assert.equal(purse.reserve(second), false);
+    purse.observe(blockOf('0xa', 1n, 100_000));
+    end(purse, begin(first, { hash: '0xa' }), 'executed');
+    assert.equal(purse.reserve(second), true);
+    assert.equal(purse.total().spentWei, 1200n);
+  });
+
+  it('one whose fate is not known stays reserved, until it is', () => {
+    for (const standing of /** @type {const} */ (['open', 'vacant'])) {
+      const purse = purseOf({ capWei: 1500n });
+      const [first, second] = [0, 1].map(accountOf);
+      assert.ok(purse.reserve(first));
+      const operation = begin(first);
+      end(purse, operation, standing);
+      assert.equal(purse.reserve(second), false, standing);
+      assert.equal(purse.total().spentWei, 1000n);
+      // In a block that nobody saw: at its full price.
+      end(purse, operation, 'spent');
+      assert.equal(purse.total().spentWei, 1000n);
+      assert.equal(purse.reserve(second), false, standing);
+    }
+  });
+
+  it('the next operation with the same nonce takes the reservation over: one of them is paid for', () => {
+    const purse = purseOf({ capWei: 1000n });
+    const account = accountOf();
+    assert.ok(purse.reserve(account));
+    end(purse, begin(account), 'vacant');
+    assert.equal(purse.reserve(account), true);
+    assert.deepEqual(purse.total(), { spentWei: 1000n, transactions: 1 });
+  });
+
+  it('one that was never sent gives its reservation back, unless another was with its nonce', () => {
+    for (const [hashes, isGivenBack] of /** @type {Array<[string[], boolean]>} */ ([
+      [['0x1'], true],
+      [['0x1', '0x2'], false],
+    ])) {
+      const purse = purseOf({ capWei: 1000n });
+      const account = accountOf();
+      assert.ok(purse.reserve(account));
+      const operation = begin(account, { sentAtUs: null });
+      operation.hashes = hashes;
+      end(purse, operation, 'vacant');
+      assert.equal(purse.total().spentWei, isGivenBack ? 0n : 1000n);
+    }
+  });
+
+  it('a replacement reserves the difference, or is refused', () => {
+    const purse = purseOf({ capWei: 1500n });
+    const account = accountOf();
+    assert.ok(purse.reserve(account));
+    const operation = begin(account);
+    assert.equal(purse.raise(operation, offerOf(16n)), false);
+    assert.equal(purse.total().spentWei, 1000n);
+    assert.equal(purse.raise(operation, offerOf(15n)), true);
+    assert.equal(purse.total().spentWei, 1500n);
+    // Either of the two may be mined.
+    assert.equal(purse.raise(operation, offerOf(3n)), true);
+    assert.equal(purse.total().spentWei, 1500n);
+  });
+
+  it('reckons with an offer that is signed already', () => {
+    const purse = purseOf({ capWei: 10_000n });
+    const account = accountOf();
+    account.ahead = { nonce: 0, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
+    assert.ok(purse.reserve(account));
+    assert.equal(purse.total().spentWei, 3000n);
+    const other = accountOf(1);
+    other.ahead = { nonce: 5, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
+    assert.ok(purse.reserve(other));
+    assert.equal(purse.total().spentWei, 4000n, 'one for another nonce is thrown away');
+  });
+
+  it('is bounded: an operation of a block long ago is charged in full', () => {
+    const purse = purseOf({ capWei: 1000n });
+    const account = accountOf();
+    assert.ok(purse.reserve(account));
+    for (let i = 0; i <= 256; i += 1) purse.observe(blockOf(`0x${i}`, 1n, 1_000_000));
+    end(purse, begin(account, { hash: '0x0' }), 'executed');
+    assert.equal(purse.total().spentWei, 1000n);
+  });
+
+  it('settles an operation once', () => {
+    const purse = purseOf({ capWei: 5000n });
+    const account = accountOf();
+    assert.ok(purse.reserve(account));
+    const operation = begin(account);
+    end(purse, operation, 'executed');
+    purse.settle(operation);
+    assert.deepEqual(purse.total(), { spentWei: 1000n, transactions: 1 });
+  });
+});
+
+describe('SetUpCosts', () => {
+  const orders = [10n, 20n, 30n].map((gasLimit) => ({ gasLimit }));
+
+  it('lets so many be sent at once as the cap allows at their highest price', () => {
+    for (const [capWei, room] of /** @type {Array<[bigint | null, number]>} */ ([
+      [null, 3],
+      [600n, 3],
+      [599n, 2],
+      [300n, 2],
+      [100n, 1],
+    ])) {
+      assert.equal(new SetUpCosts(capWei).room(orders, 10n), room, String(capWei));
+    }
+    assert.throws(() => new SetUpCosts(99n).room(orders, 10n), RefusedError);
+  });
+
+  it('counts what receipts say, and the rest is left for the load', () => {
+    const costs = new SetUpCosts(1000n);
+    costs.pay([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
+    assert.deepEqual([costs.spentWei, costs.transactions, costs.leftWei], [500n, 2, 500n]);
+    assert.equal(costs.room(orders, 10n), 2);
+    assert.equal(new SetUpCosts(null).leftWei, null);
+  });
+});
+
+describe('what a load has spent', () => {
+  const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n, transactions: 2 } });
+  const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
+  const describeWith = (/** @type {object} */ found, load = null) =>
+    describeSpending({ maxSpendWei: null }, READY, load, {
+      left: { wei: 100n },
+      valueWei: 0n,
+      report: AUDIT,
+      ...found,
+    });
+
+  it('is what the wallets have less, read once before it and once after it', async () => {
+    /** @type {any[]} */
+    const asked = [];
+    const rpc = /** @type {any} */ ({
+      batch: async (/** @type {any[]} */ requests, /** @type {string} */ purpose) => {
+        asked.push([purpose, ...requests.map(({ method, params }) => `${method} ${params}`)]);
+        return requests.map(() => '0x64');
+      },
+    });
+    const wallets = [{ address: '0xa' }, { address: '0xb' }];
+    const before = await balanceOf(rpc, wallets, 16, 'setup');
+    assert.deepEqual(before, { wei: 200n });
+    assert.deepEqual(asked, [['setup', 'eth_getBalance 0xa,0x10', 'eth_getBalance 0xb,0x10']]);
+    assert.deepEqual(spentBetween(before, { wei: 150n }), { wei: 50n });
+    assert.match(Object.values(spentBetween(before, { wei: 201n })).join(), /others have paid them/);
+    const missing = { batch: () => Promise.reject(new RpcError('eth_getBalance', -32000, 'pruned')) };
+    const unknown = await balanceOf(/** @type {any} */ (missing), wallets, 16, 'audit');
+    assert.match('why' in unknown ? unknown.why : '', /^the balances of the wallets could not be read: .*pruned/);
+    assert.deepEqual([spentBetween(unknown, before), spentBetween(before, unknown)], [unknown, unknown]);
+  });
+
+  it('is fees, where no value was sent to others, or where it is known how much', () => {
+    assert.deepEqual(describeWith({}).facts, {
+      capWei: null,
+      setUpWei: '5',
+      leftWei: '100',
+      spentWei: '105',
+      transactions: null,
+    });
+    assert.equal(describeWith({ valueWei: 3n }).facts.spentWei, '75');
+    for (const [found, why] of /** @type {Array<[object, RegExp]>} */ ([
+      [{ valueWei: undefined }, /may send value/],
+      [{ valueWei: 3n, report: { ...AUDIT, exact: false } }, /without an exact audit/],
+    ])) {
+      const { facts, unmeasured } = describeWith(found);
+      assert.deepEqual([facts.leftWei, facts.spentWei], ['100', null]);
+      assert.match(unmeasured['/spending/spentWei'], why);
+    }
+  });
+
+  it('is an upper bound under a cap, and nothing without transactions', () => {
+    const { facts, unmeasured } = describeWith({}, /** @type {any} */ ({ spentWei: 120n, transactions: 12 }));
+    assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
+    assert.deepEqual(unmeasured, {});
+    const calls = describeSpending({ maxSpendWei: null }, { ...READY, sender: null }, null, {
+      left: NOT_PAID,
+      valueWei: 0n,
+      report: null,
+    });
+    assert.ok(Object.values(calls.facts).every((value) => value === null));
+    assert.deepEqual(Object.values(calls.unmeasured), Array(4).fill('plain calls are not paid for'));
+  });
+});

@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { errors } from 'undici';
+import { parseReply } from '../../../src/chain/rpc.js';
+import { AWAY, BEHIND, Heads, Health, UP, isGone } from '../../../src/core/endpoint-health.js';
+import { Route, SPREADS, createRouter } from '../../../src/core/endpoints.js';
+import { mergeSilences, workersOf } from '../../../src/core/workers.js';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { asTransportError } from '../../../src/transport/index.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/**
+ * @import { Purpose } from '../../../src/chain/rpc.js'
+ * @import { State } from '../../../src/core/endpoint-health.js'
+ * @import { Spread } from '../../../src/core/endpoints.js'
+ */
+
+/** @param {State[]} states */
+function healthOf(...states) {
+  const health = Health.of(states.length);
+  states.forEach((state, i) => health.set(i, state));
+  return health;
+}
+
+/** @param {Spread} spread @param {State[]} states @param {number} [home] */
+const routeOf = (spread, states, home = 0) =>
+  new Route({ health: healthOf(...states), clock: createFakeClock(), home, spread });
+
+/** @param {Route} route @param {Purpose[]} purposes */
+const ways = (route, ...purposes) => purposes.map((purpose) => route.next(purpose));
+
+describe('which endpoint a request goes to', () => {
+  it('sticky: all of a thread to its own, or to the next that is up', () => {
+    /** @type {Purpose[]} */
+    const purposes = ['submit', 'inclusion', 'readback', 'resolve', 'audit', 'setup', 'load'];
+    const all = (/** @type {number} */ one) => purposes.map(() => one);
+    assert.deepEqual(ways(routeOf('sticky', [UP, UP, UP], 1), ...purposes), all(1));
+    assert.deepEqual(ways(routeOf('sticky', [UP, AWAY, UP], 1), ...purposes), all(2));
+    assert.deepEqual(ways(routeOf('sticky', [UP, AWAY, BEHIND], 1), ...purposes), all(0));
+  });
+
+  it('what is sent again goes to another one, if there is one', () => {
+    for (const spread of SPREADS) {
+      assert.deepEqual(ways(routeOf(spread, [UP, UP, UP], 2), 'resubmit', 'resubmit'), [0, 0]);
+      assert.deepEqual(ways(routeOf(spread, [UP, AWAY]), 'resubmit', 'resubmit'), [0, 0]);
+    }
+  });
+
+  it('round-robin: what is sent takes turns, what is asked does not', () => {
+    assert.deepEqual(ways(routeOf('round-robin', [UP, UP]), 'submit', 'submit', 'inclusion', 'submit'), [0, 1, 0, 0]);
+    assert.deepEqual(ways(routeOf('round-robin', [UP, AWAY]), 'submit', 'submit', 'submit'), [0, 0, 0]);
+  });
+
+  it('apart: effects are read back from the next one', () => {
+    assert.deepEqual(ways(routeOf('apart', [UP, UP], 1), 'submit', 'inclusion', 'readback', 'resolve'), [1, 1, 0, 1]);
+    assert.deepEqual(ways(routeOf('apart', [AWAY, UP], 1), 'submit', 'readback'), [1, 1]);
+  });
+
+  it('where none is up, one that is behind may take transactions, and is asked nothing', () => {
+    assert.deepEqual(ways(routeOf('sticky', [AWAY, BEHIND]), 'submit', 'resubmit'), [1, 1]);
+    assert.deepEqual(ways(routeOf('sticky', [AWAY, BEHIND]), 'inclusion', 'readback', 'resolve'), [null, null, null]);
+    assert.deepEqual(ways(routeOf('sticky', [AWAY, AWAY], 1), 'submit', 'inclusion'), [1, 1]);
+  });
+
+  it('every endpoint has as many workers as the others', () => {
+    const of = (/** @type {object} */ given) =>
+      workersOf({ workers: 1, threads: 100, connections: 64, rpc: [], ...given });
+    const rpc = [new URL('http://a'), new URL('http://b')];
+    assert.deepEqual([of({}), of({ workers: 3 })], [1, 3]);
+    assert.deepEqual([of({ rpc }), of({ rpc, workers: 3 }), of({ rpc, threads: 2, workers: 2 })], [2, 4, 2]);
+    assert.equal(of({ rpc, threads: 3, workers: 3 }), 2);
+  });
+});
+
+/** What is made of an answer without JSON-RPC. @param {number} status @returns {Error} */
+function answered(status) {
+  try {
+    return parseReply({ status, text: '<html>', retryAfterMs: null }, { display: 'http://a', secrets: [] });
+  } catch (error) {
+    return /** @type {Error} */ (error);
+  }
+}
+
+describe('whether an endpoint is left', () => {
+  for (const [error, isLeft] of /** @type {Array<[Error, boolean]>} */ ([
+    [new TransportError('x', 'refused'), true],
+    [new TransportError('x', 'reset'), true],
+    [new TransportError('it takes its time', 'timeout'), false],
+    [new TransportError('ours', 'closed'), false],
+    [new TransportError('ours', 'no_ports'), false],
+    [new ProtocolError('x', undefined, 503), true],
+    [new ProtocolError('x', undefined, 502), true],
+    [new ProtocolError('too many requests', undefined, 429), false],
+    [new ProtocolError('x', undefined, 500), false],
+    [asTransportError(new errors.ClientDestroyedError()), false],
+    [answered(404), true],
+    [answered(403), false],
+    [new RpcError('eth_call', -32000, 'chain is not done bootstrapping'), true],
+    [new RpcError('eth_call', -32000, 'header not found'), false],
+  ]))
+    it(`${/** @type {any} */ (error).code} ${error.message}: ${isLeft}`, () => assert.equal(isGone(error), isLeft));
+});
+
+describe('how long nothing was heard', () => {
+  it('goes by the thread that hears the most', () => {
+    const [silent, lively] = [
+      { silentMs: 11_000, stillMs: 31_000, restMs: 0, words: '' },
+      { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' },
+    ];
+    const both = { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' };
+    assert.deepEqual(mergeSilences(silent, lively), both);
+    assert.deepEqual(mergeSilences(lively, silent), both);
+  });
+});
+
+describe('who is behind', () => {
+  const S = 1e6;
+
+  it('is who lacks a block that another has had for three seconds', () => {
+    const heads = new Heads(2);
+    heads.note(0, 10, 0);
+    heads.note(1, 9, 0);
+    assert.equal(heads.isBehind(1, 2.9 * S), false);
+    assert.equal(heads.isBehind(1, 3 * S), true);
+    assert.equal(heads.isBehind(0, 3 * S), false);
+    heads.note(1, 10, 3 * S);
+    assert.equal(heads.isBehind(1, 3 * S), false);
+  });
+
+  it('is nobody when the other is ahead for a moment only', () => {
+    const heads = new Heads(2);
+    for (let second = 0; second < 20; second += 1) {
+      heads.note(0, second * 10 + 10, second * S);
+      heads.note(1, second * 10, second * S);
+      assert.equal(heads.isBehind(1, second * S), false);
+    }
+  });
+
+  it('does not go by what an endpoint said long ago, nor before it lost blocks', () => {
+    const heads = new Heads(2);
+    heads.note(0, 10, 0);
+    heads.note(1, 9, 0);
+    assert.equal(heads.isBehind(1, 30 * S), true);
+    assert.equal(heads.isBehind(1, 31 * S), false);
+    heads.note(0, 8, 31 * S);
+    assert.equal(heads.isBehind(1, 40 * S), false);
+    assert.deepEqual([heads.newest(31 * S), heads.of(0)], [8, 8]);
+  });
+});
+
+/** Endpoints that answer with their place, or with an error. @param {Array<Error | null>} errors by place */
+function endpointsOf(...errors) {
+  return errors.map((_, i) =>
+    fakeRpc({
+      eth_sendRawTransaction: () => {
+        const error = errors[i];
+        if (error !== null) throw error;
+        return i;
+      },
+    }),
+  );
+}
+
+describe('several endpoints as one', () => {
+  it('tells where a request goes, and leaves one that loses it, for all threads', async () => {
+    const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
+    const health = Health.of(2);
+    const other = new Health(health.shared);
+    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    /** @type {Array<number | undefined>} */
+    const sentTo = [];
+    const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
+    await assert.rejects(send(), { code: 'transport_reset' });
+    assert.equal(other.stateOf(0), AWAY);
+    assert.equal(await send(), 1);
+    other.set(0, UP);
+    await assert.rejects(send());
+    assert.deepEqual(sentTo, [0, 1, 0]);
+    assert.deepEqual(
+      router.traffic().map(({ failures }) => failures),
+      [2, 0],
+    );
+  });
+
+  /** The first of two endpoints says nothing. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
+  function hanging(options) {
+    const clock = createFakeClock();
+    const health = Health.of(2);
+    const rpcs = [0, 1].map((i) => {
+      const answer = () => (i === 0 ? new Promise(() => {}) : i);
+      return fakeRpc({ eth_getBlockByNumber: answer, eth_sendRawTransaction: answer, eth_call: answer });
+    });
+    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky', ...options });
+    /** @type {unknown[]} */
+    const heard = [];
+    /** @param {Promise<unknown>} answer */
+    const note = (answer) =>
+      void answer.then(
+        (result) => heard.push(result),
+        (error) => heard.push(error.code),
+      );
+    return { clock, health, rpcs, router, heard, note };
+  }
+
+  it('gives up what waits at one that is left: questions are asked elsewhere, transactions count as lost', async () => {
+    const { clock, health, rpcs, router, heard, note } = hanging();
+    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.gather('eth_getBlockByNumber', [], 'resolve'));
+    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    await clock.advance(1000);
+    assert.deepEqual([heard, rpcs[1].count()], [[], 0]);
+    health.set(0, AWAY); // by another thread
+    await clock.advance(100);
+    assert.deepEqual(heard.toSorted(), [1, 1, 'transport_left']);
+    assert.deepEqual(
+      router.traffic().map(({ failures }) => failures),
+      [1, 0],
+    );
+    await clock.advance(100);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('where effects are read back from, too', async () => {
+    const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
+    note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
+    health.set(0, AWAY);
+    await clock.advance(100);
+    assert.deepEqual(heard, [1]);
+  });
+
+  it('waits where no other one is up, and for a plain call in any case', async () => {
+    const { clock, health, router, heard, note } = hanging();
+    health.set(1, AWAY);
+    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.call('eth_call', [], 'load'));
+    health.set(0, AWAY);
+    await clock.advance(5000);
+    assert.deepEqual(heard, []);
+    health.set(1, UP);
+    await clock.advance(100);
+    assert.deepEqual(heard, [1]);
+  });
+
+  it('a transaction that was given up before it was sent is not sent later', async () => {
+    const { clock, health, rpcs, router, note } = hanging();
+    /** @type {Array<() => unknown>} */
+    const waiting = [];
+    rpcs[0].call = (_method, _params, _purpose, onSent = () => {}) => {
+      waiting.push(onSent);
+      return new Promise(() => {});
+    };
+    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    assert.equal(waiting[0](), true);
+    health.set(0, AWAY);
+    await clock.advance(100);
+    assert.equal(waiting[0](), false);
+  });
+
+  it('one that takes no transactions is passed over for them while others take them, and tried now and then', async () => {
+    const clock = createFakeClock();
+    const health = Health.of(2);
+    const refusal = new ProtocolError('refuses us', undefined, 403);
+    const router = createRouter({ rpcs: endpointsOf(refusal, null), health, clock, home: 0, spread: 'sticky' });
+    const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit').catch(() => 'refused');
+    const times = async (/** @type {number} */ count) => {
+      const answers = [];
+      for (let i = 0; i < count; i += 1) answers.push(await send());
+      return answers;
+    };
+    assert.deepEqual(await times(5), ['refused', 'refused', 'refused', 1, 1]);
+    assert.deepEqual([health.takesNone(0), health.stateOf(0)], [true, UP]);
+    await clock.advance(10_000);
+    assert.deepEqual(await times(3), ['refused', 1, 1]);
+    assert.equal(router.traffic()[0].failures, 4);
+    // Where the other takes none either, both are asked as ever.
+    for (let i = 0; i < 3; i += 1) health.refused(1, clock.nowUs());
+    assert.deepEqual(await times(1), ['refused']);
+    health.set(0, AWAY);
+    health.set(0, UP);
+    assert.equal(health.takesNone(0), false);
+  });
+
+  it('what it has to say of a transaction, or too many at once, is no refusal', async () => {
+    for (const [error, isRefused] of /** @type {Array<[Error, boolean]>} */ ([
+      [new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), false],
+      [new ProtocolError('too many requests', undefined, 429), false],
+      [new RpcError('eth_sendRawTransaction', -32601, 'method not found'), true],
+      [new RpcError('eth_sendRawTransactionSync', -32601, 'method not found'), false],
+      [new TransportError('no answer in time', 'timeout'), true],
+      [new ProtocolError('an error', undefined, 500), true],
+    ])) {
+      const health = Health.of(2);
+      const clock = createFakeClock();
+      const router = createRouter({ rpcs: endpointsOf(error, null), health, clock, home: 0, spread: 'sticky' });
+      for (let i = 0; i < 3; i += 1) await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'));
+      assert.equal(health.takesNone(0), isRefused, error.message);
+    }
+  });
+
+  it('stays with one that only says no', async () => {
+    const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
+    const health = Health.of(2);
+    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
+    assert.equal(health.stateOf(0), UP);
+  });
+
+  it('asks nobody of the chain where only one answers, and that is behind', async () => {
+    const router = createRouter({
+      rpcs: endpointsOf(null, null),
+      health: healthOf(BEHIND, AWAY),
+      clock: createFakeClock(),
+      home: 0,
+      spread: 'sticky',
+    });
+    await assert.rejects(router.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
+  });
+
+  it('heads are pushed to those whose own endpoint pushes them, and polled by the others', () => {
+    const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
+    const parts = { rpcs: [http, ws], health: Health.of(2), clock: createFakeClock() };
+    const pushes = (/** @type {number} */ home) => {
+      const { subscribe, reading } = createRouter({ ...parts, home, spread: 'apart' });
+      return [subscribe, reading.subscribe].map((one) => one !== null);
+    };
+    assert.deepEqual(
+      [pushes(0), pushes(1)],
+      [
+        [false, true],
+        [true, false],
+      ],
+    );
+  });
+
+  it('a subscription goes where blocks are asked for', async () => {
+    /** @type {string[]} */
+    const said = [];
+    const rpcs = [0, 1].map((i) => ({
+      ...fakeRpc({ eth_blockNumber: () => '0x1' }),
+      subscribe: async () => {
+        said.push(`subscribed to ${i}`);
+        return () => void said.push(`left ${i}`);
+      },
+    }));
+    const health = Health.of(2);
+    const { subscribe, call } = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    assert.ok(subscribe !== null);
+    const lost = () => said.push('lost');
+    const end = await subscribe('newHeads', () => {}, lost);
+    await call('eth_blockNumber', [], 'inclusion');
+    assert.deepEqual(said, ['subscribed to 0']);
+    health.set(0, AWAY);
+    await call('eth_blockNumber', [], 'inclusion');
+    end();
+    await subscribe('newHeads', () => {}, lost);
+    await call('eth_blockNumber', [], 'inclusion');
+    assert.deepEqual(said, ['subscribed to 0', 'lost', 'left 0', 'subscribed to 1']);
+  });
+});

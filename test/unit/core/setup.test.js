@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createFees } from '../../../src/chain/fees.js';
+import { fundingCure, walletNeedWei } from '../../../src/core/setup.js';
+
+const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
+/** A gas costs 1 wei, so that a need is a number of gas. */
+const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
+
+/** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number}} [given] */
+function need(chainId, blockSeconds, durationMs, { warmupMs = 0, inFlight = 1 } = {}) {
+  const config = { warmupMs, durationMs, inFlight, fundAmountWei: null };
+  return walletNeedWei(config, GAS, FEES, { chainId, blockSeconds });
+}
+
+describe('walletNeedWei()', () => {
+  it('does not take a pause of a development chain for its pace', () => {
+    for (const chainId of [31337, 1337, 43112]) {
+      for (const blockSeconds of [0, 1, 30, 1_795_258_556]) {
+        assert.equal(need(chainId, blockSeconds, 20_000), 100n + 401n * 10n, `chain ${chainId}, ${blockSeconds} s`);
+      }
+    }
+  });
+
+  it('follows the blocks of any other chain, unless they tell nothing', () => {
+    assert.equal(need(4242, 12, 60_000), 100n + 11n * 10n);
+    for (const blockSeconds of [0, -5, 3600]) assert.equal(need(4242, blockSeconds, 60_000), 100n + 1201n * 10n);
+  });
+
+  it('reckons with a thousand operations where no duration says how many', () => {
+    assert.equal(need(4242, 12, null), 100n + 1000n * 10n);
+  });
+
+  it('reckons with the warm-up, and with as many in a block as may be in flight', () => {
+    assert.equal(need(4242, 12, 60_000, { warmupMs: 60_000 }), 100n + 21n * 10n);
+    assert.equal(need(4242, 12, 60_000, { inFlight: 4 }), 100n + 4n * 11n * 10n);
+    assert.equal(need(4242, 12, null, { inFlight: 4 }), 100n + 4000n * 10n);
+  });
+
+  it('reckons with value that goes along', () => {
+    const gas = { ...GAS, value: { perWallet: 1000n, perOperation: 7n } };
+    const config = { warmupMs: 0, durationMs: 60_000, inFlight: 1, fundAmountWei: null };
+    const chain = { chainId: 4242, blockSeconds: 12 };
+    assert.equal(walletNeedWei(config, gas, FEES, chain), 100n + 11n * 10n + 1000n + 11n * 7n);
+  });
+
+  it('is what --fund-amount says', () => {
+    const config = { warmupMs: 0, durationMs: 20_000, inFlight: 1, fundAmountWei: 7n };
+    assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);
+  });
+});
+
+describe('fundingCure()', () => {
+  const config = { index: 1, instances: 4, warmupMs: 0, durationMs: /** @type {number | null} */ (null), inFlight: 1 };
+
+  it('of an instance is the command that pays all of them for this load', () => {
+    assert.match(fundingCure(config) ?? '', /'stress fund --instances 4' and the run's own -t, -o and workload$/);
+    assert.match(
+      fundingCure({ ...config, durationMs: 120_000, warmupMs: 500, inFlight: 3 }) ?? '',
+      /'stress fund --instances 4 -d 120s --warmup 0\.5s --in-flight 3' and /,
+    );
+  });
+
+  it('the only one may have a funder of its own', () => {
+    assert.equal(fundingCure({ ...config, instances: 1, index: 0 }), undefined);
+    assert.equal(fundingCure({ ...config, instances: null, index: null }), undefined);
+  });
+});

@@ -1,0 +1,327 @@
+/**
+ * A chain of Counters in memory, which the test mines and whose faults it chooses, under everything of a run that
+ * decides: the driver, iterations, repair, ledger, recorder and audit are the real ones.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { Wallet } from '../../../src/chain/keys.js';
+import { toHex } from '../../../src/chain/rpc.js';
+import { audit } from '../../../src/core/audit.js';
+import { Driver } from '../../../src/core/driver.js';
+import { transactionCourse } from '../../../src/core/engine.js';
+import { Ledger } from '../../../src/core/ledger.js';
+import { Account } from '../../../src/core/nonces.js';
+import { createPacer } from '../../../src/core/pacer.js';
+import { Patience } from '../../../src/core/submit.js';
+import { Deadlines } from '../../../src/deadlines.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { createCounterWorkload } from '../../../src/workloads/counter.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { addressOf } from '../../helpers/samples.js';
+
+/**
+ * @import { Presigner } from '../../../src/core/signing.js'
+ * @import { Inclusion, InclusionDetector } from '../../../src/inclusion/index.js'
+ * @import { Sample } from '../../../src/stats/sample.js'
+ */
+
+/**
+ * @typedef {object} Transaction
+ * @property {string} hash
+ * @property {string} from
+ * @property {number} nonce
+ * @property {boolean} isReverted
+ * @property {number | null} blockNumber
+ *
+ * @typedef {'pass' | 'revert' | 'refuse' | 'garble' | 'lose' | 'drop' | 'hide' | 'delay'} Fault what happens to a submission: revert: it will have no
+ *   effect; refuse: the node does not take it; garble: it arrives, and the answer is another hash; lose: it never arrives, and there is no answer; drop: it is
+ *   accepted, and then forgotten; hide: it arrives, and there is no answer; delay: there is
+ *   none, and it arrives after a while
+ *
+ * @typedef {object} SimulationOptions
+ * @property {number} [wallets]
+ * @property {number} [inFlight]
+ * @property {number} [txTimeoutMs]
+ * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
+ * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
+ *   often it was asked to read
+ */
+
+const START_BLOCK = 100;
+/** How long a submission that is late takes. */
+const DELAY_MS = 700;
+
+/** @param {SimulationOptions} [options] */
+export function simulate({
+  wallets = 1,
+  inFlight = 3,
+  txTimeoutMs = 5000,
+  fault = () => 'pass',
+  isBehind = () => false,
+} = {}) {
+  const clock = createFakeClock();
+  const accounts = Array.from({ length: wallets }, (_, i) => {
+    const wallet = Wallet.withoutKey(i);
+    wallet.address = addressOf(1 + i);
+    return new Account(i, wallet);
+  });
+  const targetOf = (/** @type {number} */ position) => addressOf(0xc000 + position);
+
+  /** Those that wait for a block, by sender and nonce. @type {Map<string, Transaction>} */
+  const pool = new Map();
+  /** @type {Map<string, Transaction>} */
+  const mined = new Map();
+  /** Of each block: nonces and counts by position. @type {Array<{nonces: number[], counts: number[], transactions: Transaction[]}>} */
+  const blocks = [];
+  blocks[START_BLOCK] = { nonces: accounts.map(() => 0), counts: accounts.map(() => 0), transactions: [] };
+  /** Whether a transaction will have no effect, by its hash. @type {Map<string, boolean>} */
+  const reverting = new Map();
+  let reads = 0;
+  let signatures = 0;
+  /** Block that the detector has read. */
+  let lastSeen = START_BLOCK;
+
+  /** @param {string | {blockHash: string}} block */
+  const blockOf = (block) => {
+    if (typeof block === 'object') return blocks[Number(block.blockHash)];
+    if (block === 'latest' || block === 'pending') return blocks[blocks.length - 1];
+    return blocks[Number(block)];
+  };
+  const positionOf = (/** @type {string} */ address) => accounts.findIndex(({ wallet }) => wallet.address === address);
+
+  /** @param {Transaction} transaction */
+  const arrive = (transaction) => {
+    const position = positionOf(transaction.from);
+    const key = `${position}:${transaction.nonce}`;
+    if (mined.has(transaction.hash) || pool.get(key)?.hash === transaction.hash)
+      throw new RpcError('eth_sendRawTransaction', -32000, 'already known');
+    if (transaction.nonce < blocks[blocks.length - 1].nonces[position])
+      throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low');
+    if (pool.has(key)) throw new RpcError('eth_sendRawTransaction', -32000, 'replacement transaction underpriced');
+    pool.set(key, transaction);
+  };
+
+  const rpc = fakeRpc({
+    eth_sendRawTransaction: (raw) => {
+      const { hash, position, nonce } = JSON.parse(raw);
+      const what = fault(position, nonce);
+      const { address: from } = accounts[position].wallet;
+      // The same bytes do the same, whenever they are sent.
+      if (!reverting.has(hash)) reverting.set(hash, what === 'revert');
+      const transaction = { hash, from, nonce, isReverted: reverting.get(hash) === true, blockNumber: null };
+      const lost = new TransportError('no answer', 'timeout');
+      if (what === 'refuse') throw new RpcError('eth_sendRawTransaction', -32000, 'not today');
+      if (what === 'delay') {
+        clock.after(() => {
+          try {
+            arrive(transaction);
+          } catch {
+            // Its nonce was used meanwhile: it is refused, and nobody hears of it.
+          }
+        }, DELAY_MS);
+      } else if (what !== 'lose' && what !== 'drop') arrive(transaction);
+      if (what === 'lose' || what === 'hide' || what === 'delay') throw lost;
+      return what === 'garble' ? `0x${'9'.repeat(64)}` : hash;
+    },
+    eth_call: ({ to }, block) => {
+      reads += 1;
+      const isExact = typeof block === 'string' && block !== 'latest';
+      if (isExact && isBehind(reads)) throw new RpcError('eth_call', -32000, 'header not found');
+      return toHex(blockOf(block).counts[accounts.findIndex((_, i) => targetOf(i) === to)]);
+    },
+    eth_getTransactionCount: (address, block) => {
+      const position = positionOf(address);
+      let nonce = blockOf(block).nonces[position];
+      if (block === 'pending') while (pool.has(`${position}:${nonce}`)) nonce += 1;
+      return toHex(nonce);
+    },
+    eth_getTransactionReceipt: (hash) => {
+      const transaction = mined.get(hash);
+      if (transaction === undefined) return null;
+      const { isReverted, blockNumber } = transaction;
+      const number = toHex(blockNumber ?? 0);
+      return { status: isReverted ? '0x0' : '0x1', blockNumber: number, blockHash: number, transactionHash: hash };
+    },
+    eth_getTransactionByHash: (hash) =>
+      mined.get(hash) ?? [...pool.values()].find((each) => each.hash === hash) ?? null,
+    eth_blockNumber: () => toHex(blocks.length - 1),
+    eth_getBlockByNumber: (block) => {
+      const number = block === 'latest' ? blocks.length - 1 : Number(block);
+      const transactions = blocks[number].transactions.map((each) => ({ ...each, nonce: toHex(each.nonce) }));
+      return { number: toHex(number), hash: toHex(number), transactions };
+    },
+  });
+
+  /** @type {Map<string, (found: Inclusion) => void>} */
+  const watched = new Map();
+  const counters = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
+  const state = { first: 0, counters, payloads: null };
+  const workload = createCounterWorkload({ rpc, settings: {}, state });
+  const recorder = new Recorder(
+    accounts.map(({ wallet }) => wallet.index),
+    clock.nowUs(),
+  );
+  /** @type {Array<[string, string | undefined]>} */
+  const stops = [];
+  const ledger = new Ledger(accounts, () => stops.push(['foreign_sender', undefined]));
+  /** @type {Sample[]} */
+  const samples = [];
+  const deadlines = new Deadlines(clock, txTimeoutMs);
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+  const tools = {
+    rpc,
+    clock,
+    workload,
+    txTimeoutMs,
+    startBlock: START_BLOCK,
+    deadlines,
+    visibility: null,
+    patience: new Patience(() => 0),
+    random: () => 0,
+    resubmissions,
+    inclusion: /** @type {InclusionDetector} */ (
+      /** @type {unknown} */ ({
+        watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
+        unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
+        stats: () => ({ blockMs: 600, newestBlock: lastSeen }),
+        hasPassed: (/** @type {number} */ number) => number <= lastSeen,
+      })
+    ),
+    presigner: /** @type {Presigner} */ (
+      /** @type {unknown} */ ({
+        sign: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => {
+          const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
+          return { raw: JSON.stringify({ hash, position, nonce }), hash, fee: {} };
+        },
+        signLater: () => {},
+        raise: () => false,
+        isTooLow: () => false,
+      })
+    ),
+  };
+  const driver = new Driver({
+    clock,
+    accounts,
+    inFlight,
+    recorder,
+    pacer: createPacer(null),
+    course: transactionCourse(tools, ledger),
+    onSample: (sample) => samples.push(sample),
+    onStop: (reason, error) => stops.push([reason, error?.message]),
+  });
+
+  /** Puts all that can be into a block. @param {number} [most] of one wallet @returns {number} its number */
+  const mine = (most = Infinity) => {
+    const last = blocks[blocks.length - 1];
+    const number = blocks.length;
+    const block = {
+      nonces: [...last.nonces],
+      counts: [...last.counts],
+      transactions: /** @type {Transaction[]} */ ([]),
+    };
+    for (const [position] of accounts.entries()) {
+      for (let taken = 0; taken < most; taken += 1) {
+        const key = `${position}:${block.nonces[position]}`;
+        const transaction = pool.get(key);
+        if (transaction === undefined) break;
+        pool.delete(key);
+        transaction.blockNumber = number;
+        mined.set(transaction.hash, transaction);
+        block.transactions.push(transaction);
+        block.nonces[position] += 1;
+        if (!transaction.isReverted) block.counts[position] += 1;
+      }
+    }
+    blocks.push(block);
+    return number;
+  };
+
+  /** What the detector does when it has read a block. @param {number} number */
+  const see = (number) => {
+    lastSeen = Math.max(lastSeen, number);
+    const found = { number, hash: toHex(number), seenAtUs: clock.nowUs() };
+    for (const { hash } of blocks[number].transactions) {
+      const callback = watched.get(hash);
+      watched.delete(hash);
+      callback?.(found);
+    }
+  };
+
+  /** Blocks leave the chain, and the detector notices it. @param {number} depth @param {boolean} isKept what was in them goes back into the pool @returns {number} the first of them */
+  const reorg = (depth, isKept) => {
+    const number = Math.max(START_BLOCK + 1, blocks.length - depth);
+    for (const { transactions } of blocks.splice(number)) {
+      for (const transaction of transactions) {
+        mined.delete(transaction.hash);
+        transaction.blockNumber = null;
+        const key = `${positionOf(transaction.from)}:${transaction.nonce}`;
+        if (isKept && !pool.has(key)) pool.set(key, transaction);
+      }
+    }
+    if (number <= lastSeen) driver.care.reorganise(number);
+    lastSeen = Math.min(lastSeen, number - 1);
+    return number;
+  };
+
+  const settle = async () => {
+    for (let turns = 0; turns < 5; turns += 1) await turn();
+  };
+
+  return {
+    settle,
+    clock,
+    accounts,
+    driver,
+    ledger,
+    recorder,
+    samples,
+    stops,
+    rpc,
+    mine,
+    see,
+    mined,
+    workload,
+    pool,
+    resubmissions,
+    reorg,
+    /** Somebody else increments one of our counters. @param {number} position */
+    meddle: (position) => {
+      blocks[blocks.length - 1].counts[position] += 1;
+    },
+    /** @param {number} ms */
+    advance: async (ms) => {
+      await clock.advance(ms);
+      await settle();
+    },
+    start: () => driver.start(clock.nowUs(), Infinity),
+    /** No more blocks are seen after this; what is open is abandoned. mines: whether more are made. */
+    end: async ({ mines = true } = {}) => {
+      driver.stop(clock.nowUs());
+      const drained = driver.drain(100, new AbortController().signal);
+      await clock.advance(200);
+      await drained;
+      recorder.assertConservation(new Map());
+      deadlines.stop();
+      const { signal } = new AbortController();
+      const report = audit({
+        rpc,
+        clock,
+        workload,
+        accounts,
+        recorder,
+        ledger,
+        startBlock: START_BLOCK,
+        timeoutMs: 3000,
+        signal,
+      });
+      for (let seconds = 0; seconds < 6; seconds += 1) {
+        await clock.advance(1000);
+        if (mines) mine();
+      }
+      return report;
+    },
+    /** The sample of a wallet's nonce that came last. @param {number} position @param {number} nonce */
+    sampleOf: (position, nonce) => samples.findLast((each) => each.position === position && each.nonce === nonce),
+  };
+}

@@ -1,0 +1,141 @@
+/** Where in the chain the load begins, and what is waited for before. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { assertSameChain, confirmSetUp, startBlockOf } from '../../../src/core/setup.js';
+import { ForeignSenderError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { caught } from '../../helpers/caught.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** A chain with a block a second, after a set-up that ended at block 100. */
+function site({ nonce = 3 } = {}) {
+  const clock = createFakeClock();
+  const startUs = clock.nowUs();
+  const head = () => 100 + Math.floor((clock.nowUs() - startUs) / 1e6);
+  /** @param {string} which */
+  const block = (which) => {
+    const number = which === 'latest' ? head() : Number(which);
+    return { number: `0x${number.toString(16)}`, hash: `hash ${number}`, baseFeePerGas: `0x${number.toString(16)}` };
+  };
+  const rpc = fakeRpc({ eth_getBlockByNumber: block, eth_getTransactionCount: () => '0x3' });
+  /** @type {unknown[]} */
+  const fees = [];
+  const ready = /** @type {any} */ ({
+    chain: { genesisHash: '0x11' },
+    wallets: [{ index: 7, address: '0x1', nonce }],
+    sender: { fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
+  });
+  return { clock, head, rpc, ready, fees, signal: new AbortController().signal };
+}
+
+describe('the start block', () => {
+  it('without confirmations: the latest one, and nothing is waited for', async () => {
+    const { clock, rpc, ready, signal, fees } = site();
+    const patience = { clock, confirmations: 0, signal };
+    assert.equal(await confirmSetUp(rpc, ready, patience), 0);
+    assert.equal(rpc.count(), 0);
+    await clock.advance(30_000);
+    const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock: 0 });
+    assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', genesisHash: '0x11' });
+    assert.deepEqual(fees, [130n], 'the fees of now');
+  });
+
+  it('with confirmations: they are waited for before, and it has as many without another wait', async () => {
+    const { clock, head, rpc, ready, signal } = site();
+    const patience = { clock, confirmations: 6, signal };
+    const confirming = confirmSetUp(rpc, ready, patience);
+    await clock.advance(10_000);
+    const setUpBlock = await confirming;
+    assert.equal(setUpBlock, 100);
+    for (const [waitMs, startBlock] of [
+      [0, 104],
+      [50_000, 154],
+    ]) {
+      await clock.advance(waitMs);
+      const [before, atUs] = [head(), clock.nowUs()];
+      const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
+      assert.deepEqual([start.startBlock, start.startHash, before - startBlock], [startBlock, `hash ${startBlock}`, 6]);
+      assert.equal(clock.nowUs(), atUs);
+    }
+  });
+
+  it('a chain that confirms nothing is waited for no longer than 20 s, and no block before the set-up is taken', async () => {
+    const { clock, rpc, ready, signal } = site();
+    const patience = { clock, confirmations: 1000, signal };
+    const confirming = confirmSetUp(rpc, ready, patience);
+    await clock.advance(21_000);
+    const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock: await confirming });
+    assert.equal(start.startBlock, 100);
+  });
+
+  it('a set-up that left the chain ends the run, before instances wait for each other as well', async () => {
+    const { clock, rpc, ready, signal } = site({ nonce: 4 });
+    const confirming = confirmSetUp(rpc, ready, { clock, confirmations: 2, signal });
+    const starting = startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 });
+    const settled = Promise.allSettled([confirming, starting]);
+    await clock.advance(60_000);
+    for (const end of await settled) {
+      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+      assert.ok(reason instanceof UnavailableError);
+      assert.match(reason.message, /^what the set-up sent is no longer on the chain of http:\/\/fake: /);
+    }
+  });
+});
+
+describe('a wallet that was used since the set-up', () => {
+  it('is named with the transaction, before the load', async () => {
+    const { clock, rpc, ready, signal } = site({ nonce: 2 });
+    const transaction = { from: '0x1', nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
+    const call = rpc.call;
+    rpc.call = async (method, params, ...rest) => {
+      if (method === 'eth_blockNumber') return '0x64';
+      const answer = await call(method, params, ...rest);
+      return params[1] === true ? { ...answer, transactions: [transaction] } : answer;
+    };
+    const error = await caught(() => startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 }));
+    assert.ok(error instanceof ForeignSenderError);
+    assert.match(
+      error.message,
+      /^wallets 7 sent a transaction that is not of this run: 0x(f0){32} \(wallet 7, nonce 2\)/,
+    );
+  });
+});
+
+describe('assertSameChain()', () => {
+  const start = { startBlock: 5, startHash: 'hash 5', genesisHash: 'hash 0' };
+  /** @param {Record<number, string | Error | null>} hashes that are not as they were @param {number} [head] */
+  const check = (hashes, head = 400) =>
+    assertSameChain(
+      fakeRpc({
+        eth_blockNumber: () => `0x${head.toString(16)}`,
+        eth_getBlockByNumber: (/** @type {string} */ which) => {
+          const number = Number(which);
+          const hash = number in hashes ? hashes[number] : `hash ${number}`;
+          if (hash instanceof Error) throw hash;
+          return hash === null || number > head ? null : { number: which, hash };
+        },
+      }),
+      start,
+    );
+
+  it('the same start block: it is', async () => {
+    await check({});
+  });
+
+  it('a node that has pruned its start block, or its first one as well, proves nothing', async () => {
+    await check({ 5: null });
+    await check({ 5: null, 0: null });
+    const pruned = new RpcError('eth_getBlockByNumber', 4444, 'pruned history unavailable');
+    await check({ 5: pruned, 0: pruned });
+  });
+
+  it('another start block, another genesis block or a head below the start block is said', async () => {
+    await assert.rejects(check({ 5: 'other' }), /^UnavailableError: http:\/\/fake has another block 5 than the one at/);
+    await assert.rejects(check({ 5: null, 0: 'other' }), /^UnavailableError: http:\/\/fake serves another chain now/);
+    await assert.rejects(check({}, 4), /^UnavailableError: the latest block of http:\/\/fake is 4, and the load began/);
+  });
+
+  it('an endpoint that does not answer is not a chain that is gone', async () => {
+    await assert.rejects(check({ 5: new TransportError('connection refused', 'refused') }), /connection refused/);
+  });
+});

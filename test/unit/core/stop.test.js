@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Stop } from '../../../src/core/load.js';
+
+describe('Stop', () => {
+  it('asks for nothing at first', () => {
+    const stop = new Stop();
+    assert.deepEqual([stop.drain.aborted, stop.now.aborted, stop.reason], [false, false, null]);
+    assert.deepEqual([stop.exitCodes, stop.errors], [[], []]);
+  });
+
+  it('ends gently first, then at once', () => {
+    const stop = new Stop();
+    /** @type {string[]} */
+    const events = [];
+    stop.drain.addEventListener('abort', () => events.push('drain'));
+    stop.now.addEventListener('abort', () => events.push('now'));
+    stop.request('interrupted', 130);
+    assert.deepEqual([stop.drain.aborted, stop.now.aborted], [true, false]);
+    stop.hurry();
+    assert.deepEqual([stop.drain.aborted, stop.now.aborted], [true, true]);
+    assert.deepEqual(events, ['drain', 'now']);
+  });
+
+  it('keeps the first reason, and every exit code and error', () => {
+    const stop = new Stop();
+    const [first, second] = [new Error('a'), new Error('b')];
+    stop.request('duration');
+    stop.request('interrupted', 130);
+    stop.request('foreign_sender', 76, first);
+    stop.request('internal', 70, second);
+    assert.equal(stop.reason, 'duration');
+    assert.deepEqual(stop.exitCodes, [130, 76, 70]);
+    assert.deepEqual(stop.errors, [first, second]);
+  });
+
+  it('a good end has no exit code of its own', () => {
+    const stop = new Stop();
+    stop.request('duration', 0);
+    assert.deepEqual(stop.exitCodes, []);
+  });
+
+  it('tells its listeners once', () => {
+    const stop = new Stop();
+    let times = 0;
+    stop.drain.addEventListener('abort', () => (times += 1));
+    for (let i = 0; i < 3; i += 1) stop.request('duration');
+    assert.equal(times, 1);
+  });
+});

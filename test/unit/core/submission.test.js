@@ -1,0 +1,425 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Wallet } from '../../../src/chain/keys.js';
+import { backOffMs, isLimit } from '../../../src/chain/retries.js';
+import { toHex } from '../../../src/chain/rpc.js';
+import { Account } from '../../../src/core/nonces.js';
+import { Operation } from '../../../src/core/operation.js';
+import { Patience, submit } from '../../../src/core/submit.js';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** @import { Tools } from '../../../src/core/operation.js' */
+
+/** Blocks up to this one were read. */
+const READ_BLOCK = 50;
+const NO_REPLY = Object.freeze({ status: 200, retryAfterMs: null });
+
+/** @param {string} words @param {{code?: number, status?: number, retryAfterMs?: number | null}} [reply] */
+const refusal = (words, { code = -32000, ...reply } = {}) =>
+  new RpcError('eth_sendRawTransaction', code, words, undefined, { ...NO_REPLY, ...reply });
+const noAnswer = () => new TransportError('no answer in time', 'timeout');
+const refused = () => new TransportError('connection refused', 'refused');
+const NONCE_TOO_LOW = refusal('nonce too low');
+const UNDERPRICED = refusal('transaction underpriced');
+
+/**
+ * @param {object} [options]
+ * @param {Array<Error | string>} [options.answers] to each submission in turn: an error, or another hash than the
+ *   right one; after the last of them the right one
+ * @param {string[]} [options.earlier] hashes of transactions that earlier operations have sent with this nonce
+ * @param {number} [options.mostRaises] how often more may be offered
+ * @param {number} [options.random]
+ * @param {(operation: Operation) => void} [options.onSent]
+ */
+function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, onSent } = {}) {
+  const clock = createFakeClock();
+  const startUs = clock.nowUs();
+  /** When which bytes came. @type {Array<[number, string]>} */
+  const sent = [];
+  /** @type {Map<string, number>} */
+  const minedIn = new Map();
+  /** @type {Set<string>} */
+  const pool = new Set();
+  const rpc = fakeRpc({
+    eth_sendRawTransaction: (raw) => {
+      sent.push([(clock.nowUs() - startUs) / 1000, raw]);
+      onSent?.(operation);
+      const answer = answers.shift() ?? `hash of ${raw}`;
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    eth_getTransactionReceipt: (hash) => {
+      const number = minedIn.get(hash);
+      return number === undefined
+        ? null
+        : { transactionHash: hash, blockNumber: toHex(number), blockHash: `0x${number}`, status: '0x1' };
+    },
+    eth_getTransactionByHash: (hash) => (pool.has(hash) ? {} : null),
+  });
+  const account = new Account(0, Wallet.withoutKey(0));
+  if (earlier.length > 0) {
+    const lost = /** @type {any} */ ({ operation: { hashes: earlier } });
+    account.slots.push({ standing: 'vacant', operation: null, undecided: lost });
+  }
+  const operation = new Operation(account, { intendedAtUs: startUs, startedAtUs: startUs }, () => {});
+  let raises = 0;
+  const offer = () => operation.offer({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
+  offer();
+  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
+  const tools = /** @type {Tools} */ (
+    /** @type {unknown} */ ({
+      rpc,
+      clock,
+      resubmissions,
+      patience: new Patience(() => 0),
+      random: () => random,
+      inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
+      presigner: {
+        raise: () => {
+          if (raises === mostRaises) return false;
+          raises += 1;
+          offer();
+          return true;
+        },
+      },
+    })
+  );
+  /** @type {unknown} */
+  let end = null;
+  submit(tools, operation, () => {}).then(
+    () => (end = 'done'),
+    (error) => (end = error),
+  );
+  return {
+    clock,
+    rpc,
+    operation,
+    tools,
+    sent,
+    minedIn,
+    pool,
+    resubmissions,
+    times: () => sent.map(([ms]) => ms),
+    end: () => end,
+  };
+}
+
+describe('submit(): the node takes it', () => {
+  it('at once: asked for once, as the submission', async () => {
+    const { rpc, end, clock, sent, resubmissions } = setUp();
+    await clock.settle();
+    assert.equal(end(), 'done');
+    assert.deepEqual(sent, [[0, 'raw 0']]);
+    assert.deepEqual(
+      rpc.calls.map(({ purpose }) => purpose),
+      ['submit'],
+    );
+    assert.equal(resubmissions.repeated, 0);
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('also when it says that it has it already', async () => {
+    const { end, clock, sent } = setUp({ answers: [refusal('already known')] });
+    await clock.settle();
+    assert.deepEqual([end(), sent.length], ['done', 1]);
+  });
+
+  it('another hash than ours is a failure', async () => {
+    const { end, clock } = setUp({ answers: ['0xother'] });
+    await clock.settle();
+    assert.equal(/** @type {any} */ (end()).code, 'hash_mismatch');
+  });
+});
+
+describe('submit(): what is sent again, and what is not', () => {
+  const again = {
+    'no answer': noAnswer(),
+    'connection reset': new TransportError('connection lost', 'reset'),
+    'connection refused': refused(),
+    nonsense: new ProtocolError('no JSON'),
+    'too many requests': new ProtocolError('429', undefined, 429),
+    'a busy node': refusal('limit exceeded', { code: -32005 }),
+    'a full pool': refusal('txpool is full'),
+    'a nonce before it that is on its way': refusal('nonce too high'),
+  };
+  for (const [name, error] of Object.entries(again)) {
+    it(`${name}: the same bytes, after a pause`, async () => {
+      const { rpc, end, clock, sent, resubmissions, operation } = setUp({ answers: [error] });
+      await clock.advance(24);
+      assert.equal(sent.length, 1);
+      assert.equal(operation.words, error.message);
+      await clock.advance(1);
+      assert.deepEqual(sent, [
+        [0, 'raw 0'],
+        [25, 'raw 0'],
+      ]);
+      assert.equal(end(), 'done');
+      assert.deepEqual(
+        rpc.calls.map(({ purpose }) => purpose),
+        ['submit', 'resubmit'],
+      );
+      assert.deepEqual(resubmissions, { repeated: 1, rebroadcast: 0, lost: 0, replaced: 0 });
+    });
+  }
+
+  const final = {
+    ...Object.fromEntries(
+      ['not_sent', 'closed', 'no_ports', 'certificate', 'body_too_large'].map((reason) => [
+        reason,
+        new TransportError('it cannot be', reason),
+      ]),
+    ),
+    'no funds': refusal('insufficient funds for gas * price + value'),
+    'a nonce that is used': NONCE_TOO_LOW,
+    'a nonce that another one has': refusal('replacement transaction underpriced'),
+    'anything else': refusal('not today'),
+    'a bug': new TypeError('of ours'),
+  };
+  for (const [name, error] of Object.entries(final)) {
+    it(`${name}: nothing is gained by trying again`, async () => {
+      const { rpc, end, clock } = setUp({ answers: [error, error] });
+      await clock.advance(10_000);
+      assert.equal(end(), error);
+      assert.equal(rpc.count(), 1, 'nor by asking for what was never sent');
+    });
+  }
+
+  it('the pauses double up to two seconds, and a half of them is random', async () => {
+    for (const [random, times] of /** @type {const} */ ([
+      [0, [0, 25, 75, 175, 375, 775, 1575, 2575, 3575]],
+      [1, [0, 50, 150, 350, 750, 1550, 3150, 5150, 7150]],
+    ])) {
+      const setting = setUp({ answers: Array.from({ length: 8 }, noAnswer), random });
+      await setting.clock.advance(20_000);
+      assert.deepEqual(setting.times(), times);
+      assert.equal(setting.end(), 'done');
+      assert.equal(setting.resubmissions.repeated, 8);
+    }
+    assert.equal(
+      backOffMs(5000, () => 1),
+      2000,
+    );
+  });
+});
+
+describe('submit(): a nonce that is used after an answer was lost', () => {
+  it('is ours where the node knows the transaction', async () => {
+    for (const answer of [NONCE_TOO_LOW, refusal('replacement transaction underpriced')]) {
+      const { end, clock, pool, sent, operation } = setUp({ answers: [noAnswer(), answer, noAnswer()] });
+      pool.add('hash of raw 0');
+      await clock.advance(25);
+      assert.deepEqual([end(), sent.length, operation.inclusion], ['done', 2, null]);
+    }
+  });
+
+  it('its block was read already: the operation is told of it', async () => {
+    const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
+    minedIn.set('hash of raw 0', READ_BLOCK);
+    await clock.advance(25);
+    assert.equal(end(), 'done');
+    const expected = { number: READ_BLOCK, hash: `0x${READ_BLOCK}`, seenAtUs: clock.nowUs() };
+    assert.deepEqual(operation.inclusion, expected);
+  });
+
+  it('its block will be read: whoever reads it tells of it', async () => {
+    const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
+    minedIn.set('hash of raw 0', READ_BLOCK + 1);
+    await clock.advance(25);
+    assert.deepEqual([end(), operation.inclusion], ['done', null]);
+  });
+
+  it('one that an earlier operation has sent with it is ours, too, whatever was lost', async () => {
+    const { end, clock, minedIn, operation } = setUp({ answers: [NONCE_TOO_LOW], earlier: ['0xearlier'] });
+    minedIn.set('0xearlier', READ_BLOCK);
+    await clock.settle();
+    assert.equal(end(), 'done');
+    assert.deepEqual([operation.hash, operation.inclusion?.number], ['0xearlier', READ_BLOCK]);
+  });
+
+  it('a node that refuses the connection has got nothing: somebody else has the nonce', async () => {
+    const { rpc, end, clock } = setUp({ answers: [refused(), NONCE_TOO_LOW, NONCE_TOO_LOW] });
+    await clock.advance(10_000);
+    assert.equal(end(), NONCE_TOO_LOW);
+    assert.equal(rpc.count('eth_getTransactionReceipt'), 0);
+  });
+
+  it('nobody knows it: it is looked for five times more, then it is not ours', async () => {
+    const { end, clock, sent, rpc } = setUp({
+      answers: [noAnswer(), ...Array.from({ length: 20 }, () => NONCE_TOO_LOW)],
+    });
+    await clock.advance(60_000);
+    assert.equal(end(), NONCE_TOO_LOW);
+    assert.equal(sent.length, 1 + 6);
+    assert.equal(rpc.count('eth_getTransactionReceipt'), 6);
+  });
+});
+
+describe('submit(): a fee that is too low', () => {
+  it('is raised, and what was sent before may still be in the pool', async () => {
+    const { end, clock, sent, pool, operation } = setUp({ answers: [UNDERPRICED, NONCE_TOO_LOW] });
+    pool.add('hash of raw 0');
+    await clock.advance(1000);
+    assert.deepEqual(
+      sent.map(([, raw]) => raw),
+      ['raw 0', 'raw 1'],
+    );
+    assert.equal(end(), 'done');
+    assert.deepEqual(operation.hashes, ['hash of raw 0', 'hash of raw 1']);
+  });
+
+  it('is raised five times at most', async () => {
+    const { end, clock, sent } = setUp({ answers: Array.from({ length: 20 }, () => UNDERPRICED) });
+    await clock.advance(60_000);
+    assert.equal(end(), UNDERPRICED);
+    assert.deepEqual(
+      sent.map(([, raw]) => raw),
+      ['raw 0', 'raw 1', 'raw 2', 'raw 3', 'raw 4', 'raw 5'],
+    );
+  });
+
+  it('cannot be raised beyond what may be offered', async () => {
+    const { end, clock, sent } = setUp({ answers: Array.from({ length: 20 }, () => UNDERPRICED), mostRaises: 1 });
+    await clock.advance(60_000);
+    assert.deepEqual([end(), sent.length], [UNDERPRICED, 2]);
+  });
+});
+
+describe('submit(): when nobody waits for it any more', () => {
+  it('an operation that ends is not sent again, and does not sit out its pause', async () => {
+    const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
+    await clock.advance(10);
+    operation.end('timed_out', null, clock.nowUs());
+    await clock.settle();
+    assert.deepEqual([end(), sent.length, clock.pending()], ['done', 1, 0]);
+  });
+
+  it('one that was found in a block is not sent again, whatever the node said', async () => {
+    const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
+    await clock.advance(10);
+    operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
+    await clock.settle();
+    assert.deepEqual([end(), sent.length], ['done', 1]);
+  });
+
+  it('found in a block while the node refuses it: the block counts', async () => {
+    for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
+      const { end, clock, sent } = setUp({
+        answers: [error],
+        onSent: (operation) => operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 }),
+      });
+      await clock.advance(10_000);
+      assert.deepEqual([end(), sent.length], ['done', 1]);
+    }
+  });
+});
+
+describe('submit(): pauses', () => {
+  it('are booked by their reason: the endpoint asked for them, or did not answer', async () => {
+    const limit = new ProtocolError('429', undefined, 429, 3000);
+    const { clock, tools, end } = setUp({ answers: [limit, noAnswer()] });
+    await clock.advance(10_000);
+    assert.equal(end(), 'done');
+    const { limitAnswers, limitedMs, unansweredMs } = tools.patience.pauses;
+    assert.deepEqual([limitAnswers, limitedMs], [1, 3000]);
+    assert.ok(unansweredMs > 0 && unansweredMs < 1000, `${unansweredMs} ms`);
+    assert.deepEqual(setUp().tools.patience.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
+  });
+
+  it('an endpoint that has too much to do asks for less, one without an answer does not', () => {
+    const refusals = [refusal('limit exceeded', { code: -32005 }), new ProtocolError('429', undefined, 429)];
+    assert.deepEqual(refusals.map(isLimit), [true, true]);
+    const others = [noAnswer(), refusal('not today'), new ProtocolError('bad gateway', undefined, 502)];
+    assert.deepEqual(others.map(isLimit), [false, false, false]);
+  });
+});
+
+describe('submit(): a stall', () => {
+  const unavailable = () => new ProtocolError('HTTP 503', undefined, 503);
+
+  it('lasts from the first refusal to the next submission that is accepted', async () => {
+    const { clock, tools, end } = setUp({ answers: Array.from({ length: 12 }, unavailable), random: 1 });
+    const fromUs = clock.nowUs();
+    await clock.advance(3000);
+    assert.equal(end(), null);
+    assert.ok((tools.patience.stall?.toUs ?? 0) - fromUs > 1000, 'it is known while it lasts');
+    await clock.advance(30_000);
+    assert.equal(end(), 'done');
+    // 50, 100, 200, 400, 800 and 1600 ms, then 2 s each.
+    assert.deepEqual(tools.patience.stall, { fromUs, toUs: fromUs + 15_150_000, words: 'HTTP 503' });
+  });
+
+  it('the longest is kept', () => {
+    const { clock, tools } = setUp();
+    const patience = tools.patience;
+    for (const [fromS, toS] of [
+      [1, 3],
+      [10, 19],
+      [20, 24],
+    ]) {
+      patience.refused(unavailable(), fromS * 1e6);
+      patience.answered({ ...clock, nowUs: () => toS * 1e6 });
+      patience.answered({ ...clock, nowUs: () => 100e6 });
+    }
+    assert.deepEqual(patience.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
+  });
+
+  it('what the node has against a transaction is an answer', async () => {
+    const refusals = [refusal('insufficient funds for gas'), NONCE_TOO_LOW, refusal('already known')];
+    for (const answer of refusals) {
+      const { clock, tools } = setUp({ answers: [unavailable(), answer] });
+      await clock.advance(100);
+      tools.patience.refused(unavailable(), 200e6);
+      const { fromUs, toUs } = tools.patience.stall ?? { fromUs: 0, toUs: 0 };
+      assert.equal(toUs - fromUs, 25_000);
+    }
+  });
+});
+
+describe('submit() and Retry-After', () => {
+  for (const error of [
+    new ProtocolError('429', undefined, 429, 3000),
+    refusal('limit exceeded', { code: -32005, status: 429, retryAfterMs: 3000 }),
+  ]) {
+    it(`a ${error.name}: the endpoint is left alone for as long, by others as well`, async () => {
+      const { clock, tools, times, end } = setUp({ answers: [error] });
+      await clock.advance(1000);
+      const other = setUp();
+      const waiting = submit({ ...tools, rpc: other.rpc }, other.operation, () => {});
+      await clock.advance(1999);
+      assert.equal(other.rpc.count(), 1, 'only what it sent by itself');
+      assert.deepEqual(times(), [0]);
+      await clock.advance(1);
+      await waiting;
+      assert.equal(other.rpc.count(), 2);
+      assert.deepEqual([times(), end()], [[0, 3000], 'done']);
+    });
+  }
+});
+
+describe('Patience', () => {
+  it('nothing is waited for until somebody asks for it', () => {
+    const patience = new Patience(() => 1);
+    assert.equal(patience.waitMs(0), 0);
+    for (const error of [noAnswer(), new ProtocolError('no JSON'), refusal('not today'), new Error('x'), null]) {
+      patience.heed(error, 1_000_000);
+    }
+    assert.equal(patience.waitMs(1_000_000), 0);
+  });
+
+  it('the longest wait counts, with a random tenth on top, and ends', () => {
+    const patience = new Patience(() => 0.5);
+    patience.heed(new ProtocolError('busy', undefined, 503, 4000), 0);
+    patience.heed(new ProtocolError('busy', undefined, 503, 1000), 1_000_000);
+    assert.equal(patience.waitMs(0), 4200);
+    assert.equal(patience.waitMs(2_000_000), 2100);
+    assert.equal(patience.waitMs(4_000_000), 0);
+  });
+
+  it('0 is no wait', () => {
+    const patience = new Patience(() => 1);
+    patience.heed(new ProtocolError('busy', undefined, 503, 0), 1000);
+    assert.equal(patience.waitMs(1000), 0);
+  });
+});

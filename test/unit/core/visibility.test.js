@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Visibility } from '../../../src/core/engine.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** @param {{head?: number}} [given] */
+function visibilityFrom({ head = 10 } = {}) {
+  const clock = createFakeClock();
+  const node = { head };
+  const rpc = fakeRpc({ eth_blockNumber: () => `0x${node.head.toString(16)}` });
+  return { clock, node, visibility: new Visibility({ rpc, clock, head }) };
+}
+
+describe('when a block is there where effects are read back', () => {
+  it('is known of those that came, and waited for of those that did not', async () => {
+    const { clock, node, visibility } = visibilityFrom();
+    await clock.advance(1000);
+    let seenAtUs = 0;
+    void visibility.seen(12).then((atUs) => (seenAtUs = atUs));
+    node.head = 11;
+    await clock.advance(1000);
+    const beforeUs = clock.nowUs();
+    assert.equal(seenAtUs, 0);
+    node.head = 13;
+    await clock.advance(500);
+    assert.ok(seenAtUs > beforeUs && seenAtUs <= clock.nowUs(), `${seenAtUs}`);
+    // All that came at once were seen at once.
+    assert.equal(await visibility.seen(13), seenAtUs);
+    assert.equal(await visibility.seen(12), seenAtUs);
+    assert.ok((await visibility.seen(11)) < beforeUs);
+    await visibility.stop();
+  });
+
+  it('is waited for again when another node is asked that has less', async () => {
+    const { clock, node, visibility } = visibilityFrom();
+    node.head = 12;
+    await clock.advance(500);
+    node.head = 11;
+    await clock.advance(500);
+    let isThere = false;
+    void visibility.seen(12).then(() => (isThere = true));
+    await clock.advance(500);
+    assert.equal(isThere, false);
+    node.head = 12;
+    await clock.advance(500);
+    assert.equal(isThere, true);
+    await visibility.stop();
+  });
+
+  it('of any number of blocks only the newest are remembered', async () => {
+    const { clock, visibility } = visibilityFrom({ head: 0 });
+    visibility.saw(1);
+    await clock.advance(1000);
+    visibility.saw(1_000_000);
+    assert.equal(await visibility.seen(1), clock.nowUs(), 'forgotten: it is there now');
+    await visibility.stop();
+  });
+});

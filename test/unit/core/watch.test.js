@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { Watch } from '../../../src/core/reports.js';
+import { createFakeClock } from '../../helpers/clock.js';
+
+/** @param {Partial<ConstructorParameters<typeof Watch>[0]>} [given] */
+function watchOf(given) {
+  /** @type {string[]} */
+  const said = [];
+  const config = { nodePid: null, nodeMetrics: null, nodeSeries: null, insecure: false };
+  const options = { config, urls: [], rpc: null, clock: createFakeClock(), ...given };
+  return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
+}
+
+describe('warnings of a Watch', () => {
+  it('what goes on is said once', () => {
+    const { said, watch } = watchOf();
+    for (const seconds of [31, 32, 33]) watch.warnOnce('still', `no block for ${seconds} s`);
+    assert.deepEqual([said, watch.warnings], [['no block for 31 s'], ['no block for 31 s']]);
+  });
+
+  it('of what happens again the first are said, and how many more there were is known at the end', () => {
+    const { said, watch } = watchOf();
+    const { warnings } = watch;
+    for (let i = 1; i <= 20; i += 1) watch.warnOf('reorg', `reorg ${i}`);
+    const first = ['reorg 1', 'reorg 2', 'reorg 3', 'reorg 4', 'reorg 5'];
+    assert.deepEqual(warnings, [...first, 'and 15 more of this kind, the last of them: reorg 20']);
+    assert.deepEqual(said, [...first, 'reorg 6; more of this kind are counted and not said']);
+  });
+
+  it('many of one kind leave room for all others', () => {
+    const { said, watch } = watchOf();
+    for (let i = 0; i < 1000; i += 1) watch.warnOf('reorg', `reorg ${i}`);
+    watch.warnOnce('still', 'no block');
+    for (let i = 0; i < 7; i += 1) watch.warnOf('other', `other ${i}`);
+    watch.warnOf('reorg', 'the last reorg');
+    assert.ok(said.includes('no block') && said.includes('other 4'));
+    assert.deepEqual(watch.warnings.slice(5), [
+      'and 996 more of this kind, the last of them: the last reorg',
+      ...['no block', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4'],
+      'and 2 more of this kind, the last of them: other 6',
+    ]);
+  });
+
+  const noLinux = existsSync('/proc/self/status') ? false : 'needs /proc';
+  it('the embedded chain is warned of once, from a limit of its memory on', { skip: noLinux }, async () => {
+    const config = { nodePid: process.pid, nodeMetrics: null, nodeSeries: null, insecure: false };
+    const transport = /** @type {any} */ ({ requests: 0, connectionsOpened: 0 });
+    const cases = [
+      { isEmbedded: true, memoryLimitBytes: 1e6, wanted: 1 },
+      { isEmbedded: true, memoryLimitBytes: 1e12, wanted: 0 },
+      { isEmbedded: false, memoryLimitBytes: 1e6, wanted: 0 },
+    ];
+    for (const { wanted, ...given } of cases) {
+      const { said, watch } = watchOf({ config, ...given });
+      for (let i = 0; i < 3; i += 1) await watch.sample(null, transport);
+      watch.close();
+      assert.equal(said.length, wanted, said.join());
+      for (const words of said) assert.match(words, /^the embedded chain uses \d+ MB of memory and grows .* --rpc$/);
+    }
+  });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { createJunitOutput, junitText } from '../../../src/outputs/junit.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
+import { exactAudit, runFileOf } from '../../helpers/samples.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** @import { RunFile } from '../../../src/stats/run-file.js' */
+
+/** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
+
+/**
+ * As much of an XML parser as these documents need, and strict: what it does not know it refuses.
+ * @param {string} text
+ * @returns {Element}
+ */
+function parseXml(text) {
+  const [declaration, ...rest] = text.split('\n');
+  assert.equal(declaration, '<?xml version="1.0" encoding="UTF-8"?>');
+  assert.doesNotMatch(text, /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
+  assert.ok(Buffer.from(text).toString() === text, 'it is well-formed Unicode');
+  /** @type {Element} */
+  const document = { name: '', attributes: {}, children: [] };
+  const open = [document];
+  const tokens = /\s*<(?:\/(\w+)>|(\w+)((?: \w+="[^"<]*")*)(\/?)>)\s*/y;
+  const body = rest.join('\n');
+  while (tokens.lastIndex < body.length) {
+    const at = tokens.lastIndex;
+    const match = tokens.exec(body);
+    assert.ok(match !== null, `no tag at: ${body.slice(at, at + 80)}`);
+    const [, closing, name, attributes, isEmpty] = match;
+    if (closing !== undefined) {
+      assert.equal(open.pop()?.name, closing);
+      continue;
+    }
+    const pairs = [...attributes.matchAll(/ (\w+)="([^"]*)"/g)].map(([, key, value]) => [key, unescapeXml(value)]);
+    const element = { name, attributes: Object.fromEntries(pairs), children: [] };
+    open.at(-1)?.children.push(element);
+    if (isEmpty === '') open.push(element);
+  }
+  assert.equal(open.length, 1, 'everything is closed');
+  assert.equal(document.children.length, 1, 'there is one root');
+  return document.children[0];
+}
+
+/** A reader makes spaces of the blanks in an attribute, unless they are escaped. @param {string} value */
+function unescapeXml(value) {
+  assert.doesNotMatch(value, /&(?!#\d+;)/);
+  return value.replace(/[\t\n\r]/g, ' ').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+}
+
+/** @param {RunFile} run */
+function casesOf(run) {
+  const suite = parseXml(junitText(run));
+  return Object.fromEntries(
+    suite.children.map(({ name, attributes, children }) => {
+      assert.equal(name, 'testcase');
+      assert.ok(children.length <= 1);
+      const [trouble] = children;
+      return [attributes.name, trouble === undefined ? 'passed' : `${trouble.name}: ${trouble.attributes.message}`];
+    }),
+  );
+}
+
+const thresholds = ['tps>=5', 'p99 < 200ms', 'asked>1'].map(parseThreshold);
+
+describe('junitText()', () => {
+  it('a suite with a case for each threshold, one for the audit and one for the run', () => {
+    const run = runFileOf({ thresholds });
+    const suite = parseXml(junitText(run));
+    assert.equal(suite.name, 'testsuite');
+    assert.deepEqual(suite.attributes, {
+      name: 'stress',
+      tests: '5',
+      failures: '2',
+      errors: '0',
+      skipped: '0',
+      time: '5',
+      timestamp: '2026-01-01T00:00:00.000Z',
+    });
+    assert.deepEqual(
+      suite.children.map(({ attributes }) => attributes.classname),
+      ['stress.thresholds', 'stress.thresholds', 'stress.thresholds', 'stress.audit', 'stress.run'],
+    );
+    assert.deepEqual(casesOf(run), {
+      'tps>=5': 'passed',
+      'p99 < 200ms': `failure: p99: >= 1,550 ms; 2 censored`,
+      'asked>1': 'failure: asked: not measured: no rate was asked for (--rate, --stages)',
+      audit: 'passed',
+      run: 'passed',
+    });
+  });
+
+  it('no audit is skipped, with its reason', () => {
+    const environment = { inclusion: null };
+    const run = runFileOf({ audit: null, environment, unmeasured: { '/audit': 'plain calls leave nothing to audit' } });
+    assert.deepEqual(casesOf(run), { audit: 'skipped: plain calls leave nothing to audit', run: 'passed' });
+    assert.equal(parseXml(junitText(run)).attributes.skipped, '1');
+  });
+
+  it('an incomplete audit is skipped, with what could not be checked; so is one that could not be made', () => {
+    const audit = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['fees: no receipts', 'more'] };
+    assert.deepEqual(casesOf(runFileOf({ audit })), {
+      audit: 'skipped: incomplete: fees: no receipts; more',
+      run: 'passed',
+    });
+    const unmade = runFileOf({ audit: null, unmeasured: { '/audit': 'pruned' } });
+    assert.equal(casesOf(unmade).audit, 'skipped: incomplete: it could not be made: pruned');
+  });
+
+  it('an audit that is not exact fails, and the run does not fail for it once more', () => {
+    const audit = { ...exactAudit(), exact: false, effectsOnChain: '19' };
+    const cases = casesOf(runFileOf({ audit, exitCodes: [76], thresholds }));
+    assert.match(cases.audit, /^failure: not exact at block 1234: 17 verified .* grew by 19; 0 pending, 1 replaced$/);
+    assert.equal(cases.run, 'passed');
+  });
+
+  /** @type {Array<[string, number[], string]>} end, exit codes, the case of the run */
+  const table = [
+    ['duration', [], 'passed'],
+    ['duration', [1], 'failure: ended with exit code 1 (duration)'],
+    ['interrupted', [130], 'failure: ended with exit code 130 (interrupted)'],
+    ['foreign_sender', [76], 'failure: ended with exit code 76 (foreign_sender)'],
+    ['duration', [76], 'failure: ended with exit code 76 (duration)'],
+    ['internal', [70], 'failure: ended with exit code 70 (internal)'],
+  ];
+  for (const [end, exitCodes, expected] of table) {
+    it(`${end} ${exitCodes}: ${expected}`, () => assert.equal(casesOf(runFileOf({ end, exitCodes })).run, expected));
+  }
+
+  it('a threshold that failed does not hide how the run ended', () => {
+    const failing = [parseThreshold('tps>1000')];
+    assert.equal(casesOf(runFileOf({ thresholds: failing })).run, 'passed');
+    const cases = casesOf(runFileOf({ thresholds: failing, end: 'endpoint_lost', exitCodes: [69] }));
+    assert.equal(cases.run, 'failure: ended with exit code 99 (endpoint_lost)');
+  });
+
+  it('any text comes through, as far as XML can hold it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (reason) => {
+        const run = runFileOf({ audit: null, environment: { inclusion: null }, unmeasured: { '/audit': reason } });
+        const expected = reason.replace(
+          /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]/gu,
+          '\ufffd',
+        );
+        assert.equal(casesOf(run).audit, `skipped: ${expected}`);
+      }),
+      { seed: 6, numRuns: 300 },
+    );
+  });
+
+  for (const reason of ['<a href="b">&amp;\'', '\u0000\u001b[31m', 'a\nb\tc\r', '\ud800 alone', '\u0085\uffff']) {
+    it(JSON.stringify(reason), () => {
+      const text = junitText(runFileOf({ audit: null, unmeasured: { '/audit': reason } }));
+      const [, message] = /<skipped message="([^"]*)"/.exec(text) ?? [];
+      assert.doesNotMatch(message, /[<\u0000-\u001f\u007f-\u009f\ud800-\udfff\uffff]/u);
+      parseXml(text);
+    });
+  }
+});
+
+describe('output junit', () => {
+  it('writes its file at the end, and only then', async (t) => {
+    const junit = join(temporaryFolder(t), 'junit.xml');
+    const options = { stream: process.stdout, verbose: false, explain: false, out: null };
+    const output = createJunitOutput(/** @type {any} */ ({ ...options, junit }));
+    assert.equal(output.wantsSamples, false);
+    output.notice('a line');
+    assert.throws(() => readFileSync(junit));
+    const run = runFileOf({ thresholds });
+    await output.finish(run);
+    assert.equal(readFileSync(junit, 'utf8'), junitText(run));
+  });
+});

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { ROW_EXTENSIONS, RowFile, csvLine, jsonLine } from '../../../src/outputs/console.js';
+import { parseCsv } from '../../helpers/rows.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** Strings that quoting is about, numbers, and nothing. */
+const cell = fc.oneof(
+  fc.string(),
+  fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', 'a', ' ', '\u2028', '\\') }),
+  fc.integer(),
+  fc.constant(null),
+);
+const rows = fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { maxLength: 5 });
+
+describe('csvLine()', () => {
+  it('gives back, to a reader of RFC 4180, what was put in', () => {
+    fc.assert(
+      fc.property(rows, (given) => {
+        const read = parseCsv(given.map(csvLine).join(''));
+        assert.deepEqual(
+          read,
+          given.map((cells) => cells.map((one) => (typeof one === 'number' ? String(one) : one))),
+        );
+      }),
+    );
+  });
+
+  it('quotes only what needs it', () => {
+    assert.equal(csvLine([1, 'a b', null, '', 'x"y', 'p,q', 'm\nn']), '1,a b,,"","x""y","p,q","m\nn"\n');
+  });
+});
+
+describe('jsonLine()', () => {
+  it('gives back what was put in, on one line', () => {
+    const columns = ['one', 'two "quoted"', 'three'];
+    const line = jsonLine(columns);
+    fc.assert(
+      fc.property(rows, (given) => {
+        const lines = given.map(line).join('');
+        assert.equal(lines.split('\n').length, given.length + 1);
+        const read = lines.split('\n').slice(0, -1);
+        const objects = given.map((cells) => Object.fromEntries(columns.map((name, i) => [name, cells[i]])));
+        assert.deepEqual(
+          read.map((text) => JSON.parse(text)),
+          objects.map((object) => JSON.parse(JSON.stringify(object))),
+        );
+      }),
+    );
+  });
+});
+
+describe('RowFile', () => {
+  for (const extension of ROW_EXTENSIONS) {
+    it(`writes ${extension}`, async (t) => {
+      const path = join(temporaryFolder(t), `rows${extension}`);
+      const file = new RowFile(path, ['a', 'b']);
+      file.beginRows();
+      file.addRow([1, 'x']);
+      file.addRow([2, null]);
+      await file.finish();
+      const bytes = readFileSync(path);
+      const text = (extension.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+      const isCsv = extension.startsWith('.csv');
+      assert.equal(text, isCsv ? 'a,b\n1,x\n2,\n' : '{"a":1,"b":"x"}\n{"a":2,"b":null}\n');
+    });
+  }
+});

@@ -1,0 +1,375 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { summaryText } from '../../../src/outputs/summary.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
+import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
+
+/** @import { AuditReport, Mismatch } from '../../../src/core/audit.js' */
+
+/** @param {Partial<AuditReport>} given */
+const withAudit = (given) => summaryText(runFileOf({ audit: { ...exactAudit(), ...given } }), false);
+
+const HASH = `0x${'cd'.repeat(32)}`;
+
+/** @param {number} walletIndex @returns {Mismatch} */
+const mismatch = (walletIndex) => ({
+  walletIndex,
+  address: addressOf(walletIndex),
+  target: addressOf(0xc0),
+  expectedEffect: '9',
+  effect: '10',
+  expectedNonce: 11,
+  nonce: 12,
+  pendingNonce: 14,
+});
+
+describe('summaryText()', () => {
+  it('says how many iterations were made, where so many were asked for', () => {
+    const run = runFileOf({ config: { iterations: 5, threads: 4 }, end: 'iterations' });
+    assert.match(summaryText(run, false), /^\nSummary: all iterations were made \(19 of 20\), window/);
+    const paged = { ...run, environment: { workload: { callsPerIteration: 3 } } };
+    assert.match(summaryText(paged, false), /made \(6 of 20\), window/);
+  });
+
+  it('says what was paid, in a unit in which it can be read', () => {
+    const feesOf = (/** @type {Partial<ReturnType<typeof runFileOf>['spending']>} */ given) => {
+      const spending = { capWei: null, setUpWei: '0', spentWei: null, transactions: null, ...given };
+      return /^ {2}fees {8}(.*)$/m.exec(summaryText({ ...runFileOf(), spending }, false))?.[1];
+    };
+    const ether = 10n ** 18n;
+    assert.equal(
+      feesOf({ setUpWei: String(ether / 400n), leftWei: String(17n * 10n ** 14n), spentWei: String(42n * 10n ** 14n) }),
+      '0.0042 ether: 0.0025 ether for the set-up; 0.0017 ether left the wallets in the load, 0.0001 ether an operation',
+    );
+    assert.equal(
+      feesOf({ leftWei: String(17n * 21_000n * 10n ** 9n), spentWei: String(17n * 21_000n * 10n ** 9n) }),
+      '0.000357 ether: 0.000357 ether left the wallets in the load, 21,000 gwei an operation',
+    );
+    assert.equal(
+      feesOf({ leftWei: '34' }),
+      'not known apart: 34 wei left the wallets in the load, 2 wei an operation, sent value included',
+    );
+    assert.equal(feesOf({ leftWei: '0', spentWei: '0' }), undefined, 'a chain without fees');
+    assert.equal(feesOf({ setUpWei: null, leftWei: null }), undefined, 'plain calls');
+    assert.equal(feesOf({}), undefined, 'files of older versions');
+  });
+
+  it('of plain calls has no stages that they do not have', () => {
+    const text = summaryText(runFileOf({ environment: { inclusion: null } }), false);
+    assert.match(text, /\n {4}submit /);
+    assert.doesNotMatch(text, /\n {4}(inclusion|read-back) /);
+    assert.match(text, /^ {2}calls\/s +8\.5 {2}answered per second of the window \(17 in it\)$/m);
+    assert.match(text, /^ {2}answered +17$/m);
+    assert.match(text, /us of CPU per answered call/);
+    assert.doesNotMatch(text, /TPS|^ {2}verified/m);
+  });
+
+  it('a run at a glance', () => {
+    assert.equal(
+      summaryText(runFileOf(), false),
+      `
+Summary: ran for its duration, window 2.0 s
+  TPS        8.5  verified per second of the window (17 in it)
+  achieved   8.5  begun in the window and verified, also after its end, per second
+  attempts    20
+  verified    17
+  failed       1  reverted 1
+  timed out    1
+  abandoned    1  still open when the drain ended
+  generator  350  us of CPU per verified operation; peak memory 123 MB
+                  avg   min   p50     p90       p99     p99.9       max
+  latency ms   >= 188  10.0   100  >= 500  >= 1,550  >= 1,550  >= 1,550
+    queued        1.0   1.0   1.0     1.0       1.0       1.0       1.0
+    submit        2.0   2.0   2.0     2.0       2.0       2.0       2.0
+    inclusion    83.0   3.0  83.0     153       163       163       163
+    read-back     4.0   4.0   4.0     4.0       4.0       4.0       4.0
+  censored    2 of 19 operations got no good answer in time: figures with >= may be any larger; stages are of the others
+  heads       asked for every 10 ms: inclusion is seen that much late at most
+  block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
+  fees        900 wei: at most, of 1,000 wei (--max-spend); 10 wei for the set-up
+  verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
+              the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
+              the CPU time of the node (--node-pid), or a run with twice the wallets (-t), would
+              tell more (not checked: ports)
+  audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
+    );
+  });
+
+  it('an open loop: the rate, what was dropped, the latency from the beginning of each operation', () => {
+    const lines = summaryText(runFileOf({ isOpenLoop: true }), false).split('\n');
+    assert.deepEqual(lines.slice(2, 7), [
+      '  TPS        8.5  verified per second of the window (17 in it)',
+      '  rate       8.5  achieved of 10.0 asked per second: 15.0 % SHORT of the rate asked for',
+      '  attempts    20',
+      '  dropped      0  0 % of 20 due in the window',
+      '  verified    17',
+    ]);
+    const at = lines.findIndex((line) => line.startsWith('  latency ms'));
+    assert.equal(lines[at + 1], '  from start   >= 188  10.0   100  >= 500  >= 1,550  >= 1,550  >= 1,550');
+  });
+
+  /** @type {Array<[number, number, RegExp]>} asked, achieved */
+  const rates = [
+    [500, 498.94, /^ {2}rate +498\.9 {2}achieved of 500\.0 asked per second$/m],
+    [600, 495, /^ {2}rate +495\.0 {2}achieved of 600\.0 asked per second: 17\.5 % SHORT of the rate asked for$/m],
+    [100, 95, /^ {2}rate +95\.0 {2}achieved of 100\.0 asked per second$/m],
+    [100, 94.9, /: 5\.1 % SHORT of the rate asked for$/m],
+    [12_345, 12_346, /^ {2}rate +12,346\.0 {2}achieved of 12,345\.0 asked per second$/m],
+    [0, 0, /^ {2}rate +0\.0 {2}achieved of 0\.0 asked per second$/m],
+  ];
+  for (const [askedPerSecond, achievedPerSecond, expected] of rates) {
+    it(`${achievedPerSecond} of ${askedPerSecond} per second`, () => {
+      const run = runFileOf({ isOpenLoop: true });
+      const given = { ...run, rates: { ...run.rates, askedPerSecond, achievedPerSecond } };
+      assert.match(summaryText(given, false), expected);
+    });
+  }
+
+  it('a closed loop has no rate; what it dropped is said if there is any', () => {
+    const run = runFileOf();
+    assert.doesNotMatch(summaryText(run, false), /^ +(rate|dropped|from start)/m);
+    const window = { ...run.window, counts: { ...run.window.counts, scheduled: 5000, dropped: 1 } };
+    const counts = { ...run.counts, scheduled: 5010, dropped: 1 };
+    assert.match(
+      summaryText({ ...run, counts, window }, false),
+      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle$/m,
+    );
+    const more = summaryText({ ...run, counts: { ...counts, dropped: 3 }, window }, false);
+    assert.match(
+      more,
+      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle; 2 more outside of it$/m,
+    );
+  });
+
+  it('counts what was dropped as the warning of it does, with a warm-up, too', () => {
+    const recorder = new Recorder([0], 0);
+    recorder.open(0, 1_000_000, 3_000_000);
+    for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
+      if (dueUs % 20_000 === 0) recorder.drop(dueUs);
+      else recorder.start(0, dueUs);
+    const run = runFileOf({ recorder, isOpenLoop: true });
+    const [warning] = run.warnings.filter((words) => words.includes('dropped'));
+    assert.match(warning, /; 100 of 200 were dropped/);
+    assert.match(
+      summaryText(run, false),
+      /^ {2}dropped +100 {2}50 % of 200 due in the window: .*; 50 more outside of it$/m,
+    );
+  });
+
+  it('the machine and the node, where they were watched', () => {
+    const range = { from: 1, to: 28_232, ports: 28_232 };
+    const endpoints = [20_000, 15_000, 18_000].map((portsLeft, i) => ({
+      endpoint: `127.0.0.1:${i}`,
+      timeWait: 1,
+      portsInUse: 1,
+      portsLeft,
+    }));
+    const sockets = { timeWait: 12_345, range, endpoints };
+    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3, descriptors: 4 };
+    const text = summaryText({ ...runFileOf(), probes: readingsOf({ sockets, node }) }, false);
+    assert.match(
+      text,
+      /^ {2}machine {5}at worst 12,345 sockets in TIME_WAIT, 15,000 of 28,232 ports left towards 127\.0\.0\.1:1$/m,
+    );
+    assert.match(text, /^ {2}node {8}CPU 125 % of a core; peak memory 512 MB$/m);
+    const alone = readingsOf({ sockets: { ...sockets, endpoints: [] } });
+    assert.match(
+      summaryText({ ...runFileOf(), probes: alone }, false),
+      /^ {2}machine {5}at worst 12,345 .*TIME_WAIT$/m,
+    );
+    for (const probes of [null, readingsOf()])
+      assert.doesNotMatch(summaryText({ ...runFileOf(), probes }, false), /^ {2}(machine|node) /m);
+  });
+
+  it('how late blocks were seen, also when clocks differ', () => {
+    const run = runFileOf();
+    const blocks = { ...run.blocks, count: 4, skewSumMs: 1600, skewMinMs: -200, skewMaxMs: 1100 };
+    const text = summaryText({ ...run, blocks }, false);
+    assert.match(text, /^ {2}block skew {2}seen 0\.4 s after .* on average \(-0\.2 to 1\.1 s\); /m);
+    const none = { ...run.blocks, count: 0, skewSumMs: 0, skewMinMs: null, skewMaxMs: null };
+    assert.doesNotMatch(summaryText({ ...run, blocks: none }, false), /block skew/);
+  });
+
+  it('what was survived is named: outages and stalls, and an endpoint that was gone in the first line', () => {
+    const run = runFileOf();
+    const words = 'connection refused';
+    const outages = [
+      { fromMs: 12_000, toMs: 22_200, words },
+      { fromMs: 50_000, words },
+    ];
+    const generator = { ...run.generator, outages };
+    const verdict = { name: /** @type {const} */ ('endpoint-down'), evidence: 'gone' };
+    const blocks = { ...run.blocks, count: 100, gapMaxMs: 21_300 };
+    const text = summaryText({ ...run, generator, blocks, verdict }, false);
+    assert.match(text, /^Summary: ran for its duration, but the endpoint was down, window /m);
+    assert.match(
+      text,
+      /^ {2}outage {6}no answer for 10\.2 s, from 12\.0 s after the load began on: connection refused$/m,
+    );
+    assert.match(text, /^ {2}outage {6}no answer to the end, from 50\.0 s after/m);
+    assert.match(text, /^ {2}stall {7}no new block was seen for 21\.3 s; 0\.0 s is the average$/m);
+    assert.doesNotMatch(summaryText(run, false), /outage|stall|was down/);
+    const submissionStall = { fromMs: 30_000, toMs: 38_000, words: 'HTTP 503' };
+    const refused = { ...run, generator: { ...generator, submissionStall } };
+    assert.match(
+      summaryText(refused, false),
+      /^ {2}stall {7}no submission was accepted for 8\.0 s, from 30\.0 s after the load began on: HTTP 503$/m,
+    );
+    const said = { ...submissionStall, fromMs: 22_000 };
+    const short = { ...submissionStall, toMs: 31_900 };
+    for (const stall of [said, short])
+      assert.doesNotMatch(
+        summaryText({ ...run, generator: { ...generator, submissionStall: stall } }, false),
+        /no submission/,
+      );
+  });
+
+  it('thresholds: which held, and what was measured', () => {
+    const expressions = ['tps>=8.6', 'p99 <  200ms', 'rss<1GB', 'timed_out<5.1%', 'failed=0', 'asked>1', 'p50<9us'];
+    const text = summaryText(runFileOf({ thresholds: expressions.map(parseThreshold) }), false).split('\n');
+    const at = text.findIndex((line) => line.startsWith('  thresholds'));
+    assert.deepEqual(text.slice(at, at + 7), [
+      '  thresholds  FAILED  tps>=8.6        8.5 per second',
+      '              FAILED  p99 < 200ms     >= 1,550 ms; 2 censored',
+      '              passed  rss<1GB         123.457 MB',
+      '              passed  timed_out<5.1%  5 %',
+      '              FAILED  failed=0        1',
+      '              FAILED  asked>1         not measured: no rate was asked for (--rate, --stages)',
+      '              FAILED  p50<9us         100.031 ms',
+    ]);
+    assert.doesNotMatch(summaryText(runFileOf(), false), /thresholds/);
+  });
+
+  it('a value that just misses its limit looks like it', () => {
+    const run = runFileOf({ thresholds: [parseThreshold('tps>=100')] });
+    const [result] = run.thresholds;
+    assert.match(summaryText({ ...run, thresholds: [{ ...result, value: 99.96 }] }, false), / 99\.96 per second$/m);
+    const us = { ...result, value: 999.5, unit: /** @type {const} */ ('us') };
+    assert.match(summaryText({ ...run, thresholds: [us] }, false), / 999\.5 us$/m);
+  });
+
+  it('what was sent again, each with its reason', () => {
+    /** @param {Record<string, number>} given */
+    const lineOf = (given) => {
+      const run = runFileOf();
+      const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0, ...given };
+      const text = summaryText({ ...run, generator: { ...run.generator, resubmissions } }, false);
+      return /\n {2}sent again {2}(.*)/.exec(text)?.[1] ?? null;
+    };
+    assert.equal(lineOf({}), null);
+    assert.equal(lineOf({ rebroadcast: 50, lost: 0 }), '50 rebroadcast');
+    assert.equal(lineOf({ rebroadcast: 50 }), '50 rebroadcast', 'an older file does not know why');
+    assert.equal(lineOf({ rebroadcast: 5, lost: 5, replaced: 1 }), '5 lost by the node, 1 with a higher fee');
+    assert.equal(
+      lineOf({ repeated: 3, rebroadcast: 5, lost: 2 }),
+      '3 without an answer, or while the node was busy, 2 lost by the node, 3 rebroadcast for other reasons',
+    );
+  });
+
+  it('the verdict, broken into lines that fit, without losing a word', () => {
+    const evidence = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ');
+    const verdict = { name: /** @type {const} */ ('rate-bound'), evidence };
+    const text = summaryText({ ...runFileOf(), verdict }, false);
+    const [, words] = /^ {2}verdict {5}(rate-bound: [\s\S]*?)\n {2}audit/m.exec(text) ?? [];
+    assert.equal(words.replace(/\n {14}(?=\S)/g, ' '), `rate-bound: ${evidence}`);
+    for (const line of text.slice(text.indexOf('verdict')).split('\n').slice(0, 5)) assert.ok(line.length <= 100, line);
+    assert.doesNotMatch(summaryText({ ...runFileOf(), verdict: null }, false), /verdict/);
+  });
+
+  it('a run in which nothing was verified has dashes, not zeros', () => {
+    const recorder = new Recorder([0], 0);
+    recorder.closeWindow(1_000_000);
+    const text = summaryText(
+      runFileOf({ recorder, intervals: [], audit: null, unmeasured: { '/audit': 'ended at once, on request' } }),
+      false,
+    );
+    assert.match(text, /^ {2}generator {3,}- {2}us of CPU/m);
+    assert.match(text, /^ {2}latency ms( +-){7}$/m);
+    assert.match(text, /^ {2}TPS +0\.0 /m);
+    assert.match(text, /^ {2}audit {7}INCOMPLETE: it could not be made: ended at once, on request$/m);
+  });
+
+  it('says why it ended, also in words that it does not know', () => {
+    assert.match(summaryText(runFileOf({ end: 'interrupted' }), false), /^Summary: interrupted, window/m);
+    assert.match(
+      summaryText(runFileOf({ end: 'endpoint_lost' }), false),
+      /^Summary: ended because the endpoint was lost,/m,
+    );
+    assert.match(summaryText(runFileOf({ end: 'other' }), false), /^Summary: other,/m);
+  });
+
+  it('an audit that is not exact: the bounds, the wallets and the hashes', () => {
+    const text = withAudit({
+      exact: false,
+      effectsOnChain: '19',
+      bounds: { atLeast: '18', atMost: '19' },
+      replaced: 1,
+      pending: 2,
+      mismatchCount: 1,
+      mismatches: [mismatch(4)],
+      foreign: [{ walletIndex: 4, nonce: 11, hash: HASH, blockNumber: 77 }],
+      resolutions: [
+        { walletIndex: 5, nonce: 3, hash: '0xpending', outcome: 'timed_out', code: null, fate: 'pending' },
+        { walletIndex: 5, nonce: 4, hash: '0xreplaced', outcome: 'failed', code: 'nonce_too_low', fate: 'replaced' },
+        { walletIndex: 5, nonce: 5, hash: '0xincluded', outcome: 'timed_out', code: null, fate: 'included' },
+      ],
+    });
+    assert.deepEqual(text.split('\n').slice(-5), [
+      '  audit       NOT EXACT at block 1,234: 17 verified + 1 included late, but the counters grew by 19 (ours are at least 18, at most 19); 2 pending, 1 replaced',
+      `    wallet 4 (${addressOf(4)}): effect 10, expected 9; nonce 12, expected 11; pending 2`,
+      `    not ours: ${HASH} (wallet 4, nonce 11, block 77)`,
+      '    pending: 0xpending (wallet 5, nonce 3)',
+      '    replaced: 0xreplaced (wallet 5, nonce 4)',
+    ]);
+  });
+
+  it('an incomplete audit never says exact: what could not be checked, and what is still pending', () => {
+    const text = withAudit({
+      exact: false,
+      result: 'incomplete',
+      pending: 1,
+      incomplete: ['the fees: no receipts', 'more'],
+      resolutions: [{ walletIndex: 5, nonce: 3, hash: HASH, outcome: 'timed_out', code: null, fate: 'pending' }],
+      checks: [
+        { name: 'a', words: 'what arrived', expected: '5', found: '5', holds: true, why: null },
+        { name: 'b', words: 'the fees', expected: null, found: null, holds: null, why: 'no receipts' },
+      ],
+    });
+    assert.deepEqual(text.split('\n').slice(-5), [
+      '  audit       INCOMPLETE: nothing disagrees at block 1,234: 17 verified + 1 included late, and the counters grew by 18',
+      '    not checked: the fees: no receipts',
+      '    not checked: more',
+      `    pending: ${HASH} (wallet 5, nonce 3)`,
+      '    what arrived: 5, as it must be',
+    ]);
+  });
+
+  it('in a file of an older version, an audit with checks that could not be made is incomplete, too', () => {
+    const check = { name: 'b', words: 'the fees', expected: null, found: null, holds: null, why: 'no receipts' };
+    const text = withAudit({ exact: true, checks: [check] });
+    assert.match(text, /audit {7}INCOMPLETE: nothing disagrees .*\n {4}not checked: the fees: no receipts$/);
+  });
+
+  it('of many wallets the first ten', () => {
+    const mismatches = Array.from({ length: 100 }, (_, i) => mismatch(i));
+    const text = withAudit({ exact: false, mismatchCount: 150, mismatches });
+    assert.equal(text.match(/^ {4}wallet /gm)?.length, 10);
+    assert.match(text, /^ {4}\.\.\. 150 wallets in all; the run file \(--out\) lists more$/m);
+    assert.doesNotMatch(withAudit({ exact: false, mismatchCount: 10, mismatches: mismatches.slice(0, 10) }), /in all/);
+  });
+
+  it('no line ends in blanks, and none has escapes', () => {
+    for (const text of [summaryText(runFileOf(), true), withAudit({ exact: false, mismatches: [mismatch(1)] })]) {
+      assert.doesNotMatch(text, /[ \t]$/m);
+      assert.doesNotMatch(text, /\u001b/);
+    }
+  });
+
+  it('--explain: the definition of each figure', () => {
+    const run = runFileOf();
+    const text = summaryText(run, true);
+    for (const [name, definition] of Object.entries(run.definitions))
+      assert.ok(text.includes(`${name}: ${definition}`));
+  });
+});

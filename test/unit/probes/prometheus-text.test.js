@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { parsePrometheus } from '../../../src/probes/node-metrics.js';
+
+/** @param {string} text */
+const pairs = (text) => parsePrometheus(text).map(({ key, value }) => [key, value]);
+
+describe('parsePrometheus()', () => {
+  it('reads the example of the documentation of the format', () => {
+    const text = [
+      '# HELP http_requests_total The total number of HTTP requests.',
+      '# TYPE http_requests_total counter',
+      'http_requests_total{method="post",code="200"} 1027 1395066363000',
+      'http_requests_total{method="post",code="400"}    3 1395066363000',
+      '',
+      '# Escaping in label values:',
+      String.raw`msdos_file_access_time_seconds{path="C:\\DIR\\FILE.TXT",error="Cannot find file:\n\"FILE.TXT\""} 1.458255915e9`,
+      '# Minimalistic line:',
+      'metric_without_timestamp_and_labels 12.47',
+      '# A weird metric from before the epoch:',
+      'something_weird{problem="division by zero"} +Inf -3982045',
+      'rpc_duration_seconds{quantile="0.01"} 3102',
+      'rpc_duration_seconds_sum 1.7560473e+07',
+    ].join('\n');
+    assert.deepEqual(pairs(text), [
+      ['http_requests_total{method="post",code="200"}', 1027],
+      ['http_requests_total{method="post",code="400"}', 3],
+      [
+        String.raw`msdos_file_access_time_seconds{path="C:\\DIR\\FILE.TXT",error="Cannot find file:\n\"FILE.TXT\""}`,
+        1.458255915e9,
+      ],
+      ['metric_without_timestamp_and_labels', 12.47],
+      ['something_weird{problem="division by zero"}', Infinity],
+      ['rpc_duration_seconds{quantile="0.01"}', 3102],
+      ['rpc_duration_seconds_sum', 17560473],
+    ]);
+  });
+
+  it('reads what geth and AvalancheGo write', () => {
+    const text =
+      'chain_info {chain_id="1337"} 1\nsystem_cpu_procload_total 3.306972\n\n# TYPE p2p_peers gauge\navalanche_process_go_gc_gomemlimit_bytes 9.223372036854776e+18\n';
+    assert.deepEqual(
+      parsePrometheus(text).map(({ name, key, value }) => [name, key, value]),
+      [
+        ['chain_info', 'chain_info{chain_id="1337"}', 1],
+        ['system_cpu_procload_total', 'system_cpu_procload_total', 3.306972],
+        ['avalanche_process_go_gc_gomemlimit_bytes', 'avalanche_process_go_gc_gomemlimit_bytes', 9.223372036854776e18],
+      ],
+    );
+  });
+
+  /** @type {Array<[string, string, number]>} */
+  const table = [
+    ['a 1', 'a', 1],
+    ['a\t1', 'a', 1],
+    ['  a 1  ', 'a', 1],
+    ['a 1\r\n', 'a', 1],
+    ['a{} 1', 'a', 1],
+    ['a{x="}"} 1', 'a{x="}"}', 1],
+    ['a{x="{"}1', 'a{x="{"}', 1],
+    [String.raw`a{x="\"}\\"} 1`, String.raw`a{x="\"}\\"}`, 1],
+    ['a{x="1",} 2', 'a{x="1",}', 2],
+    ['a{x="# HELP"} 2', 'a{x="# HELP"}', 2],
+    [':a:b_9 -.5', ':a:b_9', -0.5],
+    ['a 5.', 'a', 5],
+    ['a NaN', 'a', NaN],
+    ['a nan 17', 'a', NaN],
+    ['a +Inf', 'a', Infinity],
+    ['a -Inf', 'a', -Infinity],
+    ['a Inf', 'a', Infinity],
+    ['a 1 1395066363000', 'a', 1],
+    ['a 1 1395066363.123', 'a', 1],
+    ['a_bucket{le="1"} 2 # {trace_id="x"} 0.5', 'a_bucket{le="1"}', 2],
+    ['__proto__ 3', '__proto__', 3],
+  ];
+  for (const [text, key, value] of table) {
+    it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(pairs(text), [[key, value]]));
+  }
+
+  for (const line of [
+    '<!doctype html>',
+    '{"jsonrpc":"2.0"}',
+    '[1]',
+    'a',
+    'a ',
+    'a x',
+    'a 0x10',
+    'a 1_000',
+    'a 1 x',
+    'a 1 2 3',
+    'a 1e',
+    'a{x="1" 1',
+    'a{x="1} 1',
+    String.raw`a{x="1\"} 1`,
+    '9a 1',
+    'a-b 1',
+    'a-1',
+    'a.5 1',
+    'a: b',
+    '"a" 1',
+    'a {x="1"}',
+    'a toString',
+  ]) {
+    it(`refuses ${JSON.stringify(line)}, and says where it is`, () => {
+      assert.throws(() => parsePrometheus(`ok 1\n\n${line}\nok 2\n`), {
+        message: 'line 3 is not in the text format of Prometheus',
+      });
+    });
+  }
+
+  it('an empty page, and one of comments, has no samples', () => {
+    for (const text of ['', '\n\n', '# HELP a b\n# EOF']) assert.deepEqual(parsePrometheus(text), []);
+  });
+
+  it('reads back whatever can be written', () => {
+    const word = fc.stringMatching(/^[a-zA-Z_][a-zA-Z0-9_]{0,10}$/);
+    const escaped = fc
+      .string({ unit: fc.constantFrom('{', '}', '"', '\\', '\n', '#', ',', '=', ' ', 'a', 'é') })
+      .map((text) => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n'));
+    const labels = fc.array(fc.tuple(word, escaped), { minLength: 1, maxLength: 3 });
+    const sample = fc.record({
+      name: word,
+      labels,
+      value: fc.double().map((value) => value + 0),
+      time: fc.option(fc.integer()),
+      gap: fc.constantFrom('', ' '),
+    });
+    fc.assert(
+      fc.property(fc.array(sample, { maxLength: 5 }), (samples) => {
+        const keyed = samples.map((one) => ({
+          ...one,
+          text: `{${one.labels.map(([label, value]) => `${label}="${value}"`).join(',')}}`,
+        }));
+        const page = keyed
+          .map(
+            ({ name, text, value, time, gap }) => `${name}${gap}${text} ${value}${time === null ? '' : ` ${time}`}\n`,
+          )
+          .join('# a comment } "\n')
+          .replaceAll('Infinity', 'Inf');
+        assert.deepEqual(
+          parsePrometheus(page),
+          keyed.map(({ name, text, value }) => ({ name, key: name + text, value })),
+        );
+      }),
+      { seed: 5, numRuns: 300 },
+    );
+  });
+
+  it('takes time in proportion to the page, whatever is on it', () => {
+    const big = 400_000;
+    for (const line of [
+      `a ${' '.repeat(big)}x`,
+      `a ${'1'.repeat(big)}x`,
+      `a{${'"'.repeat(big)}`,
+      `a{${'\\'.repeat(big)}`,
+      `${'a'.repeat(big)}`,
+      `a 1 ${'1'.repeat(big)}x`,
+      `a 1 ${' '.repeat(big)}x`,
+      'a\n'.repeat(big),
+    ]) {
+      const startMs = performance.now();
+      assert.throws(() => parsePrometheus(line));
+      assert.ok(performance.now() - startMs < 1000, line.slice(0, 5));
+    }
+  });
+});

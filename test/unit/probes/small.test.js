@@ -1,0 +1,92 @@
+/** The probes that are a few lines each. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { createConnectionsProbe, createPoolProbe, createSelfProbe } from '../../../src/probes/index.js';
+import { caught } from '../../helpers/caught.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+describe('createSelfProbe()', () => {
+  it('gives the CPU time since the last sample', () => {
+    const probe = createSelfProbe();
+    const startMs = performance.now();
+    const before = process.cpuUsage();
+    while (performance.now() - startMs < 60);
+    const used = process.cpuUsage(before);
+    const { cpuUs, rssBytes } = probe.sample();
+    assert.ok(cpuUs >= used.user + used.system, `${cpuUs}`);
+    assert.ok(rssBytes > 10_000_000 && rssBytes < 10_000_000_000);
+    assert.ok(probe.sample().cpuUs < cpuUs);
+  });
+});
+
+describe('createConnectionsProbe()', () => {
+  it('gives what happened since the last sample, from when it was made', () => {
+    let now = { requests: 100, connectionsOpened: 10 };
+    const probe = createConnectionsProbe({ stats: () => now });
+    assert.deepEqual(probe.sample(), { opened: 0, reused: 0 });
+    now = { requests: 150, connectionsOpened: 12 };
+    assert.deepEqual(probe.sample(), { opened: 2, reused: 48 });
+    assert.deepEqual(probe.sample(), { opened: 0, reused: 0 });
+    now = { requests: 151, connectionsOpened: 13 };
+    assert.deepEqual(probe.sample(), { opened: 1, reused: 0 });
+  });
+
+  it('is never negative: connections may be opened for nothing, and a worker may be lost', () => {
+    let now = { requests: 5, connectionsOpened: 5 };
+    const probe = createConnectionsProbe({ stats: () => now });
+    now = { requests: 6, connectionsOpened: 9 };
+    assert.deepEqual(probe.sample(), { opened: 4, reused: 0 });
+    now = { requests: 2, connectionsOpened: 2 };
+    assert.deepEqual(probe.sample(), { opened: 0, reused: 0 });
+  });
+});
+
+describe('createPoolProbe()', () => {
+  const REFUSED = 'the node does not serve txpool_status';
+
+  it('gives what the node says', async () => {
+    const rpc = fakeRpc({ txpool_status: () => ({ pending: '0x1f4', queued: '0x0' }) });
+    assert.deepEqual(await createPoolProbe({ rpc }).sample(), { pending: 500, queued: 0 });
+    assert.deepEqual(rpc.calls, [{ method: 'txpool_status', params: [], purpose: 'probe' }]);
+  });
+
+  it('does not ask again a node that refused', async () => {
+    const rpc = fakeRpc({
+      txpool_status: () => {
+        throw new RpcError('txpool_status', -32601, 'the method txpool_status does not exist');
+      },
+    });
+    const probe = createPoolProbe({ rpc });
+    for (let times = 0; times < 3; times += 1) assert.equal((await caught(() => probe.sample())).message, REFUSED);
+    assert.equal(rpc.count(), 1);
+  });
+
+  it('asks again one that did not answer', async () => {
+    let times = 0;
+    const rpc = fakeRpc({
+      txpool_status: () => {
+        times += 1;
+        if (times === 1) throw new TransportError('http://fake: no answer in time', 'timeout');
+        return { pending: '0x1', queued: '0x2' };
+      },
+    });
+    const probe = createPoolProbe({ rpc });
+    assert.equal((await caught(() => probe.sample())).message, 'http://fake: no answer in time');
+    assert.deepEqual(await probe.sample(), { pending: 1, queued: 2 });
+  });
+
+  for (const nonsense of [
+    null,
+    {},
+    { pending: 1, queued: 2 },
+    { pending: '0x1' },
+    'none',
+    { pending: '0x1', queued: '' },
+  ]) {
+    it(`has no reading where the node says ${JSON.stringify(nonsense)}`, async () => {
+      const probe = createPoolProbe({ rpc: fakeRpc({ txpool_status: () => nonsense }) });
+      assert.ok((await caught(() => probe.sample())) instanceof ProtocolError);
+    });
+  }
+});

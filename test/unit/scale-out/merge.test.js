@@ -1,0 +1,590 @@
+/** A merge, part by part: which files belong together, whose clock is wrong, which time is common, and what adds up. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { IncompleteError, InputError } from '../../../src/errors.js';
+import { checkSums, choose } from '../../../src/scale-out/choose.js';
+import { Verdicts, ranges, safe } from '../../../src/scale-out/merge.js';
+import { resultLines, unpacked } from '../../../src/scale-out/sources.js';
+import { Sums } from '../../../src/scale-out/totals.js';
+import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
+import { Distribution, DistributionSum } from '../../../src/stats/histogram.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+
+/**
+ * @import { Card } from '../../../src/scale-out/choose.js'
+ * @import { IntervalRow } from '../../../src/stats/intervals.js'
+ */
+
+const START_MS = Date.UTC(2026, 0, 1);
+const NOBODY_WANTS = Object.freeze({ expect: null, runId: null, allowPartial: false });
+
+/** @param {number} index @param {Partial<Card>} [given] @returns {Card} */
+function cardOf(index, given = {}) {
+  const name = `instance ${index}`;
+  const read = () => ({});
+  return {
+    source: { name: `${index}.json`, isGiven: false, index: null, id: null, runId: null, read },
+    name,
+    id: `id ${index}`,
+    runId: 'run',
+    index,
+    instances: 4,
+    attempt: 0,
+    host: null,
+    offset: index * 10,
+    threads: 10,
+    firstOffset: 0,
+    settings: { rate: 5 },
+    definitions: '{"tps":"a"}',
+    environment: { chainId: 1337, genesisHash: '0xaa', stress: '1.0.0' },
+    startedAtMs: START_MS,
+    endedAtMs: START_MS + 12_000,
+    loadStartMs: START_MS,
+    windowStartMs: START_MS,
+    windowEndMs: START_MS + 10_000,
+    intervalMs: 1000,
+    partial: false,
+    end: 'duration',
+    exitCode: 0,
+    counts: { scheduled: 1, dropped: 0, started: 1, verified: 1, failed: 0, timedOut: 0, abandoned: 0 },
+    hasLoad: true,
+    resolutionMs: 0,
+    inFlight: 0,
+    verifiedPerSecond: 1,
+    auditExact: true,
+    auditResult: 'exact',
+    auditBlock: 9,
+    blocks: new Float64Array(0),
+    ...given,
+  };
+}
+
+/** @param {Partial<Card>[]} given */
+const cardsOf = (...given) => given.map((one, i) => cardOf(i, one));
+
+describe('distributions added up', () => {
+  /** @param {number} seed */
+  const valuesOf = (seed) =>
+    Array.from({ length: 400 }, (_, i) => Math.round(1.02 ** ((i * (seed + 3)) % 900) + (i % (seed + 2))));
+
+  test('are those of all values, bucket by bucket', () => {
+    const one = new Distribution();
+    const sum = new DistributionSum();
+    for (let seed = 0; seed < 5; seed += 1) {
+      const part = new Distribution();
+      for (const value of valuesOf(seed)) {
+        one.record(value);
+        part.record(value);
+      }
+      sum.add(part.toJSON());
+    }
+    assert.deepEqual(sum.toJSON(), one.toJSON());
+    const again = new DistributionSum();
+    again.add(sum.toJSON());
+    assert.deepEqual(again.toJSON(), one.toJSON(), 'what was merged can be merged');
+  });
+
+  test('hold more values of one kind than 32 bits can count', () => {
+    const sum = new DistributionSum();
+    const part = { ...new Distribution().toJSON(), count: 3e9, minUs: 0, maxUs: 0 };
+    sum.add(part);
+    sum.add(part);
+    const json = sum.toJSON();
+    assert.deepEqual([json.count, json.p50Us, json.p99Us], [6e9, 0, 0]);
+    const read = new DistributionSum();
+    read.add({ ...json, maxUs: 1 });
+    assert.equal(read.count, 6e9, 'its histogram has them all');
+  });
+
+  /** @param {Buffer} bytes */
+  const packed = (bytes) => {
+    const head = Buffer.alloc(8);
+    head.writeInt32BE(0x1c849314, 0);
+    return Buffer.concat([head, deflateSync(bytes)]).toString('base64');
+  };
+  const whole = new Distribution();
+  for (const value of [1, 20, 300]) whole.record(value);
+  const json = whole.toJSON();
+  const damaged = {
+    'no values but a sum': { ...json, maxUs: 0, count: 9 },
+    'another count': { ...json, count: 4 },
+    'no histogram': { ...json, hdr: 'AAAA' },
+    'a cut one': { ...json, hdr: json.hdr.slice(0, 20) },
+    'what is nothing when it is decompressed': { ...json, hdr: packed(Buffer.alloc(0)) },
+    'a bomb': { ...json, hdr: packed(Buffer.alloc(50_000_000)) },
+  };
+  for (const [name, one] of Object.entries(damaged))
+    test(`refuse ${name}`, () => {
+      const before = process.memoryUsage().arrayBuffers;
+      assert.throws(() => new DistributionSum().add(one), /histogram/);
+      assert.ok(process.memoryUsage().arrayBuffers - before < 10e6, 'and took no memory');
+    });
+});
+
+test('operations without a good answer add up, also those that older files only know as timed out', () => {
+  const sums = new Sums();
+  const place = { share: 1, rank: 0, shiftMs: 0, endpointOf: (/** @type {string} */ key) => key };
+  const old = /** @type {any} */ (runFileOf());
+  delete old.latency.censored;
+  delete old.latency.fromStartCensored;
+  const recorder = new Recorder([0], 0);
+  recorder.add(sampleOf({ name: 'a', outcome: 'failed', code: 'lost' }));
+  for (const run of [runFileOf(), old, runFileOf({ recorder })]) sums.add(run, place);
+  const { total, censored, fromStartCensored } = sums.distributions().latency;
+  assert.deepEqual([total.count, censored.count, fromStartCensored.count], [39, 4, 4]);
+  assert.equal(censored.sumUs, 2_050_000 + 500_000 + 1000);
+  assert.deepEqual([sums.byName.toJSON().a.latency.count, sums.byName.toJSON().a.censored?.count], [1, 1]);
+});
+
+describe('which files are the run', () => {
+  test('by index, whatever their order', () => {
+    const [a, b, c, d] = cardsOf({}, {}, {}, {});
+    const { cards, missing, expected } = choose([c, a, d, b], [], NOBODY_WANTS);
+    assert.deepEqual([cards, missing, expected], [[a, b, c, d], [], 4]);
+  });
+
+  test('the very same file counts once, the whole one before the partial one', () => {
+    const cards = cardsOf({ instances: 1, partial: true });
+    const whole = cardOf(0, { instances: 1 });
+    for (const found of [
+      [...cards, whole],
+      [whole, ...cards],
+    ])
+      assert.deepEqual(choose(found, [], NOBODY_WANTS).cards, [whole]);
+  });
+
+  test('of several attempts the last counts', () => {
+    const found = [cardOf(0, { instances: 1, id: 'b', attempt: 1 }), cardOf(0, { instances: 1, partial: true })];
+    const { cards, superseded } = choose(found, [], NOBODY_WANTS);
+    assert.deepEqual([cards, superseded], [[found[0]], [found[1]]]);
+  });
+
+  /** @type {Record<string, [Partial<Card>, RegExp]>} */
+  const foreign = {
+    'another run': [
+      { runId: 'other' },
+      /several runs: run \(instance 0\) and other \(instance 1\): choose .* --run-id/,
+    ],
+    'another chain': [{ environment: { chainId: 1 } }, /instance 0 and instance 1 .*chain id is 1337 and 1/],
+    'another genesis': [{ environment: { chainId: 1337, genesisHash: '0xbb' } }, /genesis block is 0xaa and 0xbb/],
+    'another rate': [{ settings: { rate: 6 } }, /rate is 5 and 6/],
+    'an option more': [{ settings: { rate: 5, warmup: 1 } }, /warmup is not given and 1/],
+    'other definitions': [{ definitions: '{"tps":"b"}' }, /tps is defined differently/],
+    'another number of instances': [{ instances: 5 }, /--instances is 4 and 5/],
+    'other threads': [{ threads: 11 }, /--threads is 10 and 11/],
+    'overlapping slices': [{ offset: 9 }, /overlap: instance 0 has wallets 0\.\.9, instance 1 wallets 9\.\.18/],
+    'an index twice': [{ index: 0 }, /instance 0 is there twice, with attempt 0 .* 0\.json and 1\.json/],
+    'an index beyond': [{ index: 4, offset: 40 }, /instance 1 is beyond the 4 instances/],
+    'no index': [{ index: null }, /the first has an index, and the second has none/],
+  };
+  for (const [name, [given, words]] of Object.entries(foreign))
+    test(`${name} is refused`, () => {
+      const found = cardsOf({}, given);
+      assert.throws(
+        () => choose(found, [], { ...NOBODY_WANTS, allowPartial: true }),
+        (error) => error instanceof InputError && words.test(error.message),
+      );
+    });
+
+  test('what --run-id does not name is left out', () => {
+    const found = [...cardsOf({ instances: 1 }), cardOf(1, { runId: 'other' })];
+    const { cards, notes } = choose(found, [], { ...NOBODY_WANTS, runId: 'run' });
+    assert.deepEqual([cards, notes], [[found[0]], ['1 run file of other runs were left out (--run-id)']]);
+    assert.throws(() => choose(found, [], { ...NOBODY_WANTS, runId: 'third' }), /no run file is of the run third/);
+  });
+
+  test('what is missing or partial is named, by ranges', () => {
+    const found = [cardOf(0, { instances: 9 }), cardOf(3, { instances: 9, partial: true })];
+    assert.throws(
+      () => choose(found, [], NOBODY_WANTS),
+      (error) =>
+        error instanceof IncompleteError &&
+        error.exitCode === 75 &&
+        error.message ===
+          '1 of 9 instances are whole; missing: 1-2, 4-8; ended before their runs did: instance 3 (--partial merges what is there)',
+    );
+    const { missing } = choose(found, [], { ...NOBODY_WANTS, allowPartial: true });
+    assert.deepEqual(missing, [1, 2, 4, 5, 6, 7, 8]);
+    assert.equal(ranges([5, 1, 2, 9]), '1-2, 5, 9');
+  });
+
+  test('slices alone tell apart what has no index, and --expect counts them', () => {
+    const found = cardsOf({}, {}).map((card) => ({ ...card, index: null, instances: null, runId: null }));
+    assert.equal(choose(found, [], NOBODY_WANTS).expected, null);
+    assert.throws(() => choose(found, [], { ...NOBODY_WANTS, expect: 3 }), /1 missing, which have no index/);
+    assert.throws(
+      () => choose(found, [], { ...NOBODY_WANTS, expect: 1 }),
+      /there are 2 instances, and 1 were expected/,
+    );
+  });
+
+  test('a damaged one is refused unless there is another copy', () => {
+    const found = cardsOf({ instances: 1 });
+    const damaged = { name: 'a line', index: 0, id: 'id 0', runId: 'run', why: 'it is cut' };
+    assert.deepEqual(choose(found, [damaged], NOBODY_WANTS).damaged, []);
+    const other = { ...damaged, id: null };
+    assert.throws(
+      () => choose(found, [other], NOBODY_WANTS),
+      (error) => error instanceof IncompleteError && /a line is damaged: it is cut \(--partial/.test(error.message),
+    );
+    assert.deepEqual(choose(found, [other], { ...NOBODY_WANTS, allowPartial: true }).damaged, [other]);
+  });
+});
+
+describe('clocks', () => {
+  /** @param {number} aheadMs @param {number} [firstBlock] */
+  const blocksOf = (aheadMs, firstBlock = 100) =>
+    Float64Array.from([0, 1, 2].flatMap((i) => [firstBlock + 5 * i, firstBlock + 5 * i + 4, 40 + 10 * i + aheadMs]));
+
+  test('that agree are left as they are', () => {
+    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
+    const { offsetsMs, correctionsMs, skewMs, knownToMs } = compareClocks(cards);
+    assert.deepEqual([offsetsMs, correctionsMs, skewMs, knownToMs], [[-30, 0, 60], [0, 0, 0], 90, 100]);
+  });
+
+  test('are all corrected where two do not agree, however close each is to the middle one', () => {
+    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
+    assert.deepEqual(compareClocks(cards).correctionsMs, [90, 0, -90]);
+    const rarely = cards.map((card) => ({ ...card, resolutionMs: 250 }));
+    assert.deepEqual(compareClocks(rarely).correctionsMs, [0, 0, 0], 'who asks seldom may see a block so much later');
+  });
+
+  test('ten seconds ahead are seen by the blocks that all saw, and corrected', () => {
+    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000) }, { blocks: blocksOf(20) });
+    const { offsetsMs, correctionsMs, skewMs } = compareClocks(cards);
+    assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[-20, 9980, 0], [20, -9980, 0], 10_000]);
+  });
+
+  test('are not known where no blocks are common, or there are none', () => {
+    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000, 500) }, {});
+    const { offsetsMs, correctionsMs, skewMs } = compareClocks(cards);
+    assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[null, null, null], [0, 0, 0], null]);
+  });
+});
+
+describe('the common window', () => {
+  const clocksOf = (correctionsMs = [0, 0]) => ({ correctionsMs, knownToMs: 100 });
+  const late = { windowStartMs: START_MS + 250, windowEndMs: START_MS + 10_250 };
+
+  test('is from the last start to the first end, by clocks made to agree', () => {
+    const { startMs, endMs, shares } = commonWindow(cardsOf({}, late), clocksOf(), false);
+    assert.deepEqual([startMs - START_MS, endMs - START_MS, shares], [250, 10_000, [0.975, 0.975]]);
+    const wrong = commonWindow(
+      cardsOf({}, { windowStartMs: START_MS + 20_000, windowEndMs: START_MS + 30_000 }),
+      clocksOf([0, -20_000]),
+      false,
+    );
+    assert.deepEqual([wrong.startMs - START_MS, wrong.endMs - START_MS], [0, 10_000]);
+  });
+
+  test('that does not exist is no run, unless a run id says so', () => {
+    const apart = { windowStartMs: START_MS + 10_000, windowEndMs: START_MS + 20_000 };
+    assert.throws(
+      () => commonWindow(cardsOf({}, apart), clocksOf(), false),
+      (error) => error instanceof IncompleteError && /instance 1 began when others had ended/.test(error.message),
+    );
+    const { startMs, endMs } = commonWindow(cardsOf({}, apart), clocksOf(), true);
+    assert.equal(startMs, endMs);
+    const cards = cardsOf({ runId: null }, { ...apart, runId: null });
+    assert.throws(
+      () => commonWindow(cards, clocksOf(), true),
+      /not instances of one run: instance 1 began when others had ended/,
+    );
+  });
+
+  test('who has no window does not take that of the others away', () => {
+    // Killed before its load, as run files of earlier versions have it.
+    const none = { windowStartMs: START_MS - 60_000, windowEndMs: START_MS - 60_000 + 0.146, hasLoad: false };
+    const { startMs, endMs, shares } = commonWindow(cardsOf({}, none), clocksOf(), true);
+    assert.deepEqual([endMs - startMs, shares], [10_000, [1, 0]]);
+  });
+
+  test('counts intervals whole that lie inside, by their share those that cross its border', () => {
+    const counts = new WindowCounts({ startMs: START_MS + 250, endMs: START_MS + 3000, snapMs: 5, shares: [] });
+    const per = { scheduled: 12, dropped: 2, started: 10, verified: 8, failed: 1, timedOut: 1, abandoned: 0 };
+    for (let i = 0; i < 4; i += 1)
+      counts.addRow(rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }), START_MS);
+    counts.addRow(rowOf({ phase: 'drain', startMs: 1000, endMs: 2000, counts: per }), START_MS);
+    const { window, rates, apportioned } = counts.result(true);
+    const { scheduled, started, verified } = window.counts;
+    assert.deepEqual([scheduled, started, verified, apportioned], [34, 28, 22, 6], '2.75 intervals');
+    assert.equal(window.durationMs, 2750);
+    assert.equal(rates.verifiedPerSecond, 8);
+    assert.equal(rates.askedPerSecond, (1000 * 34) / 2750, 'a rate is a count over the length');
+  });
+});
+
+test('a border a few milliseconds from that of an interval cuts nothing off', () => {
+  const counts = new WindowCounts({ startMs: START_MS + 3, endMs: START_MS + 1996, snapMs: 5, shares: [] });
+  const per = { scheduled: 10, dropped: 0, started: 10, verified: 10, failed: 0, timedOut: 0, abandoned: 0 };
+  for (let i = -1; i < 3; i += 1)
+    counts.addRow(rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }), START_MS);
+  const { window, apportioned } = counts.result(false);
+  assert.deepEqual([window.counts.verified, apportioned], [20, 0]);
+});
+
+describe('intervals on one grid', () => {
+  /** @param {number} startMs @param {number} verified @param {Partial<IntervalRow>} [given] */
+  const row = (startMs, verified, given = {}) => {
+    const latency = new Distribution();
+    for (let i = 0; i < verified; i += 1) latency.record(1000 + startMs + i);
+    const counts = {
+      scheduled: verified,
+      dropped: 0,
+      started: verified,
+      verified,
+      failed: 0,
+      timedOut: 0,
+      abandoned: 0,
+    };
+    return rowOf({ startMs, endMs: startMs + 1000, counts, latency: latency.toJSON(), inFlight: 3, ...given });
+  };
+  const gridOf = () =>
+    new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs: START_MS + 9000, stepMs: 1000 });
+  const place = (/** @type {number} */ shiftMs, rank = 0) => {
+    return { loadStartMs: START_MS + shiftMs, rank, endpointOf: (/** @type {string} */ key) => key };
+  };
+
+  test('go into the row that holds their middle, and the rows add up to what went in', () => {
+    const grid = gridOf();
+    grid.add([row(0, 5), row(1000, 6), row(2000, 1, { phase: 'drain', endMs: 2400, inFlight: 0 })], place(0));
+    grid.add([row(0, 7), row(1000, 8), row(2000, 1, { phase: 'drain', endMs: 2200, inFlight: 0 })], place(400, 1));
+    const rows = grid.rows();
+    assert.deepEqual(
+      rows.map(({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified]),
+      [
+        ['load', 0, 1000, 12],
+        ['load', 1000, 2400, 14],
+        ['drain', 2400, 2600, 2],
+      ],
+    );
+    assert.deepEqual(
+      rows.map(({ latency }) => latency.count),
+      [12, 14, 2],
+    );
+    assert.deepEqual(
+      rows.map(({ inFlight, tps }) => [inFlight, tps]),
+      [
+        [6, 12],
+        [6, 10],
+        [0, null],
+      ],
+    );
+  });
+
+  test('of who warms up while others load are part of the load, and known apart', () => {
+    const grid = gridOf();
+    grid.add([row(0, 5, { phase: 'warmup' }), row(1000, 6)], place(0));
+    grid.add([row(0, 2, { phase: 'warmup' }), row(1000, 3)], place(1000));
+    assert.deepEqual(
+      grid.rows().map(({ phase, counts }) => [phase, counts.verified]),
+      [
+        ['warmup', 5],
+        ['load', 8],
+        ['load', 3],
+      ],
+    );
+    assert.equal(grid.warmup.counts.verified, 7);
+  });
+
+  test('have the blocks of one instance, and the transactions of all', () => {
+    const grid = gridOf();
+    const blocks = { count: 2, firstNumber: 4, lastNumber: 5, transactions: 50, ours: 20, gasUsed: 9, gasLimit: 99 };
+    const skew = { skewMinMs: 5, skewMaxMs: 6, skewSumMs: 11 };
+    grid.add([row(0, 1, { blocks: { ...blocks, ...skew, ours: 30, count: 3, firstNumber: 3 } })], place(0, 1));
+    grid.add([row(0, 1, { blocks: { ...blocks, ...skew } })], place(0, 0));
+    const [{ blocks: seen }] = grid.rows();
+    assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
+  });
+
+  test('have transactions where their blocks are, also where instances saw a block in different rows', () => {
+    const skew = { skewMinMs: 5, skewMaxMs: 5, skewSumMs: 5 };
+    const none = { skewMinMs: null, skewMaxMs: null, skewSumMs: 0 };
+    const nothing = { count: 0, firstNumber: null, lastNumber: null, transactions: 0, gasUsed: 0, gasLimit: null };
+    const one = (/** @type {number} */ number, /** @type {number} */ ours) => {
+      const totals = { count: 1, firstNumber: number, lastNumber: number, transactions: 40, gasUsed: 9, gasLimit: 99 };
+      return { ...totals, ...skew, ours };
+    };
+    const empty = { ...nothing, ...none, ours: 0 };
+    const grid = gridOf();
+    grid.add(
+      [empty, one(4, 20), one(5, 20), empty].map((blocks, i) => row(i * 1000, 1, { blocks })),
+      place(0),
+    );
+    grid.add(
+      [one(4, 20), empty, empty, one(5, 20)].map((blocks, i) => row(i * 1000, 1, { blocks })),
+      place(0, 1),
+    );
+    assert.deepEqual(
+      grid.rows().map(({ blocks }) => [blocks.transactions, blocks.ours]),
+      [
+        [0, 0],
+        [40, 40],
+        [40, 40],
+        [0, 0],
+      ],
+    );
+  });
+
+  test('stay few, however long the runs were', () => {
+    const endMs = START_MS + 100_000_000;
+    const grid = new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs, stepMs: 1000 });
+    assert.ok(100_000_000 / grid.stepMs < 2000);
+  });
+});
+
+describe('lines in logs', () => {
+  const run = { id: '00000000-0000-4000-8000-000000000001', some: 'text' };
+  /** @param {object} [given] @param {Buffer} [bytes] */
+  const lineOf = (given = {}, bytes = Buffer.from(JSON.stringify(run))) => {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const place = { schema: 'evm-stress/result@1', runId: 'r', index: 3, attempt: 0, id: run.id };
+    const gzip = gzipSync(bytes).toString('base64');
+    return `STRESS_RESULT ${JSON.stringify({ ...place, bytes: bytes.length, sha256, gzip, ...given })}`;
+  };
+  /** @param {string} text @param {number} [chunk] */
+  const linesIn = async (text, chunk = 1000) => {
+    const bytes = Buffer.from(text);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) =>
+      bytes.subarray(i * chunk, (i + 1) * chunk),
+    );
+    const found = [];
+    for await (const line of resultLines(Readable.from(chunks))) found.push(line);
+    return found;
+  };
+  const content = (/** @type {any} */ line) => unpacked(line);
+
+  for (const chunk of [1, 7, 100_000])
+    test(`are found among others, behind what stands before them, in chunks of ${chunk}`, async () => {
+      const text = `STRESS_RESULT is what is looked for\n[pod/x] 2026-01-01T00:00:00Z ${lineOf()}\r\n\n3: ${lineOf({ index: 4 })}`;
+      const found = await linesIn(text, chunk);
+      assert.deepEqual(
+        found.map(({ index, damage }) => [index, damage]),
+        [
+          [3, null],
+          [4, null],
+        ],
+      );
+      assert.deepEqual(found.map(content), [run, run]);
+    });
+
+  test('that are cut, mixed or wrong are named with their index', async () => {
+    const cut = lineOf().slice(0, -30);
+    const found = await linesIn(
+      [cut, `${cut}${lineOf({ index: 5 })}`, lineOf({ bytes: 2 ** 40 }), lineOf({ id: 7 })].join('\n'),
+    );
+    assert.deepEqual(
+      found.map(({ index, gzip }) => [index, gzip === null]),
+      [
+        [3, true],
+        [3, true],
+        [5, false],
+        [3, true],
+        [3, true],
+      ],
+    );
+  });
+
+  test('of log files that are not for people are named', async () => {
+    const docker = JSON.stringify({ log: `${lineOf()}\n`, stream: 'stdout' });
+    const cri = `2026-01-01T00:00:00Z stdout P ${lineOf().slice(0, -90)}`;
+    const found = await linesIn([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
+    assert.deepEqual(
+      found.map(({ index, damage }) => [index, /(docker|kubectl) logs/.exec(damage ?? '')?.[1]]),
+      [
+        [3, 'docker'],
+        [3, 'kubectl'],
+        [3, undefined],
+      ],
+    );
+  });
+
+  test('do not unpack to what they do not say', async () => {
+    const bomb = gzipSync(Buffer.alloc(100_000_000)).toString('base64');
+    const texts = [lineOf({ gzip: bomb }), lineOf({ bytes: 1000 }), lineOf({ sha256: 'aa' }), lineOf({ gzip: 'AAAA' })];
+    for (const [line] of await Promise.all(texts.map((text) => linesIn(text, 1e6))))
+      assert.throws(() => content(line), /decompressed|bytes|sha256/);
+  });
+});
+
+describe('the figures of a run file', () => {
+  const counts = { scheduled: 4, dropped: 0, started: 4, verified: 4, failed: 0, timedOut: 0, abandoned: 0 };
+  /** @param {number} count */
+  const valuesOf = (count) => ({ ...new Distribution().toJSON(), count });
+  const runOf = () => {
+    const per = { ...counts, scheduled: 2, started: 2, verified: 2 };
+    const row = () => ({ counts: { ...per }, latency: valuesOf(2), lag: valuesOf(2) });
+    const all = valuesOf(4);
+    return /** @type {any} */ ({
+      startedAt: new Date(START_MS).toISOString(),
+      endedAt: new Date(START_MS + 2000).toISOString(),
+      end: 'duration',
+      partial: false,
+      counts,
+      failures: {},
+      inFlight: 0,
+      audit: { verified: 4 },
+      window: { durationMs: 2000, counts: { ...counts } },
+      lag: all,
+      latency: { total: all, fromStart: all, timedOut: valuesOf(0), stages: { submit: all } },
+      intervals: [rowOf({ startMs: 0, endMs: 1000, ...row() }), rowOf({ startMs: 1000, endMs: 2000, ...row() })],
+    });
+  };
+
+  test('agree', () => {
+    checkSums(runOf(), 'x.json', START_MS);
+    const partial = { ...runOf(), partial: true, audit: null, end: 'running' };
+    checkSums({ ...partial, intervals: partial.intervals.slice(1) }, 'x.json', START_MS);
+  });
+
+  /** @type {Record<string, [(run: any) => void, RegExp]>} */
+  const wrong = {
+    counts: [
+      (run) => (run.counts = { ...counts, scheduled: 5, dropped: 1 }),
+      /counts\/scheduled is 5, and intervals have 4/,
+    ],
+    'an audit': [(run) => (run.audit.verified = 5), /audit\/verified is 5/],
+    'the counts of an interval': [(run) => (run.intervals[1].counts.verified = 9), /intervals\/1 has other counts/],
+    'the counts of the window': [(run) => (run.window.counts.verified = 3), /window\/counts\/verified is 3/],
+    'the length of the window': [(run) => (run.window.durationMs = 1e300), /window\/durationMs/],
+    'an interval of centuries': [(run) => (run.intervals[1].endMs = 1e15), /intervals\/1 ends after the run did/],
+    'an interval that ends before it begins': [(run) => (run.intervals[1].endMs = 1), /intervals\/1 ends before/],
+    'an interval out of order': [(run) => (run.intervals[1].startMs = -5000), /intervals\/1 begins before/],
+    'more latencies than operations': [(run) => (run.latency.total = valuesOf(1e15)), /distribution has/],
+  };
+  for (const [name, [change, words]] of Object.entries(wrong))
+    test(`that contradict each other are refused: ${name}`, () => {
+      const run = structuredClone(runOf());
+      change(run);
+      assert.throws(
+        () => checkSums(run, 'x.json', START_MS),
+        (error) => error instanceof InputError && error.message.startsWith('x.json ') && words.test(error.message),
+      );
+    });
+});
+
+test('words of files are made safe, and hashes stay', () => {
+  const hash = `0x${'ab'.repeat(32)}`;
+  const said = safe({ at: hash, list: [`key ${hash} \u001b[31mred\nnext`], rows: 3, none: null });
+  assert.deepEqual(said, { at: hash, list: ['key ***  [31mred next'], rows: 3, none: null });
+  assert.equal(safe('the chain has made no block for 30 s'), 'the chain has made no block for 30 s');
+  assert.equal(safe(`${'test '.repeat(11)}junk`), '***');
+});
+
+test('a verdict says how many instances say what', () => {
+  const verdicts = new Verdicts();
+  assert.equal(verdicts.result(), null);
+  verdicts.add({ name: 'node-bound', evidence: 'the node' });
+  verdicts.add({ name: 'generator-bound', evidence: 'the generator' });
+  verdicts.add(null);
+  verdicts.add({ name: 'node-bound', evidence: 'another' });
+  assert.deepEqual(verdicts.result(), {
+    name: 'node-bound',
+    evidence:
+      'so say 2 of 4 instances of themselves, 1 generator-bound, 1 without a verdict; the first of them: the node',
+  });
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { SharedBlocks, addBlock, noBlocks } from '../../../src/stats/intervals.js';
+
+/** @import { BlockFacts } from '../../../src/stats/intervals.js' */
+
+/** @param {number} number @param {Partial<BlockFacts>} [given] */
+const blockOf = (number, given) => ({
+  number,
+  hash: `0x${number}`,
+  transactions: 9,
+  ours: 1,
+  gasUsed: 100,
+  gasLimit: 1000,
+  skewMs: 50,
+  ...given,
+});
+
+function setUp() {
+  /** @type {BlockFacts[]} */
+  const whole = [];
+  const shared = new SharedBlocks((block) => whole.push(block));
+  return { shared, whole, seen: () => whole.map(({ hash, ours }) => [hash, ours]) };
+}
+
+it('a block is full when the gas limit of one more transaction does not fit, though what it uses would', () => {
+  const totals = noBlocks();
+  const block = { number: 1, ours: 0, gasLimit: 3_000_000, skewMs: 0 };
+  addBlock(totals, { ...block, transactions: 112, gasUsed: 2_960_608 });
+  addBlock(totals, { ...block, transactions: 100, gasUsed: 2_640_000 });
+  assert.deepEqual([totals.full, totals.count], [1, 2]);
+});
+
+describe('SharedBlocks', () => {
+  it('a block counts once all have seen it, with what is of each of them', () => {
+    const { shared, whole } = setUp();
+    shared.add(blockOf(1, { ours: 2, skewMs: 50 }), 3);
+    shared.add(blockOf(1, { ours: 3, skewMs: 40 }), 3);
+    assert.deepEqual([whole, shared.take(false).count], [[], 0]);
+    shared.add(blockOf(1, { ours: 4, skewMs: 60 }), 3);
+    assert.deepEqual(whole, [blockOf(1, { ours: 9, skewMs: 40 })]);
+    const { count, transactions, ours, skewSumMs, gasUsed } = shared.take(false);
+    assert.deepEqual([count, transactions, ours, skewSumMs, gasUsed], [1, 9, 9, 40, 100]);
+    assert.equal(shared.take(false).count, 0, 'it was taken');
+  });
+
+  it('one thread has seen it all when it has', () => {
+    const { shared, seen } = setUp();
+    shared.add(blockOf(1), 1);
+    shared.add(blockOf(2), 1);
+    assert.deepEqual(seen(), [
+      ['0x1', 1],
+      ['0x2', 1],
+    ]);
+  });
+
+  it('two of the same number are two blocks', () => {
+    const { shared, seen } = setUp();
+    for (const hash of ['0xold', '0xold', '0xnew', '0xnew']) shared.add(blockOf(7, { hash }), 2);
+    assert.deepEqual(seen(), [
+      ['0xold', 2],
+      ['0xnew', 2],
+    ]);
+    const { count, firstNumber, lastNumber } = shared.take(false);
+    assert.deepEqual([count, firstNumber, lastNumber], [2, 7, 7]);
+  });
+
+  it('two of the same number, seen at different times, are not mixed up', () => {
+    const { shared, seen } = setUp();
+    // One thread is at the block that replaces the other before the second has seen the first.
+    for (const [hash, ours] of /** @type {const} */ ([
+      ['0xold', 1],
+      ['0xnew', 10],
+      ['0xold', 2],
+      ['0xnew', 20],
+    ])) {
+      shared.add(blockOf(7, { hash, ours }), 2);
+    }
+    assert.deepEqual(seen(), [
+      ['0xold', 3],
+      ['0xnew', 30],
+    ]);
+  });
+
+  it('one that a thread never sees, because it was replaced before, counts with the next that all have seen', () => {
+    const { shared, seen } = setUp();
+    shared.add(blockOf(7, { hash: '0xold', ours: 5 }), 2);
+    shared.add(blockOf(7, { hash: '0xnew' }), 2);
+    assert.deepEqual(seen(), []);
+    shared.add(blockOf(7, { hash: '0xnew' }), 2);
+    assert.deepEqual(seen(), [
+      ['0xold', 5],
+      ['0xnew', 2],
+    ]);
+    assert.equal(shared.take(true).count, 2, 'and not again in the end');
+  });
+
+  it('what came after one that all have seen still waits for the others', () => {
+    const { shared, seen } = setUp();
+    shared.add(blockOf(1), 2);
+    shared.add(blockOf(2), 2);
+    shared.add(blockOf(1), 2);
+    assert.deepEqual(seen(), [['0x1', 2]]);
+    shared.add(blockOf(2), 2);
+    assert.deepEqual(seen(), [
+      ['0x1', 2],
+      ['0x2', 2],
+    ]);
+  });
+
+  it('in the end what not all have seen counts too, once', () => {
+    const { shared, seen } = setUp();
+    shared.add(blockOf(1), 2);
+    shared.add(blockOf(2), 2);
+    assert.equal(shared.take(false).count, 0);
+    assert.equal(shared.take(true).count, 2);
+    assert.equal(shared.take(true).count, 0);
+    assert.deepEqual(seen(), [
+      ['0x1', 1],
+      ['0x2', 1],
+    ]);
+  });
+});

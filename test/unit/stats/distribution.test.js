@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import { Distribution, boundsOf } from '../../../src/stats/histogram.js';
+
+const SEED = 11;
+/** Above this a square is no longer summed in a double: a bit more than 67 s. */
+const EXACT_SQUARE_LIMIT_US = 67_108_863;
+
+/** Durations of loads, and those around the limit of exact squares and of 32 bits. */
+const durations = fc.oneof(
+  { weight: 5, arbitrary: fc.nat({ max: 10_000_000 }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, 2047, 2048, EXACT_SQUARE_LIMIT_US, EXACT_SQUARE_LIMIT_US + 1) },
+  { weight: 1, arbitrary: fc.integer({ min: EXACT_SQUARE_LIMIT_US - 5, max: 2 ** 33 }) },
+);
+const lists = fc.array(durations, { maxLength: 50 });
+
+/** @param {number[]} values */
+function distributionOf(values) {
+  const distribution = new Distribution();
+  for (const value of values) distribution.record(value);
+  return distribution;
+}
+
+/** @param {number[]} values */
+function exactSums(values) {
+  const integers = values.map(BigInt);
+  return {
+    sum: integers.reduce((a, b) => a + b, 0n),
+    squares: integers.reduce((a, b) => a + b * b, 0n),
+  };
+}
+
+/**
+ * Everything a distribution says, the histogram by what is in it: its encoding also states how large a value it has
+ * room for, which depends on its history.
+ * @param {Distribution} distribution
+ */
+function contentsOf(distribution) {
+  const { hdr, ...figures } = distribution.toJSON();
+  const decoded = decodeFromCompressedBase64(hdr, 32, false);
+  const steps = Array.from({ length: 41 }, (_, i) => decoded.getValueAtPercentile(i * 2.5));
+  return { figures, total: decoded.totalCount, steps };
+}
+
+describe('Distribution', () => {
+  it('knows nothing when nothing was recorded', () => {
+    const { hdr, ...json } = new Distribution().toJSON();
+    assert.deepEqual(json, {
+      count: 0,
+      sumUs: 0,
+      sumOfSquaresUs2: '0',
+      minUs: null,
+      maxUs: null,
+      meanUs: null,
+      stddevUs: null,
+      p50Us: null,
+      p75Us: null,
+      p90Us: null,
+      p95Us: null,
+      p99Us: null,
+      p999Us: null,
+    });
+    assert.ok(hdr.startsWith('HISTF'));
+  });
+
+  it('one value is every figure', () => {
+    const { hdr, ...json } = distributionOf([123_457]).toJSON();
+    assert.ok(hdr.startsWith('HISTF'));
+    assert.deepEqual(json, {
+      count: 1,
+      sumUs: 123_457,
+      sumOfSquaresUs2: String(123_457 ** 2),
+      minUs: 123_457,
+      maxUs: 123_457,
+      meanUs: 123_457,
+      stddevUs: 0,
+      p50Us: 123_457,
+      p75Us: 123_457,
+      p90Us: 123_457,
+      p95Us: 123_457,
+      p99Us: 123_457,
+      p999Us: 123_457,
+    });
+  });
+
+  it('the standard deviation is that of the population', () => {
+    // The textbook's example: mean 5, standard deviation 2.
+    const { meanUs, stddevUs } = distributionOf([2, 4, 4, 4, 5, 5, 7, 9]).toJSON();
+    assert.equal(meanUs, 5);
+    assert.equal(stddevUs, 2);
+  });
+
+  it('the standard deviation does not lose its digits far from zero', () => {
+    const far = 9_000_000_000;
+    assert.equal(distributionOf([2, 4, 4, 4, 5, 5, 7, 9].map((value) => far + value)).toJSON().stddevUs, 2);
+  });
+
+  it('sums are exact', () => {
+    fc.assert(
+      fc.property(lists, (values) => {
+        const distribution = distributionOf(values);
+        const { sum, squares } = exactSums(values);
+        assert.equal(distribution.count, values.length);
+        assert.equal(BigInt(distribution.sumUs), sum);
+        assert.equal(distribution.sumOfSquaresUs2, squares);
+        assert.equal(distribution.minUs, Math.min(...values));
+        assert.equal(distribution.maxUs, Math.max(...values));
+        assert.equal(distribution.meanUs, values.length === 0 ? null : Number(sum) / values.length);
+      }),
+      { seed: SEED },
+    );
+  });
+
+  it('sums are exact where a double no longer holds the square, and just below', () => {
+    for (const value of [EXACT_SQUARE_LIMIT_US, EXACT_SQUARE_LIMIT_US + 1, 2 ** 32 + 1, 3_600_000_001]) {
+      const values = Array.from({ length: 1000 }, () => value);
+      assert.equal(distributionOf(values).sumOfSquaresUs2, 1000n * BigInt(value) ** 2n);
+    }
+    const mixed = [EXACT_SQUARE_LIMIT_US, 3, 2 ** 33 + 1, EXACT_SQUARE_LIMIT_US, 1, EXACT_SQUARE_LIMIT_US + 1];
+    assert.equal(distributionOf(mixed).sumOfSquaresUs2, exactSums(mixed).squares);
+  });
+
+  it('merging equals recording all', () => {
+    fc.assert(
+      fc.property(lists, lists, (a, b) => {
+        const merged = distributionOf(a);
+        const other = distributionOf(b);
+        const before = JSON.stringify(other);
+        merged.merge(other);
+        assert.deepEqual(contentsOf(merged), contentsOf(distributionOf([...a, ...b])));
+        assert.equal(JSON.stringify(other), before);
+      }),
+      { seed: SEED },
+    );
+  });
+
+  it('the order of recording and of merging does not matter', () => {
+    fc.assert(
+      fc.property(lists, lists, (a, b) => {
+        const left = distributionOf(a);
+        left.merge(distributionOf(b));
+        const right = distributionOf(b.toReversed());
+        right.merge(distributionOf(a.toReversed()));
+        assert.deepEqual(contentsOf(left), contentsOf(right));
+      }),
+      { seed: SEED },
+    );
+  });
+
+  it('survives JSON, and goes on from there', () => {
+    fc.assert(
+      fc.property(lists, lists, (a, b) => {
+        const read = Distribution.fromJSON(JSON.parse(JSON.stringify(distributionOf(a))));
+        assert.deepEqual(contentsOf(read), contentsOf(distributionOf(a)));
+        for (const value of b) read.record(value);
+        assert.deepEqual(contentsOf(read), contentsOf(distributionOf([...a, ...b])));
+      }),
+      { seed: SEED },
+    );
+  });
+
+  it('percentiles are those of the sorted values, to three digits', () => {
+    fc.assert(
+      fc.property(
+        fc.array(durations, { minLength: 1, maxLength: 200 }),
+        fc.double({ min: 0.1, max: 100, noNaN: true }),
+        (values, percentile) => {
+          const sorted = values.toSorted((a, b) => a - b);
+          const distribution = distributionOf(values);
+          // Where the rank is a whole number but for the rounding of doubles, either neighbour is right.
+          const rank = (percentile / 100) * sorted.length;
+          const [low, high] = [rank - 1e-9, rank + 1e-9].map(
+            (at) => sorted[Math.min(Math.ceil(at), sorted.length) - 1],
+          );
+          const value = /** @type {number} */ (distribution.percentileUs(percentile));
+          assert.ok(value >= low && value <= high * 1.001 + 1, `${value} is not in ${low}..${high}`);
+          assert.ok(value >= sorted[0] && value <= sorted[sorted.length - 1], 'beyond what was recorded');
+        },
+      ),
+      { seed: SEED, numRuns: 300 },
+    );
+  });
+
+  it('percentiles rise from the smallest to the largest value', () => {
+    const values = Array.from({ length: 1000 }, (_, i) => 1000 * (i + 1));
+    const distribution = distributionOf(values);
+    const { p50Us, p75Us, p90Us, p95Us, p99Us, p999Us } = distribution.toJSON();
+    for (const [value, expected] of /** @type {Array<[number, number]>} */ ([
+      ...[
+        [p50Us, 500_000],
+        [p75Us, 750_000],
+        [p90Us, 900_000],
+      ],
+      ...[
+        [p95Us, 950_000],
+        [p99Us, 990_000],
+        [p999Us, 999_000],
+      ],
+    ])) {
+      assert.ok(Math.abs(value - expected) <= expected / 1000, `${value} for ${expected}`);
+    }
+    assert.equal(distribution.percentileUs(100), 1_000_000);
+  });
+
+  it('censored values may be infinite: a percentile is bounded by both ways to see them', () => {
+    const percentiles = fc.oneof(fc.constantFrom(1, 50, 75, 90, 95, 99, 99.9), fc.integer({ min: 1, max: 99 }));
+    fc.assert(
+      fc.property(lists, lists, percentiles, (known, waited, percentile) => {
+        const all = [...known, ...waited].sort((a, b) => a - b);
+        const json = distributionOf(all).toJSON();
+        const censored = distributionOf(waited).toJSON();
+        const { us, atMostUs } = boundsOf(json, censored, percentile);
+        if (all.length === 0) return assert.equal(us, null);
+        const rank = Math.ceil((percentile * all.length) / 100 - 1e-9);
+        const near = (/** @type {number | null} */ value, /** @type {number} */ exact) =>
+          assert.ok(Number(value) >= exact * 0.999 - 1 && Number(value) <= exact * 1.001 + 1, `${value}, not ${exact}`);
+        near(us, all[Math.max(0, rank - 1)]);
+        if (rank > known.length) return assert.equal(atMostUs, Infinity);
+        near(atMostUs, known.toSorted((a, b) => a - b)[Math.max(0, rank - 1)]);
+        // As many that are not in it.
+        const beside = boundsOf(distributionOf(known).toJSON(), waited.length, percentile);
+        near(Math.max(beside.atMostUs, Number(us)), atMostUs);
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+
+  it('so are the extremes and the mean', () => {
+    const [json, later, earlier] = [[10, 20, 30, 40], [40], [10]].map((values) => distributionOf(values).toJSON());
+    for (const statistic of /** @type {const} */ (['avg', 'max', 'stddev'])) {
+      assert.equal(boundsOf(json, later, statistic).atMostUs, Infinity, statistic);
+      assert.equal(boundsOf(json, undefined, statistic).atMostUs, boundsOf(json, 0, statistic).us, statistic);
+    }
+    assert.deepEqual(boundsOf(json, later, 'min'), { us: 10, atMostUs: 10 });
+    assert.deepEqual(boundsOf(json, earlier, 'min'), { us: 10, atMostUs: 20 });
+    assert.deepEqual(boundsOf(json, json, 'min'), { us: 10, atMostUs: Infinity });
+  });
+
+  it('refuses what is no duration', () => {
+    assert.throws(() => new Distribution().record(-1));
+  });
+});

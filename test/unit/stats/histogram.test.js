@@ -1,0 +1,94 @@
+/** Histograms as run files have them, which may come from anywhere. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { deflateSync } from 'node:zlib';
+import fc from 'fast-check';
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import { InputError } from '../../../src/errors.js';
+import { Distribution, DistributionSum, recordedValues } from '../../../src/stats/histogram.js';
+
+/** @import { DistributionJson } from '../../../src/stats/histogram.js' */
+
+/** @param {number[]} values */
+function jsonOf(values) {
+  const distribution = new Distribution();
+  for (const value of values) distribution.record(value);
+  return distribution.toJSON();
+}
+
+/** @param {{payload?: Buffer, cookie?: number, digits?: number, length?: number}} [changes] */
+function encoded({ payload = Buffer.from([2]), cookie = 0x1c849303, digits = 3, length = payload.length } = {}) {
+  const header = Buffer.alloc(40);
+  header.writeInt32BE(cookie | 0x10, 0);
+  header.writeInt32BE(length, 4);
+  header.writeInt32BE(digits, 12);
+  header.writeBigInt64BE(1n, 16);
+  const packed = deflateSync(Buffer.concat([header, payload]));
+  const start = Buffer.alloc(8);
+  start.writeInt32BE(0x1c849304 | 0x10, 0);
+  start.writeInt32BE(packed.length, 4);
+  return Buffer.concat([start, packed]).toString('base64');
+}
+
+/** Everything that reads a histogram. @type {Record<string, (json: DistributionJson) => unknown>} */
+const READERS = {
+  'Distribution.fromJSON()': (json) => Distribution.fromJSON(json),
+  'recordedValues()': (json) => recordedValues(json),
+  'DistributionSum.add()': (json) => new DistributionSum().add(json),
+};
+
+describe('a histogram', () => {
+  it('has what was recorded, in the buckets of the library', () => {
+    const values = fc.array(fc.oneof(fc.nat({ max: 5000 }), fc.nat({ max: 2 ** 31 - 1 }), fc.maxSafeNat()), {
+      minLength: 1,
+    });
+    fc.assert(
+      fc.property(values, (list) => {
+        const json = jsonOf(list);
+        const theirs = /** @type {any} */ (decodeFromCompressedBase64(json.hdr, 32, false));
+        const found = recordedValues(json);
+        assert.equal(
+          found.reduce((sum, { count }) => sum + count, 0),
+          list.length,
+        );
+        for (const { valueUs, count } of found) assert.equal(theirs.getCountAtValue(valueUs), count);
+        assert.deepEqual(Distribution.fromJSON(json).toJSON(), json);
+      }),
+      { seed: 5 },
+    );
+  });
+
+  for (const [name, read] of Object.entries(READERS)) {
+    it(`${name}: what is none is refused in a line`, () => {
+      const json = jsonOf([1, 2, 3]);
+      /** @type {Array<[string, RegExp]>} */
+      const bad = [
+        ['', /V2 encoding/],
+        ['AAAA', /V2 encoding/],
+        [json.hdr.slice(0, 40), /decompressed/],
+        [encoded({ cookie: 1 }), /V2 encoding/],
+        [encoded({ digits: 5 }), /three significant digits/],
+        [encoded({ length: 99 }), /cut/],
+        [encoded(), /holds 1 values, and its count is 3/],
+        // Nothing at places 0 to 5000, then three values.
+        [encoded({ payload: Buffer.from([0x91, 0x4e, 6]) }), /above its maximum/],
+        [encoded({ payload: Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]) }), /more places/],
+      ];
+      for (const [hdr, words] of bad) {
+        assert.throws(
+          () => read({ ...json, hdr }),
+          (error) => error instanceof InputError && words.test(error.message),
+          String(words),
+        );
+      }
+    });
+
+    it(`${name}: one that would inflate to 50 MB takes no memory`, () => {
+      const hdr = encoded({ payload: Buffer.alloc(50_000_000) });
+      assert.ok(hdr.length < 100_000, `${hdr.length} characters`);
+      const before = process.memoryUsage().arrayBuffers;
+      assert.throws(() => read({ ...jsonOf([1, 2, 3]), hdr }), /a histogram cannot be decompressed/);
+      assert.ok(process.memoryUsage().arrayBuffers - before < 20_000_000);
+    });
+  }
+});

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { INTERVAL_LIMIT, IntervalLog, addBlock, mergeBlocks, noBlocks } from '../../../src/stats/intervals.js';
+import { readingsOf, rowOf } from '../../helpers/samples.js';
+
+/** @import { IntervalRow as Row } from '../../../src/stats/intervals.js' */
+
+const EMPTY = new Distribution().toJSON();
+
+/**
+ * @param {number} i its place
+ * @param {{verified?: number, failed?: number, phase?: Row['phase'], latenciesUs?: number[]}} [given]
+ * @returns {Row} of one second
+ */
+function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } = {}) {
+  const latency = new Distribution();
+  for (const value of latenciesUs) latency.record(value);
+  const blocks = noBlocks();
+  addBlock(blocks, { number: i, transactions: 3, ours: verified, gasUsed: 1000, gasLimit: 30_000 + i, skewMs: 10 * i });
+  return rowOf({
+    phase,
+    startMs: 1000 * i,
+    endMs: 1000 * (i + 1),
+    counts: {
+      scheduled: verified + failed,
+      dropped: 0,
+      started: verified + failed,
+      verified,
+      failed,
+      timedOut: 0,
+      abandoned: 0,
+    },
+    failures: failed > 0 ? { [i % 2 === 0 ? 'reverted' : 'rpc_error']: failed } : {},
+    inFlight: i,
+    tps: phase === 'load' ? verified : null,
+    latency: latenciesUs.length === 0 ? EMPTY : latency.toJSON(),
+    blocks,
+    probes: readingsOf({ self: { cpuUs: 10, rssBytes: 1000 + i } }),
+  });
+}
+
+/** Everything in rows that must stay the same when they are merged. @param {Row[]} rows */
+function totals(rows) {
+  /** @param {(row: Row) => number} figure */
+  const sum = (figure) => rows.reduce((all, one) => all + figure(one), 0);
+  const failures = /** @type {Record<string, number>} */ ({});
+  for (const one of rows)
+    for (const [code, times] of Object.entries(one.failures)) failures[code] = (failures[code] ?? 0) + times;
+  return {
+    counts: Object.keys(rows[0].counts).map((key) =>
+      sum(({ counts }) => counts[/** @type {keyof Row['counts']} */ (key)]),
+    ),
+    failures,
+    verifiedByRate: sum(({ tps, startMs, endMs }) => Math.round((tps ?? 0) * ((endMs - startMs) / 1000))),
+    latencies: sum(({ latency }) => latency.count),
+    latencySum: sum(({ latency }) => latency.sumUs),
+    squares: String(rows.reduce((all, { latency }) => all + BigInt(latency.sumOfSquaresUs2), 0n)),
+    blocks: [
+      sum(({ blocks }) => blocks.count),
+      sum(({ blocks }) => blocks.transactions),
+      sum(({ blocks }) => blocks.ours),
+      sum(({ blocks }) => blocks.gasUsed),
+    ],
+    cpuUs: sum(({ probes }) => probes.self.cpuUs),
+    peakRss: Math.max(...rows.map(({ probes }) => probes.self.rssBytes)),
+    from: rows[0].startMs,
+    to: rows[rows.length - 1].endMs,
+    inFlight: rows[rows.length - 1].inFlight,
+  };
+}
+
+describe('IntervalLog', () => {
+  it('keeps rows as they are up to its limit', () => {
+    const log = new IntervalLog(4);
+    const rows = [0, 1, 2, 3].map((i) => row(i));
+    for (const one of rows) log.add(one);
+    assert.deepEqual(log.rows, rows);
+    rows.forEach((one, i) => assert.equal(log.rows[i], one));
+  });
+
+  it('above it merges neighbours, the odd one stays', () => {
+    const log = new IntervalLog(4);
+    for (let i = 0; i < 5; i += 1) {
+      log.add(row(i, { verified: i, failed: 1, latenciesUs: Array.from({ length: i }, () => 100 * (i + 1)) }));
+    }
+    assert.deepEqual(
+      log.rows.map(({ startMs, endMs }) => [startMs, endMs]),
+      [
+        [0, 2000],
+        [2000, 4000],
+        [4000, 5000],
+      ],
+    );
+    const [, second] = log.rows;
+    assert.equal(second.counts.verified, 5);
+    assert.equal(second.tps, 2.5);
+    assert.deepEqual(second.failures, { reverted: 1, rpc_error: 1 });
+    assert.equal(second.inFlight, 3);
+    assert.deepEqual(second.blocks, {
+      count: 2,
+      firstNumber: 2,
+      lastNumber: 3,
+      transactions: 6,
+      ours: 5,
+      gasUsed: 2000,
+      gasLimit: 30_003,
+      full: 0,
+      gapMaxMs: 0,
+      skewMinMs: 20,
+      skewMaxMs: 30,
+      skewSumMs: 50,
+    });
+    assert.deepEqual(second.probes.self, { cpuUs: 20, rssBytes: 1003 });
+    assert.deepEqual([second.latency.count, second.latency.minUs, second.latency.maxUs], [5, 300, 400]);
+  });
+
+  it('the drain is not merged with the load', () => {
+    const log = new IntervalLog(3);
+    for (const one of [row(0), row(1), row(2), row(3, { phase: 'drain' })]) log.add(one);
+    assert.deepEqual(
+      log.rows.map(({ phase, startMs, endMs, tps }) => [phase, startMs, endMs, tps]),
+      [
+        ['load', 0, 2000, 1],
+        ['load', 2000, 3000, 1],
+        ['drain', 3000, 4000, null],
+      ],
+    );
+  });
+
+  it('is bounded for ever, between half the limit and the limit', () => {
+    const log = new IntervalLog(20);
+    for (let i = 0; i < 2000; i += 1) {
+      log.add(row(i));
+      assert.ok(log.rows.length <= 20);
+      if (i >= 20) assert.ok(log.rows.length >= 10, `${log.rows.length} rows after ${i + 1}`);
+    }
+    assert.deepEqual(totals(log.rows).from, 0);
+    assert.deepEqual(totals(log.rows).to, 2_000_000);
+  });
+
+  it('the limit is that of the design', () => {
+    assert.equal(INTERVAL_LIMIT, 2000);
+    assert.equal(new IntervalLog().limit, INTERVAL_LIMIT);
+  });
+
+  it('merging changes no total', () => {
+    const rows = fc.array(
+      fc.record({
+        verified: fc.nat({ max: 50 }),
+        failed: fc.nat({ max: 3 }),
+        latenciesUs: fc.array(fc.nat({ max: 1e6 }), { maxLength: 3 }),
+      }),
+      { minLength: 1, maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 1, max: 8 }), (list, limit) => {
+        const log = new IntervalLog(limit);
+        const all = list.map((given, i) => row(i, given));
+        for (const one of all) log.add(one);
+        assert.deepEqual(totals(log.rows), totals(all));
+        assert.ok(log.rows.length <= limit);
+        for (const [i, one] of log.rows.entries()) if (i > 0) assert.equal(one.startMs, log.rows[i - 1].endMs);
+      }),
+      { seed: 2, numRuns: 60 },
+    );
+  });
+
+  it('merging does not change the rows that were added', () => {
+    const log = new IntervalLog(1);
+    const first = row(0, { failed: 1, latenciesUs: [5] });
+    const before = structuredClone(first);
+    log.add(first);
+    log.add(row(1, { failed: 1 }));
+    assert.deepEqual(first, before);
+  });
+});
+
+describe('blocks', () => {
+  it('adds up', () => {
+    const totals = noBlocks();
+    addBlock(totals, { number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 });
+    addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 });
+    assert.deepEqual(totals, {
+      count: 2,
+      firstNumber: 5,
+      lastNumber: 6,
+      transactions: 3,
+      ours: 2,
+      gasUsed: 100,
+      gasLimit: 1001,
+      full: 0,
+      gapMaxMs: 0,
+      skewMinMs: -3,
+      skewMaxMs: 20,
+      skewSumMs: 17,
+    });
+  });
+
+  it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
+    const [first, second] = [noBlocks(), noBlocks()];
+    const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
+    addBlock(first, { ...block, gasUsed: 599, gapMs: 100 });
+    addBlock(first, { ...block, gasUsed: 601, gapMs: 2500 });
+    addBlock(second, { ...block, gasUsed: 1000, gapMs: 300 });
+    const { full, gapMaxMs } = mergeBlocks(first, second);
+    assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);
+    assert.equal(mergeBlocks({ ...first, full: undefined }, second).full, 1, 'older run files do not say');
+  });
+
+  it('the genesis block is a first block, too', () => {
+    const totals = noBlocks();
+    for (const number of [0, 1]) {
+      addBlock(totals, { number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1, skewMs: 0 });
+    }
+    assert.deepEqual([totals.firstNumber, totals.lastNumber], [0, 1]);
+  });
+
+  it('an interval without a block states none, and merges with one that has some', () => {
+    const some = noBlocks();
+    addBlock(some, { number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
+    assert.equal(noBlocks().firstNumber, null);
+    assert.deepEqual(mergeBlocks(noBlocks(), some), some);
+    assert.deepEqual(mergeBlocks(some, noBlocks()), some);
+    assert.deepEqual(mergeBlocks(noBlocks(), noBlocks()), noBlocks());
+  });
+});

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { mergeReadings, worstLoop } from '../../../src/stats/readings.js';
+
+/**
+ * @import { LoopReading } from '../../../src/probes/loop.js'
+ * @import { Readings } from '../../../src/stats/readings.js'
+ */
+
+/** @type {Readings} */
+const A = {
+  self: { cpuUs: 10, rssBytes: 300 },
+  loop: { utilization: 0.2, delayMeanUs: 100, delayP99Us: 900, delayMaxUs: 1000, gcUs: 5, cpuUs: 30, waitedUs: 2 },
+  connections: { opened: 1, reused: 2 },
+  sockets: {
+    timeWait: 7,
+    range: { from: 1, to: 100, ports: 100 },
+    endpoints: [
+      { endpoint: 'x:1', timeWait: 5, portsInUse: 6, portsLeft: 94 },
+      { endpoint: 'old:1', timeWait: 1, portsInUse: 1, portsLeft: 99 },
+    ],
+  },
+  pool: { pending: 5, queued: 1 },
+  node: { cpuUs: 100, rssBytes: 20, threads: 3, descriptors: 9 },
+  metrics: { series: { a: 1, gone: 1 } },
+  why: {},
+};
+
+/** @type {Readings} */
+const B = {
+  self: { cpuUs: 20, rssBytes: 200 },
+  loop: { utilization: 0.6, delayMeanUs: 200, delayP99Us: 800, delayMaxUs: 2000, gcUs: 6 },
+  connections: { opened: 10, reused: 20 },
+  sockets: {
+    timeWait: 4,
+    range: { from: 1, to: 200, ports: 200 },
+    endpoints: [
+      { endpoint: 'new:1', timeWait: 0, portsInUse: 0, portsLeft: 200 },
+      { endpoint: 'x:1', timeWait: 6, portsInUse: 3, portsLeft: 197 },
+    ],
+  },
+  pool: { pending: 2, queued: 4 },
+  node: { cpuUs: 200, rssBytes: 10, threads: 4, descriptors: 8 },
+  metrics: { series: { a: 2 } },
+  why: {},
+};
+
+/** @type {Readings} */
+const NOTHING = {
+  self: B.self,
+  loop: null,
+  connections: B.connections,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
+  why: { loop: 'l', sockets: 's', pool: 'p', node: 'n', metrics: 'm' },
+};
+
+describe('mergeReadings()', () => {
+  it('adds up what happened, keeps the worse of what was seen, and weights means', () => {
+    const { loop, ...merged } = mergeReadings(A, B, 1000, 3000);
+    assert.ok(loop !== null && Math.abs(loop.utilization - 0.5) < 1e-12 && Math.abs(loop.delayMeanUs - 175) < 1e-9);
+    assert.deepEqual([loop.delayP99Us, loop.delayMaxUs, loop.gcUs], [900, 2000, 11]);
+    assert.deepEqual(merged, {
+      self: { cpuUs: 30, rssBytes: 300 },
+      connections: { opened: 11, reused: 22 },
+      sockets: {
+        timeWait: 7,
+        range: { from: 1, to: 200, ports: 200 },
+        endpoints: [
+          { endpoint: 'x:1', timeWait: 6, portsInUse: 6, portsLeft: 94 },
+          { endpoint: 'old:1', timeWait: 1, portsInUse: 1, portsLeft: 99 },
+          { endpoint: 'new:1', timeWait: 0, portsInUse: 0, portsLeft: 200 },
+        ],
+      },
+      pool: { pending: 5, queued: 4 },
+      node: { cpuUs: 300, rssBytes: 20, threads: 4, descriptors: 9 },
+      metrics: { series: { a: 2 } },
+      why: {},
+    });
+  });
+
+  it('a reading wins over none, wherever it stands', () => {
+    for (const merged of [mergeReadings(A, NOTHING, 1, 1), mergeReadings(NOTHING, A, 1, 1)]) {
+      for (const name of /** @type {const} */ (['loop', 'sockets', 'pool', 'node', 'metrics']))
+        assert.deepEqual(merged[name], A[name], name);
+      assert.deepEqual(merged.why, {});
+    }
+  });
+
+  it('where neither has one it says why, in the words of the later', () => {
+    const later = { ...NOTHING, pool: { pending: 1, queued: 1 }, why: { loop: 'L', sockets: 'S', node: 'N' } };
+    const { why, pool } = mergeReadings(NOTHING, later, 1, 1);
+    assert.deepEqual(why, { loop: 'L', sockets: 'S', node: 'N', metrics: 'm' });
+    assert.deepEqual(pool, { pending: 1, queued: 1 });
+  });
+
+  it('descriptors that could not be counted are those that could', () => {
+    const node = { cpuUs: 1, rssBytes: 1, threads: 1, descriptors: null, why: { descriptors: 'permission denied' } };
+    assert.deepEqual(mergeReadings({ ...A, node }, B, 1, 1).node, {
+      cpuUs: 201,
+      rssBytes: 10,
+      threads: 4,
+      descriptors: 8,
+    });
+    assert.deepEqual(mergeReadings({ ...A, node }, { ...B, node }, 1, 1).node, { ...node, cpuUs: 2 });
+  });
+
+  it('two intervals without length have a mean, too', () => {
+    assert.equal(mergeReadings(A, B, 0, 0).loop?.delayMeanUs, 150);
+  });
+
+  it('leaves what it was given as it was', () => {
+    const before = structuredClone([A, B]);
+    mergeReadings(A, B, 1, 1);
+    assert.deepEqual([A, B], before);
+  });
+});
+
+const whole = fc.nat({ max: 1e9 });
+const loops = fc.record({
+  utilization: fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100),
+  delayMeanUs: whole,
+  delayP99Us: whole,
+  delayMaxUs: whole,
+  gcUs: whole,
+});
+/** @type {fc.Arbitrary<Readings>} */
+const readings = fc
+  .record({
+    self: fc.record({ cpuUs: whole, rssBytes: whole }),
+    loop: fc.option(loops),
+    connections: fc.record({ opened: whole, reused: whole }),
+    sockets: fc.option(
+      fc.record({
+        timeWait: whole,
+        range: fc.constant({ from: 1, to: 100, ports: 100 }),
+        endpoints: fc
+          .uniqueArray(
+            fc.record({
+              endpoint: fc.constantFrom('a:1', 'b:1', 'c:1'),
+              timeWait: whole,
+              portsInUse: whole,
+              portsLeft: whole,
+            }),
+            { selector: ({ endpoint }) => endpoint },
+          )
+          .map((list) => list.sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))),
+      }),
+    ),
+    pool: fc.option(fc.record({ pending: whole, queued: whole })),
+    node: fc.option(fc.record({ cpuUs: whole, rssBytes: whole, threads: whole, descriptors: whole })),
+    metrics: fc.option(fc.record({ series: fc.dictionary(fc.constantFrom('a', 'b'), whole) })),
+  })
+  .map((made) => {
+    const missing = Object.entries(made).filter(([, value]) => value === null);
+    return { ...made, why: Object.fromEntries(missing.map(([name]) => [name, 'it is not there'])) };
+  });
+
+/** What does not depend on the order, floating point aside. @param {Readings} merged */
+function unordered({ metrics: _, loop, sockets, ...rest }) {
+  const endpoints = [...(sockets?.endpoints ?? [])].sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
+  const rounded = loop && {
+    ...loop,
+    utilization: loop.utilization.toFixed(6),
+    delayMeanUs: loop.delayMeanUs.toFixed(2),
+  };
+  return { ...rest, loop: rounded, sockets: sockets && { ...sockets, endpoints } };
+}
+
+describe('mergeReadings(), whatever is merged', () => {
+  const lengthMs = fc.integer({ min: 1, max: 10_000 });
+
+  it('does not depend on the order, but for the metrics page, where the later one stands', () => {
+    fc.assert(
+      fc.property(readings, readings, lengthMs, lengthMs, (a, b, aMs, bMs) => {
+        const ab = mergeReadings(a, b, aMs, bMs);
+        assert.deepEqual(unordered(ab), unordered(mergeReadings(b, a, bMs, aMs)));
+        assert.deepEqual(ab.metrics, b.metrics ?? a.metrics);
+      }),
+      { seed: 3 },
+    );
+  });
+
+  it('gives the same for three, whichever two are merged first', () => {
+    const withLoop = readings.filter(({ loop }) => loop !== null);
+    fc.assert(
+      fc.property(withLoop, withLoop, withLoop, lengthMs, lengthMs, lengthMs, (a, b, c, aMs, bMs, cMs) => {
+        const left = mergeReadings(mergeReadings(a, b, aMs, bMs), c, aMs + bMs, cMs);
+        const right = mergeReadings(a, mergeReadings(b, c, bMs, cMs), aMs, bMs + cMs);
+        assert.deepEqual({ ...left.self, ...left.connections }, { ...right.self, ...right.connections });
+        for (const name of /** @type {const} */ (['sockets', 'pool', 'node', 'metrics', 'why']))
+          assert.deepEqual(left[name], right[name]);
+        const [x, y] = [left.loop, right.loop];
+        assert.ok(x !== null && y !== null);
+        assert.ok(Math.abs(x.utilization - y.utilization) < 1e-9);
+        assert.ok(Math.abs(x.delayMeanUs - y.delayMeanUs) <= 1e-6 * x.delayMeanUs + 1e-9);
+      }),
+      { seed: 3 },
+    );
+  });
+
+  it('has a reason for each null and for nothing else, and means between those of the two', () => {
+    fc.assert(
+      fc.property(readings, readings, lengthMs, lengthMs, (a, b, aMs, bMs) => {
+        const merged = mergeReadings(a, b, aMs, bMs);
+        const nulls = Object.entries(merged).filter(([, value]) => value === null);
+        assert.deepEqual(Object.keys(merged.why).sort(), nulls.map(([name]) => name).sort());
+        if (a.loop === null || b.loop === null || merged.loop === null) return;
+        for (const name of /** @type {const} */ (['utilization', 'delayMeanUs'])) {
+          const [low, high] = [a.loop[name], b.loop[name]].sort((x, y) => x - y);
+          assert.ok(merged.loop[name] >= low * (1 - 1e-9) && merged.loop[name] <= high * (1 + 1e-9));
+        }
+      }),
+      { seed: 3 },
+    );
+  });
+});
+
+describe('worstLoop()', () => {
+  it('takes the worse of each delay, and adds up the collections', () => {
+    assert.deepEqual(worstLoop(/** @type {LoopReading} */ (A.loop), /** @type {LoopReading} */ (B.loop)), {
+      utilization: 0.6,
+      delayMeanUs: 200,
+      delayP99Us: 900,
+      delayMaxUs: 2000,
+      gcUs: 11,
+    });
+  });
+
+  it('what the system says of a thread is the most of any, and adds up over intervals', () => {
+    const loop = /** @type {LoopReading} */ (A.loop);
+    const other = { ...loop, cpuUs: 20, waitedUs: 40 };
+    const { cpuUs, waitedUs } = worstLoop(loop, other);
+    assert.deepEqual([cpuUs, waitedUs], [30, 40]);
+    const merged = mergeReadings(A, { ...A, loop: other }, 1000, 1000).loop;
+    assert.deepEqual([merged?.cpuUs, merged?.waitedUs], [50, 42]);
+  });
+
+  it('does not depend on the order of the threads', () => {
+    fc.assert(
+      fc.property(loops, loops, loops, (a, b, c) => {
+        assert.deepEqual(worstLoop(a, b), worstLoop(b, a));
+        assert.deepEqual(worstLoop(worstLoop(a, b), c), worstLoop(a, worstLoop(b, c)));
+      }),
+      { seed: 3 },
+    );
+  });
+});

@@ -1,0 +1,487 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import { InternalError } from '../../../src/errors.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { STAGES, stagesUs, totalUs } from '../../../src/stats/sample.js';
+import { caught } from '../../helpers/caught.js';
+import { runRecorder, sampleOf } from '../../helpers/samples.js';
+
+/**
+ * @import { RecorderState } from '../../../src/stats/recorder.js'
+ * @import { Outcome, Sample } from '../../../src/stats/sample.js'
+ */
+
+const START = 1000;
+const END = 5000;
+
+function closedWindow() {
+  const recorder = new Recorder([10, 11, 12], START);
+  recorder.closeWindow(END);
+  return recorder;
+}
+
+describe('sample', () => {
+  it('the stages of a verified one add up to its total', () => {
+    const sample = sampleOf({ startUs: 77 });
+    assert.deepEqual(stagesUs(sample), {
+      queuedUs: 100,
+      submitUs: 200,
+      inclusionUs: 300,
+      visibilityUs: null,
+      readBackUs: 400,
+    });
+    assert.equal(totalUs(sample), 1000);
+  });
+
+  it('where the effect is read elsewhere, the wait for the block there is a stage of its own', () => {
+    assert.deepEqual(stagesUs(sampleOf({ visibleAtUs: 850 })), {
+      queuedUs: 100,
+      submitUs: 200,
+      inclusionUs: 300,
+      visibilityUs: 250,
+      readBackUs: 150,
+    });
+    const recorder = closedWindow();
+    recorder.add(sampleOf({ startUs: START }));
+    assert.equal(recorder.stages.visibility.count, 0, 'where it is not, there is none');
+    recorder.add(sampleOf({ startUs: START, visibleAtUs: START + 850 }));
+    assert.deepEqual([recorder.stages.visibility.count, recorder.stages.visibility.sumUs], [1, 250]);
+    assert.throws(
+      () => recorder.add(sampleOf({ startUs: START, visibleAtUs: START + 599 })),
+      /no parts of its latency/,
+    );
+  });
+
+  it('where a transport does not tell when it wrote, the time is part of the next stage', () => {
+    assert.deepEqual(stagesUs(sampleOf({ sentAtUs: null })), {
+      queuedUs: 0,
+      submitUs: 300,
+      inclusionUs: 300,
+      visibilityUs: null,
+      readBackUs: 400,
+    });
+    const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(
+      sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null }),
+    );
+    assert.equal(queuedUs + submitUs + inclusionUs + readBackUs, 1000);
+  });
+});
+
+describe('Recorder: counts', () => {
+  it('counts each outcome once, by wallet and by code', () => {
+    const recorder = new Recorder([7, 8], 0);
+    /** @type {Array<[number, Partial<Sample>]>} */
+    const ended = [
+      [0, { outcome: 'verified' }],
+      [0, { outcome: 'failed', code: 'reverted' }],
+      [1, { outcome: 'failed', code: 'reverted' }],
+      [1, { outcome: 'failed', code: 'wrong_count' }],
+      [1, { outcome: 'timed_out' }],
+      [1, { outcome: 'abandoned' }],
+    ];
+    for (const [position, given] of ended) {
+      recorder.start(position, 0);
+      recorder.add(sampleOf({ position, ...given }));
+    }
+    recorder.start(0, 0);
+    assert.deepEqual(recorder.counts, {
+      scheduled: 7,
+      dropped: 0,
+      started: 7,
+      verified: 1,
+      failed: 3,
+      timedOut: 1,
+      abandoned: 1,
+    });
+    assert.deepEqual(recorder.failures, { reverted: 2, wrong_count: 1 });
+    assert.deepEqual([...recorder.startedBy], [3, 4]);
+    assert.deepEqual([...recorder.endedBy], [2, 4]);
+    assert.deepEqual([...recorder.verifiedBy], [1, 0]);
+    recorder.assertConservation(new Map([[0, 1]]));
+  });
+
+  it('an interval holds what happened since the last one, and nothing of it twice', () => {
+    const recorder = new Recorder([0], START);
+    recorder.start(0, START);
+    recorder.add(sampleOf({ startUs: START }));
+    recorder.start(0, START);
+    const first = recorder.intervals.rotate(3000);
+    recorder.add(sampleOf({ startUs: START, endedAtUs: START + 4000, outcome: 'failed', code: 'reverted' }));
+    const second = recorder.intervals.rotate(6000);
+    const third = recorder.intervals.rotate(6500);
+
+    assert.deepEqual([first.startUs, first.endUs, second.startUs, second.endUs], [START, 3000, 3000, 6000]);
+    assert.deepEqual([first.counts.started, first.counts.verified, first.latency.count], [2, 1, 1]);
+    assert.deepEqual([second.counts.started, second.counts.failed, second.latency.count], [0, 1, 0]);
+    assert.deepEqual(first.failures, {});
+    assert.deepEqual(second.failures, { reverted: 1 });
+    assert.deepEqual(Object.values(third.counts), [0, 0, 0, 0, 0, 0, 0]);
+    assert.equal(recorder.counts.started, 2);
+  });
+});
+
+describe('Recorder: the window', () => {
+  it('an operation counts as started where it starts, both borders inside', () => {
+    const recorder = closedWindow();
+    for (const nowUs of [START - 1, START, 3000, END, END + 1]) recorder.start(0, nowUs);
+    assert.equal(recorder.windowCounts.started, 3);
+    assert.equal(recorder.counts.started, 5);
+  });
+
+  it('each instant counts where it lies', () => {
+    const recorder = closedWindow();
+    // From before its start, over its whole length, to after its end.
+    recorder.add(sampleOf({ startUs: START - 300, endedAtUs: 2000 }));
+    recorder.add(
+      sampleOf({ startUs: 2000, acceptedAtUs: END, includedAtUs: END + 1, endedAtUs: END + 2, sentAtUs: 2001 }),
+    );
+    assert.deepEqual(recorder.windowCounts, {
+      scheduled: 0,
+      dropped: 0,
+      started: 0,
+      accepted: 2,
+      included: 1,
+      verified: 1,
+      failed: 0,
+      timedOut: 0,
+    });
+  });
+
+  it('verified counts by when the effect was read back, both borders inside', () => {
+    const recorder = closedWindow();
+    for (const endedAtUs of [START - 1, START, END, END + 1]) {
+      recorder.add(sampleOf({ startUs: endedAtUs - 1000, endedAtUs }));
+    }
+    assert.equal(recorder.windowCounts.verified, 2);
+    assert.equal(recorder.counts.verified, 4);
+  });
+
+  it('latency is that of the operations due inside, those that end in the drain included', () => {
+    const recorder = closedWindow();
+    for (const startUs of [START - 1, START, END, END + 1]) recorder.add(sampleOf({ startUs }));
+    assert.equal(recorder.total.count, 2);
+    assert.equal(recorder.total.sumUs, 2000);
+    assert.equal(recorder.stages.readBack.sumUs, 800);
+  });
+
+  it('a timed out one counts in the latency with the time it was waited for, and in no stage', () => {
+    const recorder = closedWindow();
+    recorder.add(sampleOf({ startUs: START, outcome: 'timed_out', endedAtUs: START + 60_000, includedAtUs: null }));
+    assert.equal(recorder.total.maxUs, 60_000);
+    assert.equal(recorder.timedOut.count, 1);
+    assert.equal(recorder.stages.queued.count, 0);
+    assert.equal(recorder.windowCounts.timedOut, 0); // it ended in the drain
+    assert.equal(recorder.windowCounts.accepted, 1);
+    assert.equal(recorder.windowCounts.included, 0);
+  });
+
+  it('so do those that were lost or abandoned, and calls without an answer: all of them take at least so long', () => {
+    const recorder = closedWindow();
+    /** @type {Array<Partial<Sample>>} */
+    const ended = [
+      { outcome: 'timed_out' },
+      { outcome: 'abandoned' },
+      { outcome: 'failed', code: 'lost' },
+      { outcome: 'failed', code: 'transport_timeout' },
+    ];
+    for (const [i, given] of ended.entries()) {
+      const startedAtUs = START + 10;
+      recorder.add(sampleOf({ startUs: START, startedAtUs, ...given, endedAtUs: START + 1000 * (i + 1) }));
+      recorder.add(sampleOf({ startUs: START - 1, ...given })); // due in the warm-up
+    }
+    for (const code of ['transport_refused', 'rpc_error', 'replaced'])
+      recorder.add(sampleOf({ startUs: START, outcome: 'failed', code }));
+    recorder.add(sampleOf({ startUs: START }));
+    const { total, fromStart, censored, fromStartCensored, timedOut, stages, halves } = recorder;
+    assert.deepEqual([total.count, fromStart.count, stages.queued.count], [5, 5, 1]);
+    assert.deepEqual([censored.count, censored.sumUs, censored.minUs, censored.maxUs], [4, 10_000, 1000, 4000]);
+    assert.equal(fromStartCensored.sumUs, 10_000 - 4 * 10);
+    assert.deepEqual([timedOut.count, timedOut.sumUs], [1, 1000]);
+    assert.equal(total.sumUs, 11_000);
+    assert.equal(halves[0].count + halves[1].count, 5);
+    assert.equal(recorder.endedDueInside, 8);
+    const { censored: waited } = recorder.intervals.at(START);
+    assert.ok(
+      waited.count > 0 && waited.count <= 8 && waited.maxUs === 4000,
+      'the interval that they ended in has them',
+    );
+  });
+
+  it('what a dead thread left open is censored, too, in its half, at the time waited until the thread died', () => {
+    const recorder = closedWindow();
+    recorder.setWindow(START, END);
+    const dues = [START - 1, START, START, END];
+    for (const dueUs of [...dues, START]) recorder.start(0, dueUs);
+    recorder.add(sampleOf({ startUs: START, endedAtUs: START + 2000 }));
+    recorder.abandonOpen(
+      dues.map((dueUs) => ({ intendedAtUs: dueUs, startedAtUs: dueUs + 10, endedAtUs: END + 5000 })),
+    );
+    const { counts, total, censored, fromStartCensored, halves } = recorder;
+    assert.deepEqual([counts.abandoned, total.count, censored.count, recorder.endedDueInside], [4, 4, 3, 4]);
+    assert.deepEqual([censored.minUs, censored.maxUs], [5000, END - START + 5000]);
+    assert.equal(fromStartCensored.minUs, 4990);
+    assert.deepEqual(halves[1], { count: 1, sumUs: 5000 });
+    assert.equal(halves[0].count, 3);
+    recorder.assertConservation(new Map());
+  });
+
+  it('other failures count in no latency', () => {
+    const recorder = closedWindow();
+    recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
+    recorder.add(sampleOf({ startUs: START - 1, outcome: 'abandoned', endedAtUs: END }));
+    assert.equal(recorder.total.count, 0);
+    assert.equal(recorder.intervals.at(START).latency.count, 0);
+    assert.equal(recorder.windowCounts.failed, 1);
+    assert.ok(!('abandoned' in recorder.windowCounts));
+  });
+
+  it('ends once', () => {
+    const recorder = new Recorder([0], START);
+    recorder.closeWindow(3000);
+    recorder.closeWindow(9000);
+    assert.equal(recorder.endUs, 3000);
+    recorder.start(0, 3001);
+    assert.equal(recorder.windowCounts.started, 0);
+  });
+});
+
+describe('Recorder: stages', () => {
+  it('sum up to the latency exactly, over any verified samples', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6))),
+        (list) => {
+          const recorder = new Recorder([0], 0);
+          for (const [startUs, ...durations] of list) {
+            const [sentAtUs, acceptedAtUs, includedAtUs, visibleAtUs, endedAtUs] = durations.map((_, i) =>
+              durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
+            );
+            recorder.add(sampleOf({ startUs, sentAtUs, acceptedAtUs, includedAtUs, visibleAtUs, endedAtUs }));
+          }
+          const { total, stages } = recorder;
+          assert.equal(
+            total.sumUs,
+            STAGES.reduce((sum, stage) => sum + stages[stage].sumUs, 0),
+          );
+          for (const stage of STAGES) assert.equal(stages[stage].count, total.count);
+        },
+      ),
+      { seed: 7 },
+    );
+  });
+
+  it('that do not are a bug, and it names the operation', async () => {
+    const recorder = new Recorder([3], 0);
+    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, sentAtUs: NaN })));
+    assert.ok(error instanceof InternalError);
+    assert.match(error.message, /^the stages of wallet 3, nonce 9 are no parts of its latency: /);
+  });
+
+  it('a stage of negative length is a bug, and it names the operation', async () => {
+    const recorder = new Recorder([3], 0);
+    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, includedAtUs: 200 })));
+    assert.ok(error instanceof InternalError, String(error));
+    assert.match(error.message, /wallet 3, nonce 9/);
+  });
+});
+
+describe('Recorder: conservation', () => {
+  /** @param {(recorder: Recorder) => void} breakIt @param {Array<[number, number]>} [inFlight] */
+  async function violation(breakIt, inFlight = []) {
+    const recorder = new Recorder([100, 101, 102], 0);
+    for (const position of [0, 1, 2]) {
+      recorder.start(position, 0);
+      recorder.add(sampleOf({ position }));
+    }
+    recorder.assertConservation(new Map());
+    breakIt(recorder);
+    const error = await caught(() => recorder.assertConservation(new Map(inFlight)));
+    assert.ok(error instanceof InternalError);
+    assert.equal(error.exitCode, 70);
+    return error.message;
+  }
+
+  it('holds for a whole run, at each step', () => {
+    assert.doesNotThrow(runRecorder);
+  });
+
+  it('a sample that was not counted', async () => {
+    const message = await violation((recorder) => recorder.start(1, 0));
+    assert.equal(
+      message,
+      'conservation is broken for wallet 101: scheduled 4 = dropped 0 + started 4; started 4 = verified 3 + failed 0 + timed out 0 + abandoned 0 + in flight 0. This is a bug of stress',
+    );
+  });
+
+  it('a sample that was counted twice', async () => {
+    assert.match(await violation((recorder) => recorder.add(sampleOf({ position: 2 }))), /^.* for wallet 102: /);
+  });
+
+  it('a sample of one wallet that was counted for another: the totals are right, the wallets are not', async () => {
+    const message = await violation((recorder) => {
+      recorder.start(0, 0);
+      recorder.add(sampleOf({ position: 1 }));
+    });
+    assert.match(message, /for wallet 100, 101: .*started 4 = verified 4 /);
+  });
+
+  it('an operation in flight that was never started', async () => {
+    assert.match(await violation(() => {}, [[2, 1]]), /for wallet 102: .*in flight 1/);
+  });
+
+  it('an operation that was scheduled, but neither dropped nor started', async () => {
+    const message = await violation((recorder) => (recorder.counts.scheduled += 1));
+    assert.match(message, /for wallet \(none alone\): scheduled 4 = dropped 0 \+ started 3;/);
+  });
+
+  it('many wallets: the first five are named', async () => {
+    const recorder = new Recorder(
+      Array.from({ length: 20 }, (_, i) => i),
+      0,
+    );
+    for (let position = 0; position < 20; position += 1) recorder.start(position, 0);
+    const error = await caught(() => recorder.assertConservation(new Map()));
+    assert.match(error.message, /for wallet 0, 1, 2, 3, 4: /);
+  });
+});
+
+describe('Recorder.state() and adopt()', () => {
+  const WALLETS = 8;
+  const WINDOW = { startUs: 1000, endUs: 2_000_000 };
+  const OUTCOMES = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
+  const CODES = ['reverted', 'wrong_count', 'transport_timeout'];
+
+  const events = fc.array(
+    fc.record({
+      position: fc.nat(WALLETS - 1),
+      outcome: fc.constantFrom(...OUTCOMES),
+      code: fc.constantFrom(...CODES),
+      startUs: fc.nat(2_500_000),
+      // Long ones, so that squares go beyond what a double holds.
+      durations: fc.tuple(fc.nat(1e4), fc.nat(1e5), fc.nat(1e6), fc.nat(1e9)),
+      reached: fc.nat(2),
+    }),
+    { maxLength: 60 },
+  );
+  /** Where the parts after the first begin. */
+  const borders = fc.uniqueArray(fc.integer({ min: 1, max: WALLETS - 1 }), { minLength: 1, maxLength: 3 });
+
+  /** @typedef {{position: number, outcome: Outcome, code: string, startUs: number, durations: number[], reached: number}} Event */
+
+  /** @param {Recorder} recorder @param {Event} event @param {number} first position of the recorder's first wallet */
+  function enter(recorder, { position, outcome, code, startUs, durations, reached }, first) {
+    const [sentAtUs, acceptedAtUs, includedAtUs, endedAtUs] = durations.map((_, i) =>
+      durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
+    );
+    const isWhole = outcome === 'verified';
+    recorder.start(position - first, startUs);
+    recorder.add(
+      sampleOf({
+        position: position - first,
+        walletIndex: 100 + position,
+        startUs,
+        outcome,
+        endedAtUs,
+        sentAtUs,
+        code: outcome === 'failed' ? code : null,
+        acceptedAtUs: isWhole || reached > 0 ? acceptedAtUs : null,
+        includedAtUs: isWhole || reached > 1 ? includedAtUs : null,
+      }),
+    );
+  }
+
+  /** @param {number} first @param {number} count */
+  function recorderOf(first, count) {
+    const recorder = new Recorder(
+      Array.from({ length: count }, (_, i) => 100 + first + i),
+      WINDOW.startUs,
+    );
+    recorder.closeWindow(WINDOW.endUs);
+    return recorder;
+  }
+
+  /**
+   * A histogram by what is in it: its encoding also states how large a value it has room for, which depends on its
+   * history.
+   * @param {RecorderState} state
+   */
+  function contentsOf({ latency, ...rest }) {
+    const distributions = Object.entries(latency).map(([name, { hdr, ...figures }]) => {
+      const decoded = decodeFromCompressedBase64(hdr, 32, false);
+      // Fine enough to meet each of the values of a list.
+      const values = Array.from({ length: 201 }, (_, i) => decoded.getValueAtPercentile(i / 2));
+      return [name, { ...figures, values, total: decoded.totalCount }];
+    });
+    return { ...rest, latency: Object.fromEntries(distributions) };
+  }
+
+  it('what parts of the wallets recorded adds up to what one would have recorded, exactly', () => {
+    fc.assert(
+      fc.property(events, borders, (list, starts) => {
+        const one = recorderOf(0, WALLETS);
+        for (const event of list) enter(one, event, 0);
+
+        const firsts = [0, ...starts.toSorted((a, b) => a - b)];
+        const whole = recorderOf(0, WALLETS);
+        for (const [i, first] of firsts.entries()) {
+          const end = firsts[i + 1] ?? WALLETS;
+          const part = recorderOf(first, end - first);
+          for (const event of list) if (event.position >= first && event.position < end) enter(part, event, first);
+          whole.adopt(structuredClone(part.state()), first);
+        }
+
+        assert.deepEqual(contentsOf(whole.state()), contentsOf(one.state()));
+        assert.deepEqual([...whole.startedBy], [...one.startedBy]);
+        assert.deepEqual([...whole.verifiedBy], [...one.verifiedBy]);
+        for (const name of /** @type {const} */ (['total', 'timedOut', 'censored', 'fromStartCensored'])) {
+          assert.equal(whole[name].sumUs, one[name].sumUs);
+          assert.equal(whole[name].sumOfSquaresUs2, one[name].sumOfSquaresUs2);
+          assert.deepEqual([whole[name].minUs, whole[name].maxUs], [one[name].minUs, one[name].maxUs]);
+        }
+        whole.assertConservation(new Map());
+      }),
+      { seed: 21, numRuns: 40 },
+    );
+  });
+
+  it('does not depend on the order in which the parts are taken over', () => {
+    const left = recorderOf(0, 4);
+    const right = recorderOf(4, 4);
+    const event = { code: 'reverted', durations: [1, 2, 3, 4], reached: 2, startUs: 5000 };
+    enter(left, { ...event, position: 1, outcome: 'verified' }, 0);
+    enter(right, { ...event, position: 6, outcome: 'failed' }, 4);
+    const merged = [
+      [left, right],
+      [right, left],
+    ].map((order) => {
+      const whole = recorderOf(0, WALLETS);
+      for (const part of order) whole.adopt(structuredClone(part.state()), part === left ? 0 : 4);
+      return whole;
+    });
+    assert.deepEqual(contentsOf(merged[0].state()), contentsOf(merged[1].state()));
+    assert.deepEqual([...merged[0].endedBy], [0, 1, 0, 0, 0, 0, 1, 0]);
+    assert.deepEqual([...merged[0].verifiedBy], [0, 1, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it('an operation in flight in a part is one in flight of the whole', async () => {
+    const part = recorderOf(4, 4);
+    part.start(2, 5000);
+    const whole = recorderOf(0, WALLETS);
+    whole.adopt(structuredClone(part.state()), 4);
+    whole.assertConservation(new Map([[6, 1]]));
+    const error = await caught(() => whole.assertConservation(new Map()));
+    assert.match(error.message, /conservation is broken for wallet 106: /);
+  });
+
+  it('taking over a part leaves it as it was', () => {
+    const part = recorderOf(0, 4);
+    enter(part, { position: 1, outcome: 'verified', code: '', durations: [1, 2, 3, 4], reached: 2, startUs: 5000 }, 0);
+    const before = structuredClone(part.state());
+    const whole = recorderOf(0, WALLETS);
+    whole.adopt(part.state(), 0);
+    whole.start(0, 5000);
+    assert.deepEqual(part.state(), before);
+  });
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { addReorg, mergeReorgs, noReorgs, reorgInWords } from '../../../src/stats/reorgs.js';
+
+/** @import { ReorgEvent } from '../../../src/stats/reorgs.js' */
+
+/** Events that are kept one by one, and operations of one of them, as src/stats/reorgs.js has it. */
+const KEPT = 100;
+const TOUCHED = 20;
+
+/** @param {Partial<ReorgEvent>} [given] @returns {ReorgEvent} */
+const eventOf = (given) => ({
+  atMs: 1000,
+  blockNumber: 7,
+  blockHash: '0x7',
+  depth: 1,
+  operations: 2,
+  touched: [],
+  isComplete: true,
+  ...given,
+});
+
+/** @param {ReorgEvent[]} events */
+function reorgsOf(...events) {
+  const reorgs = noReorgs();
+  for (const event of events) addReorg(reorgs, event);
+  return reorgs;
+}
+
+/** @param {number} walletIndex */
+const touchedOf = (walletIndex) => ({ walletIndex, nonce: 0, hash: null });
+
+describe('addReorg()', () => {
+  it('counts them, their operations and the deepest', () => {
+    const events = [eventOf({ depth: 2 }), eventOf({ depth: 5, operations: 0 }), eventOf({ depth: 1, operations: 9 })];
+    assert.deepEqual(reorgsOf(...events), { count: 3, deepest: 5, operations: 11, events });
+    assert.deepEqual(noReorgs(), { count: 0, deepest: 0, operations: 0, events: [] });
+  });
+
+  it('keeps the first hundred, and counts all', () => {
+    const reorgs = reorgsOf(...Array.from({ length: KEPT + 50 }, (_, atMs) => eventOf({ atMs, depth: atMs })));
+    assert.deepEqual([reorgs.count, reorgs.deepest, reorgs.operations], [KEPT + 50, KEPT + 49, 2 * (KEPT + 50)]);
+    assert.deepEqual([reorgs.events.length, reorgs.events.at(-1)?.atMs], [KEPT, KEPT - 1]);
+  });
+});
+
+describe('mergeReorgs()', () => {
+  it('what several threads saw of one reorganisation is one event, with the operations of all', () => {
+    const [a, b] = [
+      eventOf({ atMs: 1010, operations: 2, touched: [touchedOf(1), touchedOf(2)] }),
+      eventOf({ atMs: 1000, operations: 3, depth: 4, touched: [touchedOf(3)], isComplete: false }),
+    ];
+    const before = structuredClone([a, b]);
+    assert.deepEqual(mergeReorgs([reorgsOf(a), reorgsOf(b)]), {
+      count: 1,
+      deepest: 4,
+      operations: 5,
+      events: [
+        eventOf({
+          atMs: 1000,
+          depth: 4,
+          operations: 5,
+          isComplete: false,
+          touched: [touchedOf(1), touchedOf(2), touchedOf(3)],
+        }),
+      ],
+    });
+    assert.deepEqual([a, b], before, 'what the threads said is not changed');
+  });
+
+  it('another block, or another one of the same number, is another reorganisation', () => {
+    const merged = mergeReorgs([
+      reorgsOf(eventOf({ atMs: 3 }), eventOf({ atMs: 9, blockHash: '0x77' })),
+      reorgsOf(eventOf({ atMs: 1, blockNumber: 8 })),
+    ]);
+    assert.equal(merged.count, 3);
+    assert.deepEqual(
+      merged.events.map(({ atMs }) => atMs),
+      [1, 3, 9],
+      'in the order in which they were noticed',
+    );
+  });
+
+  it('counts no fewer than the thread that saw most of them', () => {
+    const many = reorgsOf(...Array.from({ length: KEPT + 50 }, (_, atMs) => eventOf({ atMs, blockNumber: atMs })));
+    assert.equal(mergeReorgs([many, reorgsOf(eventOf({ blockNumber: 0 }))]).count, KEPT + 50);
+  });
+
+  it('is bounded as one thread is', () => {
+    const threads = [0, 1].map((thread) =>
+      reorgsOf(
+        eventOf({ atMs: -1, touched: Array.from({ length: TOUCHED - 5 }, (_, i) => touchedOf(i)) }),
+        ...Array.from({ length: KEPT - 1 }, (_, i) => eventOf({ atMs: i, blockHash: `0x${thread}-${i}` })),
+      ),
+    );
+    const { count, events } = mergeReorgs(threads);
+    assert.deepEqual([count, events.length, events[0].touched.length], [2 * KEPT - 1, KEPT, TOUCHED]);
+  });
+
+  it('of nothing is nothing', () => {
+    assert.deepEqual(mergeReorgs([]), noReorgs());
+    assert.deepEqual(mergeReorgs([noReorgs(), noReorgs()]), noReorgs());
+  });
+});
+
+describe('reorgInWords()', () => {
+  it('says how deep, from where on, how many of ours, and whether that is all', () => {
+    assert.equal(reorgInWords(eventOf()), 'reorg: 1 block from 7 on left the chain, with 2 of our operations');
+    assert.equal(
+      reorgInWords(eventOf({ depth: 3, isComplete: false })),
+      'reorg: 3 blocks from 7 on left the chain, with 2 of our operations, and older ones that are not remembered',
+    );
+  });
+});

@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { rateNotHeld } from '../../../src/stats/growth.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { noBlocks } from '../../../src/stats/intervals.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { judge } from '../../../src/stats/verdict.js';
+import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+
+/**
+ * @import { BlockTotals } from '../../../src/stats/intervals.js'
+ * @import { Readings } from '../../../src/stats/readings.js'
+ * @import { RunFile } from '../../../src/stats/run-file.js'
+ */
+
+const LOOP = { utilization: 0.41, delayMeanUs: 500, delayP99Us: 20_000, delayMaxUs: 90_000, gcUs: 0 };
+const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };
+
+/** @param {number} portsLeft @returns {NonNullable<Readings['sockets']>} */
+function socketsOf(portsLeft) {
+  const endpoint = { endpoint: '127.0.0.1:8545', timeWait: 3, portsInUse: RANGE.ports - portsLeft, portsLeft };
+  return { timeWait: 3, range: RANGE, endpoints: [endpoint] };
+}
+
+/** @param {number[]} valuesUs */
+function distributionOf(...valuesUs) {
+  const distribution = new Distribution();
+  for (const us of valuesUs) distribution.record(us);
+  return distribution.toJSON();
+}
+
+/**
+ * 10 s of a closed loop: 200 wallets on a chain with 100 blocks, each operation in the next of them, nothing wrong.
+ * @param {object} [given]
+ * @param {Partial<Readings>} [given.probes]
+ * @param {number} [given.latencyUs]
+ * @param {number} [given.fastestUs]
+ * @param {Partial<BlockTotals>} [given.blocks]
+ * @param {Partial<RunFile['generator']>} [given.generator]
+ * @param {Record<string, unknown>} [given.config]
+ * @param {Record<string, unknown>} [given.environment]
+ * @param {Partial<RunFile['counts']>} [given.counts]
+ * @returns {RunFile}
+ */
+function closedRun({
+  probes = {},
+  latencyUs = 100_000,
+  fastestUs = latencyUs,
+  blocks,
+  generator,
+  config,
+  environment,
+  counts,
+} = {}) {
+  const run = runFileOf();
+  const stages = {
+    queued: distributionOf(1000),
+    submit: distributionOf(3000),
+    inclusion: distributionOf(latencyUs - 8000),
+    readBack: distributionOf(4000),
+  };
+  const rows = [0, 1, 2, 3].map((i) =>
+    rowOf({ startMs: 2500 * i, endMs: 2500 * (i + 1), inFlight: 200, latency: distributionOf(latencyUs) }),
+  );
+  return {
+    ...run,
+    config: { ...run.config, threads: 200, inFlight: 1, ...config },
+    environment: { ...run.environment, roundTripMs: 1, ...environment },
+    window: {
+      ...run.window,
+      durationMs: 10_000,
+      counts: { ...run.window.counts, scheduled: 20_000, verified: 20_000 },
+    },
+    counts: { ...run.counts, started: 20_000, verified: 20_000, failed: 0, timedOut: 0, ...counts },
+    failures: {},
+    latency: { ...run.latency, total: distributionOf(fastestUs, latencyUs, latencyUs), stages },
+    intervals: [...rows, rowOf({ phase: 'drain', startMs: 10_000, endMs: 11_000, inFlight: 9000 })],
+    blocks: { ...noBlocks(), count: 100, gasUsed: 860_000_000, gasLimit: 1_000_000_000, ...blocks },
+    generator: { ...run.generator, ...generator },
+    probes: readingsOf({ loop: LOOP, sockets: socketsOf(20_000), ...probes }),
+  };
+}
+
+/** A node whose CPU was watched. @param {number} cores @returns {Partial<Readings>} */
+const nodeOf = (cores) => ({ node: { cpuUs: cores * 10_000_000, rssBytes: 0, threads: 9, descriptors: 1 } });
+
+/** Plain calls of 10 users. @param {number[]} latenciesUs @param {Partial<Readings>} [probes] @returns {RunFile} */
+function callRun(latenciesUs, probes) {
+  const run = closedRun({ probes, config: { threads: 10 }, environment: { inclusion: null } });
+  const none = distributionOf();
+  const total = distributionOf(...latenciesUs);
+  return {
+    ...run,
+    blocks: noBlocks(),
+    latency: { ...run.latency, total, stages: { queued: none, submit: total, inclusion: none, readBack: none } },
+  };
+}
+
+/** Rows of 2.5 s. @param {RunFile} run @param {number[][]} latenciesUs of each row @returns {RunFile} */
+function withRows(run, latenciesUs) {
+  const rows = latenciesUs.map((us, i) =>
+    rowOf({ startMs: 2500 * i, endMs: 2500 * (i + 1), inFlight: 10, latency: distributionOf(...us) }),
+  );
+  return { ...run, intervals: rows };
+}
+
+/**
+ * An open loop over 10 s.
+ * @param {{asked?: number, achieved?: number, dropped?: number, verified?: number, lagUs?: number[], latencies?: number[], pending?: number[]} & Parameters<typeof closedRun>[0]} given
+ * @returns {RunFile}
+ */
+function openRun({ asked = 500, achieved = 499, dropped = 0, verified = 4990, lagUs = [300], ...given }) {
+  const { latencies = [500_000, 500_000], pending, ...closed } = given;
+  const run = closedRun({ blocks: { count: 0 }, ...closed });
+  const scheduled = asked * 10;
+  const counts = { ...run.window.counts, scheduled, dropped, started: scheduled - dropped, verified };
+  const ms = 10_000 / latencies.length;
+  return {
+    ...run,
+    window: { ...run.window, counts },
+    rates: { ...run.rates, askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified / 10 },
+    latency: { ...run.latency, halves: halvesOf(latencies) },
+    lag: distributionOf(...lagUs),
+    intervals: latencies.map((us, i) =>
+      rowOf({
+        startMs: ms * i,
+        endMs: ms * (i + 1),
+        inFlight: 80,
+        latency: distributionOf(us),
+        probes: readingsOf(pending === undefined ? {} : { pool: { pending: pending[i], queued: 0 } }),
+      }),
+    ),
+  };
+}
+
+/** @param {number[]} latencies @returns {RunFile['latency']['halves']} */
+function halvesOf(latencies) {
+  const middle = latencies.length / 2;
+  const sumOf = (/** @type {number[]} */ half) => ({ count: half.length, sumUs: half.reduce((a, b) => a + b, 0) });
+  return [sumOf(latencies.slice(0, middle)), sumOf(latencies.slice(middle))];
+}
+
+/** @param {Partial<NonNullable<RunFile['generator']['pauses']>>} given */
+const pausesOf = (given) => ({ pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0, ...given } });
+
+/** @param {number} fromMs @param {number} [toMs] */
+const outageOf = (fromMs, toMs) => ({ outages: [{ fromMs, toMs, words: 'connection refused' }] });
+
+/** @type {Array<[string, RunFile, string, RegExp]>} */
+const CASES = [
+  // All that the wallets could ask for.
+  [
+    'a closed loop in step with the blocks',
+    closedRun(),
+    'concurrency-bound',
+    /^200 wallets with 1 in flight each did [\d.,]+ per second, 100 ms for the median operation: half of them took no more than 1\.0 block intervals \(100 ms\), 0\.9 % of the gas limit was used; -t 400 or --in-flight 2 would ask for more$/,
+  ],
+  ['five wallets', closedRun({ config: { threads: 5 } }), 'concurrency-bound', /^5 wallets .*-t 10 or --in-flight 2/],
+  ['a generator at 60 %', closedRun({ probes: { loop: { ...LOOP, utilization: 0.6 } } }), 'concurrency-bound', /./],
+  [
+    'confirmations take their blocks',
+    closedRun({ latencyUs: 310_000, config: { confirmations: 2 } }),
+    'concurrency-bound',
+    /3\.1 block intervals/,
+  ],
+  [
+    'an open loop with too few wallets',
+    openRun({ asked: 4000, achieved: 2000, dropped: 20_000, blocks: { count: 100 } }),
+    'concurrency-bound',
+    /did 2,000\.0 per second, .*; -t 480 or --in-flight 3 would ask for 4,000\.0 per second$/,
+  ],
+  [
+    'one at a time, whatever it takes',
+    closedRun({ latencyUs: 900_000, config: { threads: 1 } }),
+    'concurrency-bound',
+    /one at a time, none waits for another/,
+  ],
+  [
+    'calls as fast as the way to the endpoint',
+    callRun([1500, 1600, 1900, 2100]),
+    'concurrency-bound',
+    /^10 users .*: half of them took no more than 1\.6 ms, and an exchange without load took 1\.0 ms; -t 20 would ask for more$/,
+  ],
+  [
+    'slow calls of an endpoint that is watched and idle',
+    callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
+    'concurrency-bound',
+    /the node used 12 % of a core, and 90 % of them took no more than 52 ms, the fastest 50 ms/,
+  ],
+  // The node.
+  [
+    'full blocks',
+    closedRun({ blocks: { full: 90 } }),
+    'node-bound',
+    /^90 of 100 blocks had no room for another transaction \(0\.9 % of the gas limit was used\)$/,
+  ],
+  [
+    'nearly all of the gas limit is used, though each block has room for one more',
+    closedRun({ blocks: { gasUsed: 99_000_000_000 } }),
+    'unknown',
+    /99 % of the gas limit was used/,
+  ],
+  [
+    'most operations wait for one block, the others for more',
+    { ...closedRun(), latency: { ...closedRun().latency, total: distributionOf(1e5, 1e5, 1e5, 1e5, 8e5) } },
+    'unknown',
+    /./,
+  ],
+  [
+    'operations without an answer',
+    closedRun({ counts: { started: 20_000, verified: 19_700, abandoned: 300 } }),
+    'unknown',
+    /./,
+  ],
+  ['a full block now and then', closedRun({ blocks: { full: 40 } }), 'concurrency-bound', /./],
+  [
+    'blocks that do not take what there is',
+    closedRun({ latencyUs: 900_000, fastestUs: 110_000 }),
+    'node-bound',
+    /^transactions that the node had taken waited 8\.9 block intervals \(100 ms\), and the fastest operation took 1\.1 in all$/,
+  ],
+  ['a chain that takes its time with the first, too', closedRun({ latencyUs: 900_000 }), 'unknown', /./],
+  [
+    'unless looks at the chain failed',
+    closedRun({ latencyUs: 900_000, fastestUs: 1000, generator: { failedPolls: 10, rpcCalls: { inclusion: 100 } } }),
+    'unknown',
+    /./,
+  ],
+  [
+    'or transactions were lost',
+    closedRun({
+      latencyUs: 900_000,
+      fastestUs: 1000,
+      generator: { resubmissions: { repeated: 0, rebroadcast: 900, replaced: 0 } },
+    }),
+    'unknown',
+    /./,
+  ],
+  [
+    'a busy node',
+    closedRun({ latencyUs: 200_000, probes: nodeOf(1.34) }),
+    'node-bound',
+    /^the node used 134 % of a core, 96 % of the latency is waiting for a block, /,
+  ],
+  ['as busy, and in step with the blocks', closedRun({ probes: nodeOf(1.34) }), 'unknown', /used 134 % of a core/],
+  [
+    'the drain hides a backlog',
+    openRun({ verified: 2500, latencies: [1e6, 3e6, 5e6, 7e6] }),
+    'node-bound',
+    /^latency grew from 2,000 ms in the first half of the window to 6,000 ms in the second; 250\.0 of 500\.0 per second were verified in the window/,
+  ],
+  [
+    'a backlog of a few percent, though nearly all was done',
+    openRun({ latencies: [3.3e6, 3.5e6, 3.7e6, 3.9e6, 4.1e6, 4.3e6, 4.5e6, 4.7e6] }),
+    'node-bound',
+    /^latency grew from 3,600 ms/,
+  ],
+  [
+    'the pool grows',
+    openRun({
+      achieved: 300,
+      verified: 3000,
+      dropped: 2000,
+      latencies: [1e6, 1e6, 1e6, 1e6],
+      pending: [100, 300, 500, 700],
+    }),
+    'node-bound',
+    /^the pool of the node grew from 100 to 700 pending transactions; 300\.0 of 500\.0 per second were verified/,
+  ],
+  [
+    'calls that wait for each other',
+    withRows(callRun([240_000, 250_000, 260_000]), [[5000, 100_000], [240_000], [250_000]]),
+    'node-bound',
+    /^the first operations took from 5\.0 ms on, 99 % of the later ones 2[34]\d ms or more: they wait for each other/,
+  ],
+  // The rate.
+  [
+    'an open loop that is kept up with',
+    openRun({}),
+    'rate-bound',
+    /^499\.0 of 500\.0 per second were achieved, 0 dropped: a higher rate would tell what the node can do$/,
+  ],
+  ['99 %, 0.1 % dropped', openRun({ achieved: 495, dropped: 5 }), 'rate-bound', /^495\.0 of 500\.0 .*, 5 dropped/],
+  ['without ports', openRun({ probes: { sockets: null } }), 'rate-bound', /\(not checked: ports\)$/],
+  ['beginnings not that late', openRun({ lagUs: [90_000] }), 'rate-bound', /./],
+  ['slow, but no slower later on', openRun({ verified: 2500, latencies: [5e6, 6e6] }), 'rate-bound', /./],
+  ['slower, but nothing is left over, in two rows', openRun({ latencies: [1e6, 7e6] }), 'rate-bound', /./],
+  ['one interval tells nothing', openRun({ verified: 2500, latencies: [7e6] }), 'rate-bound', /./],
+  ['a stall and then as before', openRun({ latencies: [1e5, 1e5, 1e5, 1e5, 1e5, 3e6, 1e5, 1e5] }), 'rate-bound', /./],
+  ['nor do three blocks', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 3 } }), 'rate-bound', /./],
+  ['but four', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 4 } }), 'node-bound', /./],
+  [
+    'users who rest',
+    closedRun({ config: { thinkTimeMs: 1000 } }),
+    'rate-bound',
+    /^users rested 91 % of the time \(--think-time\)/,
+  ],
+  // This process.
+  [
+    'a busy generator',
+    closedRun({ probes: { loop: { ...LOOP, utilization: 0.94 } } }),
+    'generator-bound',
+    /^the generator's event loop was busy 94 % of the time$/,
+  ],
+  ['just as busy', closedRun({ probes: { loop: { ...LOOP, utilization: 0.9 } } }), 'generator-bound', /90 %/],
+  ['almost as busy', closedRun({ probes: { loop: { ...LOOP, utilization: 0.89 } } }), 'concurrency-bound', /./],
+  [
+    'busy, because other programs have the CPUs',
+    closedRun({ probes: { loop: { ...LOOP, utilization: 0.94, cpuUs: 3e6, waitedUs: 6e6 } } }),
+    'generator-bound',
+    /busy 94 % of the time: for 60 % of it other programs had the CPU$/,
+  ],
+  [
+    'not that busy, but without a CPU',
+    closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 8000, cpuUs: 3e6, waitedUs: 3e6 } } }),
+    'generator-bound',
+    /waited 30 % of the time for a CPU, and timers fired 8\.0 ms late on average: other programs, or the node, had the CPU$/,
+  ],
+  [
+    'waiting for a CPU while timers fire on time limits nothing',
+    closedRun({ probes: { loop: { ...LOOP, cpuUs: 3e6, waitedUs: 3e6 } } }),
+    'concurrency-bound',
+    /./,
+  ],
+  [
+    'late timers tell nothing of other programs',
+    closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 62_000 } } }),
+    'generator-bound',
+    /^timers of the generator's event loop fired 62 ms late on average$/,
+  ],
+  [
+    'a terminal that is paused is no other program',
+    closedRun({ probes: { loop: { ...LOOP, utilization: 0.95, delayMeanUs: 62_000, cpuUs: 8e5, waitedUs: 1e4 } } }),
+    'generator-bound',
+    /busy 95 % of the time, though it used the CPU for 8 % of the time and waited for it for 0\.1 %: it was stopped, or wrote to something that did not take it$/,
+  ],
+  [
+    'blocks worked off in bursts',
+    closedRun({ probes: { loop: { ...LOOP, delayP99Us: 4e5 } } }),
+    'concurrency-bound',
+    /./,
+  ],
+  [
+    'late beginnings',
+    openRun({ lagUs: [150_000] }),
+    'generator-bound',
+    /^1 % of the operations were begun, or dropped, 150 ms or more after they were due/,
+  ],
+  ['lag means nothing in a closed loop', { ...closedRun(), lag: distributionOf(9e6) }, 'concurrency-bound', /./],
+  // Ports.
+  [
+    'no port was left',
+    { ...closedRun(), failures: { transport_no_ports: 1200 } },
+    'port-bound',
+    /^1,200 operations failed because no local port was left/,
+  ],
+  ['for one in 20,000', { ...closedRun(), failures: { transport_no_ports: 1 } }, 'concurrency-bound', /./],
+  ['few ports were left', closedRun({ probes: { sockets: socketsOf(100) } }), 'concurrency-bound', /./],
+  // The endpoint.
+  [
+    'Retry-After',
+    closedRun({ latencyUs: 900_000, generator: pausesOf({ limitAnswers: 30, limitedMs: 1188 }) }),
+    'endpoint-limited',
+    /^44 % of the latency is waiting because the endpoint asked for less: 30 answers were 429, Retry-After or/,
+  ],
+  ['some of it', closedRun({ generator: pausesOf({ limitAnswers: 3, limitedMs: 10 }) }), 'concurrency-bound', /./],
+  [
+    'calls that get 429',
+    {
+      ...callRun([1000]),
+      generator: { ...callRun([1000]).generator, ...pausesOf({ limitAnswers: 9, limitedMs: 6e4 }) },
+    },
+    'endpoint-limited',
+    /^60 % of the time of all users is waiting/,
+  ],
+  [
+    'gone in mid-run',
+    closedRun({ generator: outageOf(7500) }),
+    'endpoint-down',
+    /^no answer from 7\.5 s on \(connection refused\), until the window ended at 10\.0 s$/,
+  ],
+  ['gone after the window', closedRun({ generator: outageOf(10_100) }), 'concurrency-bound', /./],
+  ['away for a moment', closedRun({ generator: outageOf(3000, 4000) }), 'concurrency-bound', /./],
+  [
+    'away for most of the time',
+    withRows(closedRun({ generator: outageOf(2500, 9000) }), [[1e5], [1e5], [1e5], [1e5]]),
+    'endpoint-down',
+    /^the endpoint was away for 6\.5 s of 10\.0 s \(connection refused\)$/,
+  ],
+  ['gone with an end of its own', { ...closedRun(), end: 'endpoint_lost' }, 'endpoint-down', /^the endpoint stopped/],
+  ['and the embedded chain', { ...closedRun(), end: 'chain_ended' }, 'endpoint-down', /^the embedded chain ended/],
+  // Funds.
+  [
+    'wallets run dry',
+    { ...closedRun(), failures: { insufficient_funds: 200 }, end: 'no_wallets' },
+    'funds',
+    /^200 of 200 wallets had too little left for a transaction/,
+  ],
+  ['a few of them', { ...closedRun(), failures: { insufficient_funds: 20 } }, 'concurrency-bound', /./],
+  // Not known.
+  [
+    'slower than a block takes, and nobody looked at the node',
+    closedRun({ latencyUs: 200_000 }),
+    'unknown',
+    /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\), or a run with twice the wallets \(-t\), would tell more$/,
+  ],
+  ['blocks on demand', closedRun({ blocks: { count: 900 } }), 'unknown', /./],
+  ['slow calls, nobody looked', callRun([50_000, 51_000, 52_000]), 'unknown', /waiting for the answer/],
+  ['a node that is half busy', callRun([50_000, 51_000, 52_000], nodeOf(0.7)), 'unknown', /70 % of a core/],
+  ['less than 99 %', openRun({ achieved: 494 }), 'unknown', /494\.0 of 500\.0 per second were achieved/],
+  [
+    'nothing to check with',
+    closedRun({ latencyUs: 2e5, probes: { loop: null, sockets: null } }),
+    'unknown',
+    /\(not checked: ports, the event loop\)$/,
+  ],
+  ['no probes at all', { ...closedRun({ latencyUs: 2e5 }), probes: null }, 'unknown', /event loop\)$/],
+  [
+    'more fails than is done',
+    { ...closedRun({ counts: { verified: 10, failed: 19_990 } }), failures: { rejected: 11, reverted: 19_979 } },
+    'unknown',
+    /, reverted 19,979, rejected 11, /,
+  ],
+];
+
+describe('judge()', () => {
+  for (const [name, run, verdict, evidence] of CASES) {
+    it(`${name}: ${verdict}`, () => {
+      const judged = judge(run);
+      assert.equal(judged?.name, verdict, judged?.evidence);
+      assert.match(judged?.evidence ?? '', evidence);
+      assert.doesNotMatch(judged?.evidence ?? '', /\n|NaN|undefined|Infinity|\. /);
+    });
+  }
+
+  it('waiting in the generator for most of the time: generator-bound, and --connections is named', () => {
+    const run = closedRun();
+    const slow = (/** @type {number} */ queuedUs, generator = {}) => {
+      const stages = { ...run.latency.stages, queued: distributionOf(queuedUs), inclusion: distributionOf(10) };
+      return judge({ ...run, latency: { ...run.latency, stages }, generator: { ...run.generator, ...generator } });
+    };
+    assert.equal(slow(10_000_000)?.name, 'generator-bound');
+    assert.match(
+      slow(10_000_000)?.evidence ?? '',
+      /^100 % of the latency is waiting in the generator, .*--connections/,
+    );
+    assert.equal(slow(4900)?.name, 'concurrency-bound', 'too little to count');
+    // Pauses that others asked for are no waiting in here.
+    assert.notEqual(slow(10_000_000, pausesOf({ unansweredMs: 9999 }))?.name, 'generator-bound');
+  });
+
+  it('calls that were answered no more tell it in their rows', () => {
+    const run = callRun([1000]);
+    const row = run.intervals[0];
+    const rowAt = (/** @type {number} */ i, verified = 0, failures = {}) =>
+      rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000, counts: { ...row.counts, verified }, failures });
+    const dead = (/** @type {Record<string, number>} */ failures) =>
+      judge({ ...run, intervals: [rowAt(0, 9), rowAt(1, 0, failures), rowAt(2, 0, failures)] });
+    assert.deepEqual(dead({ transport_refused: 7 }), {
+      name: 'endpoint-down',
+      evidence: 'no answer from 1.0 s on (transport_refused), until the window ended at 3.0 s',
+    });
+    assert.notEqual(dead({ rpc_error: 7 })?.name, 'endpoint-down', 'an error is an answer');
+    assert.notEqual(dead({})?.name, 'endpoint-down', 'nothing was asked');
+  });
+
+  it('the halves of the window tell of a backlog, however few rows there are', () => {
+    const run = openRun({ verified: 2500, latencies: [7e6] });
+    const halves = /** @type {RunFile['latency']['halves']} */ ([
+      { count: 100, sumUs: 100 * 1e6 },
+      { count: 100, sumUs: 100 * 4e6 },
+    ]);
+    const slow = { ...run, latency: { ...run.latency, halves } };
+    assert.equal(judge(slow)?.name, 'node-bound');
+    assert.match(
+      rateNotHeld(slow) ?? '',
+      /^THE RATE WAS NOT HELD: .* short, and the rest only after the window; latency grew from 1,000 ms .* to 4,000 ms/,
+    );
+    assert.equal(rateNotHeld(run), null);
+    assert.match(
+      rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
+      /20\.0 % short; 1000 of 5000 were dropped/,
+    );
+    assert.equal(rateNotHeld(closedRun()), null);
+  });
+
+  it('of several workers it is the busiest', () => {
+    const run = closedRun({ probes: { loop: { ...LOOP, utilization: 0.95 } }, generator: { workers: 4 } });
+    assert.equal(judge(run)?.evidence, 'the event loop of the busiest worker was busy 95 % of the time');
+  });
+
+  it('pauses after calls that were not answered are no work of the node', () => {
+    const run = callRun([1000]);
+    const paused = (/** @type {number} */ pausedMs) =>
+      judge({ ...run, failures: { transport_reset: 70 }, generator: { ...run.generator, pausedMs } });
+    assert.equal(paused(40_000)?.name, 'unknown');
+    assert.match(
+      paused(40_000)?.evidence ?? '',
+      /, users were given a pause for 40 % of the time, because calls were not answered \(transport_reset 70\);/,
+    );
+    assert.equal(paused(20_000)?.name, 'concurrency-bound');
+  });
+
+  it('every stage can be the longest', () => {
+    const run = closedRun({ latencyUs: 200_000 });
+    const words = { submit: 'submission', readBack: 'read-back' };
+    for (const [stage, expected] of Object.entries(words)) {
+      const stages = { ...run.latency.stages, [stage]: distributionOf(10_000_000) };
+      const judged = judge({ ...run, latency: { ...run.latency, stages } });
+      assert.match(judged?.evidence ?? '', new RegExp(`^9\\d % of the latency is ${expected}, `));
+    }
+  });
+
+  it('run files of before have less to go by', () => {
+    const run = closedRun({
+      generator: { pauses: undefined, outages: undefined },
+      blocks: { full: undefined, gapMaxMs: undefined },
+      environment: { roundTripMs: undefined },
+    });
+    assert.equal(judge(run)?.name, 'concurrency-bound');
+  });
+
+  it('none where nothing was due, or the window has no length', () => {
+    const recorder = new Recorder([0], 0);
+    recorder.closeWindow(1_000_000);
+    assert.equal(runFileOf({ recorder, intervals: [] }).verdict, null);
+    const run = closedRun();
+    assert.equal(judge({ ...run, window: { ...run.window, durationMs: 0 } }), null);
+    assert.equal(judge({ ...run, window: { ...run.window, counts: { ...run.window.counts, scheduled: 0 } } }), null);
+  });
+
+  it('stands in the run file', () => {
+    const { verdict, unmeasured } = runFileOf();
+    assert.equal(verdict?.name, 'unknown');
+    assert.ok(!('/verdict' in unmeasured));
+  });
+});

@@ -1,0 +1,412 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { compareText, parseFailIf } from '../../../src/studies/compare-text.js';
+import { compare, compareExit } from '../../../src/studies/compare.js';
+import { isCompare, readCompare } from '../../../src/studies/run-files.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+import { runOf, sidesOf } from './runs.js';
+
+/** @import { RunFile } from '../../../src/stats/run-file.js' */
+
+const SCHEMA = JSON.parse(readFileSync(new URL('../../../docs/compare.schema.json', import.meta.url), 'utf8'));
+const EIGHT = 'ABBAABBAABBAABBA';
+
+/** A little noise that is the same each time, with the candidate's change. @param {number} change */
+function changed(change) {
+  return (/** @type {'A' | 'B'} */ side, /** @type {number} */ i) => {
+    const factor = (side === 'B' ? 1 + change : 1) * (1 + 0.01 * Math.sin(7 * i + 1));
+    return { tps: 100 * factor, latencyMs: 50 / factor };
+  };
+}
+
+/** @param {string} order @param {(side: 'A' | 'B', i: number) => Parameters<typeof runOf>[1]} given @param {object} [more] */
+function comparisonOf(order, given, more = {}) {
+  const { base, candidate, options } = sidesOf(order, given);
+  return compare(base, candidate, { ...options, ...more });
+}
+
+/** @param {ReturnType<typeof compare>} comparison @param {string} name */
+function metric({ metrics }, name) {
+  const found = metrics.find((one) => one.name === name);
+  assert.ok(found, `${name} was compared`);
+  return found;
+}
+
+test('a slower candidate: every metric, its interval, the speed-ups, and one sentence', () => {
+  const comparison = comparisonOf(EIGHT, changed(-0.15));
+  assert.deepEqual([comparison.method.name, comparison.method.pairs, comparison.method.minimum], ['paired', 8, 6]);
+  const tps = metric(comparison, 'tps');
+  assert.deepEqual([tps.isPrimary, tps.word, comparison.primary], [true, 'slower', 'tps']);
+  assert.ok(Math.abs(tps.change.estimate + 0.15) < 0.01, String(tps.change.estimate));
+  assert.ok(Number(tps.change.low) <= tps.change.estimate && tps.change.estimate <= Number(tps.change.high));
+  assert.equal(tps.p, 2 / 2 ** 8);
+  const avg = metric(comparison, 'avg');
+  assert.deepEqual([avg.word, avg.isPrimary, avg.better], ['slower', false, 'lower']);
+  assert.ok(avg.change.estimate > 0.15 && avg.pAdjusted >= avg.p);
+  // 0.85 times as fast: base / candidate - 1 is -15 % of each latency, candidate / base - 1 is +18 %.
+  const { onAverage, onSlowest, onFastest } = comparison.speedUps;
+  for (const { speedUp } of [onAverage, onSlowest]) assert.ok(Math.abs(Number(speedUp) + 0.15) < 0.01);
+  assert.ok(Math.abs(Number(onFastest.slowDown) - 0.176) < 0.01);
+  assert.match(
+    comparison.verdict.sentence,
+    /^CANDIDATE is slower than BASE: TPS changed by -1[45]\.\d % \(96\.5 % interval/,
+  );
+  assert.equal(comparison.distributions.base.count, 8 * 5);
+  assert.ok(isCompare(comparison) && !isCompare(null) && !isCompare(runOf(1)));
+  assert.equal(compareExit(comparison), 0);
+});
+
+test('a faster one, and one that is the same', () => {
+  assert.equal(comparisonOf(EIGHT, changed(0.15)).verdict.word, 'faster');
+  const same = comparisonOf(EIGHT, changed(0));
+  assert.ok(same.metrics.every(({ word }) => word === 'no difference shown'));
+  const { change } = metric(same, 'tps');
+  assert.ok(Number(change.low) <= 0 && Number(change.high) >= 0);
+  assert.match(same.verdict.sentence, /^no difference of TPS is shown/);
+});
+
+test('the schema fits a comparison, with and without bounds, and nothing else', () => {
+  const validate = new Ajv2020({ strict: true, allowUnionTypes: true, formats: { 'date-time': true } }).compile(SCHEMA);
+  const failIf = [parseFailIf('tps<-10%'), parseFailIf('failed>0%')];
+  for (const comparison of [
+    comparisonOf(EIGHT, changed(-0.15), { failIf }),
+    comparisonOf('AB', changed(0)),
+    comparisonOf('AAABBBB', changed(0.5)),
+  ]) {
+    const json = /** @type {any} */ (JSON.parse(JSON.stringify(comparison)));
+    assert.equal(validate(json), true, JSON.stringify(validate.errors));
+    for (const change of [{ more: 1 }, { metrics: [] }, { verdict: { ...json.verdict, word: 'perhaps' } }])
+      assert.equal(validate({ ...json, ...change }), false, JSON.stringify(change));
+  }
+});
+
+test('a comparison is read back, and one that was cut or edited is refused with where', async (t) => {
+  const file = join(temporaryFolder(t), 'c.json');
+  const json = JSON.parse(JSON.stringify(comparisonOf('AB', changed(0))));
+  writeFileSync(file, JSON.stringify(json));
+  assert.deepEqual(await readCompare(file), json);
+  for (const [change, words] of /** @type {[object, RegExp][]} */ ([
+    [{ metrics: undefined }, /c\.json is no whole comparison: \/metrics is missing/],
+    [{ startedAt: 'yesterday' }, /\/startedAt must match/],
+    [{ method: { ...json.method, alpha: 'x' } }, /\/method\/alpha must be number/],
+    [{ schema: 'evm-stress/compare@2' }, /a comparison of another version/],
+  ])) {
+    writeFileSync(file, JSON.stringify({ ...json, ...change }));
+    await assert.rejects(readCompare(file), { code: 'bad_input', message: words });
+  }
+});
+
+test('below the number of runs where the test can reject at all there is no verdict', () => {
+  for (const [order, word, needed] of /** @type {[string, string, RegExp][]} */ ([
+    ['ABBAABBAAB', 'too few runs', /^5 pairs are too few .* at least 6 pairs$/],
+    ['ABBAABBAABBA', 'slower', /6 pairs/],
+    ['AB', 'too few runs', /^1 pair is too few for a verdict on TPS: make at least 6 pairs$/],
+    ['AAABBB', 'too few runs', /^3 and 3 runs are too few .* at least 4 runs on each side$/],
+    ['AAAABBBB', 'slower', /4 and 4 runs/],
+  ])) {
+    const comparison = comparisonOf(order, changed(-0.5));
+    assert.equal(comparison.verdict.word, word, order);
+    assert.match(comparison.verdict.sentence, needed);
+  }
+  // Six pairs are enough for one metric, not for one of six.
+  const six = comparisonOf('ABBAABBAABBA', changed(-0.5));
+  assert.ok(six.metrics.slice(1).every(({ word, change }) => word === 'too few runs' && change.low === null));
+  assert.match(compareText(six), /nothing can be shown of 6 of the others by so few runs: it takes 8 pairs/);
+  assert.match(compareText(comparisonOf(EIGHT, changed(-0.5))), /^(?!.*nothing can be shown)/s);
+});
+
+test('pairs are neighbours in time with one of each side, wherever the files stood', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(0));
+  const turned = compare([...base].reverse(), candidate, { ...options, baseFiles: [...options.baseFiles].reverse() });
+  assert.deepEqual(turned.base, compare(base, candidate, options).base);
+  assert.deepEqual(turned.metrics, compare(base, candidate, options).metrics);
+  assert.equal(turned.warnings.length, 0);
+  for (const [order, name, warning] of /** @type {[string, string, RegExp | null][]} */ ([
+    ['ABABABABABAB', 'paired', /^BASE ran first in every pair/],
+    ['BABABABABABA', 'paired', /^CANDIDATE ran first in every pair/],
+    ['AAAAAABBBBBB', 'unpaired', /^all runs of one side were made before/],
+    ['AABBAABBAABB', 'unpaired', null],
+    ['ABBAB', 'unpaired', null],
+  ])) {
+    const { method, warnings } = comparisonOf(order, changed(0));
+    assert.equal(method.name, name, order);
+    if (warning === null) assert.deepEqual(warnings, []);
+    else assert.match(warnings[0], warning);
+  }
+  assert.match(comparisonOf('AAAABBBB', changed(-0.5)).verdict.sentence, /if nothing else changed between their runs$/);
+  assert.match(
+    comparisonOf('AB'.repeat(8), changed(-0.5)).verdict.sentence,
+    /if nothing else changed between their runs$/,
+  );
+  assert.match(comparisonOf(EIGHT, changed(-0.5)).verdict.sentence, /8 pairs\)$/);
+  // Live runs are pairs as they are.
+  const live = compare(base, candidate, { ...options, pairs: true });
+  assert.match(live.method.words, /was made beside one of CANDIDATE, in the order A B B A/);
+});
+
+test('what was asked for has to be the same, on one side and between them, unless told otherwise', () => {
+  /** @param {object} given of the last run @param {object} [more] */
+  const withLast = (given, more) => comparisonOf(EIGHT, (_, i) => (i === 15 ? given : {}), more);
+  for (const [given, words] of /** @type {[object, RegExp][]} */ ([
+    [{ config: { threads: 40 } }, /threads is 20 in 0\.json and 40 in 15\.json/],
+    [{ config: { ratePerSecond: 5 } }, /rate is not given in 0\.json and 5 in 15\.json/],
+    [{ config: { transport: 'tcp' } }, /transport is not given in 0\.json and tcp in 15\.json/],
+    [{ config: { somethingNew: 7 } }, /something-new is not given in 0\.json and 7/],
+    [{ config: { warmupMs: 5000 } }, /warmup is/],
+    [
+      { over: { window: { ...runOf(1).window, durationMs: 1900 } } },
+      /window has 2 s in 0\.json and 1\.9 s in 15\.json/,
+    ],
+    [{ over: { definitions: { tps: 'another' } } }, /is not defined in 0\.json as in 15\.json/],
+    [{ over: { partial: true } }, /15\.json is partial/],
+  ])) {
+    assert.throws(() => withLast(given), { code: 'bad_input', message: words });
+    assert.throws(() => withLast(given), /--allow-different/);
+    const { differences } = withLast(given, { allowDifferent: true });
+    assert.equal(differences.length, 1);
+    assert.match(differences[0], words);
+  }
+  const harmless = { config: { rpc: 'http://other', out: 'x.json', offset: 100, logLevel: 'debug', contracts: 'c' } };
+  assert.deepEqual(withLast(harmless).differences, []);
+  assert.throws(
+    () => withLast({ config: { threads: 1, inFlight: 2, transport: 'tcp', method: 'x', workers: 3 } }),
+    /; and 2 more \(/,
+  );
+});
+
+test('the same run twice, runs that verified nothing, and none at all are refused whatever is allowed', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(0));
+  const allowDifferent = true;
+  for (const [a, b] of [
+    [base, [...candidate.slice(1), base[0]]],
+    [[base[0], ...base.slice(0, 7)], candidate],
+  ])
+    assert.throws(() => compare(a, b, { ...options, allowDifferent }), { code: 'bad_input', message: /the same run/ });
+  const nothing = { ...candidate[3], counts: { ...candidate[3].counts, verified: 0 } };
+  assert.throws(() => compare(base, candidate.with(3, nothing), { ...options, allowDifferent }), {
+    code: 'bad_input',
+    message: /^6\.json verified nothing, so it cannot be compared: is the build broken\?$/,
+  });
+  assert.throws(() => compare([], candidate, options), /at least one run on each side/);
+});
+
+test('what cannot have a ratio is not compared; of the primary metric it is refused', () => {
+  const comparison = comparisonOf(EIGHT, (_, i) => ({
+    over: i === 5 ? { generator: { ...runOf(1).generator, cpuUsPerVerified: null } } : {},
+  }));
+  assert.ok(!comparison.metrics.some(({ name }) => name === 'cpu'));
+  assert.deepEqual(comparison.warnings, ['not compared: generator CPU is not measured in 5.json']);
+  assert.throws(() => comparisonOf(EIGHT, () => ({}), { primary: 'node.cpu' }), {
+    code: 'bad_input',
+    message: /^node CPU is not measured in 0\.json, so that no ratio/,
+  });
+  const broken = { ...runOf(1).latency, total: { ...runOf(1).latency.total, hdr: 'AAAA' } };
+  assert.throws(() => comparisonOf(EIGHT, (_, i) => ({ over: i === 5 ? { latency: broken } : {} })), {
+    code: 'bad_input',
+    message: /^5\.json has figures that cannot be read/,
+  });
+});
+
+test('what makes a verdict doubtful is said', () => {
+  const { warnings } = comparisonOf(EIGHT, (side, i) => ({
+    over: {
+      ...(i === 2 ? { audit: { exact: false } } : {}),
+      ...(i === 3 ? { audit: null, end: 'interrupted' } : {}),
+      ...(side === 'B' ? { counts: { ...runOf(1).counts, started: 20, failed: 1, timedOut: 0 } } : {}),
+      verdict: { name: 'generator-bound', evidence: 'x' },
+      ...(side === 'B' ? { environment: { ...runOf(1).environment, cores: 8 } } : {}),
+    },
+  }));
+  assert.deepEqual(warnings, [
+    'the audit is not exact: 2.json',
+    'there was no audit: 3.json',
+    'the run ended early: 3.json',
+    'the generator was the limit, not the node: 0.json, 3.json, 4.json and 13 more',
+    '0 % of the operations failed or timed out in BASE, 5 % in CANDIDATE: only a --fail-if compares such counts',
+    'cores is 2 in 0.json and 8 in 1.json',
+  ]);
+});
+
+test('a condition fails on a change that is beyond its limit and shown, and on one that could not be judged', () => {
+  /** @param {string} order @param {number} change @param {string[]} texts */
+  const judged = (order, change, ...texts) => {
+    const comparison = comparisonOf(order, changed(change), { failIf: texts.map(parseFailIf) });
+    return { exit: compareExit(comparison), passed: comparison.failIf.map(({ passed }) => passed), comparison };
+  };
+  assert.deepEqual(judged(EIGHT, -0.15, 'tps<-10%', 'tps<-20%', 'avg>+10%', 'tps>5%').passed, [
+    false,
+    true,
+    false,
+    true,
+  ]);
+  assert.equal(judged(EIGHT, -0.15, 'tps<-10%').exit, 99);
+  assert.equal(judged(EIGHT, -0.05, 'tps<-10%').exit, 0);
+  // Beyond a limit of zero, but not shown to be more than chance.
+  const chance = judged(EIGHT, -0.0001, 'tps<0%');
+  assert.deepEqual([chance.exit, chance.comparison.failIf[0].why], [0, 'not shown: it may be chance']);
+  const few = judged('ABBA', 0, 'tps<-10%');
+  assert.deepEqual([few.exit, few.comparison.failIf[0].why], [99, 'too few runs to judge it']);
+  const unknown = judged(EIGHT, 0, 'node.cpu>0%');
+  assert.deepEqual([unknown.exit, unknown.comparison.failIf[0].change], [99, null]);
+  // It joins the secondaries, and they stay as many as can be shown.
+  const own = judged(EIGHT, -0.15, 'start.p95>5%', 'queued.avg>1%');
+  assert.deepEqual(
+    own.comparison.metrics.map(({ name }) => name),
+    ['tps', 'start.p95', 'queued.avg', 'avg', 'max', 'min', 'p50'],
+  );
+});
+
+test('a condition on what is 0 in some run is judged by the counts as they are', () => {
+  /** @param {(side: 'A' | 'B', i: number) => number} failed @param {string} [order] @param {string} [text] */
+  const judged = (failed, order = EIGHT, text = 'failed>0%') => {
+    const comparison = comparisonOf(
+      order,
+      (side, i) => ({ over: { counts: { ...runOf(1).counts, failed: failed(side, i) } } }),
+      { failIf: [parseFailIf(text)] },
+    );
+    const { passed, change, why } = comparison.failIf[0];
+    assert.ok(!comparison.metrics.some(({ name }) => name === 'failed'));
+    assert.ok(!comparison.warnings.some((words) => /^not compared/.test(words)));
+    assert.equal(compareExit(comparison), passed ? 0 : 99);
+    return { passed, change, why, comparison };
+  };
+  for (const order of [EIGHT, 'AB', 'AABB']) {
+    const { passed, change, why } = judged(() => 0, order);
+    assert.deepEqual([passed, change, why], [true, 0, '0 in every run'], order);
+  }
+  const begun = judged((side, i) => (side === 'B' ? 3 + (i % 4) : 0));
+  assert.deepEqual([begun.passed, begun.change], [false, null]);
+  assert.match(
+    begun.why,
+    /^0 in every run of BASE, 4\.5 in CANDIDATE, compared as they are \(p 0\.0\d\d\): beyond the limit$/,
+  );
+  assert.match(compareText(begun.comparison), /FAILED +failed>0% +0 in every run of BASE/);
+  // What began at 0 is beyond any limit, and never below one.
+  assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed>+500%').passed, false);
+  assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed<-5%').passed, true);
+  // In one run of eight it may be chance.
+  const once = judged((_, i) => (i === 1 ? 50 : 0));
+  assert.deepEqual([once.passed, /not shown/.test(once.why)], [true, true]);
+  const few = judged((side) => (side === 'B' ? 50 : 0), 'ABBA');
+  assert.deepEqual([few.passed, /too few runs to judge it/.test(few.why)], [false, true]);
+  // Where BASE has some, the change of the means.
+  const more = judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8));
+  assert.deepEqual([more.passed, more.change], [false, 20 / 7 - 1]);
+  assert.equal(judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8), EIGHT, 'failed>+500%').passed, true);
+  // It is one of those that the correction counts.
+  assert.equal(more.comparison.method.secondaries, 6);
+  assert.equal(judged(() => 0).comparison.method.secondaries, 5);
+});
+
+test('the speed-ups follow from the two figures beside them', () => {
+  const comparison = comparisonOf(EIGHT, (side, i) => ({ latencyMs: (side === 'A' ? 50 : 40) + 3 * (i % 5) }));
+  const geometric = (/** @type {number[]} */ values) =>
+    values.reduce((product, ms) => product * ms, 1) ** (1 / values.length);
+  const { onAverage, onFastest } = comparison.speedUps;
+  const of = (/** @type {'base' | 'candidate'} */ side, /** @type {string} */ name) =>
+    metric(comparison, name)[side].values;
+  for (const [name, { baseUs, candidateUs }] of /** @type {const} */ ([
+    ['avg', onAverage],
+    ['min', onFastest],
+  ])) {
+    assert.ok(Math.abs(Number(baseUs) - geometric(of('base', name))) < 1e-6 * Number(baseUs));
+    assert.ok(Math.abs(Number(candidateUs) - geometric(of('candidate', name))) < 1e-6 * Number(candidateUs));
+  }
+  const lines = [
+    ...compareText(comparison).matchAll(
+      /(speed-up|slow-down) on \S+(?: slowest| fastest| average)? +([-+\d.]+) % +([\d.]+) ms in (\w+) +\/ ([\d.]+) ms in (\w+), less 1/g,
+    ),
+  ];
+  assert.deepEqual(
+    lines.map(([, word, , , upper]) => [word, upper]),
+    [
+      ['speed-up', 'BASE'],
+      ['speed-up', 'BASE'],
+      ['slow-down', 'CANDIDATE'],
+    ],
+  );
+  for (const [line, , percent, a, , b] of lines)
+    assert.ok(Math.abs(Number(percent) - 100 * (Number(a) / Number(b) - 1)) <= 0.06, line);
+});
+
+test('conditions are read, or refused with what to write instead', () => {
+  assert.deepEqual(
+    { ...parseFailIf(' P99 > +20% ') },
+    { expression: 'P99 > +20%', metric: 'p99', operator: '>', limitPercent: 20 },
+  );
+  for (const [text, words] of /** @type {[string, RegExp][]} */ ([
+    ['tps<-10', /must be a figure, < or >/],
+    ['tps', /must be a figure/],
+    ['tps<=-10%', /must be a figure/],
+    ['tps<10%', /must not fail on no change/],
+    ['p99>-5%', /must not fail on no change/],
+    ['tpss<-10%', /names "tpss", which is no figure: did you mean tps/],
+  ]))
+    assert.throws(() => parseFailIf(text), words, text);
+});
+
+test('on the terminal: both sides, change, interval, p, word, speed-ups, the verdict last', () => {
+  const text = compareText(comparisonOf(EIGHT, changed(-0.15), { failIf: [parseFailIf('tps<-10%')] }));
+  assert.match(
+    text,
+    /^\nComparison: 8 pairs of runs\n {2}BASE +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json +node\/v1\n {2}CANDIDATE/,
+  );
+  assert.match(text, /\n {2}TPS \* +100 +85[.\d]* +-1[45]\.\d % +-\d+\.\d % \.\. -\d+\.\d % +0\.008 +slower\n/);
+  assert.match(text, /\n {2}latency avg +\d+\.?\d* ms +\d+\.?\d* ms +\+1[78]\.\d % .* slower\n/);
+  assert.match(
+    text,
+    /speed-up on average +-1[45]\.\d %.*\n.*speed-up on the slowest +-1[45]\.\d %.*\n.*slow-down on the fastest +\+1[78]\.\d %/,
+  );
+  assert.match(text, /\n {2}fail if +FAILED +tps<-10% +-1[45]\.\d %: beyond the limit\n/);
+  assert.match(text.split('\n').at(-1) ?? '', /^ {2}verdict +CANDIDATE is slower than BASE: TPS/);
+  assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));
+});
+
+test('windows that are too short are said, by the shortest of them', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
+  const words = (/** @type {RunFile[]} */ side) =>
+    compare(base, side, options).warnings.filter((warning) => warning.includes('blocks that it needs'));
+  assert.deepEqual(words(candidate), []);
+  const [first, second, ...rest] = candidate;
+  const withBlocks = (/** @type {typeof first} */ run, /** @type {number} */ count) => {
+    const [row] = run.intervals;
+    const blocks = { ...run.blocks, count };
+    return { ...run, blocks, intervals: [{ ...row, blocks, inFlight: 10 }] };
+  };
+  const [warning, ...more] = words([withBlocks(first, 3), withBlocks(second, 2), ...rest]);
+  assert.match(warning, /^2\.json: the window has 2 of the 10 blocks that it needs: TPS may be \d+ % too low/);
+  assert.deepEqual(more, []);
+});
+
+test('each file of a side is named, in lines of their own where they are many', () => {
+  const { base, candidate, options } = sidesOf('ABBA'.repeat(4), changed(0));
+  const files = base.map((_, i) => `results/of-monday/a-${i + 1}.json`);
+  const text = compareText(compare(base, candidate, { ...options, baseFiles: files }));
+  const lines = text.split('\n').filter((line) => line.includes('a-'));
+  assert.equal(lines.length, 2);
+  assert.match(text, /\n {2}BASE +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
+  for (let i = 1; i <= 8; i += 1) assert.ok(lines.join(' ').includes(` a-${i}.json`), text);
+});
+
+test('means of figures that may be larger, because operations got no good answer, are marked', () => {
+  const censored = new Distribution();
+  censored.record(200_000);
+  const latency = { ...runOf(1).latency, censored: censored.toJSON() };
+  const comparison = comparisonOf('ABBA', (side) => ({ over: side === 'B' ? { latency } : {} }));
+  const marks = comparison.metrics.map(({ name, base, candidate }) => [name, base.atLeast, candidate.atLeast]);
+  const open = ['avg', 'max', 'p99'];
+  assert.deepEqual(
+    marks,
+    comparison.metrics.map(({ name }) => [name, undefined, open.includes(name) ? true : undefined]),
+  );
+  assert.match(compareText(comparison), /latency p99 +200 ms +>= 200 ms/);
+  assert.match(
+    compareText(comparison),
+    /speed-up on the slowest +\S+ % {2}200 ms in BASE \/ >= 200 ms in CANDIDATE, less 1/,
+  );
+  assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
+});

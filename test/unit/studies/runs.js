@@ -1,0 +1,51 @@
+/** Run files as studies get them, with figures of their own. */
+import { Distribution } from '../../../src/stats/histogram.js';
+import { runFileOf } from '../../helpers/samples.js';
+
+/** @import { RunFile } from '../../../src/stats/run-file.js' */
+
+/**
+ * @param {number} number makes its id, and when it began unless that is said
+ * @param {object} [given]
+ * @param {number} [given.tps]
+ * @param {number} [given.latencyMs] of its middle operation
+ * @param {number} [given.at] minutes after midnight
+ * @param {Record<string, unknown>} [given.config]
+ * @param {Record<string, unknown>} [given.over] members of the run file
+ * @returns {RunFile}
+ */
+export function runOf(number, { tps = 100, latencyMs = 50, at = number, config = {}, over = {} } = {}) {
+  const run = runFileOf({
+    id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
+    startedAtMs: Date.UTC(2026, 0, 1, 0, at),
+    endedAtMs: Date.UTC(2026, 0, 1, 0, at, 30),
+    config: { command: 'run', workload: 'counter', threads: 20, inFlight: 1, ratePerSecond: null, ...config },
+    environment: { stress: '1.0.0', clientVersion: 'node/v1', cpu: 'a cpu', cores: 2 },
+    audit: { exact: true },
+  });
+  const total = new Distribution();
+  for (const factor of [0.5, 0.9, 1, 1.2, 4]) total.record(Math.round(1000 * latencyMs * factor));
+  return /** @type {RunFile} */ ({
+    ...run,
+    rates: { ...run.rates, verifiedPerSecond: tps },
+    counts: { ...run.counts, failed: 0, timedOut: 0 },
+    latency: { ...run.latency, total: total.toJSON(), censored: new Distribution().toJSON() },
+    ...over,
+  });
+}
+
+/**
+ * Runs in the order of their letters, one a minute: A of the base, B of the candidate.
+ * @param {string} order such as ABBA
+ * @param {(side: 'A' | 'B', i: number) => Parameters<typeof runOf>[1]} given i: counts all runs
+ */
+export function sidesOf(order, given) {
+  const all = [...order].map((side, i) => ({ side, run: runOf(i, given(/** @type {'A' | 'B'} */ (side), i)) }));
+  const [base, candidate] = ['A', 'B'].map((side) => all.flatMap((one) => (one.side === side ? one.run : [])));
+  const name = (/** @type {RunFile} */ { id }) => `${Number(id.slice(-12))}.json`;
+  return {
+    base,
+    candidate,
+    options: { baseFiles: base.map(name), candidateFiles: candidate.map(name), stress: '1.0.0' },
+  };
+}

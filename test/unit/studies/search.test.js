@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { readInvocation } from '../../../src/cli/config.js';
+import { Stop } from '../../../src/core/load.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
+import { judgeTrial, paceOf, search } from '../../../src/studies/find.js';
+import { readSweep } from '../../../src/studies/run-files.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+import { runOf } from './runs.js';
+
+/**
+ * @import { RunFile } from '../../../src/stats/run-file.js'
+ * @import { Finished } from '../../../src/studies/experiment.js'
+ * @import { Parts } from '../../../src/studies/sweep.js'
+ */
+
+/** Of a window of two seconds. @param {{asked: number, served: number, blocks?: number}} given */
+function runAt({ asked, served, blocks = 20 }) {
+  const growth = Math.max(0, asked / served - 1);
+  const run = runOf(1);
+  return /** @type {RunFile} */ (
+    /** @type {unknown} */ ({
+      ...run,
+      environment: {
+        endpoint: 'http://127.0.0.1:1',
+        clientVersion: 'node/v1',
+        chainId: 1,
+        cpu: 'a cpu',
+        cores: 2,
+        node: 'v20',
+      },
+      rates: {
+        ...run.rates,
+        askedPerSecond: asked,
+        achievedPerSecond: asked,
+        verifiedPerSecond: Math.min(asked, served),
+      },
+      window: { ...run.window, durationMs: 2000 },
+      blocks: { ...run.blocks, count: blocks },
+      latency: {
+        ...run.latency,
+        // Who comes after half a second waits for half a second's growth, who comes after one and a half for three times that.
+        halves: [0.5, 1.5].map((seconds) => ({ count: asked, sumUs: asked * (60_000 + growth * seconds * 1e6) })),
+      },
+    })
+  );
+}
+
+/**
+ * A search on a chain that is made up.
+ * @param {string} folder
+ * @param {(rate: number | null) => Partial<Finished>} answer
+ * @param {{args?: string[], stop?: Stop}} [given]
+ */
+async function searched(folder, answer, { args = [], stop = new Stop() } = {}) {
+  const line = ['sweep', '--find=rate', '--until=p99<10s', '-t=10', '-d=2s', '--rest=0s', `--dir=${folder}`, ...args];
+  const invocation = await readInvocation(line, {}, '1.0.0');
+  assert.ok(invocation.kind === 'command');
+  /** @type {string[]} */
+  const lines = [];
+  /** @type {Array<number | null>} */
+  const rates = [];
+  const parts = /** @type {Parts} */ (
+    /** @type {unknown} */ ({
+      clock: { ...createFakeClock(), sleep: async () => {} },
+      stop,
+      version: '1.0.0',
+      env: {},
+      onProgress: () => {},
+      say: (/** @type {string} */ text) => lines.push(text),
+      checkCell: (/** @type {string[]} */ args, /** @type {NodeJS.ProcessEnv} */ env) =>
+        readInvocation(args, env, '1.0.0'),
+    })
+  );
+  const exitCode = await search(invocation.config, parts, async ({ args: given, out }) => {
+    const rate = given.length === 0 ? null : Number(given[0].replace('--rate=', ''));
+    rates.push(rate);
+    const finished = { exitCode: 0, run: null, complaint: null, ...answer(rate) };
+    if (finished.run !== null) writeFileSync(out, JSON.stringify(finished.run));
+    return finished;
+  });
+  return { exitCode, lines, rates, sweep: await readSweep(join(folder, 'sweep.json')) };
+}
+
+/** @param {number} capacity */
+const chainOf = (capacity) => (/** @type {number | null} */ rate) => ({
+  run: runAt({ asked: rate ?? capacity, served: capacity }),
+});
+
+describe('search()', () => {
+  it('finds what a chain can do, beginning with what it does when nothing is asked', async (t) => {
+    const { exitCode, lines, rates, sweep } = await searched(temporaryFolder(t), chainOf(300));
+    assert.equal(exitCode, 0);
+    assert.equal(rates[0], null);
+    const { find, end, cells, axes } = sweep;
+    assert.ok(find !== null && find.sharp && find.estimate !== null && find.low !== null && find.high !== null);
+    assert.ok(Math.abs(find.estimate / 300 - 1) < 0.05, `${find.estimate}`);
+    assert.ok(find.low <= 306 && find.high >= 300, `${find.low} to ${find.high}`);
+    assert.deepEqual([end, cells, axes], ['complete', [], []]);
+    assert.equal(find.trials.length, rates.length - 1);
+    assert.match(lines.join('\n'), /\/s +fails {2}only \d\d\.\d % of the rate was held/);
+    assert.match(
+      find.words,
+      /^the highest rate for which p99<10s holds with the rate held is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\)$/,
+    );
+    assert.ok(lines.includes(`\n${find.words}`));
+  });
+
+  it('stays inside a range, and says at its ends what it knows', async (t) => {
+    const all = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=50..200'] });
+    assert.ok(all.rates.every((rate) => rate !== null && rate >= 50 && rate <= 200));
+    assert.deepEqual([all.exitCode, all.sweep.find?.estimate, all.sweep.find?.low], [0, null, 200]);
+    assert.match(
+      all.sweep.find?.words ?? '',
+      /^p99<10s holds with the rate held at 200 per second, the highest that was asked for.* at least that/,
+    );
+    const none = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=500..900'] });
+    assert.deepEqual([none.exitCode, none.sweep.find?.estimate, none.sweep.find?.high], [99, null, 500]);
+    assert.match(
+      none.sweep.find?.words ?? '',
+      /^p99<10s does not hold with the rate held at 500 per second, the lowest/,
+    );
+  });
+
+  it('says when the limit was on our side, in the answer, on the terminal and in the file', async (t) => {
+    const verdict = { name: /** @type {const} */ ('concurrency-bound'), evidence: '20 wallets' };
+    const { lines, sweep } = await searched(temporaryFolder(t), (rate) => {
+      const { run } = chainOf(300)(rate);
+      return { run: { ...run, verdict } };
+    });
+    const [words] = sweep.warnings;
+    assert.match(
+      words,
+      /^at 3\d\d\/s: only .*; concurrency-bound: 20 wallets; the number of wallets was the limit, not the node/,
+    );
+    assert.ok(lines.includes(words));
+    assert.match(
+      sweep.find?.words ?? '',
+      /^the highest rate .*; the number of wallets was the limit, not the node: -t/,
+    );
+    assert.ok(lines.includes(`\n${sweep.find?.words}`));
+    assert.deepEqual((await searched(temporaryFolder(t), chainOf(300))).sweep.warnings, []);
+  });
+
+  it('goes on where it was interrupted, and does nothing twice', async (t) => {
+    const folder = temporaryFolder(t);
+    const stop = new Stop();
+    let runs = 0;
+    const first = await searched(
+      folder,
+      (rate) => {
+        runs += 1;
+        if (runs === 5) stop.request('interrupted', 130);
+        return chainOf(300)(rate);
+      },
+      { stop },
+    );
+    assert.deepEqual([first.exitCode, first.sweep.end, first.sweep.find?.trials.length], [130, 'interrupted', 3]);
+    assert.match(
+      first.lines.join('\n'),
+      /so far, the highest rate .* 3 runs\)\n[^]*interrupted: the same command goes on/,
+    );
+    const second = await searched(folder, chainOf(300));
+    assert.match(second.lines[0], /^3 runs are in .* already, and kept$/);
+    assert.deepEqual([second.exitCode, second.sweep.end, second.sweep.find?.sharp], [0, 'complete', true]);
+    assert.deepEqual(second.sweep.find?.trials.slice(0, 3), first.sweep.find?.trials);
+    const text = readFileSync(join(folder, 'sweep.json'), 'utf8');
+    const third = await searched(folder, chainOf(300));
+    assert.equal(third.rates.filter((rate) => rate !== null).length, 0);
+    assert.equal(readFileSync(join(folder, 'sweep.json'), 'utf8'), text);
+    await assert.rejects(searched(folder, chainOf(300), { args: ['--drain-timeout=9s'] }), {
+      code: 'bad_input',
+      message: /holds another search: --drain-timeout was not given and is 9s; give --dir another folder/,
+    });
+  });
+
+  it('ends with a run that failed, and what it complained about', async (t) => {
+    const folder = temporaryFolder(t);
+    const gone = searched(folder, (rate) =>
+      rate === null ? chainOf(300)(rate) : { exitCode: 69, complaint: 'cannot reach http://127.0.0.1:1' },
+    );
+    await assert.rejects(gone, { exitCode: 69, message: /^the run at rate=\d+: cannot reach/ });
+    assert.equal((await readSweep(join(folder, 'sweep.json'))).end, 'failed');
+    const notExact = searched(temporaryFolder(t), (rate) => ({
+      ...chainOf(300)(rate),
+      exitCode: 76,
+      complaint: 'the audit',
+    }));
+    await assert.rejects(notExact, { exitCode: 76, message: /the audit/ });
+  });
+
+  it('takes no --repeat, and no value that a run would refuse', async (t) => {
+    const refused = { exitCode: 64 };
+    await assert.rejects(searched(temporaryFolder(t), chainOf(1), { args: ['--repeat=2'] }), refused);
+    await assert.rejects(searched(temporaryFolder(t), chainOf(1), { args: ['--rate=0..5'] }), refused);
+  });
+});
+
+describe('judgeTrial()', () => {
+  const until = [parseThreshold('p99<1s')];
+
+  it('wants the rate held as well, unless the user says what of it', () => {
+    const run = runAt({ asked: 320, served: 300 });
+    assert.deepEqual(judgeTrial({ find: 'rate', until }, run).failed, ['only 94.0 % of the rate was held']);
+    assert.equal(judgeTrial({ find: 'threads', until }, run).holds, true);
+    assert.equal(judgeTrial({ find: 'rate', until: [...until, parseThreshold('dropped<1%')] }, run).holds, true);
+  });
+
+  it('says what does not hold, with its figures', () => {
+    const run = runOf(1, { latencyMs: 600 });
+    const judged = judgeTrial({ find: 'threads', until: [...until, parseThreshold('tps>50')] }, run);
+    assert.equal(judged.holds, false);
+    assert.match(judged.failed.join(), /^p99 2,40\d(\.\d+)? ms is not < 1s$/);
+    assert.deepEqual(judged.figures, ['tps 100 per second']);
+  });
+});
+
+describe('paceOf()', () => {
+  it('is what was served of what was due, by how the queue grew', () => {
+    for (const asked of [200, 300, 306, 330, 600]) {
+      const pace = paceOf(runAt({ asked, served: 300 }));
+      assert.ok(pace !== null && Math.abs(pace - Math.min(1, 300 / asked)) < 0.004, `${asked}: ${pace}`);
+    }
+  });
+
+  it('counts what was dropped', () => {
+    const run = runAt({ asked: 100, served: 100 });
+    assert.equal(paceOf({ ...run, rates: { ...run.rates, achievedPerSecond: 90 } }), 0.9);
+    assert.equal(paceOf({ ...run, rates: { ...run.rates, askedPerSecond: null } }), null);
+  });
+
+  it('takes no growth for real that few blocks can explain', () => {
+    assert.ok((paceOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
+    assert.equal(paceOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
+  });
+});

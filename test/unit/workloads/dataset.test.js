@@ -1,0 +1,116 @@
+/** The file of stress prepare logs: what was written comes back, and anything else is refused in one line. */
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { InputError } from '../../../src/errors.js';
+import { checkSameChain, pageParams, readDataSet, writeDataSet } from '../../../src/workloads/dataset.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const HASH = `0x${'ab'.repeat(32)}`;
+const SET = Object.freeze({
+  chainId: 1337,
+  genesisHash: HASH,
+  address: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
+  topic: HASH,
+  count: 25,
+  bytes: 10240,
+  pageSize: 10,
+  pages: [
+    { fromBlock: 3, toBlock: 3, count: 10 },
+    { fromBlock: 3, toBlock: 300, count: 10 },
+    { fromBlock: 300, toBlock: 301, count: 5 },
+  ],
+});
+const WHOLE = Object.freeze({ schema: 'evm-stress/logs@1', ...SET });
+
+describe('a data set', () => {
+  it('comes back as it was written', async (t) => {
+    const file = join(temporaryFolder(t), 'logs.json');
+    for (const genesisHash of [HASH, null]) {
+      await writeDataSet(file, { ...SET, genesisHash });
+      assert.deepEqual(readDataSet(file), { ...WHOLE, genesisHash });
+    }
+  });
+
+  const [first, second, last] = SET.pages;
+  /** @type {Array<[string, unknown, RegExp]>} */
+  const rows = [
+    [
+      'another document',
+      { schema: 'evm-stress/run@1' },
+      / is no data set \(schema evm-stress\/logs@1\): give a file that /,
+    ],
+    ['null', null, / is no data set /],
+    ['an array', [], / is no data set /],
+    ['another version', { ...WHOLE, schema: 'evm-stress/logs@2' }, / is no data set /],
+    [
+      'no chain',
+      { ...WHOLE, chainId: null },
+      / is no whole data set: "chainId" is no whole number of at least 1; give /,
+    ],
+    ['no logs', { ...WHOLE, count: 0, pages: [] }, /: "count" is no whole number/],
+    ['half a byte', { ...WHOLE, bytes: 0.5 }, /: "bytes" is no whole number/],
+    ['a number as text', { ...WHOLE, pageSize: '10' }, /: "pageSize" is no whole number/],
+    ['a short hash', { ...WHOLE, genesisHash: '0x12' }, /: "genesisHash" is neither null nor a hash/],
+    ['no address', { ...WHOLE, address: HASH }, /: "address" is no address/],
+    ['no topic', { ...WHOLE, topic: undefined }, /: "topic" is no hash/],
+    ['no pages', { ...WHOLE, pages: {} }, /: "pages" is no array/],
+    ['a page too few', { ...WHOLE, pages: [first, second] }, /: it has 2 pages, and 25 logs in pages of 10 are 3;/],
+    ['a page that is null', { ...WHOLE, pages: [null, second, last] }, /: page 0 is not \{fromBlock, toBlock, count\}/],
+    ['pages turned round', { ...WHOLE, pages: [last, second, first] }, /: page 0 is not /],
+    ['blocks turned round', { ...WHOLE, pages: [first, { ...second, toBlock: 2 }, last] }, /: page 1 is not /],
+    ['a full last page', { ...WHOLE, pages: [first, second, { ...last, count: 10 }] }, /: page 2 is not /],
+  ];
+  for (const [name, json, says] of rows) {
+    it(`refuses ${name}`, (t) => {
+      const file = join(temporaryFolder(t), 'logs.json');
+      writeFileSync(file, JSON.stringify(json));
+      assertRefused(() => readDataSet(file), says);
+    });
+  }
+
+  it('refuses what is no JSON, no file, or not there', (t) => {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'half.json'), JSON.stringify(WHOLE).slice(0, 100));
+    mkdirSync(join(folder, 'folder'));
+    assertRefused(() => readDataSet(join(folder, 'half.json')), /half\.json is not valid JSON: give a file /);
+    assertRefused(() => readDataSet(join(folder, 'folder')), /^the data set \S+folder is not a file: give /);
+    assertRefused(
+      () => readDataSet(join(folder, 'none.json')),
+      /^cannot read the data set \S+: there is no such file$/,
+    );
+  });
+
+  it('belongs to one chain, which may not say how it began', () => {
+    const other = `0x${'cd'.repeat(32)}`;
+    checkSameChain(WHOLE, { chainId: 1337, genesisHash: HASH }, 'logs.json');
+    checkSameChain(WHOLE, { chainId: 1337, genesisHash: null }, 'logs.json');
+    checkSameChain({ ...WHOLE, genesisHash: null }, { chainId: 1337, genesisHash: other }, 'logs.json');
+    const begunAnew = { chainId: 1337, genesisHash: other };
+    assertRefused(
+      () => checkSameChain(WHOLE, begunAnew, 'logs.json'),
+      /^logs\.json is of a chain 1337 that began with /,
+    );
+    const elsewhere = { chainId: 5, genesisHash: HASH };
+    assertRefused(
+      () => checkSameChain(WHOLE, elsewhere, 'logs.json'),
+      /^logs\.json is of chain 1337, not of chain 5: /,
+    );
+  });
+
+  it('says how a page is asked for', () => {
+    const topics = [HASH, `0x${'0'.repeat(63)}1`];
+    assert.deepEqual(pageParams(SET, 1), [{ address: SET.address, fromBlock: '0x3', toBlock: '0x12c', topics }]);
+  });
+});
+
+/** @param {() => unknown} action @param {RegExp} says */
+function assertRefused(action, says) {
+  assert.throws(action, (error) => {
+    assert.ok(error instanceof InputError);
+    assert.match(error.message, says);
+    assert.ok(!error.message.includes('\n'));
+    return true;
+  });
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RpcError } from '../../../src/errors.js';
+import { createBench } from '../../../src/workloads/kit.js';
+import { caught } from '../../helpers/caught.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
+const HASH = `0x${'ab'.repeat(32)}`;
+const TO = `0x${'11'.repeat(20)}`;
+
+/** @param {Handlers} handlers */
+function bench(handlers) {
+  const rpc = fakeRpc(handlers);
+  return { ...createBench('./mine.js', rpc), rpc };
+}
+
+/** @param {number[]} nonces @returns {any} */
+const preparation = (nonces) => ({ wallets: nonces.map((nonce) => ({ address: TO, nonce })) });
+
+describe('the kit: verifyByReceipt', () => {
+  /** @param {any} receipt */
+  const verdict = async (receipt) => {
+    const answer = () => {
+      if (receipt instanceof Error) throw receipt;
+      return receipt;
+    };
+    const eth_getBlockReceipts = () => {
+      throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
+    };
+    const { kit } = bench({ eth_getTransactionReceipt: answer, eth_getBlockReceipts });
+    const executed = { least: 1, most: 1, latest: 1 };
+    return kit.verifyByReceipt(() => TO)(0, executed, { number: 5 }, 0, { nonce: 0, hash: HASH });
+  };
+
+  it('is right with the receipt of that block only', async () => {
+    assert.deepEqual(await verdict({ blockNumber: '0x5', status: '0x1' }), { state: 'ok', effect: HASH, target: TO });
+    assert.equal((await verdict({ blockNumber: '0x5', status: '0x0' })).state, 'missing');
+    assert.equal((await verdict({ blockNumber: '0x6', status: '0x1' })).state, 'behind');
+    assert.equal((await verdict(null)).state, 'behind');
+    assert.equal((await verdict(new RpcError('m', -32000, 'not accepted'))).state, 'behind');
+  });
+});
+
+describe('the kit: audits', () => {
+  it('by nonce: what was mined since prepare(), less what was reverted', async () => {
+    const { kit, begin, finish } = bench({ eth_getTransactionCount: () => '0xc' });
+    const audit = kit.auditByNonce();
+    begin(preparation([7, 12]));
+    await finish();
+    assert.deepEqual(await audit(HASH, 5, [2, 0]), [
+      { start: 7n, now: 10n, target: TO },
+      { start: 12n, now: 12n, target: TO },
+    ]);
+  });
+
+  it('by nonce: the receipts must say so too, because a reverted transaction raises the nonce as well', async () => {
+    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
+    const { kit, begin, finish, checkNonces } = bench({ eth_getBlockReceipts: () => receipts });
+    const books = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
+    const { signal } = new AbortController();
+    /** @param {number} executed @param {number} reverted */
+    const holds = async (executed, reverted) => {
+      const all = { ...books, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
+      return (await checkNonces(all, verify)).map((check) => check.holds);
+    };
+    /** @type {object} of the workload's own */
+    let verify = () => {};
+    assert.deepEqual(await holds(2, 1), [], 'not where nothing is audited by nonce');
+    kit.auditByNonce();
+    begin(preparation([7]));
+    await finish();
+    assert.deepEqual(await holds(2, 1), [true]);
+    assert.deepEqual(await holds(3, 0), [false]);
+    verify = kit.verifyByReceipt();
+    assert.deepEqual(await holds(2, 1), [], 'each receipt was looked at already');
+  });
+
+  it('by call: a number as it was before the load and at the block, by hash, or by number where hashes are not taken', async () => {
+    /** @param {any} block */
+    const at = (block) => {
+      if (typeof block === 'object') throw new RpcError('eth_call', -32602, 'invalid argument');
+      return block === 'latest' ? '0x3' : '0x9';
+    };
+    const { kit, begin, finish, rpc } = bench({ eth_call: (_, block) => at(block) });
+    const audit = kit.auditByCall((position) => ({ to: TO, data: `0x0${position}` }));
+    begin(preparation([0, 0]));
+    await finish();
+    const reading = { start: 3n, now: 9n, target: TO };
+    assert.deepEqual(await audit(HASH, 5), [reading, reading]);
+    assert.deepEqual(rpc.calls.at(-1)?.params, [{ to: TO, data: '0x01' }, '0x5']);
+  });
+});
+
+describe('the kit: what it is asked with', () => {
+  /** @param {(kit: any, rpc: any) => Promise<unknown>} action @param {RegExp} says */
+  const refused = async (action, says) => {
+    const { kit, rpc, begin } = createBench('./mine.js', fakeRpc({}));
+    begin(preparation([0]));
+    const error = await caught(() => action(kit, rpc));
+    assert.equal(error.code, 'workload_error');
+    assert.match(error.message, says);
+  };
+
+  it('an address without code has no number', async () => {
+    const { kit, begin, finish } = bench({ eth_call: () => '0x' });
+    kit.auditByCall(() => ({ to: TO, data: '0x' }));
+    begin(preparation([0]));
+    const error = await caught(finish);
+    assert.equal(error.exitCode, 65);
+    assert.match(error.message, /kit\.auditByCall: the call to 0x1{40} answered 0x, no number: is there code\?$/);
+  });
+
+  it('arguments of another kind are named', async () => {
+    await refused((kit) => kit.sendAll(5), /kit\.sendAll: it takes an array of calls, not 5$/);
+    await refused((kit) => kit.sendAll([5]), /kit\.sendAll was given 5, and takes a call/);
+    await refused(
+      (kit) => kit.sendAll([{ position: 0, to: '0x12' }]),
+      /kit\.sendAll was given a to that is no address/,
+    );
+    await refused((kit) => kit.sendAll([{ position: 3, to: TO }]), /there is no wallet at position 3$/);
+    await refused((kit) => kit.deployOnce(), /the artifact must be \{ abi, bytecode \}/);
+    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /its bytecode a text of 0x .*"zz"$/);
+    await refused((kit) => kit.deployEach({ bytecode: '0x00' }), /its abi is undefined$/);
+    await refused((_, rpc) => rpc.call(), /rpc\.call: the method must be a text, not undefined$/);
+    await refused((_, rpc) => rpc.gather('m', 5), /rpc\.gather: the params of m must be an array, not 5$/);
+    await refused(
+      (_, rpc) => rpc.call('m', [], 'load'),
+      /the purpose must be one of 'setup', 'readback', 'audit', not/,
+    );
+    await refused((_, rpc) => rpc.batch([{}], 'audit'), /rpc\.batch: the method must be a text/);
+  });
+
+  it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
+    const fake = fakeRpc({ m: () => 1 });
+    const { rpc, begin, finish } = createBench('./mine.js', fake);
+    begin(preparation([]));
+    await rpc.call('m');
+    await finish();
+    await rpc.gather('m', [2]);
+    await rpc.batch([{ method: 'm' }], 'audit');
+    await createBench('./mine.js', fake, true).rpc.call('m');
+    assert.deepEqual(
+      fake.calls.map(({ purpose }) => purpose),
+      ['setup', 'readback', 'audit', 'readback'],
+    );
+  });
+});
+
+describe('the kit: what it is for', () => {
+  it('sends while wallets are prepared, and not before or afterwards', async () => {
+    const { kit, begin, finish } = bench({});
+    const tried = () => caught(() => kit.deployEach({ abi: [], bytecode: '0x00' }));
+    assert.match((await tried()).message, /kit\.deployEach: wallets can send in prepare\(\) only$/);
+    begin(preparation([0]));
+    await finish();
+    assert.equal((await tried()).code, 'workload_error');
+  });
+
+  it('wrong() is a failure of the endpoint, not of the workload', () => {
+    assert.equal(/** @type {any} */ (bench({}).kit.wrong('odd')).code, 'check_failed');
+  });
+
+  it('what the compiler says is shown as it says it, and which contract is meant has to be clear', async () => {
+    const listeners = process.listenerCount('unhandledRejection');
+    const { kit } = bench({});
+    const broken = await caught(() => kit.compile('contract A { function f() public { x = 1; } }'));
+    assert.match(broken.message, /^\.\/mine\.js: the Solidity source does not compile/);
+    assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);
+    const two = 'contract A { uint256 x; } contract B { uint256 y; }';
+    assert.match((await caught(() => kit.compile(two))).message, /say which contract is meant; the source has A, B$/);
+    const { bytecode } = await kit.compile(two, { contract: 'B' });
+    assert.match(bytecode, /^0x60806040/);
+    assert.equal(process.listenerCount('unhandledRejection'), listeners, 'the compiler lives in a thread of its own');
+  });
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+import { RpcError } from '../../../src/errors.js';
+import {
+  createFileWorkload,
+  isWorkloadFile,
+  loadWorkloadFile,
+  strayErrorOf,
+} from '../../../src/workloads/user-file.js';
+import { caught } from '../../helpers/caught.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** @import { TestContext } from 'node:test' */
+
+const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
+
+/** @param {TestContext} t @param {string} text @param {string} [name] */
+function write(t, text, name = 'mine.mjs') {
+  const file = join(temporaryFolder(t), name);
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('workload files', () => {
+  it('a path or the name of a script is a file, and nothing else', () => {
+    for (const file of ['./x', 'a/b', 'mine.js', 'mine.mjs', 'mine.cjs', '..\\mine'])
+      assert.ok(isWorkloadFile(file), file);
+    for (const name of ['counter', 'rpc', 'js', 'mine.json', 'mine.js.txt', '']) assert.ok(!isWorkloadFile(name), name);
+  });
+
+  for (const [name, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
+    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs:3:36: SyntaxError: /],
+    ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
+    ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
+    ['no contract', 'export default () => {};', /does not say which contract it keeps: .*evm-stress\/workload@1'$/],
+    ['another version', CONTRACT.replace('@1', '@9'), /written for "evm-stress\/workload@9": this stress speaks /],
+    ['no default', CONTRACT, /lacks its default export/],
+  ]))
+    it(`${name} is named`, async (t) => {
+      const error = await caught(() => loadWorkloadFile(write(t, text)));
+      assert.match(error.message, says);
+      assert.ok(!error.message.includes('\n'));
+      assert.equal(error.exitCode, 65);
+    });
+
+  it('one that is not there is no workload, nor is a folder', async (t) => {
+    const folder = temporaryFolder(t);
+    assert.match((await caught(() => loadWorkloadFile(join(folder, 'none.js')))).message, /^there is no workload file/);
+    assert.match((await caught(() => loadWorkloadFile(folder))).message, / is no file$/);
+  });
+
+  it('CommonJS modules export the same two', async (t) => {
+    const text = "module.exports = { contract: 'evm-stress/workload@1', default: () => 5 };";
+    assert.equal(/** @type {any} */ (await loadWorkloadFile(write(t, text, 'mine.cjs')))(), 5);
+  });
+
+  it('create() is given the settings, in a worker thread those of the main one, and what was handed over', async (t) => {
+    const file = write(
+      t,
+      `${CONTRACT}export default ({ settings, state }) =>
+        ({ kind: 'call', next: () => ({ method: 'm', params: [settings.set.a, state ?? 'none'] }) });`,
+    );
+    const rpc = fakeRpc({});
+    const main = await createFileWorkload(file, { rpc, settings: { set: [['a', '1']] } });
+    assert.deepEqual(main.next(0, 0), { method: 'm', params: ['1', 'none'] });
+    const state = { own: 'mine', gasLimit: null, set: { a: '2' } };
+    const worker = await createFileWorkload(file, { rpc, settings: {}, state });
+    assert.deepEqual(worker.next(0, 0), { method: 'm', params: ['2', 'mine'] });
+  });
+
+  it('what create() throws points into the file', async (t) => {
+    const file = write(t, `${CONTRACT}export default () => {\n  throw new Error('no\\nidea');\n};`);
+    const error = await caught(() => createFileWorkload(file, { rpc: fakeRpc({}), settings: {} }));
+    assert.match(error.message, /mine\.mjs:3:9: create\(\) threw: no idea$/);
+  });
+
+  it('what nobody caught is of the workload if it came through its file', async (t) => {
+    const file = write(t, `${CONTRACT}export default () => new Error('stray');`);
+    const error = /** @type {any} */ (await loadWorkloadFile(file))();
+    assert.match(strayErrorOf(file, error)?.message ?? '', /mine\.mjs:2:22: .*stray$/);
+    const ours = new Error('ours');
+    ours.stack = `Error: ours\n    at f (${new URL('../../../src/core/engine.js', import.meta.url).href}:1:2)`;
+    assert.equal(strayErrorOf(file, ours), null);
+    assert.equal(strayErrorOf('counter', error), null);
+  });
+
+  it('nor is what names no file of ours, or ended a call of its own, a bug of ours', async (t) => {
+    const file = write(t, CONTRACT);
+    const fetched = new TypeError('fetch failed');
+    fetched.stack = 'TypeError: fetch failed\n    at node:internal/deps/undici/undici:1:2';
+    for (const thrown of [fetched, 'words', undefined, new RpcError('m', 1, 'no')])
+      assert.match(strayErrorOf(file, thrown)?.message ?? '', /mine\.mjs: something that runs by itself threw: /);
+    assert.equal(strayErrorOf('counter', 'words'), null);
+  });
+
+  for (const [what, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
+    ['a syntax error', 'export const a = {\n  b c };', /^helper\.mjs:2:5 \(which .*mine\.mjs imports\): SyntaxError: /],
+    ['an early end', 'export const a = {\n', /^helper\.mjs:\d+ \(which .*SyntaxError: Unexpected end of input$/],
+    ['a throw', '\nnull.x;', /^helper\.mjs:2:6 \(which .*mine\.mjs imports\): its import failed: Cannot read/],
+  ]))
+    it(`${what} in a file that it imports names that one`, async (t) => {
+      const file = write(t, `import './helper.mjs';\n${CONTRACT}`);
+      writeFileSync(join(dirname(file), 'helper.mjs'), text);
+      assert.match((await caught(() => loadWorkloadFile(file))).message, says);
+    });
+});

@@ -1,0 +1,382 @@
+/** The audit by balances, against a ledger of the test's own: what is right holds, and each fault is found. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { toHex } from '../../../src/chain/rpc.js';
+import { RpcError } from '../../../src/errors.js';
+import { reconcilePayments } from '../../../src/workloads/payments.js';
+import { Receipts } from '../../../src/workloads/receipts.js';
+import { Receivers } from '../../../src/workloads/transfer.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/**
+ * @import { Books, Check } from '../../../src/workloads/index.js'
+ * @import { Bounds } from '../../../src/workloads/user-file.js'
+ * @import { Handlers } from '../../helpers/fake-rpc.js'
+ */
+
+const VALUE_WEI = 37n;
+const GAS_PRICE_WEI = 1_000_000_007n;
+const HASH = `0x${'ab'.repeat(32)}`;
+const PAYERS = ['0x' + 'Aa'.repeat(20), '0x' + 'Bb'.repeat(20), '0x' + 'Cc'.repeat(20)];
+const START_NONCES = [5, 0, 9];
+const PAYMENTS = [40, 0, 25];
+
+/** The ledger. @type {Map<string, bigint>} */
+let balances;
+/** Of each block. @type {any[][]} */
+let receipts;
+/** @type {bigint[]} */
+let before;
+
+/** @param {string} address @param {bigint} wei */
+const add = (address, wei) => balances.set(address, (balances.get(address) ?? 0n) + wei);
+
+/**
+ * Carries out all payments on the ledger, a block for each payer.
+ * @param {Receivers} receivers
+ * @param {bigint} receiverWei
+ */
+function pay(receivers, receiverWei) {
+  balances = new Map(PAYERS.map((address, i) => [address, 10n ** 18n + BigInt(i)]));
+  before = PAYERS.map((address) => balances.get(address) ?? 0n);
+  if (receiverWei > 0n) for (let i = 0; i < receivers.count; i += 1) add(receivers.addressOf(i), receiverWei);
+  receipts = PAYERS.map((from, position) =>
+    Array.from({ length: PAYMENTS[position] }, (_, i) => {
+      add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + i)), VALUE_WEI);
+      add(from, -VALUE_WEI - 21_000n * GAS_PRICE_WEI);
+      return { from: from.toLowerCase(), status: '0x1', gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
+    }),
+  );
+}
+
+/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: Bounds, handlers?: Handlers, books?: Partial<Books>}} [given] */
+async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, books = {} } = {}) {
+  const rpc = fakeRpc({
+    eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
+    eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
+    eth_getBlockByNumber: () => ({ hash: HASH }),
+    ...handlers,
+  });
+  const all = await reconcilePayments(
+    {
+      rpc,
+      receivers,
+      arePayers: receivers.count === PAYERS.length,
+      addresses: PAYERS,
+      valueWei: VALUE_WEI,
+      receipts: new Receipts(rpc),
+      before: { balancesWei: before, receiverWei },
+    },
+    {
+      blockHash: HASH,
+      blockNumber: 103,
+      startBlock: 100,
+      startNonces: START_NONCES,
+      nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
+      executed: PAYMENTS,
+      reverted: PAYERS.map(() => 0),
+      undecided: PAYERS.map(() => 0),
+      areOurs: true,
+      signal: new AbortController().signal,
+      ...books,
+    },
+    bounds,
+  );
+  return Object.fromEntries(all.map((check) => [check.name, check]));
+}
+
+/** By balances. @param {Record<string, Check>} checks */
+const held = ({ receipts: _, ...checks }) =>
+  Object.fromEntries(Object.entries(checks).map(([name, { holds }]) => [name, holds]));
+
+/** One operation, of the first payer, of which it is not known what became of it. */
+const ONE_UNDECIDED = Object.freeze({ areOurs: false, executed: [39, 0, 25], undecided: [1, 0, 0] });
+
+/** The nth payment of a payer is reverted. @param {Receivers} receivers @param {number} position @param {number} n */
+function revert(receivers, position, n) {
+  receipts[position][n].status = '0x0';
+  add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + n)), -VALUE_WEI);
+  add(PAYERS[position], VALUE_WEI);
+}
+
+describe('payments to receivers that were made', () => {
+  const receivers = new Receivers({ seed: 4711, made: 30, wallets: [] });
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all is right: each receiver, what arrived, what left', async () => {
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.equal(checks.receivers.found, '30');
+    assert.equal(checks.arrived.found, String(65n * VALUE_WEI));
+    assert.equal(checks.left.found, String(65n * VALUE_WEI));
+    for (const { words, expected, why } of Object.values(checks)) {
+      assert.match(words, /^[a-z]/);
+      assert.notEqual(expected, null);
+      assert.equal(why, null);
+    }
+  });
+
+  it('receivers that were created before have a wei more', async () => {
+    pay(receivers, 1n);
+    assert.deepEqual(held(await checksOf(receivers, { receiverWei: 1n })), {
+      receivers: true,
+      arrived: true,
+      left: true,
+    });
+    assert.equal((await checksOf(receivers)).receivers.holds, false);
+  });
+
+  it('a receiver that somebody else paid is found, and named', async () => {
+    const address = receivers.addressOf(17);
+    const mustBe = balances.get(address) ?? 0n;
+    add(address, 1n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: false, arrived: false, left: false });
+    assert.equal(checks.receivers.found, `29 (${address} has ${mustBe + 1n} wei, not ${mustBe})`);
+    assert.equal(checks.receivers.expected, '30');
+  });
+
+  it('a payment that went to another receiver is found although all sums are right', async () => {
+    const [from, to] = [receivers.addressOf(receivers.indexFor(0, 5)), receivers.addressOf(29)];
+    add(from, -VALUE_WEI);
+    add(to, VALUE_WEI);
+    assert.notEqual(from, to);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: false, arrived: true, left: true });
+    assert.match(String(checks.receivers.found), /^28 /);
+  });
+
+  it('a payment too many, and one that never arrived', async () => {
+    add(receivers.addressOf(2), VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: false, arrived: false, left: false });
+    pay(receivers, 0n);
+    add(receivers.addressOf(receivers.indexFor(2, 9)), -VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: false, arrived: false, left: false });
+  });
+
+  it('what a payer lost beside payments and fees is found', async () => {
+    add(PAYERS[1], -5n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: false });
+    assert.equal(BigInt(checks.left.found ?? 0), BigInt(checks.left.expected ?? 0) + 5n);
+  });
+
+  it('the data fee of a rollup is a fee', async () => {
+    receipts[0][0].l1Fee = '0x64';
+    assert.equal((await checksOf(receivers)).left.holds, false);
+    add(PAYERS[0], -100n);
+    assert.deepEqual(held(await checksOf(receivers)), { receivers: true, arrived: true, left: true });
+  });
+
+  it('while it is not known what became of some, the totals are still compared', async () => {
+    const checks = await checksOf(receivers, { books: ONE_UNDECIDED });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: true });
+    assert.deepEqual([checks.receipts.holds, checks.receipts.why], [null, checks.receivers.why]);
+    assert.match(String(checks.receivers.why), /not known/);
+    add(receivers.addressOf(0), 1n);
+    assert.equal((await checksOf(receivers, { books: ONE_UNDECIDED })).left.holds, false);
+  });
+
+  it('a node without receipts of whole blocks is asked for those of its transactions; without any, fees are not known', async () => {
+    const missing = (/** @type {string} */ method) => () => {
+      throw new RpcError(method, -32601, 'the method does not exist');
+    };
+    const one = (/** @type {string} */ hash) => receipts[Number(hash.split(':')[0]) - 101][Number(hash.split(':')[1])];
+    const handlers = {
+      eth_getBlockReceipts: missing('eth_getBlockReceipts'),
+      eth_getBlockByNumber: (/** @type {string} */ number) => {
+        const from = PAYERS[Number(number) - 101];
+        const others = [{ from: `0x${'00'.repeat(20)}`, hash: 'of a stranger' }];
+        const own = (receipts[Number(number) - 101] ?? []).map((_, i) => ({ from, hash: `${Number(number)}:${i}` }));
+        return { hash: HASH, transactions: [...others, ...own] };
+      },
+      eth_getTransactionReceipt: one,
+    };
+    const checks = await checksOf(receivers, { handlers });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.equal(checks.receipts.found, '65');
+    const none = await checksOf(receivers, {
+      handlers: { ...handlers, eth_getTransactionReceipt: missing('eth_getTransactionReceipt') },
+    });
+    assert.deepEqual(held(none), { receivers: true, arrived: true, left: null });
+    for (const { why } of [none.left, none.receipts])
+      assert.match(String(why), /could not be read: eth_getTransactionReceipt: the method does not exist/);
+    receipts[2] = [];
+    const few = await checksOf(receivers);
+    assert.deepEqual([few.left.holds, few.receipts.holds], [null, null]);
+    assert.equal(few.left.why, 'the node has the receipts of 40 of 65 transactions');
+  });
+
+  it('reverted payments that the run knows of have paid nobody, and all is right', async () => {
+    revert(receivers, 0, 3);
+    revert(receivers, 0, 39);
+    revert(receivers, 2, 0);
+    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [38, 0, 24], reverted: [2, 0, 1] } });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    assert.deepEqual([checks.receipts.found, checks.receipts.holds], ['62', true]);
+    assert.equal(checks.arrived.expected, String(62n * VALUE_WEI));
+  });
+
+  it('reverted payments that the run counts as verified are found, and the wallet is named', async () => {
+    revert(receivers, 2, 7);
+    const checks = await checksOf(receivers);
+    const { expected, found, holds } = checks.receipts;
+    assert.deepEqual([expected, found, holds], ['65', `64 (${PAYERS[2]} has 24, not 25)`, false]);
+  });
+
+  it('a node that has forgotten the block, or does not know EIP-1898, is asked in another way', async () => {
+    /** @type {unknown[]} */
+    const asked = [];
+    /** @param {string} address @param {unknown} block */
+    const eth_getBalance = (address, block) => {
+      asked.push(block);
+      if (block !== 'latest') throw new RpcError('eth_getBalance', -32000, 'missing trie node');
+      return toHex(balances.get(address) ?? 0n);
+    };
+    assert.deepEqual(held(await checksOf(receivers, { handlers: { eth_getBalance } })), {
+      receivers: true,
+      arrived: true,
+      left: true,
+    });
+    assert.deepEqual(asked[0], { blockHash: HASH });
+    assert.ok(asked.includes('0x67'));
+  });
+
+  it('balances that cannot be read at all are not checked, and the audit goes on', async () => {
+    const eth_getBalance = () => {
+      throw new RpcError('eth_getBalance', -32000, 'no state');
+    };
+    const checks = await checksOf(receivers, { handlers: { eth_getBalance } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(String(checks.arrived.why), /no state/);
+  });
+
+  it('a bug of ours is not taken for an answer', async () => {
+    const eth_getBalance = () => {
+      throw new TypeError('a bug');
+    };
+    await assert.rejects(checksOf(receivers, { handlers: { eth_getBalance } }), TypeError);
+  });
+
+  it('it ends when it is told to, and says how far it was', async () => {
+    const checks = await checksOf(receivers, { books: { signal: AbortSignal.abort() } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.equal(checks.receivers.why, 'there was time for 0 of 30 balances');
+  });
+
+  it('a block that left the chain meanwhile says nothing against the run', async () => {
+    add(receivers.addressOf(3), 1n);
+    const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber: () => ({ hash: '0xother' }) } });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(String(checks.left.why), /block 103 has left the chain/);
+  });
+});
+
+describe('payments to more receivers than are read', () => {
+  const receivers = new Receivers({ seed: 4713, made: 5000, wallets: [] });
+  const bounds = { most: 100, others: 20 };
+  const paid = () => {
+    const all = PAYMENTS.flatMap((count, position) =>
+      Array.from({ length: count }, (_, i) => receivers.indexFor(position, START_NONCES[position] + i)),
+    );
+    return [...new Set(all)];
+  };
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all that were paid are, so that all that arrived is known, and it is said who was not', async () => {
+    let read = 0;
+    const eth_getBalance = (/** @type {string} */ address) => ((read += 1), toHex(balances.get(address) ?? 0n));
+    const checks = await checksOf(receivers, { bounds, handlers: { eth_getBalance } });
+    assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
+    const were = paid().length;
+    assert.ok(were > 60);
+    assert.equal(read, were + 20 + PAYERS.length);
+    assert.equal(
+      checks.receivers.words,
+      `of ${were} receivers that were paid and 20 of ${5000 - were} that were not, those that have exactly what was paid to them`,
+    );
+    assert.equal(
+      checks.arrived.words,
+      `wei that arrived from 65 payments of 37 (${4980 - were} receivers that nobody paid were not read)`,
+    );
+  });
+
+  it('each of them that has not what it must have is found', async () => {
+    for (const index of paid().slice(-3)) {
+      pay(receivers, 1n);
+      add(receivers.addressOf(index), -1n);
+      assert.deepEqual(held(await checksOf(receivers, { bounds, receiverWei: 1n })), {
+        receivers: false,
+        arrived: false,
+        left: false,
+      });
+    }
+  });
+
+  it('a payment to one that is not read is missed where it should have gone', async () => {
+    add(receivers.addressOf(paid()[0]), -VALUE_WEI);
+    add(receivers.addressOf(4999), VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers, { bounds })), { receivers: false, arrived: false, left: false });
+  });
+
+  it('of too many that were paid some are read, and what arrived is not known', async () => {
+    const few = { most: 30, others: 20 };
+    const checks = await checksOf(receivers, { bounds: few });
+    const were = paid().length;
+    assert.deepEqual(held(checks), { receivers: true, arrived: null, left: null });
+    assert.match(
+      checks.receivers.words,
+      new RegExp(`^of \\d\\d of ${were} receivers that were paid, out of 5000, those`),
+    );
+    assert.equal(checks.arrived.why, `${were} receivers were paid, and no more than 30 are read`);
+  });
+
+  it('where it is not known who was paid, some of all are read', async () => {
+    const checks = await checksOf(receivers, { bounds, books: ONE_UNDECIDED });
+    assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
+    assert.match(checks.receivers.words, /^of 100 of 5000 receivers, /);
+    assert.match(String(checks.left.why), /which of them were paid is not known/);
+  });
+});
+
+describe('payments among the wallets', () => {
+  const receivers = new Receivers({ seed: 4712, made: null, wallets: PAYERS });
+  beforeEach(() => pay(receivers, 0n));
+
+  it('all is right: each wallet, and all of them', async () => {
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: true, left: true });
+    assert.equal(checks.wallets.found, '3');
+    assert.equal(checks.left.found, String(65n * 21_000n * GAS_PRICE_WEI));
+  });
+
+  it('reverted payments that the run knows of moved no coins', async () => {
+    revert(receivers, 0, 0);
+    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [39, 0, 25], reverted: [1, 0, 0] } });
+    assert.deepEqual(held(checks), { wallets: true, left: true });
+    assert.equal(checks.receipts.holds, true);
+  });
+
+  it('coins from outside are found', async () => {
+    add(PAYERS[1], 1n);
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: false, left: false });
+    assert.match(String(checks.wallets.found), new RegExp(`^2 \\(${PAYERS[1]} has `));
+  });
+
+  it('a payment that went to another wallet is found although nothing is lost', async () => {
+    add(PAYERS[0], -VALUE_WEI);
+    add(PAYERS[2], VALUE_WEI);
+    assert.deepEqual(held(await checksOf(receivers)), { wallets: false, left: true });
+  });
+
+  it('while it is not known what became of some, the total is still compared', async () => {
+    assert.deepEqual(held(await checksOf(receivers, { books: ONE_UNDECIDED })), { wallets: null, left: true });
+  });
+
+  it('without receipts nothing can be said', async () => {
+    receipts[0] = [];
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: null, left: null });
+  });
+});

@@ -1,0 +1,160 @@
+/** Whether transactions succeeded, by receipts of whole blocks or, where a node has none of these, of single transactions. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { Receipts, successCheck } from '../../../src/workloads/receipts.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
+const BLOCK = Object.freeze({ number: 5, hash: '0xb5' });
+const hashOf = (/** @type {number} */ n) => `0x${n.toString(16).padStart(64, '0')}`;
+
+/** @param {number} n @param {string} [status] */
+const receiptOf = (n, status = '0x1') => {
+  return { transactionHash: hashOf(n), blockNumber: '0x5', status, to: '0xto', contractAddress: null, from: '0xFROM' };
+};
+
+/** @param {Handlers} handlers */
+function reading(handlers) {
+  const rpc = fakeRpc(handlers);
+  return { rpc, receipts: new Receipts(rpc) };
+}
+
+describe('the verdict on a transaction', () => {
+  it('one call tells of all transactions of a block', async () => {
+    const list = Array.from({ length: 50 }, (_, i) => receiptOf(i, i % 10 === 3 ? '0x0' : '0x1'));
+    const { rpc, receipts } = reading({ eth_getBlockReceipts: () => list });
+    const verdicts = await Promise.all(list.map((_, i) => receipts.verdict(hashOf(i), BLOCK, null)));
+    assert.equal(rpc.count(), 1);
+    assert.deepEqual(rpc.calls[0], { method: 'eth_getBlockReceipts', params: ['0x5'], purpose: 'readback' });
+    assert.deepEqual(verdicts[0], { state: 'ok', effect: hashOf(0), target: '0xto' });
+    assert.equal(verdicts.filter(({ state }) => state === 'missing').length, 5);
+    assert.equal((await receipts.verdict(hashOf(13), BLOCK, 'ours')).target, 'ours');
+    assert.equal(rpc.count(), 1, 'it is kept');
+  });
+
+  for (const [name, error] of /** @type {Array<[string, Error]>} */ ([
+    ['does not exist', new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist')],
+    ['is refused with an HTML page', new ProtocolError('no JSON', undefined, 403)],
+    ['has an answer that is too large', new TransportError('too large', 'body_too_large')],
+  ]))
+    it(`where the block's call ${name}, receipts are read one by one from then on`, async () => {
+      const { rpc, receipts } = reading({
+        eth_getBlockReceipts: () => {
+          throw error;
+        },
+        eth_getTransactionReceipt: (hash) => receiptOf(Number(hash), Number(hash) === 2 ? '0x0' : '0x1'),
+      });
+      assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'ok');
+      assert.equal((await receipts.verdict(hashOf(2), BLOCK, null)).state, 'missing');
+      assert.equal(rpc.count('eth_getBlockReceipts'), 1);
+    });
+
+  it('an answer that is no list of receipts is not believed', async () => {
+    const { receipts } = reading({
+      eth_getBlockReceipts: () => ({ 0: receiptOf(1) }),
+      eth_getTransactionReceipt: () => receiptOf(1, '0x0'),
+    });
+    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'missing');
+  });
+
+  it('a node that does not have the block yet, or is asked too much, is asked again', async () => {
+    /** @type {Array<() => unknown>} */
+    const answers = [
+      () => null,
+      () => [],
+      () => {
+        throw new RpcError('eth_getBlockReceipts', -32000, 'header not found');
+      },
+      () => {
+        throw new RpcError('eth_getBlockReceipts', -32005, 'limit exceeded');
+      },
+      () => [receiptOf(1)],
+    ];
+    const { rpc, receipts } = reading({ eth_getBlockReceipts: () => answers.shift()?.() });
+    for (const state of ['behind', 'behind', 'behind', 'behind', 'ok'])
+      assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, state);
+    assert.equal(rpc.count(), 5);
+  });
+
+  it('a lost connection is an error, and the block is asked for again', async () => {
+    let isLost = true;
+    const { receipts } = reading({
+      eth_getBlockReceipts: () => {
+        if (isLost) throw new TransportError('reset', 'reset');
+        return [receiptOf(1)];
+      },
+    });
+    await assert.rejects(receipts.verdict(hashOf(1), BLOCK, null), TransportError);
+    isLost = false;
+    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'ok');
+  });
+
+  it('another block with the same number is read anew, and a few blocks are kept', async () => {
+    const { rpc, receipts } = reading({
+      eth_getBlockReceipts: (number) => [{ ...receiptOf(1), blockNumber: number }],
+    });
+    await receipts.verdict(hashOf(1), BLOCK, null);
+    await receipts.verdict(hashOf(1), { number: 5, hash: '0xother' }, null);
+    assert.equal(rpc.count(), 2);
+    for (let number = 6; number < 20; number += 1) await receipts.verdict(hashOf(1), { number }, null);
+    await receipts.verdict(hashOf(1), { number: 19 }, null);
+    assert.equal(rpc.count(), 16);
+    await receipts.verdict(hashOf(1), BLOCK, null);
+    assert.equal(rpc.count(), 17, 'it was forgotten');
+  });
+});
+
+describe('what became of all transactions of a run', () => {
+  const books = { startBlock: 100, blockNumber: 120, startNonces: [7], nonces: [27] };
+
+  it('nonces follow the order of the blocks, and strangers are left out', async () => {
+    const { rpc, receipts } = reading({
+      eth_getBlockReceipts: (number) => [
+        { ...receiptOf(0), from: '0xstranger' },
+        { ...receiptOf(1, Number(number) === 109 ? '0x0' : '0x1'), from: '0xfrom' },
+      ],
+    });
+    /** @type {number[]} */
+    const nonces = [];
+    const { signal } = new AbortController();
+    const outcomes = await receipts.ofRun(['0xFrom'], books, signal, (_, nonce, { status }) => {
+      if (status === '0x0') nonces.push(nonce);
+    });
+    assert.deepEqual(outcomes, { succeeded: [19], reverted: [1] });
+    assert.deepEqual(nonces, [15]);
+    assert.equal(rpc.count(), 20);
+  });
+
+  it('it ends when it is told to, and says how far it was', async () => {
+    const { receipts } = reading({});
+    assert.deepEqual(await receipts.ofRun(['0xfrom'], books, AbortSignal.abort()), {
+      why: 'there was time for the receipts of 0 of 20 blocks',
+    });
+  });
+});
+
+describe('as many succeeded as the run has counted', () => {
+  /** @param {number[]} executed @param {number[]} undecided @param {number[]} succeeded */
+  const holds = (executed, undecided, succeeded) =>
+    successCheck(['0xa', '0xb'], { executed, undecided }, { succeeded, reverted: [0, 0] }).holds;
+
+  it('wallet by wallet', () => {
+    assert.equal(holds([3, 4], [0, 0], [3, 4]), true);
+    assert.equal(holds([3, 4], [0, 0], [4, 3]), false, 'although the sums agree');
+    const check = successCheck(
+      ['0xa', '0xb'],
+      { executed: [3, 4], undecided: [0, 0] },
+      { succeeded: [3, 5], reverted: [0, 0] },
+    );
+    assert.equal(check.found, '8 (0xb has 5, not 4)');
+  });
+
+  it('what is not decided yet is neither proof nor agreement', () => {
+    assert.equal(holds([3, 4], [0, 1], [3, 5]), null);
+    assert.equal(holds([3, 4], [0, 1], [3, 4]), null);
+    assert.equal(holds([3, 4], [0, 1], [3, 6]), false);
+    assert.equal(holds([3, 4], [0, 1], [2, 4]), false);
+  });
+});
