@@ -196,7 +196,7 @@ export async function measureBarrier(instances) {
   const start = new CommonStart({ id: '0', config, clock, stop, notice: () => {} });
   try {
     await start.open();
-    const met = start.meet(chain);
+    const met = start.wait(chain);
     const others = new Barrier(folder, 'bench');
     const facts = { ...chain, host: 'bench', arrivedAt: new Date(clock.wallMs()).toISOString() };
     for (let index = 1; index < instances; index += 1)

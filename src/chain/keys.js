@@ -179,7 +179,7 @@ export class Wallet {
   }
 
   /** For another thread of this process, and nothing else: it holds the key. */
-  handOver() {
+  toState() {
     return {
       index: this.index,
       address: this.address,
@@ -188,7 +188,7 @@ export class Wallet {
     };
   }
 
-  /** @param {ReturnType<Wallet['handOver']>} handed */
+  /** @param {ReturnType<Wallet['toState']>} handed */
   static resume({ index, address, nonce, privateKey }) {
     const wallet = new Wallet(index, toHexKey(privateKey), address);
     wallet.nonce = nonce;

@@ -20,12 +20,12 @@ export function isLost(error) {
 }
 
 /** Whether it may be gone in a moment: no answer came, or the endpoint has too much to do. @param {unknown} error */
-export function isPassing(error) {
+export function isRetryable(error) {
   return isLost(error) || ((error instanceof ProtocolError || error instanceof RpcError) && error.isBusy);
 }
 
 /** How long an endpoint asks to be left alone (Retry-After, RFC 9110). @param {unknown} error */
-export function restMs(error) {
+export function retryAfterMs(error) {
   return error instanceof ProtocolError || error instanceof RpcError ? (error.retryAfterMs ?? 0) : 0;
 }
 
@@ -71,14 +71,14 @@ const INSIST_MS = 20_000;
  * @param {{clock: Clock, signal: AbortSignal, forMs?: number}} options signal: ends it
  * @returns {Promise<T>}
  */
-export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
+export async function retry(ask, { clock, signal, forMs = INSIST_MS }) {
   const endUs = clock.nowUs() + forMs * 1000;
   for (let tries = 0; ; tries += 1) {
     try {
       return await ask();
     } catch (error) {
-      const pauseMs = Math.max(backOffMs(tries, Math.random), restMs(error));
-      if (!isPassing(error) || signal.aborted || clock.nowUs() + pauseMs * 1000 > endUs) throw error;
+      const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
+      if (!isRetryable(error) || signal.aborted || clock.nowUs() + pauseMs * 1000 > endUs) throw error;
       await clock.sleep(pauseMs, signal);
     }
   }
@@ -87,20 +87,20 @@ export async function insist(ask, { clock, signal, forMs = INSIST_MS }) {
 /** What an endpoint is asked first. */
 const FIRST_METHOD = 'eth_chainId';
 
-/** @typedef {{clock: Clock, signals: Partial<Record<Purpose, AbortSignal>>, mostMs?: Partial<Record<Purpose, number>>}} Insistence for which purposes to ask again, until a signal aborts, and for how long at most */
+/** @typedef {{clock: Clock, signals: Partial<Record<Purpose, AbortSignal>>, mostMs?: Partial<Record<Purpose, number>>}} RetryOptions for which purposes to ask again, until a signal aborts, and for how long at most */
 
 /**
  * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
  * because an endpoint that is not there is to be named at once.
- * @param {Insistence | null} insistence
+ * @param {RetryOptions | null} retryOptions
  * @param {string} method
  * @param {Purpose} purpose
  * @param {() => Promise<any>} ask
  */
-export function patiently(insistence, method, purpose, ask) {
-  const signal = insistence?.signals[purpose];
-  if (insistence === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
+export function withRetries(retryOptions, method, purpose, ask) {
+  const signal = retryOptions?.signals[purpose];
+  if (retryOptions === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
     return ask();
-  const forMs = Math.min(INSIST_MS, insistence.mostMs?.[purpose] ?? INSIST_MS);
-  return insist(ask, { clock: insistence.clock, signal, forMs });
+  const forMs = Math.min(INSIST_MS, retryOptions.mostMs?.[purpose] ?? INSIST_MS);
+  return retry(ask, { clock: retryOptions.clock, signal, forMs });
 }

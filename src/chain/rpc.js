@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
-import { patiently } from './retries.js';
+import { withRetries } from './retries.js';
 import { subscribe } from './subscription.js';
 
 /**
  * @import { Reply, Transport } from '../transport/index.js'
  * @import { BatchFacts } from './batches.js'
- * @import { Insistence } from './retries.js'
+ * @import { RetryOptions } from './retries.js'
  * @import { Tools } from './subscription.js'
  */
 
@@ -118,14 +118,14 @@ const GATHERED_AT_ONCE = 800;
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, insistence?: Insistence | null}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, retryOptions?: RetryOptions | null}} [options]
  *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
  *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
  *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
- *   insistence: for which purposes to ask again, until the signal aborts.
+ *   retryOptions: for which purposes to ask again, until the signal aborts.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, secrets = [], batches, insistence = null } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches, retryOptions = null } = {}) {
   const endpoint = { display, secrets };
   // Not from 1: whoever answers with a constant would be right once.
   let lastId = randomInt(2 ** 20, 2 ** 30);
@@ -185,11 +185,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
 
   /** @type {Rpc['call']} */
   const call = (method, params, purpose, onSent) =>
-    patiently(insistence, method, purpose, () => callOnce(method, params, purpose, onSent));
+    withRetries(retryOptions, method, purpose, () => callOnce(method, params, purpose, onSent));
 
   /** @type {Rpc['gather']} */
   const gather = (method, params, purpose) =>
-    patiently(insistence, method, purpose, () => gatherOnce(method, params, purpose));
+    withRetries(retryOptions, method, purpose, () => gatherOnce(method, params, purpose));
 
   /** @type {Tools['ask']} */
   const ask = (method, params) => {

@@ -1,5 +1,5 @@
 import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
-import { backOffMs, isPassing, restMs } from './retries.js';
+import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
@@ -24,8 +24,8 @@ import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
  * @property {Costs} [costs] of everything that is sent
  *
  * @typedef {object} Costs
- * @property {(orders: Order[], priceWei: bigint) => number} room how many of them may be sent at once, from the first on
- * @property {(receipts: Receipt[], priceWei: bigint) => void} pay
+ * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of them may be sent at once, from the first on
+ * @property {(receipts: Receipt[], priceWei: bigint) => void} spend
  *
  * @typedef {object} Order one transaction of one wallet, with the wallet's next nonce
  * @property {Wallet} wallet
@@ -83,10 +83,10 @@ export async function sendAll(sender, orders, onProgress) {
     const at = receipts.length;
     const next = orders.slice(at, at + WAVE);
     const priceWei = sender.fees.worstPriceWei();
-    const wave = costs === undefined ? next : next.slice(0, costs.room(next, priceWei));
+    const wave = costs === undefined ? next : next.slice(0, costs.reserve(next, priceWei));
     const sent = await Promise.all(wave.map((order) => send(sender, order)));
     const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
-    costs?.pay(mined, priceWei);
+    costs?.spend(mined, priceWei);
     receipts.push(...mined);
   }
   return receipts;
@@ -118,8 +118,8 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
       if (failure === 'already_known' || (isNonceUsed && isUnsure)) return { raw, hash };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
       const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_BEHIND_MS * 1000;
-      const mayPass = isPassing(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
-      const pauseMs = Math.max(backOffMs(tries, Math.random), restMs(error));
+      const mayPass = isRetryable(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
+      const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
       if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) throw error;
       isUnsure ||= !isPoolBehind;
       await clock.sleep(pauseMs, signal);

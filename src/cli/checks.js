@@ -4,7 +4,7 @@ import { isDevice } from '../files.js';
 import { claimFile } from '../outputs/json.js';
 import { figureOf } from '../stats/metrics.js';
 import { presets } from '../studies/plan.js';
-import { callWorkloads, shortcomings } from '../workloads/index.js';
+import { callWorkloads, validate } from '../workloads/index.js';
 import { isWorkloadFile } from '../workloads/user-file.js';
 import { OPTIONS } from './options.js';
 
@@ -277,7 +277,7 @@ export function checkTogether(command, config, env, nowMs) {
     if (!its.includes(config.workload) && config[/** @type {keyof Config} */ (key)] !== null)
       throw new UsageError(`--${name} is an option of --workload ${its.join(' and ')}`);
   }
-  const lacking = command === 'prepare' ? null : shortcomings[config.workload]?.(config);
+  const lacking = command === 'prepare' ? null : validate[config.workload]?.(config);
   if (lacking && !(command === 'fund' && Object.hasOwn(callWorkloads, config.workload)))
     throw new UsageError(`--workload ${config.workload} ${lacking}`);
   if (config.createReceivers !== null && config.receivers === null)

@@ -16,7 +16,7 @@ import {
   readChain,
   readGiven,
 } from '../core/connect.js';
-import { SetUpCosts, foreseePayments, some } from '../core/costs.js';
+import { SetUpCosts, estimatePayments, some } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { prepareLogs } from '../core/prepare-logs.js';
 import { run, transportsOf } from '../core/run.js';
@@ -152,7 +152,7 @@ export const commands = {
       const funder = present(tools.funder);
       await accounted(config, tools, 'topped up', async (account) => {
         await fundAll({ ...tools, funder, needWei }, account, (needs) => {
-          const foreseen = foreseePayments({ config, chain, fees: sender.fees, needs });
+          const foreseen = estimatePayments({ config, chain, fees: sender.fees, needs });
           if (foreseen !== null) say(config, foreseen);
         });
         const { wallets, wei, transactions } = account;
@@ -315,7 +315,7 @@ async function connected(config, { clock, stop, onProgress }, action) {
     await interruptible(stop, transport, async () => {
       const rpc = createRpc(transport, displayUrl(url), {
         secrets: secretsOf(url),
-        insistence: { clock, signals: { setup: stop.drain } },
+        retryOptions: { clock, signals: { setup: stop.drain } },
       });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);

@@ -112,7 +112,7 @@ export async function main(argv, env, leave = () => {}) {
     const clock = createClock();
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
     isGuest = isWorkloadFile(config.workload);
-    const heedNoExit = isGuest ? heedExit(config.workload) : () => {};
+    const ignoreExit = isGuest ? catchExit(config.workload) : () => {};
     const progress = createProgress(process.stderr, config.quiet);
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
@@ -128,7 +128,7 @@ export async function main(argv, env, leave = () => {}) {
     } finally {
       progress.stop();
       disconnect();
-      heedNoExit();
+      ignoreExit();
     }
   } catch (error) {
     const line = complain(error, env);
@@ -160,7 +160,7 @@ async function allWritten() {
  * @param {string} workload
  * @returns {() => void} whatever ends it from now on is not heeded
  */
-function heedExit(workload) {
+function catchExit(workload) {
   const onExit = () => {
     process.exitCode = EXIT.badInput;
     process.stderr.write(

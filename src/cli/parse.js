@@ -4,7 +4,7 @@ import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { ROW_EXTENSIONS } from '../outputs/console.js';
 import { isWorkloadFile } from '../workloads/user-file.js';
 
-/** @import { Stage } from '../core/pacer.js' */
+/** @import { RateStage } from '../core/pacer.js' */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
@@ -93,7 +93,7 @@ export function rate(text) {
 /**
  * Stages such as 0:100/30s,100:1000/2m,1000/1m.
  * @param {string} text
- * @returns {Stage[]}
+ * @returns {RateStage[]}
  */
 export function stages(text) {
   const list = text.split(',').map((part) => {

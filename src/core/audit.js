@@ -3,7 +3,7 @@ import { isUnknownBlock } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { fateOf } from './transaction-status.js';
+import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
@@ -153,7 +153,7 @@ export async function audit(options) {
 
 /** @param {AuditOptions} options */
 async function round(options) {
-  await decideFates(options);
+  await decideStatuses(options);
   await fillGaps(options);
   return readAll(options);
 }
@@ -185,14 +185,14 @@ function isOpenElsewhere(ledger, operation) {
 }
 
 /** @param {AuditOptions} options */
-async function decideFates(options) {
+async function decideStatuses(options) {
   const { rpc, ledger, startBlock } = options;
   const open = undecided(options);
   for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
     await Promise.all(
       open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
         const { operation, sample } = one;
-        const decision = await fateOf(rpc, operation, 'audit', startBlock);
+        const decision = await transactionStatusOf(rpc, operation, 'audit', startBlock);
         // What its worker sent before it died may be what replaced it.
         const isUnknown = operation.account.isLost && decision.fate === 'replaced';
         if (decision.fate === 'pending' || isUnknown) return;
@@ -211,7 +211,7 @@ async function decideFates(options) {
  * @param {AuditOptions} options
  */
 async function fillGaps({ rpc, accounts }) {
-  const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(vacantBytes));
+  const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(freeNonceBytes));
   for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
     const part = missing.slice(at, at + ASKED_AT_ONCE);
     // One that is refused stays what it is, and the audit says so.
@@ -220,8 +220,8 @@ async function fillGaps({ rpc, accounts }) {
 }
 
 /** @param {Slot} slot */
-function vacantBytes({ standing, undecided: open }) {
-  return standing === 'vacant' ? (open?.operation.raw ?? []) : [];
+function freeNonceBytes({ standing, undecided: open }) {
+  return standing === 'free' ? (open?.operation.raw ?? []) : [];
 }
 
 /** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
@@ -283,7 +283,7 @@ async function reconcile(options, { hash, number, nonces }, mismatches) {
   const { workload, accounts, ledger, startBlock, signal } = options;
   if (workload.reconcile === undefined) return [];
   const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
-  const books = {
+  const snapshot = {
     blockHash: hash,
     blockNumber: number,
     startBlock,
@@ -295,7 +295,7 @@ async function reconcile(options, { hash, number, nonces }, mismatches) {
     undecided: unresolvedBy(options),
     areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
   };
-  return workload.reconcile(books).catch((error) => {
+  return workload.reconcile(snapshot).catch((error) => {
     if (![RpcError, ProtocolError, TransportError].some((kind) => error instanceof kind)) throw error;
     const words = 'what the workload compares over all wallets';
     return [{ name: 'reconcile', words, expected: null, found: null, holds: null, why: error.message }];

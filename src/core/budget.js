@@ -24,8 +24,8 @@
 /** Blocks of which is known what gas cost in them; an operation whose block is older is charged in full. */
 const BLOCKS_KEPT = 256;
 
-/** The purse of a load. Without a cap there is none, so that nothing is reckoned for nothing. */
-export class Purse {
+/** The budget of a load. Without a cap there is none, so that nothing is reckoned for nothing. */
+export class FeeBudget {
   #capWei;
   #fees;
   #gasLimitOf;

@@ -1,5 +1,5 @@
 import { checkChain } from '../chain/networks.js';
-import { insist } from '../chain/retries.js';
+import { retry } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { InternalError, ProtocolError, RefusedError, RpcError, StressError } from '../errors.js';
 import { numbered } from '../stats/recorder.js';
@@ -37,7 +37,7 @@ const PAUSE_MS = 700;
 
 /** @typedef {{number: number, hash: string}} Mark */
 
-export class OneChain {
+export class ChainIdentity {
   #rpcs;
   #health;
   #clock;
@@ -73,12 +73,12 @@ export class OneChain {
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.#chainId] = ids;
-    const patience = { clock: this.#clock, signal };
-    const first = await Promise.all(this.#rpcs.map((rpc) => insist(() => hashOf(rpc, 0, 'setup'), patience)));
+    const retryOptions = { clock: this.#clock, signal };
+    const first = await Promise.all(this.#rpcs.map((rpc) => retry(() => hashOf(rpc, 0, 'setup'), retryOptions)));
     const known = first.findIndex((hash) => hash !== null);
     const strange = first.findIndex((hash) => hash !== null && hash !== first[known]);
     if (strange >= 0) throw this.#refusal(known, strange, `chains of id ${ids[0]} with different first blocks`);
-    await this.compare(signal, (ask) => insist(ask, patience));
+    await this.compare(signal, (ask) => retry(ask, retryOptions));
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
     );
@@ -93,11 +93,11 @@ export class OneChain {
    */
   async compare(signal, asking = orNull) {
     for (let tries = 1; ; tries += 1) {
-      const { untold, different, common } = await this.#compareOnce(asking);
+      const { unconfirmed, different, common } = await this.#compareOnce(asking);
       if (different === null) {
         this.#mark ??= common;
-        this.#isTold = this.#rpcs.map((_, i) => !untold.includes(i));
-        return untold.map((i) => this.#names[i]);
+        this.#isTold = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
+        return unconfirmed.map((i) => this.#names[i]);
       }
       const { one, other, number } = different;
       const words = `chains of id ${this.#chainId} with different blocks ${number}`;
@@ -113,7 +113,7 @@ export class OneChain {
       this.#rpcs.map((rpc, i) => (isThere(i) ? asking(() => headOf(rpc)) : Promise.resolve(null))),
     );
     const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
-    const untold = [...heads.keys()].filter((i) => heads[i] === 0);
+    const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
     /** @type {Mark | null} */
     let common = null;
     for (const [i, head] of heads.entries()) {
@@ -124,11 +124,11 @@ export class OneChain {
         const [a, b] = await Promise.all(pair);
         if (a === null || b === null) continue;
         const [one, other] = [highest, i].sort((x, y) => x - y);
-        if (a !== b) return { untold, common, different: { one, other, number } };
+        if (a !== b) return { unconfirmed, common, different: { one, other, number } };
         common = { number, hash: a };
       }
     }
-    return { untold, common, different: null };
+    return { unconfirmed, common, different: null };
   }
 
   /** From now on one that has another block there is left; until then it ends the run. @param {StartBlock} start */
@@ -145,7 +145,7 @@ export class OneChain {
    * @param {boolean} isUp
    * @returns {Promise<Finding | null>} null: it may be used
    */
-  async examine(index, head, isUp) {
+  async check(index, head, isUp) {
     const isNeedless = isUp && (this.#isTold[index] || !this.#hasBegun || head === 0);
     if (this.#chainId === null || isNeedless) return null;
     const rpc = this.#rpcs[index];
@@ -173,7 +173,7 @@ export class OneChain {
 }
 
 /** @param {readonly string[]} names of endpoints */
-export function onlyFirstBlock(names) {
+export function unconfirmedIdentityWords(names) {
   const have = names.length === 1 ? 'has only its' : 'have only their';
   return `${names.join(' and ')} ${have} first block: whether the endpoints are of one chain cannot be told before there is another`;
 }

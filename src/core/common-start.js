@@ -321,7 +321,7 @@ export class CommonStart {
    * Waits until it is time to get ready for the load.
    * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
    */
-  async meet(chain) {
+  async wait(chain) {
     const { clock, notice } = this.#options;
     this.#readyUs = clock.nowUs();
     if (this.#barrier !== null) this.#atMs = await this.#agree(this.#barrier, chain);

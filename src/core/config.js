@@ -4,7 +4,7 @@
  * @import { Threshold } from '../stats/thresholds.js'
  * @import { FailIf } from '../studies/compare-text.js'
  * @import { Spread } from './endpoints.js'
- * @import { Arrival, Stage } from './pacer.js'
+ * @import { Arrival, RateStage } from './pacer.js'
  */
 
 /**
@@ -30,7 +30,7 @@
  * @property {number | null} iterations of each wallet
  * @property {number} thinkTimeMs
  * @property {number | null} ratePerSecond of this instance; null for a closed loop, or stages
- * @property {Stage[] | null} stages
+ * @property {RateStage[] | null} stages
  * @property {Arrival | null} arrival of an open loop
  * @property {number} inFlight most operations of one wallet at once
  * @property {number} intervalMs

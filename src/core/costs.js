@@ -59,7 +59,7 @@ const UNKNOWN_BLOCK_S = 1;
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
-export async function foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice }) {
+export async function estimateRunCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice }) {
   const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && config.maxSpendWei === null) return;
   const blockSeconds = await secondsPerBlock(rpc, chain.head);
@@ -106,7 +106,7 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
  * @param {Needs} parts.needs
  * @returns {string | null} one line, where fees are money and something is to be paid
  */
-export function foreseePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
+export function estimatePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
   const wei = paymentsWei(wallets, fees);
   if (config.maxSpendWei !== null && wei > config.maxSpendWei)
     throw new RefusedError(
@@ -230,7 +230,7 @@ export class SetUpCosts {
    * @param {bigint} priceWei the most that a gas can cost
    * @throws {RefusedError} not even one
    */
-  room(orders, priceWei) {
+  reserve(orders, priceWei) {
     if (this.#capWei === null) return orders.length;
     let wei = this.spentWei;
     const first = orders.findIndex(
@@ -243,7 +243,7 @@ export class SetUpCosts {
   }
 
   /** @param {Array<{gasUsed: string, effectiveGasPrice?: string}>} receipts @param {bigint} priceWei where a receipt does not say it */
-  pay(receipts, priceWei) {
+  spend(receipts, priceWei) {
     for (const { gasUsed, effectiveGasPrice } of receipts) {
       this.spentWei += toBigInt(gasUsed) * (effectiveGasPrice === undefined ? priceWei : toBigInt(effectiveGasPrice));
       this.transactions += 1;

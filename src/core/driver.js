@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import { Quota } from './funds.js';
 import { Operation } from './operation.js';
-import { Care } from './recovery.js';
+import { Recovery } from './recovery.js';
 
 /**
  * @import { Clock } from '../clock.js'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { Sample } from '../stats/sample.js'
- * @import { Purse } from './budget.js'
- * @import { Course } from './engine.js'
+ * @import { FeeBudget } from './budget.js'
+ * @import { OperationKind } from './engine.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  */
@@ -47,7 +47,7 @@ export class Queue {
  *
  * @typedef {object} DriverOptions
  * @property {Clock} clock
- * @property {Course} course
+ * @property {OperationKind} kind
  * @property {Account[]} accounts
  * @property {number} inFlight most operations of one wallet at once
  * @property {number} [operationsEach] most operations of one wallet in all
@@ -55,7 +55,7 @@ export class Queue {
  * @property {number} [restMs] for so long, in a closed loop
  * @property {Recorder} recorder
  * @property {Pacer} pacer
- * @property {Purse | null} [purse] null where nothing is paid, or without a cap
+ * @property {FeeBudget | null} [budget] null where nothing is paid, or without a cap
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
  *
@@ -102,7 +102,7 @@ export class Driver {
     this.#quota = new Quota(options.accounts.length, options.operationsEach ?? Infinity);
     // Every wallet that is mended listens, and there may be thousands.
     setMaxListeners(0, this.#halt.signal, this.#drained.signal);
-    this.care = new Care({
+    this.recovery = new Recovery({
       ...options,
       live: this.live,
       signal: this.#halt.signal,
@@ -120,13 +120,13 @@ export class Driver {
    * @param {number} endUs when no operation is due any more, whoever may say so later
    */
   start(startUs, endUs) {
-    const { accounts, inFlight, course, onStop } = this.options;
+    const { accounts, inFlight, kind, onStop } = this.options;
     this.#startUs = startUs;
     this.#endUs = endUs;
     // All wallets once, then all of them again: the load is spread before it is piled up.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    course.watch(this.live, this.#drained.signal, this.care.lost).catch((error) => onStop('internal', error));
+    kind.watch(this.live, this.#drained.signal, this.recovery.lost).catch((error) => onStop('internal', error));
   }
 
   /** The end of the window, when it becomes known only while the load goes on. @param {number} endUs */
@@ -212,7 +212,7 @@ export class Driver {
       const isHeld = account.mending > 0 && !account.hasGap;
       if (isHeld) account.held += 1;
       else if (account.submitting >= SUBMITTED_AT_ONCE) account.waiting += 1;
-      else if (this.options.purse?.reserve(account) === false) return this.#cannotPay(account);
+      else if (this.options.budget?.reserve(account) === false) return this.#cannotPay(account);
       else return account;
     }
     return null;
@@ -228,13 +228,13 @@ export class Driver {
 
   /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
   #begin(account, instants) {
-    const { recorder, course } = this.options;
+    const { recorder, kind } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#taken);
     account.submitting += 1;
     this.#quota.take(account.position);
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
-    course.begin(operation);
+    kind.begin(operation);
   }
 
   /** @param {Operation} operation */
@@ -255,17 +255,17 @@ export class Driver {
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;
-        this.options.course.remember(operation);
-        this.#restAndRearm(account);
+        this.options.kind.remember(operation);
+        this.#rearmAfterThinkTime(account);
       } else {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.standing = 'open';
         if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
         // Several operations that fail for one reason are one failure.
         if (account.mending === 0) account.failuresInRow += 1;
-        this.care.mend(operation, sample, this.#restMsOf(account));
+        this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
-      this.options.purse?.settle(operation);
+      this.options.budget?.settle(operation);
       this.#endIfSpent();
       if (this.live.size === 0) this.#onIdle();
     } catch (error) {
@@ -279,14 +279,14 @@ export class Driver {
   }
 
   /** A user looks at what was found before the next iteration, whatever became of this one. @param {Account} account */
-  #restMsOf({ position }) {
+  #thinkTimeMsOf({ position }) {
     const { recorder, restMs = 0, perIteration = 1 } = this.options;
     return recorder.endedBy[position] % perIteration === 0 ? restMs : 0;
   }
 
   /** @param {Account} account */
-  #restAndRearm(account) {
-    const restMs = this.#restMsOf(account);
+  #rearmAfterThinkTime(account) {
+    const restMs = this.#thinkTimeMsOf(account);
     if (restMs === 0) return this.#rearm(account, 1);
     void this.options.clock.sleep(restMs, this.#halt.signal).then(() => this.#rearm(account, 1));
   }

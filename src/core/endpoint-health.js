@@ -18,7 +18,7 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
  * @property {number} atUs
  * @property {string} words
  *
- * @typedef {object} Absence of one endpoint
+ * @typedef {object} EndpointOutage of one endpoint
  * @property {number} left how often it was left
  * @property {number} awayUs for how long in all
  */
@@ -26,12 +26,12 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
 /** One that keeps coming and going must not fill the memory. */
 const MOST_EVENTS = 200;
 
-export class Absences {
+export class Outages {
   /** The first of them. @type {Event[]} */
   events = [];
   /** Since when an endpoint is left; null while it is used. @type {Array<number | null>} */
   #sinceUs;
-  /** Those that are over, and how many there were. @type {Absence[]} */
+  /** Those that are over, and how many there were. @type {EndpointOutage[]} */
   #known;
   /** @type {(event: Event) => void} */
   #onEvent = () => {};
@@ -98,7 +98,7 @@ export class Absences {
   /**
    * @param {number} nowUs
    * @param {(index: number) => number | null} leftAtUs of one that is left, and it was not said here yet
-   * @returns {Absence[]} by endpoint
+   * @returns {EndpointOutage[]} by endpoint
    */
   upTo(nowUs, leftAtUs) {
     return this.#known.map(({ left, awayUs }, i) => {
@@ -331,15 +331,15 @@ export class Monitor {
   #health;
   #clock;
   #heads;
-  #absences;
+  #outages;
   #stopping = new AbortController();
   /** @type {(endpoint: number) => void} */
   #onRefusing = () => {};
   /** Looks in a row that had no answer of a node. @type {number[]} */
-  #nonsense;
+  #invalidAnswers;
   /** Which are another chain now, and it is said. @type {boolean[]} */
   #isOther;
-  #examine;
+  #checkIdentity;
 
   /** @param {{rpcs: Rpc[], health: Health, clock: Clock, examine?: Examine}} options */
   constructor({ rpcs, health, clock, examine = async () => null }) {
@@ -348,9 +348,9 @@ export class Monitor {
     this.#clock = clock;
     this.#heads = new Heads(rpcs.length);
     this.#isOther = rpcs.map(() => false);
-    this.#nonsense = rpcs.map(() => 0);
-    this.#examine = examine;
-    this.#absences = new Absences(rpcs.length);
+    this.#invalidAnswers = rpcs.map(() => 0);
+    this.#checkIdentity = examine;
+    this.#outages = new Outages(rpcs.length);
   }
 
   begin() {
@@ -362,7 +362,7 @@ export class Monitor {
    * @param {(endpoint: number) => void} [onRefusing] called again and again for one that takes no transactions
    */
   listen(onEvent, onRefusing = () => {}) {
-    this.#absences.listen(onEvent);
+    this.#outages.listen(onEvent);
     this.#onRefusing = onRefusing;
   }
 
@@ -377,28 +377,28 @@ export class Monitor {
   }
 
   get events() {
-    return this.#absences.events;
+    return this.#outages.events;
   }
 
   /** Times when all were left. @param {number} loadStartUs @returns {Outage[]} */
   outages(loadStartUs) {
-    return this.#absences.outages(loadStartUs);
+    return this.#outages.outages(loadStartUs);
   }
 
-  /** @param {number} nowUs @returns {Absence[]} by endpoint */
-  absences(nowUs) {
+  /** @param {number} nowUs @returns {EndpointOutage[]} by endpoint */
+  endpointOutages(nowUs) {
     // A thread may have left one since the last look.
     const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
-    return this.#absences.upTo(nowUs, (i) => (isLeft(i) ? this.#health.leftAtUs(i) : null));
+    return this.#outages.upTo(nowUs, (i) => (isLeft(i) ? this.#health.leftAtUs(i) : null));
   }
 
   /**
    * Waits until all that are up have what one of them has now: who looks at another one than before is not to see less.
    * @param {AbortSignal} signal
    */
-  async level(signal) {
+  async waitUntilSynced(signal) {
     if (this.#rpcs.length === 1) return;
-    await Promise.all(this.#those((index) => this.#health.stateOf(index) !== AWAY).map((index) => this.look(index)));
+    await Promise.all(this.#those((index) => this.#health.stateOf(index) !== AWAY).map((index) => this.check(index)));
     const newest = this.#heads.newest(this.#clock.nowUs());
     const endUs = this.#clock.nowUs() + LEVEL_MS * 1000;
     const isBelow = (/** @type {number} */ index) =>
@@ -406,7 +406,7 @@ export class Monitor {
     for (let below = this.#those(isBelow); below.length > 0; below = this.#those(isBelow)) {
       if (signal.aborted || this.#clock.nowUs() > endUs) return;
       await this.#clock.sleep(LEVEL_PAUSE_MS, signal);
-      await Promise.all(below.map((index) => this.look(index)));
+      await Promise.all(below.map((index) => this.check(index)));
     }
   }
 
@@ -419,13 +419,13 @@ export class Monitor {
   async #watch(index) {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.look(index);
+      await this.check(index);
       await this.#clock.sleep(LOOK_MS, signal);
     }
   }
 
   /** Asks an endpoint how it is. @param {number} index */
-  async look(index) {
+  async check(index) {
     const askedAtUs = this.#clock.nowUs();
     const isUp = this.#health.stateOf(index) === UP;
     const found = await this.#ask(index, isUp);
@@ -451,7 +451,7 @@ export class Monitor {
       .then(() => this.#clock.sleep(READ_MS, answered.signal))
       .then(() => `no answer within ${ANSWER_MS / 1000} s`);
     const asked = this.#rpcs[index].call('eth_blockNumber', [], 'health').then(
-      (answer) => this.#heed(index, answer, isUp),
+      (answer) => this.#onAnswer(index, answer, isUp),
       (error) => this.#whyAway(index, error, isUp),
     );
     try {
@@ -470,8 +470,8 @@ export class Monitor {
    */
   #whyAway(index, error, isUp) {
     const isNonsense = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
-    this.#nonsense[index] = isNonsense ? this.#nonsense[index] + 1 : 0;
-    const isThere = isNonsense ? isUp && this.#nonsense[index] < MOST_NONSENSE : error instanceof RpcError;
+    this.#invalidAnswers[index] = isNonsense ? this.#invalidAnswers[index] + 1 : 0;
+    const isThere = isNonsense ? isUp && this.#invalidAnswers[index] < MOST_NONSENSE : error instanceof RpcError;
     return isThere && !isGone(error) ? null : this.#wordsOf(index, error);
   }
 
@@ -484,10 +484,10 @@ export class Monitor {
   }
 
   /** What another chain says of its head means nothing here. @param {number} index @param {unknown} answer @param {boolean} isUp */
-  async #heed(index, answer, isUp) {
+  async #onAnswer(index, answer, isUp) {
     const head = headOf(answer);
-    this.#nonsense[index] = 0;
-    const found = await this.#examine(index, head ?? 0, isUp).catch((error) => this.#wordsOf(index, error));
+    this.#invalidAnswers[index] = 0;
+    const found = await this.#checkIdentity(index, head ?? 0, isUp).catch((error) => this.#wordsOf(index, error));
     // Without a head it cannot be behind.
     const isOurs = found === null || (typeof found !== 'string' && !found.isOther);
     if (head !== null && isOurs) this.#heads.note(index, head, this.#clock.nowUs());
@@ -497,7 +497,7 @@ export class Monitor {
   /** What is another chain is said once, though it was left before. @param {number} index @param {Finding} finding */
   #enterAs(index, { state, words, isOther }) {
     const isNews = isOther && !this.#isOther[index];
-    if (isNews && this.#absences.isLeft(index)) this.#absences.tell(index, false, this.#clock.nowUs(), words);
+    if (isNews && this.#outages.isLeft(index)) this.#outages.tell(index, false, this.#clock.nowUs(), words);
     this.#isOther[index] ||= isOther;
     this.#enter(index, state, words);
   }
@@ -509,14 +509,14 @@ export class Monitor {
     this.#health.set(index, state);
     if (state !== UP) return;
     this.#isOther[index] = false;
-    this.#absences.comeBack(index, this.#clock.nowUs());
+    this.#outages.comeBack(index, this.#clock.nowUs());
   }
 
   /** @param {number} index @param {string} words why @param {number} [foundAtUs] */
   #leave(index, words, foundAtUs = this.#clock.nowUs()) {
     const isLeftByThread = this.#health.stateOf(index) !== UP;
     const atUs = isLeftByThread ? this.#health.leftAtUs(index) : foundAtUs;
-    this.#absences.leave(index, atUs, words || 'a request to it was lost');
+    this.#outages.leave(index, atUs, words || 'a request to it was lost');
   }
 }
 

@@ -1,14 +1,14 @@
 import { mergeBatchFacts } from '../chain/batches.js';
-import { patiently } from '../chain/retries.js';
+import { withRetries } from '../chain/retries.js';
 import { batchOf, createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { RpcError, TransportError } from '../errors.js';
 import { addTo } from '../stats/recorder.js';
-import { OneChain } from './chain-identity.js';
+import { ChainIdentity } from './chain-identity.js';
 import { openTransport } from './connect.js';
 import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
 
 /**
- * @import { Insistence } from '../chain/retries.js'
+ * @import { RetryOptions } from '../chain/retries.js'
  * @import { Purpose, Rpc } from '../chain/rpc.js'
  * @import { Clock } from '../clock.js'
  * @import { Transport } from '../transport/index.js'
@@ -23,12 +23,12 @@ import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
  */
 
 /** Given up: another endpoint may be asked. */
-export const LEFT = Symbol('left');
+export const FAILED_OVER = Symbol('left');
 
 /** Any thread may leave an endpoint, and only shared memory tells of it; how often that is looked at, in milliseconds. */
 const LOOK_MS = 100;
 
-export class Waiting {
+export class Failover {
   /** @type {Set<{index: number, giveUp: () => void}>} */
   #all = new Set();
   #isLooking = false;
@@ -45,11 +45,11 @@ export class Waiting {
    * @template T
    * @param {number} index of the endpoint
    * @param {Promise<T>} answer whatever becomes of it after that is nobody's business
-   * @returns {Promise<T | typeof LEFT>}
+   * @returns {Promise<T | typeof FAILED_OVER>}
    */
   untilLeft(index, answer) {
     return new Promise((resolve, reject) => {
-      const one = { index, giveUp: () => resolve(LEFT) };
+      const one = { index, giveUp: () => resolve(FAILED_OVER) };
       this.#all.add(one);
       this.#look();
       answer.then(resolve, reject).finally(() => this.#all.delete(one));
@@ -153,13 +153,13 @@ export class Route {
  * @param {Clock} options.clock
  * @param {number} options.home
  * @param {Spread} options.spread
- * @param {Insistence | null} [options.insistence] as an Rpc has it
+ * @param {RetryOptions | null} [options.retryOptions] as an Rpc has it
  * @returns {Rpc & {reading: Rpc, traffic: () => Traffic[]}} reading: everything goes where effects are read back
  */
-export function createRouter({ rpcs, health, clock, home, spread, insistence = null }) {
+export function createRouter({ rpcs, health, clock, home, spread, retryOptions = null }) {
   const route = new Route({ health, clock, home, spread });
   const outcomes = new Outcomes(rpcs.length, health, clock);
-  const parts = { rpcs, outcomes, waiting: new Waiting(health, clock), insistence };
+  const parts = { rpcs, outcomes, waiting: new Failover(health, clock), retryOptions };
   return {
     ...createView({ ...parts, next: (purpose) => route.next(purpose), usual: rpcs[home % rpcs.length] }),
     reading: createView({ ...parts, next: () => route.next('readback'), usual: rpcs[(home + 1) % rpcs.length] }),
@@ -214,13 +214,13 @@ class Outcomes {
  * @param {object} parts
  * @param {Rpc[]} parts.rpcs
  * @param {Outcomes} parts.outcomes
- * @param {Waiting} parts.waiting
- * @param {Insistence | null} parts.insistence
+ * @param {Failover} parts.waiting
+ * @param {RetryOptions | null} parts.retryOptions
  * @param {(purpose: Purpose) => number | null} parts.next
  * @param {Rpc} parts.usual the one that is asked for blocks where all are up
  * @returns {Rpc}
  */
-function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
+function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
   /** The subscription that there is, and where. @type {{index: number, leave: () => void} | null} */
   let subscribed = null;
 
@@ -248,7 +248,7 @@ function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
     // A plain call is measured where it was sent.
     if (purpose === 'load') return answer.then(undefined, onError);
     return waiting.untilLeft(index, answer).then((result) => {
-      if (result !== LEFT) {
+      if (result !== FAILED_OVER) {
         outcomes.answered(index, isSubmission);
         return /** @type {T} */ (result);
       }
@@ -261,7 +261,7 @@ function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
 
   /** @type {Rpc['call']} */
   const call = (method, params, purpose, onSent) =>
-    patiently(insistence, method, purpose, () =>
+    withRetries(retryOptions, method, purpose, () =>
       routed(purpose, !method.startsWith('eth_send'), (rpc, index, isWanted) =>
         rpc.call(method, params, purpose, onSent && (() => isWanted() && onSent(index))),
       ),
@@ -269,7 +269,9 @@ function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
 
   /** @type {Rpc['gather']} */
   const gather = (method, params, purpose) =>
-    patiently(insistence, method, purpose, () => routed(purpose, true, (rpc) => rpc.gather(method, params, purpose)));
+    withRetries(retryOptions, method, purpose, () =>
+      routed(purpose, true, (rpc) => rpc.gather(method, params, purpose)),
+    );
 
   /** @type {NonNullable<Rpc['subscribe']>} */
   const subscribe = (kind, onEvent, onLost) =>
@@ -319,19 +321,19 @@ function createView({ rpcs, outcomes, waiting, insistence, next, usual }) {
  * @property {Spread} spread
  * @property {Health} health
  * @property {{limit: number, largest: number}} [batches] as the set-up learned them
- * @property {Insistence | null} [insistence]
+ * @property {RetryOptions | null} [retryOptions]
  *
  * @typedef {ReturnType<typeof openEndpoints>} Endpoints
  */
 
 /** @param {EndpointOptions} options */
-export function openEndpoints({ config, urls, clock, home, spread, health, batches, insistence = null }) {
+export function openEndpoints({ config, urls, clock, home, spread, health, batches, retryOptions = null }) {
   const transports = urls.map((url) => openTransport(config, url));
   const { fixedId } = config;
-  /** @param {Insistence | null} own */
+  /** @param {RetryOptions | null} own */
   const rpcsWith = (own) =>
     urls.map((url, i) =>
-      createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches, insistence: own }),
+      createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches, retryOptions: own }),
     );
   const transport = together(transports);
   /** @type {Rpc[]} */
@@ -344,12 +346,12 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
     return others[others.length - 1];
   };
   if (urls.length === 1) {
-    const rpcs = rpcsWith(insistence);
+    const rpcs = rpcsWith(retryOptions);
     return { rpcs, others, connect, transport, rpc: rpcs[0], reading: null, traffic: () => [] };
   }
   // Whoever insists is not to insist on one that is away.
   const rpcs = rpcsWith(null);
-  const { reading, traffic, ...rpc } = createRouter({ rpcs, health, clock, home, spread, insistence });
+  const { reading, traffic, ...rpc } = createRouter({ rpcs, health, clock, home, spread, retryOptions });
   return { rpcs, others, connect, transport, rpc, reading: spread === 'apart' ? reading : null, traffic };
 }
 
@@ -384,11 +386,11 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
  * @param {Health} health
  * @param {Clock} clock
  */
-export function lookAfter(rpcs, health, clock) {
-  if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), oneChain: null };
-  const oneChain = new OneChain(rpcs, health, clock);
-  const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => oneChain.examine(...about) });
-  return { monitor, oneChain };
+export function startMonitor(rpcs, health, clock) {
+  if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), chainIdentity: null };
+  const chainIdentity = new ChainIdentity(rpcs, health, clock);
+  const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => chainIdentity.check(...about) });
+  return { monitor, chainIdentity };
 }
 
 /**
@@ -429,12 +431,12 @@ export function warnOfEndpoints(monitor, watch, names) {
  * @returns {EndpointFacts[]}
  */
 export function describeEndpoints(monitor, traffic, { nowUs, loadStartUs }) {
-  const absences = monitor.absences(nowUs);
+  const endpointOutages = monitor.endpointOutages(nowUs);
   return traffic.map(({ requests, failures }, i) => ({
     requests,
     failures,
-    left: absences[i].left,
-    awayMs: absences[i].awayUs / 1000,
+    left: endpointOutages[i].left,
+    awayMs: endpointOutages[i].awayUs / 1000,
     events: monitor.events
       .filter(({ endpoint }) => endpoint === i)
       .map(({ atUs, isBack, words }) => ({ atMs: (atUs - loadStartUs) / 1000, isBack, words })),

@@ -6,14 +6,14 @@ import { probes } from '../probes/index.js';
 import { intervalState } from '../stats/intervals.js';
 import { Recorder } from '../stats/recorder.js';
 import { addReorg, noReorgs } from '../stats/reorgs.js';
-import { Purse } from './budget.js';
+import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
 import { call, iterate } from './operation.js';
 import { createPacer } from './pacer.js';
-import { REPAIR_PAUSE_MS, lookAfterOverdue, push, repair, revive } from './recovery.js';
+import { REPAIR_PAUSE_MS, rebroadcastOverdue, rebroadcast, resolveFailed, resubmit } from './recovery.js';
 import { Presigner } from './signing.js';
-import { Patience } from './submit.js';
+import { RetryPolicy } from './submit.js';
 
 /**
  * @import { Fees } from '../chain/fees.js'
@@ -35,7 +35,7 @@ import { Patience } from './submit.js';
  * @import { Account } from './nonces.js'
  * @import { CallTools, Operation, Tools } from './operation.js'
  * @import { Schedule, Share } from './pacer.js'
- * @import { Remembered } from './recovery.js'
+ * @import { RecentInclusion } from './recovery.js'
  * @import { Pauses, Resubmissions } from './submit.js'
  */
 
@@ -48,7 +48,7 @@ import { Patience } from './submit.js';
  * @param {number} nonce
  * @returns {void}
  *
- * @typedef {object} Course
+ * @typedef {object} OperationKind
  * @property {(operation: Operation) => void} begin ends the operation some time, on every path
  * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} mend
  *   after one that did not verify; gives why its wallet cannot be used any more, or null
@@ -56,8 +56,8 @@ import { Patience } from './submit.js';
  * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen blocks from that one on have
  *   left the chain: gives those that had ended
  * @property {(operations: Operation[]) => Promise<void>} hasten those of a wallet that the node may have lost
- * @property {(orphans: Remembered[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
- * @property {(account: Account, nonce: number) => Remembered[]} reopenOf the same for what one wallet did from a nonce on
+ * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
+ * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for what one wallet did from a nonce on
  * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch until the signal aborts
  */
 
@@ -65,12 +65,12 @@ import { Patience } from './submit.js';
  * Operations that are transactions: the chain tells what became of each.
  * @param {Tools} tools
  * @param {Ledger} ledger
- * @returns {Course}
+ * @returns {OperationKind}
  */
-export function transactionCourse(tools, ledger) {
+export function transactionKind(tools, ledger) {
   return {
     begin: (operation) => iterate(tools, operation),
-    mend: (operation, sample, signal) => repair(tools, ledger, operation, sample, signal),
+    mend: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
     remember: ({ account, nonce, hashes, raw, inclusion }) => {
       const blockNumber = inclusion?.number ?? 0;
       ledger.past.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
@@ -80,12 +80,12 @@ export function transactionCourse(tools, ledger) {
       for (const operation of operations) {
         if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
         operation.pushed.times = 0;
-        await push(tools, operation);
+        await rebroadcast(tools, operation);
       }
     },
-    revive: (orphans, signal) => revive(tools, ledger, orphans, signal),
+    revive: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
     reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
-    watch: (live, signal, onLost) => lookAfterOverdue(tools, live, signal, onLost),
+    watch: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
   };
 }
 
@@ -96,9 +96,9 @@ const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
  * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that does not answer, or makes
  * no sense, is given a pause, and a longer one each time.
  * @param {CallTools & {pauses: Pauses}} tools
- * @returns {Course}
+ * @returns {OperationKind}
  */
-export function callCourse({ clock, pauses: sums, ...tools }) {
+export function callKind({ clock, pauses: sums, ...tools }) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   /** Pauses of a user since there was an answer. @type {Map<Account, number>} */
   const pauses = new Map();
@@ -275,12 +275,12 @@ export class Engine {
   #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
-  /** Null without a cap. @type {Purse | null} */
-  #purse = null;
+  /** Null without a cap. @type {FeeBudget | null} */
+  #budget = null;
   #deadlines;
   #loop = probes.loop();
   isDrained = false;
-  #patience = new Patience(Math.random);
+  #retryPolicy = new RetryPolicy(Math.random);
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
@@ -304,18 +304,18 @@ export class Engine {
       accounts,
       onSample,
       onStop,
-      course: this.#course(),
+      kind: this.#operationKind(),
       recorder: this.recorder,
       pacer: createPacer(schedule, share),
       inFlight: config.inFlight,
-      purse: this.#purse,
+      budget: this.#budget,
       ...iterationsOf(options),
     });
   }
 
-  #course() {
+  #operationKind() {
     const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callCourse({ clock, rpc, workload, pauses: this.#patience.pauses });
+    if (workload.kind === 'call') return callKind({ clock, rpc, workload, pauses: this.#retryPolicy.pauses });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
     /** What cannot be asked for costs nothing: its operation fails before it is sent. @param {number} position @param {number} nonce */
@@ -326,7 +326,7 @@ export class Engine {
         return 0n;
       }
     };
-    const purse = capWei === null ? null : new Purse({ capWei, fees, gasLimitOf });
+    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
     const inclusion = detectors[about.inclusion]({
       rpc,
       clock,
@@ -338,7 +338,7 @@ export class Engine {
       answerMs: config.requestTimeoutMs,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
-        purse?.observe(block);
+        budget?.observe(block);
         const seenAtMs = clock.wallMs();
         // Before the load begins there is no gap that could be its own.
         const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
@@ -348,12 +348,12 @@ export class Engine {
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
-    const presigner = new Presigner({ clock, signer, fees, workload, chainId, purse });
+    const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
     const visibility = reading === null ? null : new Visibility({ rpc: reading, clock, head: startBlock });
     this.#detector = inclusion;
     this.#visibility = visibility;
     this.#presigner = presigner;
-    this.#purse = purse;
+    this.#budget = budget;
     const tools = {
       clock,
       rpc,
@@ -363,17 +363,17 @@ export class Engine {
       visibility,
       presigner,
       startBlock,
-      patience: this.#patience,
+      retryPolicy: this.#retryPolicy,
       random: Math.random,
       resubmissions: this.#resubmissions,
       txTimeoutMs: config.txTimeoutMs,
     };
-    return transactionCourse(tools, this.ledger);
+    return transactionKind(tools, this.ledger);
   }
 
   /** @param {Reorg} reorg */
-  #reorganise({ number, hash, depth, untold }) {
-    const touched = this.#driver.care.reorganise(number, untold);
+  #reorganise({ number, hash, depth, unconfirmed }) {
+    const touched = this.#driver.recovery.reorganise(number, unconfirmed);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     addReorg(this.#reorgs, event);
@@ -411,7 +411,7 @@ export class Engine {
     const interval = intervalState(intervals.rotate(nowUs));
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
-    const restMs = this.#patience.restMs(nowUs);
+    const restMs = this.#retryPolicy.retryAfterMs(nowUs);
     // What was so before the load began is no matter of it.
     const stillMs = Math.min(stats?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, restMs, words };
@@ -462,9 +462,9 @@ export class Engine {
       headSource: stats?.source ?? null,
       failedPolls: stats?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
-      spending: this.#purse?.total() ?? null,
+      spending: this.#budget?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
-      pauses: { ...this.#patience.pauses },
+      pauses: { ...this.#retryPolicy.pauses },
       submissionStall: this.#submissionStall(),
       reorgs: { ...this.#reorgs, events: [...this.#reorgs.events] },
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
@@ -472,7 +472,7 @@ export class Engine {
   }
 
   #submissionStall() {
-    const { stall } = this.#patience;
+    const { stall } = this.#retryPolicy;
     if (stall === null) return undefined;
     const sinceLoad = (/** @type {number} */ us) => (us - this.#loadStartUs) / 1000;
     return { fromMs: sinceLoad(stall.fromUs), toMs: sinceLoad(stall.toUs), words: stall.words };

@@ -1,10 +1,10 @@
-import { Past, rememberedOf } from './recovery.js';
+import { RecentInclusions, recentInclusionOf } from './recovery.js';
 
 /**
  * @import { Account, Standing } from './nonces.js'
  * @import { Operation } from './operation.js'
- * @import { Entry, EntryState, Identified, Remembered } from './recovery.js'
- * @import { Decision, Fate } from './transaction-status.js'
+ * @import { Entry, EntryState, Identified, RecentInclusion } from './recovery.js'
+ * @import { Decision, TransactionStatus } from './transaction-status.js'
  */
 
 /**
@@ -22,7 +22,7 @@ import { Past, rememberedOf } from './recovery.js';
  * @property {string | null} hash
  * @property {string} outcome
  * @property {string | null} code
- * @property {Fate} fate
+ * @property {TransactionStatus} fate
  *
  * @typedef {object} Open an operation whose fate is not known, or may still change
  * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: Operation['pushed']}} operation
@@ -35,7 +35,7 @@ import { Past, rememberedOf } from './recovery.js';
  * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
  * @property {Array<OpenState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
- * @property {Partial<Record<Fate, number>>} fates
+ * @property {Partial<Record<TransactionStatus, number>>} fates
  * @property {Foreign[]} foreign
  * @property {EntryState[]} past
  *
@@ -46,12 +46,12 @@ import { Past, rememberedOf } from './recovery.js';
 /** How many resolved operations are kept one by one; beyond that they are only counted. */
 const RESOLUTIONS_KEPT = 1000;
 
-/** What a fate makes of a nonce. @type {Readonly<Record<Fate, Standing>>} */
+/** What a fate makes of a nonce. @type {Readonly<Record<TransactionStatus, Standing>>} */
 const STANDING = Object.freeze({
   included: 'executed',
   reverted: 'spent',
   replaced: 'spent',
-  never_sent: 'vacant',
+  never_sent: 'free',
   pending: 'open',
 });
 
@@ -65,11 +65,11 @@ export class Ledger {
   unresolved = new Map();
   /** @type {Resolution[]} */
   resolutions = [];
-  /** @type {Partial<Record<Fate, number>>} */
+  /** @type {Partial<Record<TransactionStatus, number>>} */
   fates = {};
   /** @type {Foreign[]} */
   foreign = [];
-  past = new Past();
+  past = new RecentInclusions();
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called when somebody else is proven to send */
   constructor(accounts, onForeign) {
@@ -125,7 +125,7 @@ export class Ledger {
   /**
    * Blocks have left the chain, and with them the effect of what was in them.
    * @param {number} blockNumber of the first of them
-   * @returns {{orphans: Remembered[], isComplete: boolean, waiting: Open[]}} what has to get into a
+   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: Open[]}} what has to get into a
    *   block again; isComplete: nothing that was in those blocks is forgotten; waiting: what was reopened before
    */
   reopen(blockNumber) {
@@ -138,7 +138,7 @@ export class Ledger {
    * The chain no longer has what a wallet did from a nonce on.
    * @param {Account} account
    * @param {number} nonce
-   * @returns {Remembered[]} as above, as far as it is remembered
+   * @returns {RecentInclusion[]} as above, as far as it is remembered
    */
   reopenOf(account, nonce) {
     return this.#reopen(this.past.takeOf(account, nonce));
@@ -159,7 +159,7 @@ export class Ledger {
       if (reverted > 0) this.fates.reverted = (this.fates.reverted ?? 0) - reverted;
       account.reopen(own);
     }
-    const orphans = entries.map(rememberedOf);
+    const orphans = entries.map(recentInclusionOf);
     orphans.forEach(({ operation, sample, isExecuted }, i) =>
       this.expect({ operation, sample, isOrphan: isExecuted, lostBlock: entries[i].blockNumber }),
     );
@@ -187,9 +187,9 @@ export class Ledger {
   }
 
   /** @param {boolean} [isLast] with what was put into blocks lately, which only the audit asks for @returns {LedgerState} */
-  state(isLast = false) {
+  toState(isLast = false) {
     return {
-      past: isLast ? this.past.state() : [],
+      past: isLast ? this.past.toState() : [],
       accounts: this.accounts.map(
         ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
           nonce: wallet.nonce,
@@ -220,7 +220,7 @@ export class Ledger {
    * @param {LedgerState} state
    * @param {number} first position of the part's first wallet
    */
-  adopt(state, first) {
+  fromState(state, first) {
     state.accounts.forEach(({ nonce, slots, ...rest }, i) => {
       const account = this.accounts[first + i];
       Object.assign(account, rest);
@@ -236,9 +236,9 @@ export class Ledger {
     }
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
-    this.past.adopt(state.past, (position) => this.accounts[first + position]);
+    this.past.fromState(state.past, (position) => this.accounts[first + position]);
     for (const [fate, count] of Object.entries(state.fates)) {
-      const key = /** @type {Fate} */ (fate);
+      const key = /** @type {TransactionStatus} */ (fate);
       this.fates[key] = (this.fates[key] ?? 0) + count;
     }
   }

@@ -11,19 +11,19 @@ import { Reporter } from './reports.js';
  * @import { Config } from './config.js'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { Checkpoints, Making, Watch } from './reports.js'
- * @import { Crew, SoFar } from './workers.js'
+ * @import { LoadEngine, SoFar } from './workers.js'
  */
 
 /**
  * The load itself: from the first operation to the end of the drain, with a report at every interval. Whether one
- * thread does the work or many, is the crew's business.
+ * thread does the work or many, is the engine's business.
  *
  * @typedef {object} LoadOptions
  * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
- * @property {Crew} crew
+ * @property {LoadEngine} engine
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null where its length was given
  * @property {readonly string[]} [names] of the endpoints, where there are several
@@ -49,9 +49,9 @@ const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load(options) {
-  const { config, clock, outputs, stop, crew, watch, warmUp = null, checkpoints, timeOfDayMs, begin } = options;
+  const { config, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, timeOfDayMs, begin } = options;
   await watch.prepare();
-  await crew.prepare(stop.drain);
+  await engine.prepare(stop.drain);
   // The first one costs the most, and no operation is due yet.
   await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
   const beginUs = await begin().catch(async (error) => {
@@ -60,12 +60,12 @@ export async function load(options) {
   });
   const plan = planFrom(beginUs, config);
   const reporter = new Reporter(plan, outputs, watch);
-  const parts = { config, clock, stop, crew, watch, reporter, names: options.names };
+  const parts = { config, clock, stop, engine, watch, reporter, names: options.names };
 
   for (const output of outputs)
     output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs), isPlain: options.isPlain });
   watch.begin();
-  crew.start(plan);
+  engine.start(plan);
   checkpoints.begin(knownNow(options, reporter, plan));
   if (plan.startUs > plan.loadStartUs) {
     if (warmUp !== null) await reportUntilNamed(warmUp, plan, parts);
@@ -76,15 +76,15 @@ export async function load(options) {
   if (!stop.drain.aborted) stop.request('duration');
 
   const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
-  crew.stop(endUs);
+  engine.stop(endUs);
   await report(endUs < plan.startUs ? 'warmup' : 'load', parts, endUs);
-  await crew.drain(config.drainTimeoutMs, stop.now);
+  await engine.drain(config.drainTimeoutMs, stop.now);
   await report('drain', parts, clock.nowUs());
   await settle(parts);
   // One that was interrupted in its warm-up has a window of no length, which begins when it was.
   const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
   const { loadStartUs } = plan;
-  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...(await crew.result()) };
+  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...(await engine.result()) };
 }
 
 /** @typedef {Pick<Reporter, 'rows' | 'cpuUs'>} Reported */
@@ -101,9 +101,9 @@ function reported({ rows, cpuUs }) {
  * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
  * @returns {Making<SoFar>}
  */
-function knownNow({ clock, crew, timeOfDayMs, describeSoFar }, reporter, plan) {
+function knownNow({ clock, engine, timeOfDayMs, describeSoFar }, reporter, plan) {
   return {
-    ask: () => crew.soFar(clock.nowUs()),
+    ask: () => engine.soFar(clock.nowUs()),
     describe: (known) =>
       describeSoFar({
         ...reported(reporter),
@@ -139,14 +139,14 @@ function endOf(startUs, durationMs) {
  * @param {Parts} parts
  */
 async function reportUntilNamed(warmUp, plan, parts) {
-  const { config, crew, stop, watch } = parts;
+  const { config, engine, stop, watch } = parts;
   const named = new AbortController();
   const naming = warmUp
-    .windowStartUs(plan.loadStartUs, () => crew.counts(), stop.drain)
+    .windowStartUs(plan.loadStartUs, () => engine.counts(), stop.drain)
     .then((startUs) => {
       if (startUs === null) return;
       Object.assign(plan, { startUs, endUs: endOf(startUs, config.durationMs) });
-      crew.setWindow(plan);
+      engine.setWindow(plan);
       if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
     })
     .catch((error) => stop.request('internal', EXIT.internal, error))
@@ -155,7 +155,7 @@ async function reportUntilNamed(warmUp, plan, parts) {
   await naming;
 }
 
-/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'crew' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
+/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'engine' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
 
 /**
  * Reports at every interval of a phase but the last, which ends when the phase does.
@@ -202,12 +202,12 @@ async function settle({ stop, reporter }) {
 /**
  * A law of ours that breaks ends the run, but not without its drain and its summary.
  * @param {Phase} phase
- * @param {Pick<Parts, 'stop' | 'crew' | 'reporter' | 'watch'>} parts
+ * @param {Pick<Parts, 'stop' | 'engine' | 'reporter' | 'watch'>} parts
  * @param {number} nowUs
  */
-async function report(phase, { stop, reporter, crew, watch }, nowUs) {
+async function report(phase, { stop, reporter, engine, watch }, nowUs) {
   try {
-    const made = await crew.report(nowUs);
+    const made = await engine.report(nowUs);
     reporter.add(phase, made);
     for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
     if (made.warning !== null) watch.warnOnce('inclusion', made.warning);
@@ -216,7 +216,7 @@ async function report(phase, { stop, reporter, crew, watch }, nowUs) {
     const restMs = made.silence?.restMs ?? 0;
     const rest = `the endpoint asks to be left alone for ${Math.round(restMs / 1000)} s (Retry-After): nothing is submitted until then`;
     if (restMs > REST_MS) watch.warnOnce('rest', rest);
-    crew.check();
+    engine.check();
     return made.silence;
   } catch (error) {
     stop.request('internal', EXIT.internal, /** @type {Error} */ (error));

@@ -15,8 +15,8 @@
  * @property {Open | null} undecided the last operation with this nonce, when the node knew
  *   nothing of it: its transaction may still arrive, so its hashes belong to every later operation with the nonce
  *
- * @typedef {'live' | 'executed' | 'spent' | 'open' | 'vacant'} Standing live: under way; executed: with its effect;
- *   spent: used up without effect of ours; open: ended, and what became of it is not known; vacant: to be used (again)
+ * @typedef {'live' | 'executed' | 'spent' | 'open' | 'free'} Standing live: under way; executed: with its effect;
+ *   spent: used up without effect of ours; open: ended, and what became of it is not known; free: to be used (again)
  *
  * @typedef {object} Bounds how many operations of the wallet the chain may have executed
  * @property {number} least as of the block
@@ -69,14 +69,14 @@ export class Account {
 
   /** The lowest nonce that can be used: one that was not, or the next. */
   get nextNonce() {
-    const vacant = this.slots.findIndex(({ standing }) => standing === 'vacant');
-    return this.wallet.nonce + (vacant === -1 ? this.slots.length : vacant);
+    const free = this.slots.findIndex(({ standing }) => standing === 'free');
+    return this.wallet.nonce + (free === -1 ? this.slots.length : free);
   }
 
   /** Whether operations wait for a nonce before theirs that nobody uses: they stay where they are until somebody does. */
   get hasGap() {
-    const vacant = this.slots.findIndex(({ standing }) => standing === 'vacant');
-    return vacant !== -1 && this.slots.some(({ standing }, i) => i > vacant && standing !== 'vacant');
+    const free = this.slots.findIndex(({ standing }) => standing === 'free');
+    return free !== -1 && this.slots.some(({ standing }, i) => i > free && standing !== 'free');
   }
 
   /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce that it has */

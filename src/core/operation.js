@@ -2,7 +2,7 @@ import { isLimit } from '../chain/retries.js';
 import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { submit } from './submit.js';
-import { fateOf } from './transaction-status.js';
+import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
@@ -15,7 +15,7 @@ import { fateOf } from './transaction-status.js';
  * @import { Visibility } from './engine.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
- * @import { Patience, Resubmissions } from './submit.js'
+ * @import { RetryPolicy, Resubmissions } from './submit.js'
  */
 
 /** The operation did what it should not: reverted, wrong count, refused. */
@@ -214,7 +214,7 @@ function nothing() {}
  * @property {Visibility | null} visibility of blocks where effects are read back; null where that is no
  *   other endpoint
  * @property {Presigner} presigner
- * @property {Patience} patience
+ * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions so far
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
@@ -286,7 +286,7 @@ async function steps(tools, operation) {
  * @param {Inclusion} found
  * @returns {Promise<boolean>} false: that block is no longer part of the chain, or nobody waits for the effect any more
  */
-async function readBack({ rpc, clock, workload, patience, visibility }, operation, found) {
+async function readBack({ rpc, clock, workload, retryPolicy, visibility }, operation, found) {
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
@@ -300,7 +300,7 @@ async function readBack({ rpc, clock, workload, patience, visibility }, operatio
       verdict = await workload.verify(account.position, bounds, found, attempt, sent);
     } catch (error) {
       verdict = noVerdict(error);
-      patience.heed(error, clock.nowUs());
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
     }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
@@ -328,7 +328,7 @@ async function readBack({ rpc, clock, workload, patience, visibility }, operatio
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
     account.readBackRetries += 1;
-    await operation.pause(clock, Math.max(pauseMs, patience.waitMs(clock.nowUs())));
+    await operation.pause(clock, Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())));
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
   return false;
@@ -372,7 +372,7 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
   operation.isCancelled = true;
   let isLost = false;
   if (operation.acceptedAtUs !== null && operation.inclusion === null) {
-    const fate = fateOf(rpc, operation, 'resolve', startBlock).then(
+    const fate = transactionStatusOf(rpc, operation, 'resolve', startBlock).then(
       (decided) => decided.fate,
       () => 'pending',
     );

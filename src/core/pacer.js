@@ -71,14 +71,14 @@ export function open({ stages, arrival, seed }, { numbers, of }) {
   };
 }
 
-/** How many operations all stages ask for: those that are due before their end. @param {Stage[]} stages */
+/** How many operations all stages ask for: those that are due before their end. @param {RateStage[]} stages */
 export function operationsOf(stages) {
   return withStarts(stages).at(-1)?.owedAtEnd ?? 0;
 }
 
-/** @typedef {Stage & {startUs: number, owedAtStart: number, owedAtEnd: number}} Part */
+/** @typedef {RateStage & {startUs: number, owedAtStart: number, owedAtEnd: number}} Part */
 
-/** @param {Stage[]} stages @returns {Part[]} */
+/** @param {RateStage[]} stages @returns {Part[]} */
 function withStarts(stages) {
   let startUs = 0;
   let owed = 0;
@@ -116,11 +116,11 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
  *   order) is due, in microseconds since the start of the load; Infinity when the schedule is over
  *
  * @typedef {object} Schedule what an open loop asks for
- * @property {Stage[]} stages one after the other
+ * @property {RateStage[]} stages one after the other
  * @property {Arrival} arrival
  * @property {number} seed of random arrivals
  *
- * @typedef {object} Stage a time in which the rate goes evenly from one figure to another
+ * @typedef {object} RateStage a time in which the rate goes evenly from one figure to another
  * @property {number} fromPerSecond
  * @property {number} toPerSecond
  * @property {number} durationUs Infinity: to the end of the run

@@ -147,7 +147,7 @@ export async function prepareLogs(tools) {
   const gas = await measure(tools);
   const parts = partsOf(wanted.count, logsAtOnce(gas, wanted.bytes, chain.blockGasLimit));
   const gasOfPart = gas.base + gas.perLog * BigInt(parts[0].amount);
-  foresee(tools, gas.base + gasOfPart * BigInt(parts.length), parts.length);
+  estimateCost(tools, gas.base + gasOfPart * BigInt(parts.length), parts.length);
 
   const perWallet = BigInt(Math.ceil(parts.length / wallets.length));
   const needWei = (gas.base + gasOfPart * perWallet) * sender.fees.worstPriceWei();
@@ -211,7 +211,7 @@ function partsOf(count, atOnce) {
  * @param {bigint} gas of all transactions
  * @param {number} transactions
  */
-function foresee({ wanted, sender, chain, say }, gas, transactions) {
+function estimateCost({ wanted, sender, chain, say }, gas, transactions) {
   const wei = gas * sender.fees.priceWei();
   if (wanted.maxSpendWei !== null && wei > wanted.maxSpendWei)
     throw new RefusedError(

@@ -3,7 +3,7 @@ import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './driver.js';
 import { foundByReceipt } from './submit.js';
-import { fateOf } from './transaction-status.js';
+import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
@@ -25,9 +25,9 @@ const AT_ONCE = 32;
 
 /**
  * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
- * it waits for is the course's business; here it is decided what that means for the wallet.
+ * it waits for is the kind's business; here it is decided what that means for the wallet.
  *
- * @typedef {Pick<DriverOptions, 'clock' | 'course' | 'accounts' | 'purse' | 'onStop'>} Shared
+ * @typedef {Pick<DriverOptions, 'clock' | 'kind' | 'accounts' | 'budget' | 'onStop'>} Shared
  *
  * @typedef {object} Own
  * @property {ReadonlySet<Operation>} live
@@ -36,7 +36,7 @@ const AT_ONCE = 32;
  * @property {(account: Account, times: number) => void} rearm so many operations of a wallet may be started
  * @property {(account: Account) => void} retire no more of it are
  */
-export class Care {
+export class Recovery {
   #retired = 0;
   /** What a workload said that kept failing. @type {string | null} */
   #workloadWords = null;
@@ -56,11 +56,11 @@ export class Care {
    * @param {Sample} sample
    * @param {number} [restMs] its wallet is not used again before that
    */
-  mend(operation, sample, restMs = 0) {
-    const { clock, course, signal, onStop } = this.#options;
+  recover(operation, sample, restMs = 0) {
+    const { clock, kind, signal, onStop } = this.#options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
-    const mended = course.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
+    const mended = kind.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
     const rest = restMs === 0 ? null : clock.sleep(restMs, signal);
     this.#lookAfter(
       account,
@@ -78,30 +78,30 @@ export class Care {
 
   /** Others may have waited for what was reserved for it. @param {Operation} operation */
   #giveBack(operation) {
-    const { purse, rearm } = this.#options;
-    if (!purse) return;
-    purse.settle(operation);
+    const { budget, rearm } = this.#options;
+    if (!budget) return;
+    budget.settle(operation);
     rearm(operation.account, 0);
   }
 
   /**
    * Blocks have left the chain: what was in them has to get into others.
    * @param {number} blockNumber of the first of them
-   * @param {string[]} untold hashes of transactions in them that were not told of
+   * @param {string[]} unconfirmed hashes of transactions in them that were not told of
    * @returns {Pick<ReorgEvent, 'operations' | 'touched' | 'isComplete'>} what was in them
    */
-  reorganise(blockNumber, untold = []) {
-    const { course, live } = this.#options;
-    const { orphans, isComplete, waiting } = course.reopen(blockNumber);
-    const lost = new Set(untold);
+  reorganise(blockNumber, unconfirmed = []) {
+    const { kind, live } = this.#options;
+    const { orphans, isComplete, waiting } = kind.reopen(blockNumber);
+    const lost = new Set(unconfirmed);
     const touched = [...live].filter(({ inclusion, hashes }) =>
       inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
     );
     for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
-    this.#revive(orphans);
+    this.#resubmitOrphans(orphans);
     const revived = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {
-      if (!revived.has(account)) void this.#inTurn(() => this.#hasten(account));
+      if (!revived.has(account)) void this.#inSequence(() => this.#rebroadcastMissing(account));
     }
     const all = [...[...orphans, ...waiting].map(({ operation }) => operation), ...touched];
     const named = all.slice(0, TOUCHED).map(({ account, nonce, hashes }) => {
@@ -111,11 +111,11 @@ export class Care {
   }
 
   /** The chain no longer has what a wallet did from a nonce on. @type {OnLost} */
-  lost = (account, nonce) => this.#revive(this.#options.course.reopenOf(account, nonce));
+  lost = (account, nonce) => this.#resubmitOrphans(this.#options.kind.reopenOf(account, nonce));
 
-  /** @param {Remembered[]} orphans */
-  #revive(orphans) {
-    const { course, drained } = this.#options;
+  /** @param {RecentInclusion[]} orphans */
+  #resubmitOrphans(orphans) {
+    const { kind, drained } = this.#options;
     /** @type {Map<Account, typeof orphans>} */
     const byAccount = new Map();
     for (const orphan of orphans) {
@@ -125,9 +125,9 @@ export class Care {
     }
     for (const [account, own] of byAccount) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
-      const revived = this.#inTurn(async () => {
-        const why = await course.revive(own, drained);
-        await this.#hasten(account);
+      const revived = this.#inSequence(async () => {
+        const why = await kind.revive(own, drained);
+        await this.#rebroadcastMissing(account);
         return why;
       });
       this.#lookAfter(account, revived, 0);
@@ -135,13 +135,13 @@ export class Care {
   }
 
   /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
-  #hasten({ slots }) {
+  #rebroadcastMissing({ slots }) {
     const live = slots.flatMap(({ operation, standing }) => (standing === 'live' ? (operation ?? []) : []));
-    return this.#options.course.hasten(live);
+    return this.#options.kind.hasten(live);
   }
 
   /** After a reorg all wallets have something to send at once: a node is given a few at a time. @template T @param {() => Promise<T>} action @returns {Promise<T>} */
-  async #inTurn(action) {
+  async #inSequence(action) {
     if (this.#busy >= AT_ONCE) await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
     this.#busy += 1;
     try {
@@ -236,12 +236,12 @@ export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
  * @param {AbortSignal} signal
  * @param {OnLost} onLost
  */
-export async function lookAfterOverdue(tools, live, signal, onLost) {
-  const { clock, patience } = tools;
+export async function rebroadcastOverdue(tools, live, signal, onLost) {
+  const { clock, retryPolicy } = tools;
   /** Since when the node has known less of a wallet than we do. @type {Map<Account, number>} */
   const behind = new Map();
   for (let round = 0; !signal.aborted; round += 1) {
-    await clock.sleep(Math.max(LOOK_MS, patience.waitMs(clock.nowUs())), signal);
+    await clock.sleep(Math.max(LOOK_MS, retryPolicy.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
     const overdueMs = overdueAfterMs(tools);
     const { newestBlock } = tools.inclusion.stats();
@@ -253,8 +253,8 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
     const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
     // In the order of their nonces: a node takes them as they come.
     overdue.sort((a, b) => a.nonce - b.nonce);
-    const nonces = await lookAfter(tools, overdue, newestBlock).catch((error) => {
-      patience.heed(error, clock.nowUs());
+    const nonces = await checkOverdue(tools, overdue, newestBlock).catch((error) => {
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
       return new Map(); // the endpoint is away; there is a next round
     });
     // For a moment it may be a node that lags; for longer the chain may have lost it.
@@ -273,7 +273,7 @@ export async function lookAfterOverdue(tools, live, signal, onLost) {
  * @param {number} newestBlock that was read
  * @returns {Promise<Map<Account, number>>} the next nonce of each wallet, as the chain has it
  */
-async function lookAfter(tools, overdue, newestBlock) {
+async function checkOverdue(tools, overdue, newestBlock) {
   const { rpc, clock, startBlock, presigner } = tools;
   const [nonces, known] = await Promise.all([
     rpc.batch(
@@ -290,18 +290,18 @@ async function lookAfter(tools, overdue, newestBlock) {
     const isNext = next === operation.nonce;
     if (operation.inclusion !== null || operation.isCancelled) continue;
     if (next > operation.nonce) {
-      const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+      const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
       if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
     } else if (known[i] === null) {
-      await push(tools, operation, { isUnknown: true });
+      await rebroadcast(tools, operation, { isUnknown: true });
       // What it had lost it may lose again.
       operation.pushed.times = 0;
     } else if (isNext) {
       const { pushed, fee } = operation;
       const isTooLow = fee !== null && presigner.isTooLow(fee);
       const isPassedBy = newestBlock - (pushed.block ?? newestBlock) >= PASSED_BY_BLOCKS;
-      if (isTooLow || isPassedBy) await push(tools, operation, { isTooLow });
+      if (isTooLow || isPassedBy) await rebroadcast(tools, operation, { isTooLow });
       else pushed.atUs = clock.nowUs();
     }
   }
@@ -324,8 +324,8 @@ function byHash(rpc, hash) {
  * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: its fee is known to be; isUnknown: the node has
  *   just said that it does not know the transaction
  */
-export async function push(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
-  const { rpc, clock, presigner, patience, resubmissions } = tools;
+export async function rebroadcast(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
+  const { rpc, clock, presigner, retryPolicy, resubmissions } = tools;
   const { pushed } = operation;
   if (pushed !== undefined) {
     pushed.atUs = clock.nowUs();
@@ -336,7 +336,7 @@ export async function push(tools, operation, { isTooLow = false, isUnknown = fal
   if (isTooLow && !raise()) return;
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
-  const failure = await send(rpc, operation, (error) => patience.heed(error, clock.nowUs()));
+  const failure = await send(rpc, operation, (error) => retryPolicy.noteRetryAfter(error, clock.nowUs()));
   // Another node behind the same address may have it: then the answer is an error.
   if (isUnknown && failure === null) resubmissions.lost += 1;
   if (failure !== 'underpriced' || !raise()) return;
@@ -344,7 +344,7 @@ export async function push(tools, operation, { isTooLow = false, isUnknown = fal
   await send(rpc, operation, () => {});
 }
 
-/** @param {Rpc} rpc @param {Parameters<typeof push>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
+/** @param {Rpc} rpc @param {Parameters<typeof rebroadcast>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
 async function send(rpc, operation, onError) {
   try {
     await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
@@ -374,14 +374,14 @@ export const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
  * @param {AbortSignal} signal ends it; the audit resolves the operation then
  * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
  */
-export async function repair(tools, ledger, operation, sample, signal) {
+export async function resolveFailed(tools, ledger, operation, sample, signal) {
   const { account } = operation;
   ledger.expect({ operation, sample });
   const pauseMs = REPAIR_PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
-  return watchFate(tools, operation, pauseMs, signal, async (decision) => {
+  return watchStatus(tools, operation, pauseMs, signal, async (decision) => {
     if (decision.fate === 'pending') {
       // What is stuck in the pool is helped, so that the wallet can go on.
-      if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await push(tools, operation);
+      if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await rebroadcast(tools, operation);
       return false;
     }
     ledger.settle(operation, sample, decision);
@@ -394,14 +394,14 @@ export async function repair(tools, ledger, operation, sample, signal) {
  * or is sent the same bytes once more. The chain takes nonces in order, so the first that is open tells of all.
  * @param {Tools} tools
  * @param {Ledger} ledger
- * @param {Remembered[]} orphans of one wallet, in the order of their nonces; the ledger expects them
+ * @param {RecentInclusion[]} orphans of one wallet, in the order of their nonces; the ledger expects them
  * @param {AbortSignal} signal as above
  * @returns {Promise<string | null>} as above
  */
-export async function revive(tools, ledger, orphans, signal) {
+export async function resubmit(tools, ledger, orphans, signal) {
   const open = [...orphans];
   const sendAll = async () => {
-    for (const { operation } of open) if (!signal.aborted) await push(tools, operation);
+    for (const { operation } of open) if (!signal.aborted) await rebroadcast(tools, operation);
   };
   // A node that has put them back into its pool knows them already.
   await sendAll();
@@ -409,7 +409,7 @@ export async function revive(tools, ledger, orphans, signal) {
   for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
     const { operation, sample } = first;
     const pauseMs = open.length === orphans.length ? REPAIR_PAUSE_MS[0] : 0;
-    const isStuck = await watchFate(tools, operation, pauseMs, signal, async (decision) => {
+    const isStuck = await watchStatus(tools, operation, pauseMs, signal, async (decision) => {
       if (decision.fate === 'pending') return false;
       if (decision.fate === 'never_sent' && (sentAgain += 1) <= MOST_HASHES) {
         await sendAll();
@@ -432,15 +432,21 @@ export async function revive(tools, ledger, orphans, signal) {
  * @param {(decision: Decision) => Promise<boolean>} onDecision true: that was it
  * @returns {Promise<boolean>} whether it was still not known when the time was over
  */
-async function watchFate({ clock, rpc, txTimeoutMs, startBlock, patience }, operation, firstMs, signal, onDecision) {
+async function watchStatus(
+  { clock, rpc, txTimeoutMs, startBlock, retryPolicy },
+  operation,
+  firstMs,
+  signal,
+  onDecision,
+) {
   const [shortestPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
   let pauseMs = Math.min(firstMs, longestPauseMs);
   for (;;) {
-    await clock.sleep(Math.max(pauseMs, patience.waitMs(clock.nowUs())), signal);
+    await clock.sleep(Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())), signal);
     if (signal.aborted) return false;
-    const decision = await fateOf(rpc, operation, 'resolve', startBlock).catch((error) => {
-      patience.heed(error, clock.nowUs());
+    const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch((error) => {
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
       return null;
     });
     if (signal.aborted) return false;
@@ -474,13 +480,13 @@ function whyUnusable({ account, nonce }, { code }) {
  *
  * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry as one thread hands it to another
  *
- * @typedef {{operation: Open['operation'], sample: Identified, isExecuted: boolean}} Remembered
+ * @typedef {{operation: Open['operation'], sample: Identified, isExecuted: boolean}} RecentInclusion
  */
 
 /** Operations that are remembered: some seconds of a fast chain, hours of a slow one. */
-const REMEMBERED = 16_384;
+const MAX_RECENT_INCLUSIONS = 16_384;
 
-export class Past {
+export class RecentInclusions {
   /** A ring, in the order in which they were added. @type {Entry[]} */
   #entries = [];
   #next = 0;
@@ -490,13 +496,13 @@ export class Past {
   /** @param {Entry} entry */
   add(entry) {
     const { length } = this.#entries;
-    if (length < REMEMBERED) {
+    if (length < MAX_RECENT_INCLUSIONS) {
       this.#entries.push(entry);
       return;
     }
     this.#forgottenBlock = Math.max(this.#forgottenBlock, this.#entries[this.#next].blockNumber);
     this.#entries[this.#next] = entry;
-    this.#next = (this.#next + 1) % REMEMBERED;
+    this.#next = (this.#next + 1) % MAX_RECENT_INCLUSIONS;
   }
 
   /**
@@ -515,12 +521,12 @@ export class Past {
   }
 
   /** @returns {EntryState[]} as another thread can take it over */
-  state() {
+  toState() {
     return this.#entries.map(({ account, ...rest }) => ({ ...rest, position: account.position }));
   }
 
   /** Takes over what another thread remembers. @param {EntryState[]} entries @param {(position: number) => Account} accountOf */
-  adopt(entries, accountOf) {
+  fromState(entries, accountOf) {
     // The other thread has forgotten what is too much; here nothing is added any more.
     this.#entries.push(...entries.map(({ position, ...rest }) => ({ ...rest, account: accountOf(position) })));
   }
@@ -537,8 +543,8 @@ export class Past {
   }
 }
 
-/** @param {Entry} entry @returns {Remembered} */
-export function rememberedOf({ account, nonce, hashes, raw, outcome, isExecuted }) {
+/** @param {Entry} entry @returns {RecentInclusion} */
+export function recentInclusionOf({ account, nonce, hashes, raw, outcome, isExecuted }) {
   return {
     operation: { account, nonce, hashes, raw },
     sample: { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null },

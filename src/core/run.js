@@ -9,17 +9,17 @@ import { numbered } from '../stats/recorder.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { chooseTransport } from '../transport/index.js';
 import { createWorkload } from '../workloads/index.js';
-import { auditUnlessHurried, onlyFirstBlock } from './chain-identity.js';
+import { auditUnlessHurried, unconfirmedIdentityWords } from './chain-identity.js';
 import { CommonStart } from './common-start.js';
 import { abandonable, checkDescriptors, interruptible, readGiven } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, describeSpending, spentBetween } from './costs.js';
 import { Health } from './endpoint-health.js';
-import { describeEndpoints, lookAfter, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
+import { describeEndpoints, startMonitor, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
 import { WarmUp, load } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch, tellSetUpFailed } from './reports.js';
 import { confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
-import { addUpThreads, hire, workersOf } from './workers.js';
+import { addUpThreads, createEngine, workersOf } from './workers.js';
 
 /**
  * @import { DevChain } from '../chain/devchain.js'
@@ -31,16 +31,16 @@ import { addUpThreads, hire, workersOf } from './workers.js';
  * @import { InstanceFacts, RunFile, RunParts } from '../stats/run-file.js'
  * @import { Workload } from '../workloads/index.js'
  * @import { AuditReport } from './audit.js'
- * @import { OneChain } from './chain-identity.js'
+ * @import { ChainIdentity } from './chain-identity.js'
  * @import { StartFacts } from './common-start.js'
  * @import { Config } from './config.js'
  * @import { Given } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Foreign, Ledger } from './ledger.js'
  * @import { LoadSoFar, Stop } from './load.js'
- * @import { Schedule, Stage } from './pacer.js'
+ * @import { Schedule, RateStage } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
- * @import { Crew } from './workers.js'
+ * @import { LoadEngine } from './workers.js'
  * @import { Logger } from 'pino'
  */
 
@@ -192,7 +192,7 @@ export function transportsOf({ transport, rpc }) {
  * @param {Sender | null} sender
  * @returns {Record<string, string>} why figures are null, by their JSON pointers
  */
-export function whatIsNotKnown({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
+export function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
   const notAsked = 'plain calls do not need it';
   /** @type {Record<string, string>} */
   const reasons = {};
@@ -233,7 +233,7 @@ export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
 }
 
-/** @param {number} perSecond @param {number} durationUs @returns {Stage} */
+/** @param {number} perSecond @param {number} durationUs @returns {RateStage} */
 function constant(perSecond, durationUs) {
   return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
 }
@@ -308,13 +308,13 @@ export async function run(config, surroundings) {
  */
 function openWay(config, urls, { clock, stop }) {
   const health = Health.of(urls.length);
-  const insistence = {
+  const retryOptions = {
     clock,
     signals: { setup: stop.drain, audit: stop.now },
     mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
   };
-  const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, insistence });
-  const care = lookAfter(endpoints.rpcs, health, clock);
+  const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, retryOptions });
+  const care = startMonitor(endpoints.rpcs, health, clock);
   return { urls, endpoints, health, ...care, rpc: endpoints.rpc, transport: endpoints.transport };
 }
 
@@ -358,29 +358,29 @@ async function runOn(context) {
 
 /** Set-up, load, drain, audit. @param {RunContext} context */
 async function carryOut(context) {
-  const { config, urls, transport, rpc, monitor, oneChain, clock, stop } = context;
+  const { config, urls, transport, rpc, monitor, chainIdentity, clock, stop } = context;
   const { connect } = context.endpoints;
   const workload = await abandonable(stop, () =>
     createWorkload(config.workload, { rpc, settings: config, clock, connect }),
   );
-  /** @type {Awaited<ReturnType<OneChain['identify']>>} */
+  /** @type {Awaited<ReturnType<ChainIdentity['identify']>>} */
   let endpoints = [];
   const ready = await interruptible(stop, transport, async () => {
-    if (oneChain !== null) endpoints = await oneChain.identify(urls, config, stop.drain);
-    if (oneChain !== null) monitor.begin();
+    if (chainIdentity !== null) endpoints = await chainIdentity.identify(urls, config, stop.drain);
+    if (chainIdentity !== null) monitor.begin();
     return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
-  const patience = { clock, confirmations: config.confirmations, signal: stop.drain };
-  const setUpBlock = await confirmSetUp(rpc, ready, patience);
+  const retryOptions = { clock, confirmations: config.confirmations, signal: stop.drain };
+  const setUpBlock = await confirmSetUp(rpc, ready, retryOptions);
   // What follows watches the chain and keeps signatures ready: minutes before the load that would be too early.
-  await context.common.meet({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
+  await context.common.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
+  const start = await startBlockOf(rpc, ready, { ...retryOptions, setUpBlock });
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
-  await monitor.level(stop.drain);
-  const untold = (await oneChain?.compare(stop.drain)) ?? [];
-  oneChain?.begin(start);
+  await monitor.waitUntilSynced(stop.drain);
+  const unconfirmed = (await chainIdentity?.compare(stop.drain)) ?? [];
+  chainIdentity?.begin(start);
 
   // Workers have connections of their own.
   if (workersOf(config) > 1) await transport.rest();
@@ -390,7 +390,7 @@ async function carryOut(context) {
   const facts = workload.facts?.() ?? {};
   const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
   const warmUp = config.warmupMs === 'auto' ? warmUpOf(context, schedule !== null, workload) : null;
-  const crew = await hire({ ...context, ...loadParts, warmUp });
+  const engine = await createEngine({ ...context, ...loadParts, warmUp });
   // Its threads would keep the process alive, whatever went wrong.
   try {
     return await loadAndAudit(context, {
@@ -401,13 +401,13 @@ async function carryOut(context) {
       schedule,
       accounts,
       environment,
-      crew,
+      engine,
       warmUp,
       names: numbered(endpoints.map(({ display }) => display)),
-      warning: untold.length > 0 && sender !== null ? onlyFirstBlock(untold) : null,
+      warning: unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null,
     });
   } finally {
-    await crew.close();
+    await engine.close();
   }
 }
 
@@ -428,14 +428,14 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  * @param {Schedule | null} prepared.schedule
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
- * @param {Crew} prepared.crew
+ * @param {LoadEngine} prepared.engine
  * @param {WarmUp | null} prepared.warmUp
  * @param {string[]} prepared.names of the endpoints
  * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
  */
 async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
-  const { crew, warmUp, names, warning, before } = given;
+  const { engine, warmUp, names, warning, before } = given;
   const watch = new Watch({
     config: { ...config, nodePid: context.nodePid },
     clock,
@@ -446,8 +446,8 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   });
   warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls tell themselves whether they are answered.
-  if (context.oneChain === null && workload.kind === 'transaction') monitor.begin();
-  if (warning !== null) watch.warnOf('untold', warning);
+  if (context.chainIdentity === null && workload.kind === 'transaction') monitor.begin();
+  if (warning !== null) watch.warnOf('unconfirmed', warning);
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const described = { ready, environment, schedule, warnings: watch.warnings, valueWei };
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
@@ -460,14 +460,14 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
     const { timeOfDayMs } = context;
-    const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => beginTogether(context, watch) };
+    const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => waitForStart(context, watch) };
     const isPlain = workload.kind === 'call';
-    const loadOptions = { config, clock, outputs, stop, crew, watch, warmUp, isPlain, ...about };
+    const loadOptions = { config, clock, outputs, stop, engine, watch, warmUp, isPlain, ...about };
     const loaded = await load(loadOptions);
     const { recorder, ledger } = loaded;
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
     if (workload.kind === 'transaction') {
-      await monitor.level(stop.now);
+      await monitor.waitUntilSynced(stop.now);
       audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
     }
     const left = await leftAfter(rpc, ready, before, audited);
@@ -497,7 +497,7 @@ async function leftAfter(rpc, { wallets }, before, { report, reason }) {
  * @param {Watch} watch
  * @returns {Promise<number>} the instant at which the load begins
  */
-async function beginTogether({ common, clock, setTimeOfDay, begin }, watch) {
+async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
   const began = await common.begin();
   begin();
   if (began === null) return clock.nowUs();
@@ -556,7 +556,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     unmeasured: {
       ...(audited.report === null ? { '/audit': audited.reason } : {}),
       ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
-      ...whatIsNotKnown(chain, sender),
+      ...missingFacts(chain, sender),
       ...spending.unmeasured,
     },
   };

@@ -18,7 +18,7 @@ import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../stats/recorder.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
-import { SetUpCosts, foreseeCost } from './costs.js';
+import { SetUpCosts, estimateRunCost } from './costs.js';
 import { warmupSeconds } from './load.js';
 import { sliceIndexes } from './nonces.js';
 import { workersOf } from './workers.js';
@@ -130,7 +130,7 @@ export async function setUp(
     }
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
     const missing = await missingFunds(sender, wallets, needWei, given.funder, config);
-    await foreseeCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
+    await estimateRunCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
@@ -284,7 +284,7 @@ const PAUSE_MS = 250;
  * is done before instances wait for each other.
  * @param {Rpc} rpc
  * @param {Sent} sent
- * @param {Patience} patience
+ * @param {Patience} retryOptions
  * @returns {Promise<number>} a block that has what the set-up did
  * @throws {UnavailableError} it is no longer on the chain
  */
@@ -304,7 +304,7 @@ export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmati
  * With confirmations a block that has as many, so that it is still there when the load is over.
  * @param {Rpc} rpc
  * @param {Sent & {chain: {genesisHash?: string | null}}} ready
- * @param {Patience & {setUpBlock: number}} patience
+ * @param {Patience & {setUpBlock: number}} retryOptions
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} what the set-up did is no longer on the chain
  */
@@ -337,7 +337,7 @@ async function blockAt(rpc, which) {
  * What left the chain may come back.
  * @param {Rpc} rpc
  * @param {Sent['wallets']} wallets
- * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} patience
+ * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} retryOptions
  */
 async function settle(rpc, wallets, { clock, signal, endUs }) {
   for (;;) {

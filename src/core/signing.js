@@ -6,7 +6,7 @@ import { WorkloadError } from '../errors.js';
  * @import { Fee, SignedTransaction } from '../chain/transaction.js'
  * @import { Clock } from '../clock.js'
  * @import { TransactionWorkload } from '../workloads/index.js'
- * @import { Purse } from './budget.js'
+ * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'
  */
@@ -23,7 +23,7 @@ import { WorkloadError } from '../errors.js';
  * @property {Fees} fees
  * @property {TransactionWorkload} workload
  * @property {number} chainId
- * @property {Purse | null} [purse] null without a cap
+ * @property {FeeBudget | null} [budget] null without a cap
  */
 
 /** How long is signed in one turn of the event loop: answers that arrive meanwhile wait no longer than for this. */
@@ -114,10 +114,10 @@ export class Presigner {
    */
   raise(operation) {
     const { account, nonce, fee } = operation;
-    const { fees, purse } = this.#options;
+    const { fees, budget } = this.#options;
     const higher = fee === null ? fees.current() : fees.raise(fee);
     try {
-      if (higher === null || purse?.raise(operation, higher) === false) return false;
+      if (higher === null || budget?.raise(operation, higher) === false) return false;
       operation.offer(this.#signNow(account, nonce, higher));
     } catch (error) {
       // What was sent before goes on as it is.

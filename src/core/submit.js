@@ -1,4 +1,4 @@
-import { backOffMs, isLimit, isLost, restMs } from '../chain/retries.js';
+import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { Failed } from './operation.js';
@@ -41,14 +41,14 @@ const MOST_RAISES = 5;
  * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
  */
 export async function submit(tools, operation, onSent) {
-  const { rpc, clock, inclusion, patience, presigner, resubmissions } = tools;
+  const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions } = tools;
   // Also by an earlier operation with the same nonce.
   let isUnsure = operation.hashes.length > 1;
   let lookups = 0;
   let raises = 0;
   let isRaised = false;
   for (let tries = 0; ; tries += 1) {
-    const waitMs = patience.waitMs(clock.nowUs());
+    const waitMs = retryPolicy.waitMs(clock.nowUs());
     if (waitMs > 0) await pause(tools, operation, waitMs, 'limitedMs');
     if (operation.isCancelled || operation.inclusion !== null) return;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
@@ -60,13 +60,13 @@ export async function submit(tools, operation, onSent) {
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
         : inclusion.submit(String(raw), String(hash), purpose, onSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
-      patience.answered(clock);
+      retryPolicy.answered(clock);
       return;
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       const isPassing = isRepeatable(error, failure);
-      if (isPassing) patience.refused(error, clock.nowUs());
-      else patience.answered(clock);
+      if (isPassing) retryPolicy.refused(error, clock.nowUs());
+      else retryPolicy.answered(clock);
       if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
       if (error instanceof StressError) operation.words = error.message;
       if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
@@ -79,22 +79,22 @@ export async function submit(tools, operation, onSent) {
         isRaised = true;
       } else if (!isPassing) throw error;
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
-      patience.heed(error, clock.nowUs());
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
       await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
     }
   }
 }
 
 /**
- * @param {Pick<Tools, 'clock' | 'patience'>} tools
+ * @param {Pick<Tools, 'clock' | 'retryPolicy'>} tools
  * @param {Operation} operation
  * @param {number} ms
  * @param {'limitedMs' | 'unansweredMs'} why
  */
-async function pause({ clock, patience }, operation, ms, why) {
+async function pause({ clock, retryPolicy }, operation, ms, why) {
   const fromUs = clock.nowUs();
   await operation.pause(clock, ms);
-  patience.pauses[why] += (clock.nowUs() - fromUs) / 1000;
+  retryPolicy.pauses[why] += (clock.nowUs() - fromUs) / 1000;
 }
 
 /**
@@ -124,7 +124,7 @@ function lengthOf({ fromUs, toUs }) {
 const LONGEST_REST_MS = 60_000;
 
 /** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
-export class Patience {
+export class RetryPolicy {
   /** @type {Pauses} */
   pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
   /** The longest time in which no submission was accepted. @type {Stall | null} */
@@ -140,9 +140,9 @@ export class Patience {
   }
 
   /** @param {unknown} error @param {number} nowUs */
-  heed(error, nowUs) {
+  noteRetryAfter(error, nowUs) {
     if (isLimit(error)) this.pauses.limitAnswers += 1;
-    const askedMs = Math.min(restMs(error), LONGEST_REST_MS);
+    const askedMs = Math.min(retryAfterMs(error), LONGEST_REST_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
   }
 
@@ -162,7 +162,7 @@ export class Patience {
   }
 
   /** What is left of that. @param {number} nowUs */
-  restMs(nowUs) {
+  retryAfterMs(nowUs) {
     return Math.max(0, (this.#untilUs - nowUs) / 1000);
   }
 

@@ -13,10 +13,10 @@ import { RpcError } from '../errors.js';
  * is not ours has its nonce; never_sent: the node knows nothing of it; pending: it may still be included, or the
  * chain does not tell.
  *
- * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} Fate
+ * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} TransactionStatus
  *
  * @typedef {object} Decision
- * @property {Fate} fate
+ * @property {TransactionStatus} fate
  * @property {{hash: string, blockNumber: number} | null} foreign the transaction that has the nonce of a replaced one
  * @property {number} [blockNumber] of one that is in a block
  * @property {any} [receipt] of that one
@@ -29,7 +29,7 @@ import { RpcError } from '../errors.js';
  * @param {number} startBlock a block before the operation
  * @returns {Promise<Decision>}
  */
-export async function fateOf(rpc, operation, purpose, startBlock) {
+export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
   const { address } = operation.account.wallet;
   const latest = toNumber(await rpc.call('eth_getTransactionCount', [address, 'latest'], purpose));
   for (const hash of operation.hashes) {
@@ -68,7 +68,7 @@ export async function knownOf(rpc, { hashes }) {
   return { isKnown, receipt: null };
 }
 
-/** @param {Fate} fate @param {Decision['foreign']} [foreign] @returns {Decision} */
+/** @param {TransactionStatus} fate @param {Decision['foreign']} [foreign] @returns {Decision} */
 function decided(fate, foreign = null) {
   return { fate, foreign };
 }

@@ -5,7 +5,7 @@
  * @property {WorkerConfig} config
  * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: that
  *   of its wallets
- * @property {Array<ReturnType<Wallet['handOver']>>} wallets
+ * @property {Array<ReturnType<Wallet['toState']>>} wallets
  * @property {{name: string, state: unknown}} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
  * @property {BatchFacts} batches as the set-up learned them
@@ -93,7 +93,7 @@ async function work(task, port) {
   };
   const hurry = new AbortController();
   const engine = new Engine(options);
-  heedStrayErrors(prepared.name, askForStop);
+  catchStrayErrors(prepared.name, askForStop);
   let stoppedAtUs = 0;
   const state = () => stateOf(engine, opened, clock.nowUs());
 
@@ -156,7 +156,7 @@ async function work(task, port) {
  * @param {string} workload
  * @param {(reason: StopReason, error: Error) => void} askForStop
  */
-function heedStrayErrors(workload, askForStop) {
+function catchStrayErrors(workload, askForStop) {
   process.on('uncaughtException', (thrown) => {
     const theirs = strayErrorOf(workload, thrown);
     // One of ours leaves this thread in no state to go on: it ends, as it would have without us.
@@ -207,7 +207,7 @@ function stateOf(engine, endpoints, atUs) {
     atUs,
     open,
     recorder: recorder.state(),
-    ledger: ledger.state(engine.isDrained),
+    ledger: ledger.toState(engine.isDrained),
     stats: engine.stats(),
     thread,
   };

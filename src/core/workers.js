@@ -9,7 +9,7 @@ import { Engine } from './engine.js';
 import { Ledger } from './ledger.js';
 import { sliceIndexes, splitSlice } from './nonces.js';
 import { shares } from './pacer.js';
-import { Part } from './worker-part.js';
+import { WorkerHandle } from './worker-handle.js';
 
 /**
  * @import { BatchFacts } from '../chain/batches.js'
@@ -21,7 +21,7 @@ import { Part } from './worker-part.js';
  * @import { Sample } from '../stats/sample.js'
  * @import { Transport, TransportStats } from '../transport/index.js'
  * @import { Workload } from '../workloads/index.js'
- * @import { Spending as PurseSpending } from './budget.js'
+ * @import { Spending as BudgetSpending } from './budget.js'
  * @import { Config } from './config.js'
  * @import { StopReason } from './driver.js'
  * @import { Health } from './endpoint-health.js'
@@ -37,7 +37,7 @@ import { Part } from './worker-part.js';
 /**
  * Those who do the load: the engine in this thread, or a fleet of workers. The rest of a run does not care which.
  *
- * @typedef {object} Crew
+ * @typedef {object} LoadEngine
  * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
  * @property {(plan: Plan) => void} start
  * @property {(plan: Plan) => void} setWindow after an automatic warm-up
@@ -92,9 +92,9 @@ export function requestStop(stop, reason, error) {
  * One thread, this one.
  * @param {EngineOptions} options
  * @param {Pick<Transport, 'stats'>} transport
- * @returns {Crew}
+ * @returns {LoadEngine}
  */
-export function soloCrew(options, transport) {
+export function createLocalEngine(options, transport) {
   let blocks = noBlocks();
   const engine = new Engine({
     ...options,
@@ -143,8 +143,8 @@ export function soloCrew(options, transport) {
  * @property {Output[]} outputs
  */
 
-/** @param {FleetOptions} options @returns {Promise<Crew>} whose workers are ready */
-export async function startFleet(options) {
+/** @param {FleetOptions} options @returns {Promise<LoadEngine>} whose workers are ready */
+export async function startWorkerPool(options) {
   const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
   const shared = new SharedBlocks(onWholeBlock);
@@ -156,12 +156,12 @@ export async function startFleet(options) {
   const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
   // All tasks before the first thread: what cannot be handed over leaves none behind.
   const tasks = slices.map(({ offset, threads }, i) => taskOf(offset, threads, i));
-  /** @type {Part[]} */
+  /** @type {WorkerHandle[]} */
   const parts = slices.map(({ offset, threads }, i) => {
     // What is left over by an even split goes to the first ones.
     const connections = Math.floor((config.connections + workers - 1 - i) / workers);
     const task = tasks[i];
-    return new Part({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
+    return new WorkerHandle({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
       stop,
       outputs,
       accounts,
@@ -211,7 +211,7 @@ export async function startFleet(options) {
     },
     result: async () => {
       const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
-      for (const { state, first } of heard(parts, 'state')) ledger.adopt(state.ledger, first);
+      for (const { state, first } of heard(parts, 'state')) ledger.fromState(state.ledger, first);
       const all = recorded('state');
       all.recorder.abandonOpen(parts.flatMap(openOf));
       all.recorder.assertConservation(new Map());
@@ -223,7 +223,7 @@ export async function startFleet(options) {
   };
 }
 
-/** A workload that cannot be made in a worker thread ends the run before its load, and so does a hurry. @param {Part[]} parts */
+/** A workload that cannot be made in a worker thread ends the run before its load, and so does a hurry. @param {WorkerHandle[]} parts */
 async function allReady(parts) {
   await Promise.all(parts.map((part) => part.ready));
   const failed = parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
@@ -232,7 +232,7 @@ async function allReady(parts) {
   throw failed.error;
 }
 
-/** @param {Part[]} parts */
+/** @param {WorkerHandle[]} parts */
 async function prepareAll(parts) {
   await Promise.all(parts.map((part) => part.prepare()));
   const interrupted = parts.find(({ error }) => error instanceof InterruptedError);
@@ -241,7 +241,7 @@ async function prepareAll(parts) {
 
 /**
  * The instant up to which all is known: a little later in some parts than in others. A dead one does nothing any more.
- * @param {Part[]} parts
+ * @param {WorkerHandle[]} parts
  * @param {number} nowUs if there is no other
  * @param {number} loadStartUs before which there is nothing to know
  */
@@ -258,13 +258,13 @@ function recorderOf(config, { startUs, endUs }) {
   return recorder;
 }
 
-/** What was in flight at the last report of one that has died. @param {Part} part */
+/** What was in flight at the last report of one that has died. @param {WorkerHandle} part */
 function openOf({ isDead, state, diedAtUs }) {
   if (!isDead || state === null) return [];
   return state.open.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
 }
 
-/** Those that have said something. @param {Part[]} parts @param {'state' | 'latest'} which */
+/** Those that have said something. @param {WorkerHandle[]} parts @param {'state' | 'latest'} which */
 function heard(parts, which) {
   return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
 }
@@ -275,7 +275,7 @@ function heard(parts, which) {
  * @param {number} endUs of the window, where no part has told one
  */
 function mergeStates(known, recorder, endUs) {
-  for (const { state, first } of known) recorder.adopt(state.recorder, first);
+  for (const { state, first } of known) recorder.fromState(state.recorder, first);
   // The window is over when it is over in all of them.
   const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
   recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
@@ -283,14 +283,14 @@ function mergeStates(known, recorder, endUs) {
   return { recorder, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
 }
 
-/** What the transports of all parts have done, of those that died as far as it was heard. @param {Part[]} parts */
+/** What the transports of all parts have done, of those that died as far as it was heard. @param {WorkerHandle[]} parts */
 function transportOf(parts) {
   const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   for (const { state } of parts) if (state !== null) addTo(sum, state.thread.transport);
   return sum;
 }
 
-/** What a dead one has done counts on. @param {Part[]} parts */
+/** What a dead one has done counts on. @param {WorkerHandle[]} parts */
 function totalsOf(parts) {
   const totals = zeroCounts();
   for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
@@ -298,7 +298,7 @@ function totalsOf(parts) {
 }
 
 /**
- * @param {Part[]} parts whose reports are of the same interval; one that has died has none
+ * @param {WorkerHandle[]} parts whose reports are of the same interval; one that has died has none
  * @param {number} nowUs
  * @returns {EngineReport}
  */
@@ -339,10 +339,10 @@ export function mergeSilences(a, b) {
   };
 }
 
-/** @typedef {PurseSpending | null} Spending */
+/** @typedef {BudgetSpending | null} Spending */
 
 /** @param {Spending} a @param {Spending} b @returns {Spending} */
-function bothSpent(a, b) {
+function mergeSpending(a, b) {
   if (a === null || b === null) return a ?? b;
   return { spentWei: a.spentWei + b.spentWei, transactions: a.transactions + b.transactions };
 }
@@ -373,7 +373,7 @@ function mergeStats(all) {
     submissionStall: commonStall(all.map(({ submissionStall }) => submissionStall)),
     reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
     failureWords,
-    spending: all.map(({ spending }) => spending).reduce(bothSpent, null),
+    spending: all.map(({ spending }) => spending).reduce(mergeSpending, null),
   };
 }
 
@@ -397,9 +397,9 @@ function mergeStats(all) {
  * @param {bigint | null} parts.capWei what may be spent on fees
  * @param {StartBlock} parts.start
  * @param {{name: string} | null} parts.inclusion
- * @returns {Promise<Crew>}
+ * @returns {Promise<LoadEngine>}
  */
-export async function hire({
+export async function createEngine({
   config,
   urls,
   health,
@@ -439,12 +439,12 @@ export async function hire({
       onStop: (/** @type {StopReason} */ reason, /** @type {Error | undefined} */ error) =>
         requestStop(stop, reason, error),
     };
-    return soloCrew(options, transport);
+    return createLocalEngine(options, transport);
   }
   const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
   const { iterations, thinkTimeMs } = config;
   const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
-  return startFleet({
+  return startWorkerPool({
     config,
     workers,
     accounts,
@@ -473,7 +473,7 @@ export async function hire({
         health: health.shared,
       },
       batches: rpc.batchFacts(),
-      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.handOver()),
+      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
       workload: { name: config.workload, state: workload.handOver(first, count) },
       chain:
         fees === undefined || inclusion === null

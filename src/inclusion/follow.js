@@ -1,6 +1,6 @@
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError } from '../errors.js';
-import { NotServedYet, describeBlock, fetchBlock, followHeads } from './heads.js';
+import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './heads.js';
 
 /** @import { Inclusion, InclusionDetector, InclusionOptions } from './index.js' */
 
@@ -8,7 +8,7 @@ import { NotServedYet, describeBlock, fetchBlock, followHeads } from './heads.js
 const REMEMBERED = 256;
 
 /** The hashes of the newest blocks of the chain, as it was read. */
-export class Lineage {
+export class BlockHistory {
   /** In the order of their numbers. @type {Map<number, string>} */
   #hashes = new Map();
   #startNumber;
@@ -144,7 +144,7 @@ class ChainReader {
   isStopped = false;
   /** In blocks that have too few on top. @type {Found[]} */
   #unconfirmed = [];
-  #lineage;
+  #history;
   #watched;
   #finder;
   #options;
@@ -154,7 +154,7 @@ class ChainReader {
     this.#options = options;
     this.#watched = watched;
     this.#finder = finder;
-    this.#lineage = new Lineage(options.head, options.headHash ?? null);
+    this.#history = new BlockHistory(options.head, options.headHash ?? null);
     this.done = options.head;
     this.newestAtUs = options.clock.nowUs();
   }
@@ -170,7 +170,7 @@ class ChainReader {
       for (const answer of await Promise.allSettled(asked)) {
         if (answer.status === 'rejected') throw answer.reason;
         const block = answer.value;
-        if (!this.#lineage.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
+        if (!this.#history.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
         this.#take(block);
       }
     }
@@ -192,7 +192,7 @@ class ChainReader {
     const described = describeBlock(block, seenAtUs, found.length);
     this.done = number;
     this.newestAtUs = seenAtUs;
-    this.#lineage.add(number, described.hash);
+    this.#history.add(number, described.hash);
     onBlock(described);
     this.#unconfirmed.push(...found);
     this.#tell(seenAtUs);
@@ -203,7 +203,7 @@ class ChainReader {
     const callback = this.#watched.get(hash);
     if (callback === undefined) return false; // it was found, or is not waited for any more
     if (blockNumber > this.done) return true;
-    const known = this.#lineage.hashOf(blockNumber);
+    const known = this.#history.hashOf(blockNumber);
     if (known !== null && known !== blockHash) return false; // another block has taken its place
     this.#watched.delete(hash);
     this.#unconfirmed.push({ hash, blockNumber, blockHash, callback });
@@ -229,9 +229,9 @@ class ChainReader {
    * @returns {Promise<number>} the last block that still counts
    */
   async fallBehind(number, behindMs) {
-    const known = this.#lineage.hashOf(number);
+    const known = this.#history.hashOf(number);
     if (known !== null && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
-    const { startNumber } = this.#lineage;
+    const { startNumber } = this.#history;
     const { display } = this.#options.rpc;
     if (await this.#isOtherChain()) this.#options.onReplaced?.(otherChain(display));
     else if (number < startNumber && behindMs >= BELOW_START_MS)
@@ -241,7 +241,7 @@ class ChainReader {
 
   /** A block can be replaced by another one of the same number: without a next one nothing tells of it. */
   async lookOnce() {
-    const known = this.#lineage.hashOf(this.done);
+    const known = this.#history.hashOf(this.done);
     if (known !== null && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
   }
 
@@ -251,7 +251,7 @@ class ChainReader {
     if (fork !== null) return this.#rewind(fork);
     const { display } = this.#options.rpc;
     const isOther = await this.#isOtherChain();
-    this.#options.onReplaced?.(isOther ? otherChain(display) : otherStart(display, this.#lineage.startNumber));
+    this.#options.onReplaced?.(isOther ? otherChain(display) : otherStart(display, this.#history.startNumber));
     return this.done;
   }
 
@@ -261,31 +261,31 @@ class ChainReader {
    *   another one
    */
   async #forkUpTo(number) {
-    const { oldest, startNumber } = this.#lineage;
+    const { oldest, startNumber } = this.#history;
     for (let at = number; at >= (oldest ?? number); at -= 1) {
-      const known = this.#lineage.hashOf(at);
+      const known = this.#history.hashOf(at);
       if (known === null || (await this.#fetch(at)).hash === known) return at;
     }
     if (oldest === null || oldest <= startNumber) return null;
     // A node that has pruned its start block says nothing against it.
     const start = await this.#hashAt(startNumber);
-    return start === null || this.#lineage.isStart(start) ? oldest - 1 : null;
+    return start === null || this.#history.isStart(start) ? oldest - 1 : null;
   }
 
   /** @param {number} fork the last block that still counts */
   #rewind(fork) {
     if (fork >= this.done) return this.done;
     const number = fork + 1;
-    const untold = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
+    const unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
     const reorg = {
       number,
-      hash: this.#lineage.hashOf(number),
+      hash: this.#history.hashOf(number),
       depth: this.done - fork,
-      untold: untold.map(({ hash }) => hash),
+      unconfirmed: unconfirmed.map(({ hash }) => hash),
     };
-    this.#lineage.cutAfter(fork);
+    this.#history.cutAfter(fork);
     this.done = fork;
-    for (const { hash, callback } of untold) this.#watched.set(hash, callback);
+    for (const { hash, callback } of unconfirmed) this.#watched.set(hash, callback);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);
     this.#options.onReorg?.(reorg);
     return fork;
@@ -302,7 +302,7 @@ class ChainReader {
     try {
       return (await this.#fetch(number)).hash;
     } catch (error) {
-      if (error instanceof NotServedYet || error instanceof RpcError) return null;
+      if (error instanceof BlockNotServedError || error instanceof RpcError) return null;
       throw error;
     }
   }

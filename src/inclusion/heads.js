@@ -1,4 +1,4 @@
-import { restMs } from '../chain/retries.js';
+import { retryAfterMs } from '../chain/retries.js';
 import { toBigInt, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
@@ -78,16 +78,16 @@ const MISSED_IS_SILENT = 3;
 
 /**
  * Keeps a subscription to the heads of the chain for as long as the node allows it: one that is lost, or says nothing
- * though there is news, is made again.
+ * though there is headSource, is made again.
  *
  * @param {NonNullable<Rpc['subscribe']>} subscribe
  * @param {object} options
  * @param {Clock} options.clock
  * @param {number} options.head
- * @param {() => void} options.onNews called when there is a new head, and when there may be one that was not pushed,
+ * @param {() => void} options.onHead called when there is a new head, and when there may be one that was not pushed,
  *   because the subscription was just made or lost
  */
-export function subscribeToHeads(subscribe, { clock, head, onNews }) {
+export function subscribeToHeads(subscribe, { clock, head, onHead }) {
   const stopping = new AbortController();
   let newest = head;
   /** Heads in a row that we were not told of. */
@@ -104,7 +104,7 @@ export function subscribeToHeads(subscribe, { clock, head, onNews }) {
     newest = number; // lower than the last one where blocks were replaced
     missed = 0;
     waitMs = SHORTEST_WAIT_MS;
-    onNews();
+    onHead();
   }
 
   /** One subscription, from its first word to its end. */
@@ -113,11 +113,11 @@ export function subscribeToHeads(subscribe, { clock, head, onNews }) {
     const end = await subscribe('newHeads', onHeader, leave);
     isLive = true;
     missed = 0;
-    onNews();
+    onHead();
     await ended;
     isLive = false;
     end();
-    onNews();
+    onHead();
   }
 
   async function keep() {
@@ -166,7 +166,7 @@ const HEDGE_MS = 1000;
 const LONGEST_REST_MS = 30_000;
 
 /** The node told of a block, and does not serve it yet. */
-export class NotServedYet extends Error {}
+export class BlockNotServedError extends Error {}
 
 /**
  * Follows the head of the chain. Where the node can speak first, it is subscribed to. Where it cannot, and while there
@@ -198,14 +198,14 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     isWoken = true;
     waiting.abort();
   };
-  const news = new News(rpc, { clock, head, onNews: wake });
-  const waitMs = () => (news.isSubscribed && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
+  const headSource = new HeadSource(rpc, { clock, head, onHead: wake });
+  const waitMs = () => (headSource.isSubscribed && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
 
   /** @returns {Promise<number>} number of the latest block */
   async function latest() {
-    if (news.newest > head) return news.newest;
+    if (headSource.newest > head) return headSource.newest;
     const polled = toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
-    if (polled > head) news.polled();
+    if (polled > head) headSource.polled();
     return polled;
   }
 
@@ -216,7 +216,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     const before = head;
     if (number > head) head = await onHeads(number);
     else if (behindSinceUs !== null) head = await onBehind(number, (clock.nowUs() - behindSinceUs) / 1000);
-    if (head < before) news.rewind(head);
+    if (head < before) headSource.rewind(head);
     lastSuccessUs = clock.nowUs();
   }
 
@@ -229,11 +229,11 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
         pace.succeeded();
       } catch (error) {
         failedPolls += 1;
-        news.doubt(head);
+        headSource.doubt(head);
         lastError = /** @type {Error} */ (error);
-        if (error instanceof NotServedYet) pace.notServed();
+        if (error instanceof BlockNotServedError) pace.notServed();
         else pace.failed(error instanceof TransportError);
-        pauseMs = Math.min(restMs(error), LONGEST_REST_MS);
+        pauseMs = Math.min(retryAfterMs(error), LONGEST_REST_MS);
       }
       // What was pushed meanwhile is looked at now.
       if (isWoken) continue;
@@ -244,10 +244,10 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   const done = loop();
 
   return {
-    announce: (number) => void (number > head && news.announce(number)),
+    announce: (number) => void (number > head && headSource.announce(number)),
     stats: () => ({
-      source: news.isSubscribed ? 'subscription' : 'poll',
-      resolutionMs: news.isSubscribed ? 0 : pace.pollMs,
+      source: headSource.isSubscribed ? 'subscription' : 'poll',
+      resolutionMs: headSource.isSubscribed ? 0 : pace.pollMs,
       failedPolls,
       lastError,
       blockMs: pace.blockMs,
@@ -257,22 +257,22 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     stop: async () => {
       isStopped = true;
       wake();
-      await Promise.all([done, news.stop()]);
+      await Promise.all([done, headSource.stop()]);
     },
   };
 }
 
 /** What the node says of its head without being asked for it. */
-class News {
+class HeadSource {
   #announced;
-  #onNews;
+  #onHead;
   #subscription;
 
-  /** @param {Rpc} rpc @param {{clock: Clock, head: number, onNews: () => void}} options */
-  constructor({ subscribe }, { clock, head, onNews }) {
+  /** @param {Rpc} rpc @param {{clock: Clock, head: number, onHead: () => void}} options */
+  constructor({ subscribe }, { clock, head, onHead }) {
     this.#announced = head;
-    this.#onNews = onNews;
-    this.#subscription = subscribe === null ? null : subscribeToHeads(subscribe, { clock, head, onNews });
+    this.#onHead = onHead;
+    this.#subscription = subscribe === null ? null : subscribeToHeads(subscribe, { clock, head, onHead });
   }
 
   get isSubscribed() {
@@ -287,7 +287,7 @@ class News {
   announce(number) {
     if (number <= this.newest) return;
     this.#announced = number;
-    this.#onNews();
+    this.#onHead();
   }
 
   /** A poll has found a head that is new. */
@@ -342,7 +342,7 @@ export async function fetchBlock(rpc, clock, number) {
   const params = [`0x${number.toString(16)}`, false];
   const block = await hedged(clock, () => rpc.call('eth_getBlockByNumber', params, 'inclusion'));
   // A node may announce a head before it serves the block; the caller asks again at its next poll.
-  if (block === null) throw new NotServedYet(`block ${number} is announced but not served yet`);
+  if (block === null) throw new BlockNotServedError(`block ${number} is announced but not served yet`);
   if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
     throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with something that is no block`);
   return block;

@@ -1,4 +1,4 @@
-import { insist } from '../chain/retries.js';
+import { retry } from '../chain/retries.js';
 import { toNumber } from '../chain/rpc.js';
 import { RpcError, StressError, UnavailableError, oneLine } from '../errors.js';
 import { createBlocksInclusion } from './follow.js';
@@ -41,7 +41,7 @@ import {
  * @property {number} number of the first of them
  * @property {string | null} hash of the first of them, null where it is not known any more
  * @property {number} depth how many
- * @property {string[]} untold hashes of transactions in them that were watched for and not told of, for want of
+ * @property {string[]} unconfirmed hashes of transactions in them that were watched for and not told of, for want of
  *   confirmations; they are watched for again
  *
  * @typedef {object} InclusionDetector
@@ -107,7 +107,7 @@ export const needs = Object.freeze({
  * @typedef {Partial<Record<Ability, boolean>> & {name: string, why: string}} Chosen as the run file states it: with what
  *   was asked for, and whether all endpoints can do it
  *
- * @typedef {{clock: Clock, signal: AbortSignal}} Patience
+ * @typedef {{clock: Clock, signal: AbortSignal}} RetryOptions
  *
  * @typedef {string | null} Finding null: the endpoint can; else why not, empty where there is nothing to add
  */
@@ -120,24 +120,24 @@ const NO_TRANSACTION = `0x${'0'.repeat(64)}`;
 /**
  * How each ability is found out, and what is said of an endpoint with it, and without. All but the listing of
  * transactions are extras: one that is not told of in time, or refused, is not there.
- * @type {Record<Ability, {probe: (rpc: Rpc, patience: Patience) => Promise<Finding>, has: string, lacks: (words: string) => string}>}
+ * @type {Record<Ability, {probe: (rpc: Rpc, retryOptions: RetryOptions) => Promise<Finding>, has: string, lacks: (words: string) => string}>}
  */
 const abilities = {
   pushesHeads: {
-    probe: async ({ subscribe }, patience) =>
+    probe: async ({ subscribe }, retryOptions) =>
       subscribe === null
         ? 'eth_subscribe needs a ws:// URL'
         : inTime(async () => {
             // One that comes too late is ended too.
             (await subscribe('newHeads', nothing, nothing))();
             return null;
-          }, patience),
+          }, retryOptions),
     has: 'it pushes its heads',
     lacks: (words) => `pushes no heads here (${words || 'eth_subscribe'})`,
   },
   listsTransactions: {
-    probe: async (rpc, patience) => {
-      const block = await insist(() => rpc.call('eth_getBlockByNumber', ['latest', false], 'setup'), patience);
+    probe: async (rpc, retryOptions) => {
+      const block = await retry(() => rpc.call('eth_getBlockByNumber', ['latest', false], 'setup'), retryOptions);
       const listed = block?.transactions;
       if (!Array.isArray(listed) || listed.some((hash) => typeof hash !== 'string')) return '';
       return listed.length > 0 || toNumber(block.gasUsed) === 0 ? null : '';
@@ -147,7 +147,7 @@ const abilities = {
   },
   submitsSync: {
     // No transaction: a node that has the method finds fault with it, and only such a node does.
-    probe: (rpc, patience) =>
+    probe: (rpc, retryOptions) =>
       inTime(async () => {
         try {
           return `it answers ${oneLine(await rpc.call(SYNC, ['0x'], 'setup'), 100)} to no transaction`;
@@ -155,12 +155,12 @@ const abilities = {
           if (findsFault(error)) return null;
           throw error;
         }
-      }, patience),
+      }, retryOptions),
     has: `it answers a submission with the receipt (${SYNC})`,
     lacks: (words) => lacksMethod(`${SYNC} (EIP-7966)`, words),
   },
   servesReceipts: {
-    probe: (rpc, patience) =>
+    probe: (rpc, retryOptions) =>
       inTime(async () => {
         try {
           await rpc.call('eth_getTransactionReceipt', [NO_TRANSACTION], 'setup');
@@ -168,7 +168,7 @@ const abilities = {
           if (!(error instanceof RpcError) || error.isBusy || isRefused(error)) throw error;
         }
         return null;
-      }, patience),
+      }, retryOptions),
     has: 'it serves receipts (eth_getTransactionReceipt)',
     lacks: (words) => lacksMethod('eth_getTransactionReceipt', words),
   },
@@ -181,13 +181,13 @@ function lacksMethod(method, words) {
 
 /**
  * @param {() => Promise<Finding>} ask
- * @param {Patience} patience
+ * @param {RetryOptions} retryOptions
  * @returns {Promise<Finding>}
  */
 async function inTime(ask, { clock, signal }) {
   const over = new AbortController();
   const late = clock.sleep(PROBE_MS, over.signal).then(() => `no answer within ${PROBE_MS / 1000} s`);
-  const answer = insist(ask, { clock, signal, forMs: PROBE_MS }).catch((error) => {
+  const answer = retry(ask, { clock, signal, forMs: PROBE_MS }).catch((error) => {
     if (!(error instanceof StressError)) throw error;
     if (!(error instanceof RpcError)) return error.message;
     return error.rpcCode === NO_METHOD ? '' : error.rpcMessage;
@@ -204,18 +204,18 @@ export class Candidate {
   /** @type {Map<Ability, Promise<Finding>>} */
   #asked = new Map();
   #rpc;
-  #patience;
+  #retryOptions;
 
-  /** @param {Rpc} rpc @param {string} node as messages call it @param {Patience} patience */
-  constructor(rpc, node, patience) {
+  /** @param {Rpc} rpc @param {string} node as messages call it @param {RetryOptions} retryOptions */
+  constructor(rpc, node, retryOptions) {
     this.#rpc = rpc;
     this.node = node;
-    this.#patience = patience;
+    this.#retryOptions = retryOptions;
   }
 
   /** @param {Ability} ability */
   find(ability) {
-    const found = this.#asked.get(ability) ?? abilities[ability].probe(this.#rpc, this.#patience);
+    const found = this.#asked.get(ability) ?? abilities[ability].probe(this.#rpc, this.#retryOptions);
     this.#asked.set(ability, found);
     return found;
   }

@@ -23,8 +23,8 @@ import { ranges, safeWords, shown, some, walletsOf, whichOf } from './merge.js';
  * @property {string} why it cannot be read
  *
  * @typedef {object} Chosen
- * @property {Card[]} cards by index, or by slice
- * @property {Card[]} superseded earlier attempts
+ * @property {RunHeader[]} headers by index, or by slice
+ * @property {RunHeader[]} superseded earlier attempts
  * @property {number | null} expected how many there must be; null: nobody said
  * @property {number[]} missing indexes
  * @property {Damaged[]} damaged those of which there is no other copy
@@ -33,23 +33,23 @@ import { ranges, safeWords, shown, some, walletsOf, whichOf } from './merge.js';
  * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Wanted
  */
 
-/** @param {Card[]} found @param {Damaged[]} broken @param {Wanted} wanted @returns {Chosen} */
+/** @param {RunHeader[]} found @param {Damaged[]} broken @param {Wanted} wanted @returns {Chosen} */
 export function choose(found, broken, wanted) {
-  const { cards: ofRun, notes } = ofOneRun(found, wanted.runId);
-  const { cards: each, copies } = withoutCopies(ofRun);
+  const { headers: ofRun, notes } = ofOneRun(found, wanted.runId);
+  const { headers: each, copies } = withoutCopies(ofRun);
   if (copies > 0) notes.push(`${some(copies, 'run file')} were there twice, and count once`);
   const damaged = broken.filter(
     ({ id, runId }) =>
-      !each.some((card) => card.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
+      !each.some((header) => header.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
   );
   if (each.length === 0) throw nothingFound(damaged, wanted.expect);
   checkSame(each);
-  const { cards, superseded } = lastAttempts(each);
-  checkSlices(cards);
-  const expected = expectedOf(cards, wanted.expect);
-  const missing = missingOf(cards, expected);
-  checkWhole({ cards, expected, missing, damaged }, wanted);
-  return { cards, superseded, expected, missing, damaged, notes };
+  const { headers, superseded } = lastAttempts(each);
+  checkSlices(headers);
+  const expected = expectedOf(headers, wanted.expect);
+  const missing = missingOf(headers, expected);
+  checkWhole({ headers, expected, missing, damaged }, wanted);
+  return { headers, superseded, expected, missing, damaged, notes };
 }
 
 /** @param {Damaged[]} damaged @param {number | null} expect */
@@ -65,18 +65,18 @@ function nothingFound(damaged, expect) {
     : new IncompleteError(`0 of ${some(expect, 'instance')} are whole; ${none}`);
 }
 
-/** @param {Card[]} found @param {string | null} runId */
+/** @param {RunHeader[]} found @param {string | null} runId */
 function ofOneRun(found, runId) {
-  const ids = [...new Set(found.map((card) => card.runId))];
-  if (runId === null && ids.length <= 1) return { cards: found, notes: /** @type {string[]} */ ([]) };
+  const ids = [...new Set(found.map((header) => header.runId))];
+  if (runId === null && ids.length <= 1) return { headers: found, notes: /** @type {string[]} */ ([]) };
   if (runId === null) {
-    const [first, other] = ids.map((id) => found.find((card) => card.runId === id) ?? found[0]);
+    const [first, other] = ids.map((id) => found.find((header) => header.runId === id) ?? found[0]);
     throw new InputError(
       `these are instances of several runs: ${idOf(first)} (${first.name}) and ${idOf(other)} (${other.name})${ids.length > 2 ? ` and ${ids.length - 2} more` : ''}: choose one with --run-id`,
     );
   }
-  const cards = found.filter((card) => card.runId === runId);
-  if (cards.length === 0 && found.length > 0)
+  const headers = found.filter((header) => header.runId === runId);
+  if (headers.length === 0 && found.length > 0)
     throw new InputError(
       `no run file is of the run ${shown(runId)}: there ${ids.length === 1 ? 'is' : 'are'} ${
         found.length === 0
@@ -87,40 +87,40 @@ function ofOneRun(found, runId) {
               .join(', ')
       }`,
     );
-  const others = found.length - cards.length;
-  return { cards, notes: others === 0 ? [] : [`${some(others, 'run file')} of other runs were left out (--run-id)`] };
+  const others = found.length - headers.length;
+  return { headers, notes: others === 0 ? [] : [`${some(others, 'run file')} of other runs were left out (--run-id)`] };
 }
 
-/** @param {Card} card */
+/** @param {RunHeader} header */
 function idOf({ runId }) {
   return runId === null ? 'one without a run id' : shown(runId);
 }
 
-/** The same run from the folder and from the logs: a whole file before a partial one, and of those the latest. @param {Card[]} all */
+/** The same run from the folder and from the logs: a whole file before a partial one, and of those the latest. @param {RunHeader[]} all */
 function withoutCopies(all) {
-  /** @type {Map<string, Card>} */
+  /** @type {Map<string, RunHeader>} */
   const best = new Map();
-  for (const card of all) {
-    const known = best.get(card.id);
+  for (const header of all) {
+    const known = best.get(header.id);
     const isBetter =
       known === undefined ||
-      (known.partial && !card.partial) ||
-      (known.partial && card.partial && card.endedAtMs > known.endedAtMs);
-    if (isBetter) best.set(card.id, card);
+      (known.partial && !header.partial) ||
+      (known.partial && header.partial && header.endedAtMs > known.endedAtMs);
+    if (isBetter) best.set(header.id, header);
   }
-  return { cards: [...best.values()], copies: all.length - best.size };
+  return { headers: [...best.values()], copies: all.length - best.size };
 }
 
-/** @param {Card[]} cards @throws {InputError} which names what makes them two runs */
-function checkSame(cards) {
-  const [first, ...rest] = cards;
+/** @param {RunHeader[]} headers @throws {InputError} which names what makes them two runs */
+function checkSame(headers) {
+  const [first, ...rest] = headers;
   for (const other of rest) {
     const difference = differenceOf(first, other);
     if (difference !== null) throw new InputError(`${first.name} and ${other.name} are not of one run: ${difference}`);
   }
 }
 
-/** @param {Card} a @param {Card} b @returns {string | null} */
+/** @param {RunHeader} a @param {RunHeader} b @returns {string | null} */
 function differenceOf(a, b) {
   if ((a.index === null) !== (b.index === null)) {
     const [indexed, other] = a.index === null ? ['the second', 'the first'] : ['the first', 'the second'];
@@ -150,63 +150,63 @@ function mayBeSame(a, b) {
   return a === null || b === null || a === undefined || b === undefined || a === b;
 }
 
-/** @param {Card[]} each */
+/** @param {RunHeader[]} each */
 function lastAttempts(each) {
-  /** @type {Map<number, Card[]>} */
+  /** @type {Map<number, RunHeader[]>} */
   const byIndex = new Map();
-  for (const card of each) {
-    if (card.index === null) continue;
-    const others = byIndex.get(card.index) ?? [];
-    const twin = others.find(({ attempt }) => attempt === card.attempt);
+  for (const header of each) {
+    if (header.index === null) continue;
+    const others = byIndex.get(header.index) ?? [];
+    const twin = others.find(({ attempt }) => attempt === header.attempt);
     if (twin !== undefined)
       throw new InputError(
-        `instance ${card.index} is there twice, with attempt ${card.attempt} and different runs: ${twin.source.name} and ${card.source.name}: two instances had one index, or two runs are mixed`,
+        `instance ${header.index} is there twice, with attempt ${header.attempt} and different runs: ${twin.source.name} and ${header.source.name}: two instances had one index, or two runs are mixed`,
       );
-    byIndex.set(card.index, [...others, card]);
+    byIndex.set(header.index, [...others, header]);
   }
   const attempts = [...byIndex.values()].map((some) => some.sort((a, b) => b.attempt - a.attempt));
-  const cards = [...attempts.map(([last]) => last), ...each.filter(({ index }) => index === null)];
+  const headers = [...attempts.map(([last]) => last), ...each.filter(({ index }) => index === null)];
   return {
-    cards: cards.sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || a.offset - b.offset),
+    headers: headers.sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || a.offset - b.offset),
     superseded: attempts.flatMap(([, ...earlier]) => earlier),
   };
 }
 
-/** @param {Card[]} cards */
-function checkSlices(cards) {
-  const sorted = [...cards].sort((a, b) => a.offset - b.offset);
-  sorted.forEach((card, i) => {
+/** @param {RunHeader[]} headers */
+function checkSlices(headers) {
+  const sorted = [...headers].sort((a, b) => a.offset - b.offset);
+  sorted.forEach((header, i) => {
     const before = sorted[i - 1];
-    if (before === undefined || before.offset + before.threads <= card.offset) return;
+    if (before === undefined || before.offset + before.threads <= header.offset) return;
     throw new InputError(
-      `slices overlap: ${before.name} has ${walletsOf(before)}, ${card.name} ${walletsOf(card)}: these are not instances of one run`,
+      `slices overlap: ${before.name} has ${walletsOf(before)}, ${header.name} ${walletsOf(header)}: these are not instances of one run`,
     );
   });
 }
 
-/** @param {Card[]} cards @param {number | null} expect */
-function expectedOf(cards, expect) {
-  const [{ instances }] = cards;
+/** @param {RunHeader[]} headers @param {number | null} expect */
+function expectedOf(headers, expect) {
+  const [{ instances }] = headers;
   if (expect !== null && instances !== null && expect !== instances)
     throw new InputError(`--expect is ${expect}, but the run was told that it has ${some(instances, 'instance')}`);
   const expected = expect ?? instances;
-  const beyond = cards.find(({ index }) => expected !== null && (index ?? 0) >= expected);
+  const beyond = headers.find(({ index }) => expected !== null && (index ?? 0) >= expected);
   if (beyond !== undefined)
     throw new InputError(`${beyond.name} is beyond the ${some(expected ?? 0, 'instance')} that there must be`);
-  if (expected !== null && cards.length > expected)
-    throw new InputError(`there are ${cards.length} instances, and ${expected} were expected (--expect)`);
+  if (expected !== null && headers.length > expected)
+    throw new InputError(`there are ${headers.length} instances, and ${expected} were expected (--expect)`);
   return expected;
 }
 
-/** @param {Card[]} cards @param {number | null} expected */
-function missingOf(cards, expected) {
-  const there = new Set(cards.flatMap(({ index }) => index ?? []));
+/** @param {RunHeader[]} headers @param {number | null} expected */
+function missingOf(headers, expected) {
+  const there = new Set(headers.flatMap(({ index }) => index ?? []));
   if (expected === null || there.size === 0) return [];
   return Array.from({ length: expected }, (_, i) => i).filter((i) => !there.has(i));
 }
 
-/** @param {Pick<Chosen, 'cards' | 'expected' | 'missing' | 'damaged'>} chosen @param {Wanted} wanted */
-function checkWhole({ cards, expected, missing, damaged }, { allowPartial }) {
+/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen @param {Wanted} wanted */
+function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
   if (allowPartial) return;
   const advice = '--partial merges what is there';
   if (damaged.length > 0) {
@@ -214,17 +214,17 @@ function checkWhole({ cards, expected, missing, damaged }, { allowPartial }) {
     const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
     throw new IncompleteError(`${name} is damaged: ${why}${more} (${advice})`);
   }
-  const partial = cards.filter((card) => card.partial);
-  const wants = (expected ?? cards.length) - cards.length;
+  const partial = headers.filter((header) => header.partial);
+  const wants = (expected ?? headers.length) - headers.length;
   if (partial.length === 0 && wants === 0) return;
   const reasons = [
     ...(missing.length > 0 ? [`missing: ${ranges(missing)}`] : []),
     ...(missing.length === 0 && wants > 0 ? [`${wants} missing, which have no index to be named by`] : []),
     ...(partial.length > 0 ? [`ended before their runs did: ${whichOf(partial)}`] : []),
   ];
-  const whole = cards.length - partial.length;
+  const whole = headers.length - partial.length;
   throw new IncompleteError(
-    `${whole} of ${some(expected ?? cards.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
+    `${whole} of ${some(expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
   );
 }
 
@@ -232,7 +232,7 @@ function checkWhole({ cards, expected, missing, damaged }, { allowPartial }) {
  * What a merge remembers of a run file while it reads the others: enough to know whether they belong together, whose
  * clock is wrong, and which part of the time they have in common.
  *
- * @typedef {object} Card
+ * @typedef {object} RunHeader
  * @property {Source} source
  * @property {string} name for messages: the index where there is one, and where it was found
  * @property {string} id
@@ -272,8 +272,8 @@ const OF_THE_INSTANCE = new Set(['threads', 'users', 'workers']);
 /** What two comparable runs may differ in, but not two instances of one. */
 const OF_THE_RUN = new Set(['duration', 'drain-timeout']);
 
-/** @param {RunFile} run @param {Source} source @returns {Card} */
-export function cardOf(run, source) {
+/** @param {RunFile} run @param {Source} source @returns {RunHeader} */
+export function headerOf(run, source) {
   const { config, window, intervals, audit } = run;
   const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;

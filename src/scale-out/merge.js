@@ -4,7 +4,7 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
-import { cardOf, checkSums, choose, loadStartOf } from './choose.js';
+import { headerOf, checkSums, choose, loadStartOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -13,7 +13,7 @@ import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window
  * @import { RunFile } from '../stats/run-file.js'
  * @import { Threshold } from '../stats/thresholds.js'
  * @import { Verdict } from '../stats/verdict.js'
- * @import { Card, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
+ * @import { RunHeader, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
  */
@@ -42,12 +42,12 @@ export function some(count, noun) {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} cards */
-export function whichOf(cards) {
-  const indexes = cards.flatMap(({ index }) => index ?? []);
-  if (indexes.length === cards.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
-  const names = cards.slice(0, 3).map(({ name }) => name);
-  return `${names.join(', ')}${cards.length > 3 ? ` and ${cards.length - 3} more` : ''}`;
+/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */
+export function whichOf(headers) {
+  const indexes = headers.flatMap(({ index }) => index ?? []);
+  if (indexes.length === headers.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
+  const names = headers.slice(0, 3).map(({ name }) => name);
+  return `${names.join(', ')}${headers.length > 3 ? ` and ${headers.length - 3} more` : ''}`;
 }
 
 /** @param {{offset: number, threads: number}} slice */
@@ -112,21 +112,21 @@ const OF_ONE = ['index', 'instances', 'runId', 'startAtMs', 'barrier'];
 /** @param {Parts} parts */
 export function mergedRun(parts) {
   const { chosen, clocks, common, total } = parts;
-  const { cards } = chosen;
+  const { headers } = chosen;
   const first = /** @type {RunFile} */ (total.first);
   const { window, rates, apportioned } = total.window.result(total.isOpenLoop);
-  const isWhole = cards.every(({ partial }) => !partial) && isComplete(chosen);
-  const instants = instantsOf(cards, clocks);
+  const isWhole = headers.every(({ partial }) => !partial) && isComplete(chosen);
+  const instants = instantsOf(headers, clocks);
   const hasCommon = common.endMs > common.startMs;
   const run = {
     schema: RUN_SCHEMA,
-    id: idOf(cards),
+    id: idOf(headers),
     startedAt: instant(minOf(instants.map(({ startedAtMs }) => startedAtMs))),
     endedAt: instant(maxOf(instants.map(({ endedAtMs }) => endedAtMs))),
-    end: endOf(cards),
+    end: endOf(headers),
     partial: !isWhole,
     exitCode: 0,
-    config: configOf(first.config, total, cards),
+    config: configOf(first.config, total, headers),
     environment: {
       ...total.environment,
       ...(total.endpoints === undefined ? {} : { endpoints: total.endpoints.list() }),
@@ -152,15 +152,15 @@ export function mergedRun(parts) {
     verdict: total.verdicts.result(),
     thresholds: [],
     merged: {
-      runId: cards[0].runId,
+      runId: headers[0].runId,
       expected: chosen.expected,
-      instances: cards.map((card, i) => instanceOf(card, clocks.offsetsMs[i])),
+      instances: headers.map((header, i) => instanceOf(header, clocks.offsetsMs[i])),
       missing: chosen.missing,
       damaged: chosen.damaged.map(({ name, index, why }) => ({ name, index, why })),
       superseded: chosen.superseded.map(({ index, attempt, id, counts }) => {
         return { index, attempt, id, verified: counts.verified };
       }),
-      ...skewsOf(cards, clocks),
+      ...skewsOf(headers, clocks),
       common: hasCommon ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned } : null,
       warmup: total.grid.warmup,
       unresolved: unresolvedOf(chosen),
@@ -170,13 +170,13 @@ export function mergedRun(parts) {
 }
 
 /** @param {Chosen} chosen */
-function isComplete({ cards, expected, damaged }) {
-  return damaged.length === 0 && cards.length >= (expected ?? 0);
+function isComplete({ headers, expected, damaged }) {
+  return damaged.length === 0 && headers.length >= (expected ?? 0);
 }
 
 /** Instances whose wallets are in no audit. @param {Chosen} chosen @returns {string[]} */
-function absentOf({ cards, missing, damaged }) {
-  const [{ firstOffset, threads }] = cards;
+function absentOf({ headers, missing, damaged }) {
+  const [{ firstOffset, threads }] = headers;
   const gone = missing.map((index) => {
     return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * threads, threads })})`;
   });
@@ -184,9 +184,9 @@ function absentOf({ cards, missing, damaged }) {
   return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
 }
 
-/** @param {Card[]} cards @param {Clocks} clocks */
-function instantsOf(cards, { correctionsMs }) {
-  return cards.map(({ startedAtMs, endedAtMs }, i) => {
+/** @param {RunHeader[]} headers @param {Clocks} clocks */
+function instantsOf(headers, { correctionsMs }) {
+  return headers.map(({ startedAtMs, endedAtMs }, i) => {
     return { startedAtMs: startedAtMs + correctionsMs[i], endedAtMs: endedAtMs + correctionsMs[i] };
   });
 }
@@ -196,18 +196,18 @@ function instant(ms) {
   return new Date(ms).toISOString();
 }
 
-/** The same instances have the same id, however often they are merged. @param {Card[]} cards */
-function idOf(cards) {
+/** The same instances have the same id, however often they are merged. @param {RunHeader[]} headers */
+function idOf(headers) {
   const hash = createHash('sha256');
-  for (const { id, endedAtMs } of cards) hash.update(`${id} ${endedAtMs}\n`);
+  for (const { id, endedAtMs } of headers) hash.update(`${id} ${endedAtMs}\n`);
   const hex = hash.digest('hex');
   // It has the form of a random UUID.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** One that never ended, or else one that ended otherwise than as planned. @param {Card[]} cards */
-function endOf(cards) {
-  const ends = cards.map(({ end }) => end);
+/** One that never ended, or else one that ended otherwise than as planned. @param {RunHeader[]} headers */
+function endOf(headers) {
+  const ends = headers.map(({ end }) => end);
   return (
     ends.find((end) => end === 'running') ??
     ends.find((end) => !['duration', 'iterations'].includes(end)) ??
@@ -216,19 +216,19 @@ function endOf(cards) {
   );
 }
 
-/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {Total} total @param {Card[]} cards */
-function configOf(config, { ratePerSecond }, cards) {
+/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {Total} total @param {RunHeader[]} headers */
+function configOf(config, { ratePerSecond }, headers) {
   const none = Object.fromEntries(
     [...OWN_FILES, ...OF_ONE].filter((name) => name in config).map((name) => [name, null]),
   );
-  const threads = cards.reduce((sum, card) => sum + card.threads, 0);
-  return { ...config, ...none, threads, offset: minOf(cards.map(({ firstOffset }) => firstOffset)), ratePerSecond };
+  const threads = headers.reduce((sum, header) => sum + header.threads, 0);
+  return { ...config, ...none, threads, offset: minOf(headers.map(({ firstOffset }) => firstOffset)), ratePerSecond };
 }
 
-/** @param {Card} card @param {number | null} clockOffsetMs */
-function instanceOf(card, clockOffsetMs) {
-  const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = card;
-  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = card;
+/** @param {RunHeader} header @param {number | null} clockOffsetMs */
+function instanceOf(header, clockOffsetMs) {
+  const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = header;
+  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = header;
   return {
     index,
     attempt,
@@ -250,10 +250,10 @@ function instanceOf(card, clockOffsetMs) {
   };
 }
 
-/** @param {Card[]} cards @param {Clocks} clocks */
-function skewsOf(cards, { correctionsMs, skewMs, knownToMs }) {
-  const isMeasured = (/** @type {unknown} */ _, /** @type {number} */ i) => cards[i].hasLoad;
-  const starts = cards.map(({ windowStartMs }) => windowStartMs);
+/** @param {RunHeader[]} headers @param {Clocks} clocks */
+function skewsOf(headers, { correctionsMs, skewMs, knownToMs }) {
+  const isMeasured = (/** @type {unknown} */ _, /** @type {number} */ i) => headers[i].hasLoad;
+  const starts = headers.map(({ windowStartMs }) => windowStartMs);
   const raw = starts.filter(isMeasured);
   const corrected = starts.map((ms, i) => ms + correctionsMs[i]).filter(isMeasured);
   const skewOf = (/** @type {number[]} */ instants) => (instants.length === 0 ? 0 : maxOf(instants) - minOf(instants));
@@ -266,12 +266,12 @@ function skewsOf(cards, { correctionsMs, skewMs, knownToMs }) {
 }
 
 /** Wallets of which it is not known what they did last. @param {Chosen} chosen */
-function unresolvedOf({ cards, missing }) {
-  const [{ firstOffset, threads }] = cards;
+function unresolvedOf({ headers, missing }) {
+  const [{ firstOffset, threads }] = headers;
   const gone = missing.map((index) => {
     return { index, offset: firstOffset + index * threads, threads, inFlight: null, lastKnownAt: null };
   });
-  const cut = cards
+  const cut = headers
     .filter(({ partial }) => partial)
     .map(({ index, offset, threads: own, inFlight, endedAtMs }) => {
       return { index, offset, threads: own, inFlight, lastKnownAt: instant(endedAtMs) };
@@ -281,11 +281,11 @@ function unresolvedOf({ cards, missing }) {
 
 /** @param {Parts} parts */
 function warningsOf({ chosen, clocks, common, total }) {
-  const { cards } = chosen;
+  const { headers } = chosen;
   const warnings = [...total.warnings].map(([words, times]) =>
-    cards.length === 1 ? words : `${times} of ${some(cards.length, 'instance')}: ${words}`,
+    headers.length === 1 ? words : `${times} of ${some(headers.length, 'instance')}: ${words}`,
   );
-  const wrong = cards.flatMap(({ name, index }, i) => {
+  const wrong = headers.flatMap(({ name, index }, i) => {
     const offsetMs = clocks.offsetsMs[i] ?? 0;
     if (clocks.correctionsMs[i] === 0 || Math.abs(offsetMs) <= clocks.knownToMs / 2) return [];
     const who = index === null ? name : `instance ${index}`;
@@ -300,7 +300,7 @@ function warningsOf({ chosen, clocks, common, total }) {
       `the common window is ${Math.round(100 * least)} % of the longest: figures by name and by endpoint in it are estimates`,
     );
   }
-  const without = cards.filter((_, i) => common.shares[i] === 0);
+  const without = headers.filter((_, i) => common.shares[i] === 0);
   if (common.endMs > common.startMs && without.length > 0)
     warnings.push(
       `without a window of their own: ${without
@@ -387,13 +387,13 @@ export async function merge(names, wanted, stdin) {
   const check = await runFileChecker();
   const { sources, close } = await findSources(names, stdin);
   try {
-    const { cards: found, damaged, foreign } = readAll(sources, check, wanted);
+    const { headers: found, damaged, foreign } = readAll(sources, check, wanted);
     const chosen = chosenOf(found, { damaged, foreign }, wanted);
-    const clocks = compareClocks(chosen.cards);
-    const common = commonWindow(chosen.cards, clocks, wanted.allowPartial);
-    const total = new Total(chosen.cards, clocks.correctionsMs, common);
-    for (const [i, card] of chosen.cards.entries()) addTo(total, i, card);
-    const run = judged(mergedRun({ chosen, clocks, common, total }), wanted, chosen.cards);
+    const clocks = compareClocks(chosen.headers);
+    const common = commonWindow(chosen.headers, clocks, wanted.allowPartial);
+    const total = new Total(chosen.headers, clocks.correctionsMs, common);
+    for (const [i, header] of chosen.headers.entries()) addTo(total, i, header);
+    const run = judged(mergedRun({ chosen, clocks, common, total }), wanted, chosen.headers);
     return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
   } finally {
     close();
@@ -402,8 +402,8 @@ export async function merge(names, wanted, stdin) {
 
 /** @param {Source[]} sources @param {CheckRunFile} check @param {Wanted} wanted */
 function readAll(sources, check, { runId }) {
-  /** @type {Card[]} */
-  const cards = [];
+  /** @type {RunHeader[]} */
+  const headers = [];
   /** @type {Damaged[]} */
   const damaged = [];
   /** @type {string[]} */
@@ -415,20 +415,20 @@ function readAll(sources, check, { runId }) {
     const { json, damage, foreign: words } = source.read();
     const other = words ?? (damage === undefined ? strangerOf(json) : undefined);
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (other === undefined) cards.push(checkedCard(check(json, name), source));
+    else if (other === undefined) headers.push(checkedCard(check(json, name), source));
     else if (isGiven) throw new InputError(`${name} is ${other}`);
     else foreign.push(`${name} is ${other}`);
   }
-  return { cards, damaged, foreign };
+  return { headers, damaged, foreign };
 }
 
 /** @param {RunFile} run @param {Source} source */
 function checkedCard(run, source) {
   checkSums(run, source.name, loadStartOf(run));
-  return cardOf(run, source);
+  return headerOf(run, source);
 }
 
-/** What was left out may be what is missing. @param {Card[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
+/** What was left out may be what is missing. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
 function chosenOf(found, { damaged, foreign }, wanted) {
   try {
     return choose(found, damaged, wanted);
@@ -454,17 +454,17 @@ function foreignWords(foreign) {
   return [`left out: ${foreign.slice(0, NAMED).join('; ')}${more}`];
 }
 
-/** @param {Total} total @param {number} i @param {Card} card */
-function addTo(total, i, card) {
-  const { json } = card.source.read();
-  if (json?.id !== card.id) throw new InputError(`${card.source.name} was changed while it was read: merge again`);
-  legible(card.source.name, () => total.add(json, i));
+/** @param {Total} total @param {number} i @param {RunHeader} header */
+function addTo(total, i, header) {
+  const { json } = header.source.read();
+  if (json?.id !== header.id) throw new InputError(`${header.source.name} was changed while it was read: merge again`);
+  legible(header.source.name, () => total.add(json, i));
 }
 
-/** @param {any} run @param {Wanted} wanted @param {Card[]} cards @returns {RunFile & {exitCode: number}} */
-function judged(run, { thresholds }, cards) {
+/** @param {any} run @param {Wanted} wanted @param {RunHeader[]} headers @returns {RunFile & {exitCode: number}} */
+function judged(run, { thresholds }, headers) {
   const results = checkThresholds(thresholds, run);
-  const exitCodes = cards.flatMap(({ exitCode }) => exitCode ?? []);
+  const exitCodes = headers.flatMap(({ exitCode }) => exitCode ?? []);
   const exitCode = worstExit([
     ...exitCodes,
     thresholdExit(results),

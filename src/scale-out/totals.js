@@ -15,7 +15,7 @@ import { Grid, WindowCounts, maxOf, minOf } from './window.js';
  * @import { Reorgs } from '../stats/reorgs.js'
  * @import { Outage, RunFile } from '../stats/run-file.js'
  * @import { Check } from '../workloads/index.js'
- * @import { Card } from './choose.js'
+ * @import { RunHeader } from './choose.js'
  * @import { Common } from './window.js'
  */
 
@@ -41,7 +41,7 @@ export class AuditSum {
   /** What could not be checked, and why. @type {string[]} */
   #gaps = [];
 
-  /** @param {RunFile} run of one instance @param {Card} card */
+  /** @param {RunFile} run of one instance @param {RunHeader} header */
   add(run, { name, index, offset, threads }) {
     const result = auditResult(run);
     if (result === 'not_exact') this.#isProven = true;
@@ -352,7 +352,7 @@ const NAMES = Object.freeze(
   /** @type {const} */ (['total', 'fromStart', 'timedOut', 'censored', 'fromStartCensored', 'lag', ...STAGES]),
 );
 
-export class Sums {
+export class RunTotals {
   counts = zeroCounts();
   inFlight = 0;
   /** @type {Record<string, number>} */
@@ -485,7 +485,7 @@ class GroupSums {
 const WARNINGS = 20;
 
 export class Total {
-  sums = new Sums();
+  sums = new RunTotals();
   audit = new AuditSum();
   generator = new GeneratorSum();
   spending = new Spending();
@@ -503,25 +503,25 @@ export class Total {
   ratePerSecond = null;
 
   /**
-   * @param {Card[]} cards
+   * @param {RunHeader[]} headers
    * @param {number[]} correctionsMs
    * @param {Common} common
    */
-  constructor(cards, correctionsMs, common) {
-    this.cards = cards;
+  constructor(headers, correctionsMs, common) {
+    this.headers = headers;
     this.common = common;
     this.window = new WindowCounts(common);
-    this.loadStartsMs = cards.map(({ loadStartMs }, i) => loadStartMs + correctionsMs[i]);
-    const starts = cards.map((card, i) => card.windowStartMs + correctionsMs[i]);
-    const measured = starts.filter((_, i) => cards[i].hasLoad);
+    this.loadStartsMs = headers.map(({ loadStartMs }, i) => loadStartMs + correctionsMs[i]);
+    const starts = headers.map((header, i) => header.windowStartMs + correctionsMs[i]);
+    const measured = starts.filter((_, i) => headers[i].hasLoad);
     const windowStartMs = minOf(measured.length > 0 ? measured : starts);
     this.grid = new Grid({
       loadStartMs: minOf(this.loadStartsMs),
       windowStartMs,
-      endMs: maxOf(cards.map(({ endedAtMs }, i) => endedAtMs + correctionsMs[i])),
-      stepMs: maxOf(cards.map(({ intervalMs }) => intervalMs)),
+      endMs: maxOf(headers.map(({ endedAtMs }, i) => endedAtMs + correctionsMs[i])),
+      stepMs: maxOf(headers.map(({ intervalMs }) => intervalMs)),
     });
-    this.ranks = ranksOf(cards);
+    this.ranks = ranksOf(headers);
   }
 
   /** @param {RunFile} given @param {number} i its place among the instances */
@@ -541,7 +541,7 @@ export class Total {
     this.grid.add(intervals, { loadStartMs, rank, endpointOf });
     for (const row of intervals) this.window.addRow(row, loadStartMs);
     this.window.addWindow(run, share);
-    this.audit.add(run, this.cards[i]);
+    this.audit.add(run, this.headers[i]);
     this.generator.add(run, endpointOf, shiftMs);
     this.spending.add(run.spending);
     this.verdicts.add(run.verdict);
@@ -561,10 +561,10 @@ function withSafeWords(run) {
   return { ...run, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
 }
 
-/** Whose blocks are taken first: of a whole run rather than of a partial one, of a longer window rather than of a shorter. @param {Card[]} cards */
-function ranksOf(cards) {
-  const order = cards
-    .map((card, i) => ({ i, partial: card.partial, lengthMs: card.windowEndMs - card.windowStartMs }))
+/** Whose blocks are taken first: of a whole run rather than of a partial one, of a longer window rather than of a shorter. @param {RunHeader[]} headers */
+function ranksOf(headers) {
+  const order = headers
+    .map((header, i) => ({ i, partial: header.partial, lengthMs: header.windowEndMs - header.windowStartMs }))
     .sort((a, b) => Number(a.partial) - Number(b.partial) || b.lengthMs - a.lengthMs || a.i - b.i);
   /** @type {number[]} */
   const ranks = [];

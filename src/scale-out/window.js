@@ -8,7 +8,7 @@ import { ProbeSums } from './totals.js';
 /**
  * @import { IntervalRow, Phase } from '../stats/intervals.js'
  * @import { RunFile } from '../stats/run-file.js'
- * @import { Card } from './choose.js'
+ * @import { RunHeader } from './choose.js'
  */
 
 /**
@@ -29,23 +29,23 @@ export const SAME_WINDOW = 0.99;
 const SNAP_SHARE = 0.0025;
 
 /**
- * @param {Card[]} cards
+ * @param {RunHeader[]} headers
  * @param {Pick<Clocks, 'correctionsMs' | 'knownToMs'>} clocks
  * @param {boolean} allowPartial
  * @returns {Common}
  * @throws {InputError | IncompleteError} the former where nothing says that these are instances of one run
  */
-export function commonWindow(cards, { correctionsMs, knownToMs }, allowPartial) {
-  const windows = cards.map(({ windowStartMs, windowEndMs }, i) => {
+export function commonWindow(headers, { correctionsMs, knownToMs }, allowPartial) {
+  const windows = headers.map(({ windowStartMs, windowEndMs }, i) => {
     return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
   });
   // Who ended in its set-up or in its warm-up has no window, and does not take that of the others away.
-  const measured = windows.filter((_, i) => cards[i].hasLoad);
+  const measured = windows.filter((_, i) => headers[i].hasLoad);
   const startMs = maxOf((measured.length > 0 ? measured : windows).map((one) => one.startMs));
   const endMs = measured.length > 0 ? minOf(measured.map((one) => one.endMs)) : startMs;
   if (endMs <= startMs && measured.length > 1) {
-    const apart = whichOf(cards.filter(({ hasLoad }, i) => hasLoad && windows[i].startMs >= endMs));
-    if (cards[0].runId === null)
+    const apart = whichOf(headers.filter(({ hasLoad }, i) => hasLoad && windows[i].startMs >= endMs));
+    if (headers[0].runId === null)
       throw new InputError(
         `these are not instances of one run: ${apart} began when others had ended, and no run id says otherwise`,
       );
@@ -55,7 +55,7 @@ export function commonWindow(cards, { correctionsMs, knownToMs }, allowPartial) 
       );
   }
   const commonMs = Math.max(0, endMs - startMs);
-  const shares = windows.map((one, i) => (cards[i].hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
+  const shares = windows.map((one, i) => (headers[i].hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
   return { startMs, endMs: startMs + commonMs, snapMs: Math.min(knownToMs, SNAP_SHARE * commonMs), shares };
 }
 
@@ -154,8 +154,8 @@ function rounded(sums) {
  * what two call the time of the same blocks is that of their clocks, to within the time that it takes to see a block.
  *
  * @typedef {object} Clocks
- * @property {Array<number | null>} offsetsMs of each card: how much its clock is ahead of the middle one; null: no blocks say
- * @property {number[]} correctionsMs to be added to each card's instants; 0 where clocks agree
+ * @property {Array<number | null>} offsetsMs of each header: how much its clock is ahead of the middle one; null: no blocks say
+ * @property {number[]} correctionsMs to be added to each header's instants; 0 where clocks agree
  * @property {number} knownToMs clocks closer than this agree, as far as blocks tell
  * @property {number | null} skewMs between the clock furthest ahead and that furthest behind
  */
@@ -165,13 +165,13 @@ const LEAST_KNOWN_MS = 100;
 /** Each sees a block up to one resolution late; its answer takes time, too. */
 const RESOLUTIONS = 2;
 
-/** @param {Card[]} cards @returns {Clocks} */
-export function compareClocks(cards) {
-  const reference = cards.reduce((best, card) => (card.blocks.length > best.blocks.length ? card : best));
-  const ahead = cards.map((card) => differenceMs(card, reference));
+/** @param {RunHeader[]} headers @returns {Clocks} */
+export function compareClocks(headers) {
+  const reference = headers.reduce((best, header) => (header.blocks.length > best.blocks.length ? header : best));
+  const ahead = headers.map((header) => differenceMs(header, reference));
   const known = ahead.flatMap((ms) => ms ?? []).sort((a, b) => a - b);
   // One clock is no proof of another's, and the reference need not be the one that is right.
-  const knownToMs = cards.reduce((ms, card) => Math.max(ms, RESOLUTIONS * card.resolutionMs), LEAST_KNOWN_MS);
+  const knownToMs = headers.reduce((ms, header) => Math.max(ms, RESOLUTIONS * header.resolutionMs), LEAST_KNOWN_MS);
   const none = ahead.map(() => 0);
   if (known.length < 2) return { offsetsMs: ahead.map(() => null), correctionsMs: none, skewMs: null, knownToMs };
   const middle = known[Math.floor((known.length - 1) / 2)];
@@ -184,15 +184,15 @@ export function compareClocks(cards) {
 
 /**
  * The least skew that each saw of the blocks that both saw.
- * @param {Card} card
- * @param {Card} reference
+ * @param {RunHeader} header
+ * @param {RunHeader} reference
  * @returns {number | null}
  */
-function differenceMs(card, reference) {
-  if (card.blocks.length === 0 || reference.blocks.length === 0) return null;
-  const from = Math.max(card.blocks[0], reference.blocks[0]);
-  const to = Math.min(lastOf(card.blocks), lastOf(reference.blocks));
-  const [one, other] = [leastSkewMs(card.blocks, from, to), leastSkewMs(reference.blocks, from, to)];
+function differenceMs(header, reference) {
+  if (header.blocks.length === 0 || reference.blocks.length === 0) return null;
+  const from = Math.max(header.blocks[0], reference.blocks[0]);
+  const to = Math.min(lastOf(header.blocks), lastOf(reference.blocks));
+  const [one, other] = [leastSkewMs(header.blocks, from, to), leastSkewMs(reference.blocks, from, to)];
   return one === null || other === null ? null : one - other;
 }
 

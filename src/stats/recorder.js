@@ -374,7 +374,7 @@ export class Recorder {
    * @param {RecorderState} state
    * @param {number} first position of the part's first wallet
    */
-  adopt(state, first) {
+  fromState(state, first) {
     addTo(this.counts, state.counts);
     addTo(this.failures, state.failures);
     addTo(this.windowCounts, state.windowCounts);
@@ -458,13 +458,13 @@ function recordStages({ queued, submit, inclusion, visibility, readBack }, parts
 /** @param {Run} run @returns {EndpointFigures[]} none where there is one endpoint, or the file is older than that */
 export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
-  const absences = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
+  const endpointOutages = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
   const names = numbered(all.map(({ display }) => display));
   return all.map(({ clientVersion }, i) => {
     const display = names[i];
     const group = byEndpoint[i] ?? nothingSent();
     const tps = window.durationMs === 0 ? null : (1000 * group.windowVerified) / window.durationMs;
-    const { left = 0, awayMs = 0 } = absences[i] ?? {};
+    const { left = 0, awayMs = 0 } = endpointOutages[i] ?? {};
     return { display, clientVersion, group, tps, left, awayMs };
   });
 }

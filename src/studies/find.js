@@ -152,16 +152,16 @@ async function searchIn(given) {
   const before = await openFolder(folder, asked, find);
   const sweep = before ?? newSweep({ ...asked, stress: version }, clock.wallMs());
   sweep.find ??= find;
-  const course = new Course(given, sweep, sweep.find);
-  await course.write();
-  await course.run(from, to);
+  const runner = new FindRunner(given, sweep, sweep.find);
+  await runner.write();
+  await runner.run(from, to);
   const [error] = stop.errors;
   if (error !== undefined) throw error;
-  return course.exitCode;
+  return runner.exitCode;
 }
 
 /** One start of a search. */
-class Course {
+class FindRunner {
   #config;
   #parts;
   #folder;

@@ -346,18 +346,18 @@ async function sweepIn({ folder, config, parts, layout, beforeCell }) {
   };
   const before = await openFolder(folder, asked);
   const fresh = newSweep({ ...asked, stress: parts.version }, parts.clock.wallMs());
-  const course = new Course({ config, parts, folder, layout, beforeCell }, before ?? fresh);
-  if (before === null) await course.write();
+  const runner = new SweepRunner({ config, parts, folder, layout, beforeCell }, before ?? fresh);
+  if (before === null) await runner.write();
   const latencyUs = needsPilot
-    ? await pilotLatencyUs({ layout, folder, config, parts, since: course.startedAt })
+    ? await pilotLatencyUs({ layout, folder, config, parts, since: runner.startedAt })
     : null;
   if (stop.drain.aborted && needsPilot && latencyUs === null) return worstExit(stop.exitCodes);
   const cells = planCells(layout, latencyUs);
   await checkCells(cells, config, parts);
-  await course.run(cells, turnsOf(cells, repeat));
+  await runner.run(cells, turnsOf(cells, repeat));
   const [error] = stop.errors;
   if (error !== undefined) throw error;
-  return course.exitCode;
+  return runner.exitCode;
 }
 
 /** @param {Cell[]} cells @param {Config} config @param {Parts} parts */
@@ -374,7 +374,7 @@ async function checkCells(cells, { study }, { checkCell }) {
 }
 
 /** One start of a sweep. */
-class Course {
+class SweepRunner {
   #config;
   #parts;
   #folder;

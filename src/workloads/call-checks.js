@@ -67,7 +67,7 @@ function partsOf(path) {
  * @param {unknown} expected made for this call
  * @throws {CheckError}
  */
-export function holdAgainst({ path, kind }, answer, expected) {
+export function assertResult({ path, kind }, answer, expected) {
   const { value } = look(answer, path);
   const where = ['$', ...path].join('.');
   if (kind === 'exists') {

@@ -6,7 +6,7 @@ import { PATH, compileCheck } from './call-checks.js';
 
 /**
  * @import { Check, CheckRule } from './call-checks.js'
- * @import { Draw } from './calls.js'
+ * @import { TemplateValues } from './calls.js'
  * @import { ErrorObject } from 'ajv'
  * @import { Create } from 'evm-stress/workload'
  */
@@ -84,10 +84,10 @@ export const CALL_PRESETS = Object.freeze({
  * @typedef {object} Template
  * @property {readonly Need[]} needs
  * @property {readonly (number | null)[]} numbers behind its name: null has to be given, others are taken where none is
- * @property {(draw: Draw, ...numbers: number[]) => string | number} value
+ * @property {(draw: TemplateValues, ...numbers: number[]) => string | number} value
  *
  * @typedef {object} Compiled
- * @property {(draw: Draw) => unknown} make the value for one call; the same object each time where nothing is drawn
+ * @property {(draw: TemplateValues) => unknown} make the value for one call; the same object each time where nothing is drawn
  * @property {boolean} isConstant
  * @property {ReadonlySet<Need>} needs
  */
@@ -120,7 +120,7 @@ export const TEMPLATES = Object.freeze({
   'page.count': { needs: ['data', 'page'], numbers: [], value: (draw) => draw.page().count },
 });
 
-/** @param {Draw} draw @param {number[]} numbers */
+/** @param {TemplateValues} draw @param {number[]} numbers */
 function rangeOf(draw, [length, among]) {
   return draw.range(length, among);
 }
@@ -142,7 +142,7 @@ export function compile(value) {
   return { make: make ?? (() => value), isConstant: make === null, needs };
 }
 
-/** @typedef {(draw: Draw) => unknown} Maker */
+/** @typedef {(draw: TemplateValues) => unknown} Maker */
 
 /** @param {unknown} value @param {Set<Need>} needs @returns {Maker | null} null where it is constant */
 function maker(value, needs) {

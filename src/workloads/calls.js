@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { CheckError, InternalError, UsageError } from '../errors.js';
-import { Head, Reference, askOnce, holdAgainst } from './call-checks.js';
+import { Head, Reference, askOnce, assertResult } from './call-checks.js';
 import { planOf, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './dataset.js';
 
@@ -47,7 +47,7 @@ function scramble(value) {
 }
 
 /** One call's. What was drawn once stays. */
-export class Draw {
+export class TemplateValues {
   /** @type {Map<string, number> | null} */
   #drawn = null;
   #user;
@@ -250,7 +250,7 @@ export class Calls {
     if (kind.check === null) return null;
     if (kind.check === 'same') return this.#reference?.compare({ name, method, params }, result) ?? null;
     try {
-      holdAgainst(kind.check, result, expected);
+      assertResult(kind.check, result, expected);
     } catch (error) {
       if (error instanceof CheckError) error.message = `${name}: ${error.message}`;
       throw error;
@@ -292,7 +292,7 @@ export class Calls {
     if (known !== undefined) return known;
     const { name, method, params, check } = kind;
     const expected = check === null || check === 'same' ? null : check.expected;
-    const draw = new Draw(user, this.#sources);
+    const draw = new TemplateValues(user, this.#sources);
     // The same object each time is encoded once.
     const call = {
       name,
@@ -343,6 +343,6 @@ export async function createRpcWorkload(options) {
 }
 
 /** @param {Settings} settings */
-export function whatRpcLacks({ method = null, calls = null }) {
+export function validateRpc({ method = null, calls = null }) {
   return method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
 }

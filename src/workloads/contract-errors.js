@@ -60,7 +60,7 @@ export function seenFrom(file, other) {
 }
 
 /** Whether a file of this program's own is named by the stack. @param {unknown} error */
-export function isThroughUs(error) {
+export function isThroughKit(error) {
   const stack = error instanceof Error ? String(error.stack) : '';
   return OURS.some((folder) => stack.includes(folder));
 }
@@ -82,7 +82,7 @@ function realOf(file) {
  * @param {string} what threw it
  * @returns {StressError}
  */
-export function blame(error, file, what) {
+export function locateError(error, file, what) {
   if (error instanceof StressError) return error;
   return new WorkloadError(`${placeOf(error, file)}: ${what} threw: ${wordsOf(error)}`);
 }
@@ -140,7 +140,7 @@ export async function within(action, words, ms = PATIENCE_MS) {
  */
 
 /** It is not what the contract says; who catches it knows who returned it. */
-export class Nonsense extends Error {}
+export class ContractError extends Error {}
 
 /** What is reckoned with where a workload does not say what it needs; it is to be enough, not to be right. */
 const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
@@ -155,9 +155,9 @@ const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 export function checkedCall(given, measured) {
   const { to, data = '0x', value = 0n, gasLimit = measured } = objectOf(given, 'a call such as { to, data }');
   if (to !== null && !isAddress(to))
-    throw new Nonsense(`returned a to that is no address (null deploys a contract): ${whatItIs(to)}`);
+    throw new ContractError(`returned a to that is no address (null deploys a contract): ${whatItIs(to)}`);
   if (typeof data !== 'string' || !data.startsWith('0x') || data.length % 2 !== 0 || /[^0-9a-f]/i.test(data.slice(2)))
-    throw new Nonsense(`returned data that is no text of 0x and pairs of hexadecimal digits: ${whatItIs(data)}`);
+    throw new ContractError(`returned data that is no text of 0x and pairs of hexadecimal digits: ${whatItIs(data)}`);
   checkInteger('value', value, 256);
   checkInteger('gasLimit', gasLimit, 64);
   return { to, data, value, gasLimit };
@@ -166,25 +166,25 @@ export function checkedCall(given, measured) {
 /** @param {string} name @param {unknown} value @param {number} bits */
 function checkInteger(name, value, bits) {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << BigInt(bits))
-    throw new Nonsense(`returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${whatItIs(value)}`);
+    throw new ContractError(`returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${whatItIs(value)}`);
 }
 
 /** @param {unknown} given @returns {Verdict} */
 export function checkedVerdict(given) {
   const { state, effect, target } = objectOf(given, "a verdict such as { state: 'ok' }");
   if (!STATES.includes(state))
-    throw new Nonsense(`returned a state that is none of ${STATES.join(', ')}: ${whatItIs(state)}`);
+    throw new ContractError(`returned a state that is none of ${STATES.join(', ')}: ${whatItIs(state)}`);
   return { state, effect: textOrNull(effect, 'effect'), target: textOrNull(target, 'target') };
 }
 
 /** @param {unknown} given @param {number} wallets @returns {AuditReading[]} */
 export function checkedReadings(given, wallets) {
   if (!Array.isArray(given) || given.length !== wallets)
-    throw new Nonsense(`returned no array of one reading for each of the ${wallets} wallets: ${whatItIs(given)}`);
+    throw new ContractError(`returned no array of one reading for each of the ${wallets} wallets: ${whatItIs(given)}`);
   return given.map((reading, i) => {
     const { start, now, target } = objectOf(reading, 'readings such as { start, now }');
     if (typeof start !== 'bigint' || typeof now !== 'bigint')
-      throw new Nonsense(
+      throw new ContractError(
         `returned a reading [${i}] whose start and now are no bigints: ${whatItIs(start)}, ${whatItIs(now)}`,
       );
     return { start, now, target: textOrNull(target, 'target') };
@@ -193,13 +193,13 @@ export function checkedReadings(given, wallets) {
 
 /** @param {unknown} given @returns {Check[]} */
 export function checkedChecks(given) {
-  if (!Array.isArray(given)) throw new Nonsense(`returned no array of checks: ${whatItIs(given)}`);
+  if (!Array.isArray(given)) throw new ContractError(`returned no array of checks: ${whatItIs(given)}`);
   return given.map((check) => {
     const { name, words, expected = null, found = null, holds, why = null } = objectOf(check, 'checks');
     if (typeof name !== 'string' || typeof words !== 'string')
-      throw new Nonsense('returned a check whose name and words are no texts');
+      throw new ContractError('returned a check whose name and words are no texts');
     if (holds !== null && typeof holds !== 'boolean')
-      throw new Nonsense(`returned a check whose holds is neither true, false nor null: ${whatItIs(holds)}`);
+      throw new ContractError(`returned a check whose holds is neither true, false nor null: ${whatItIs(holds)}`);
     const texts = { expected: textOrNull(expected, 'expected'), found: textOrNull(found, 'found') };
     if (holds === null) return { name, words, ...texts, holds, why: textOrNull(why, 'why') ?? 'it does not say why' };
     // Without figures it says at least this.
@@ -219,14 +219,14 @@ export function checkedChecks(given) {
 export function checkedRequest(given) {
   const { method, params = [], name } = objectOf(given, 'a request such as { method, params }');
   if (typeof method !== 'string' || !/^[\w.-]{1,100}$/.test(method))
-    throw new Nonsense(`returned a method that is no name of one: ${whatItIs(method)}`);
+    throw new ContractError(`returned a method that is no name of one: ${whatItIs(method)}`);
   if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > 100))
-    throw new Nonsense(`returned a name that is no text of 1 to 100 characters: ${whatItIs(name)}`);
-  if (!Array.isArray(params)) throw new Nonsense(`returned params that are no array: ${whatItIs(params)}`);
+    throw new ContractError(`returned a name that is no text of 1 to 100 characters: ${whatItIs(name)}`);
+  if (!Array.isArray(params)) throw new ContractError(`returned params that are no array: ${whatItIs(params)}`);
   try {
     JSON.stringify(params);
   } catch (error) {
-    throw new Nonsense(`returned params that are no JSON: ${oneLine(/** @type {Error} */ (error).message, 100)}`);
+    throw new ContractError(`returned params that are no JSON: ${oneLine(/** @type {Error} */ (error).message, 100)}`);
   }
   Object.freeze(params);
   return Object.freeze({ method, params, ...(name === undefined ? {} : { name }) });
@@ -261,7 +261,7 @@ export function checkedGas(given, file, valueWei) {
 /** @param {unknown} given @returns {number} of wallets */
 export function checkedCount(given) {
   if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
-  throw new Nonsense(`returned ${whatItIs(given)}, and must return how many wallets, a whole number`);
+  throw new ContractError(`returned ${whatItIs(given)}, and must return how many wallets, a whole number`);
 }
 
 /**
@@ -272,18 +272,18 @@ export function checkedCount(given) {
 export function checkedFacts(given) {
   const facts = objectOf(given ?? {}, 'what the run file is to state, such as { slots: 20 }');
   if (Array.isArray(facts))
-    throw new Nonsense('returned an array, and must return an object with a name for each fact');
+    throw new ContractError('returned an array, and must return an object with a name for each fact');
   try {
     return JSON.parse(
       JSON.stringify(facts, (name, value) => {
         if (typeof value === 'function' || typeof value === 'symbol')
-          throw new Nonsense(`returned ${whatItIs(value)} as ${whatItIs(name)}, which no file can hold`);
+          throw new ContractError(`returned ${whatItIs(value)} as ${whatItIs(name)}, which no file can hold`);
         return typeof value === 'bigint' ? String(value) : value;
       }),
     );
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new Nonsense(`returned what is no JSON: ${oneLine(error.message.split('\n')[0])}`);
+    throw new ContractError(`returned what is no JSON: ${oneLine(error.message.split('\n')[0])}`);
   }
 }
 
@@ -291,17 +291,17 @@ export function checkedFacts(given) {
 export function textOrNull(value, what) {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return value;
-  throw new Nonsense(`gave, as its ${what}, neither a text nor null: ${whatItIs(value)}`);
+  throw new ContractError(`gave, as its ${what}, neither a text nor null: ${whatItIs(value)}`);
 }
 
 /** @param {unknown} given @param {string} wanted @returns {any} */
 function objectOf(given, wanted) {
   if (given instanceof Promise) {
     given.catch(() => {}); // nobody will wait for it
-    throw new Nonsense(`returned a promise, and must return ${wanted} at once`);
+    throw new ContractError(`returned a promise, and must return ${wanted} at once`);
   }
   if (typeof given !== 'object' || given === null)
-    throw new Nonsense(`returned ${whatItIs(given)}, and must return ${wanted}`);
+    throw new ContractError(`returned ${whatItIs(given)}, and must return ${wanted}`);
   return given;
 }
 

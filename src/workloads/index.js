@@ -1,6 +1,6 @@
-import { createRpcWorkload, whatRpcLacks } from './calls.js';
+import { createRpcWorkload, validateRpc } from './calls.js';
 import { createCounterWorkload } from './counter.js';
-import { createTransferWorkload, whatTransferLacks } from './transfer.js';
+import { createTransferWorkload, validateTransfer } from './transfer.js';
 import { createFileWorkload, isWorkloadFile } from './user-file.js';
 
 /**
@@ -61,7 +61,7 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
  * @property {(blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>} audit by position;
  *   reverted: how many operations of each wallet this run knows to be in a block without effect
- * @property {(books: Books) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
+ * @property {(snapshot: AuditSnapshot) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
  *   asked once, when all wallets have been read
  * @property {() => Record<string, unknown>} [facts] what the run file states of it, once it is prepared
  * @property {bigint} [valueWei] what each executed operation sends to others than the wallets; absent: not known
@@ -73,7 +73,7 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  * @property {number} nonce
  * @property {string} hash of its transaction
  *
- * @typedef {object} Books of all wallets, by position, at the block of the audit
+ * @typedef {object} AuditSnapshot of all wallets, by position, at the block of the audit
  * @property {string} blockHash
  * @property {number} blockNumber
  * @property {number} startBlock latest block when the load began
@@ -146,7 +146,7 @@ export const callWorkloads = {
 };
 
 /** What settings lack for a workload, behind its name; null where nothing. @type {Record<string, (settings: Settings) => string | null>} */
-export const shortcomings = { transfer: whatTransferLacks, rpc: whatRpcLacks };
+export const validate = { transfer: validateTransfer, rpc: validateRpc };
 
 /** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };

@@ -4,14 +4,14 @@ import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
 import { readAtHash } from './at-block.js';
-import { Nonsense, checkedCall, placeOf, whatItIs } from './contract-errors.js';
+import { ContractError, checkedCall, placeOf, whatItIs } from './contract-errors.js';
 import { MOST_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
 /**
  * @import { Rpc, Rpc as RpcRpc } from '../chain/rpc.js'
  * @import { Artifact, Call, Kit, Rpc as KitRpc, Purpose } from './contract.d.ts'
- * @import { Books, Check, Preparation } from './index.js'
+ * @import { AuditSnapshot, Check, Preparation } from './index.js'
  */
 
 /**
@@ -66,7 +66,7 @@ function wrongIn({ method, params, purpose }) {
  * The part of the kit that sends: contracts and other transactions of a set-up.
  */
 
-export class Yard {
+export class SetupSender {
   /** Null but while prepare() runs. @type {Preparation | null} */
   preparation = null;
   #file;
@@ -160,7 +160,7 @@ export class Yard {
     try {
       return await action();
     } catch (error) {
-      if (error instanceof Nonsense) {
+      if (error instanceof ContractError) {
         const words = error.message.replace(/^returned/, 'was given').replace('must return', 'takes');
         throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name} ${words}`);
       }
@@ -176,13 +176,13 @@ export class Yard {
  *
  * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
  *
- * @typedef {object} Bench the kit, and what the guard does with it
+ * @typedef {object} WorkloadHost the kit, and what the guard does with it
  * @property {Kit} kit
  * @property {KitRpc} rpc
  * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
  * @property {(preparation: Preparation) => void} begin wallets can send from now on
  * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
- * @property {(books: Books, verify: object) => Promise<Check[]>} checkNonces
+ * @property {(snapshot: AuditSnapshot, verify: object) => Promise<Check[]>} checkNonces
  *   reverted transactions raise nonces too: where verify() has not looked at receipts, an audit by nonces does
  */
 
@@ -190,9 +190,9 @@ export class Yard {
  * @param {string} file of the workload, for messages
  * @param {RpcRpc} rpc
  * @param {boolean} [isPrepared] as it is in a worker thread
- * @returns {Bench}
+ * @returns {WorkloadHost}
  */
-export function createBench(file, rpc, isPrepared = false) {
+export function createWorkloadHost(file, rpc, isPrepared = false) {
   /** What is to be read before the load. @type {Reading[]} */
   const readings = [];
   // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
@@ -202,8 +202,8 @@ export function createBench(file, rpc, isPrepared = false) {
   let byNonce = [];
   /** What verifyByReceipt() has made. @type {WeakSet<object>} */
   const byReceipt = new WeakSet();
-  const yard = new Yard(file, rpc, tag);
-  const { deployEach, deployOnce, sendAll, estimateGas } = yard;
+  const setupSender = new SetupSender(file, rpc, tag);
+  const { deployEach, deployOnce, sendAll, estimateGas } = setupSender;
   /** @type {Kit} */
   const kit = {
     tag,
@@ -231,18 +231,18 @@ export function createBench(file, rpc, isPrepared = false) {
   return {
     kit: Object.freeze(kit),
     rpc: createOwnRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
-    measure: (call) => yard.measure(call),
-    begin: (preparation) => void (yard.preparation = preparation),
+    measure: (call) => setupSender.measure(call),
+    begin: (preparation) => void (setupSender.preparation = preparation),
     finish: async () => {
-      const wallets = yard.preparation?.wallets ?? [];
-      yard.preparation = null;
+      const wallets = setupSender.preparation?.wallets ?? [];
+      setupSender.preparation = null;
       await Promise.all(readings.map((read) => read(wallets)));
       isPrepared = true;
     },
-    checkNonces: async (books, verify) => {
+    checkNonces: async (snapshot, verify) => {
       if (byNonce.length === 0 || byReceipt.has(verify)) return [];
-      const signal = AbortSignal.any([books.signal, AbortSignal.timeout(MOST_MS)]);
-      return [successCheck(byNonce, books, await receipts.ofRun(byNonce, books, signal))];
+      const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MOST_MS)]);
+      return [successCheck(byNonce, snapshot, await receipts.ofRun(byNonce, snapshot, signal))];
     },
   };
 }

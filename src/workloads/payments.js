@@ -5,7 +5,7 @@ import { chooseReceivers, replay } from './user-file.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
- * @import { Books, Check } from './index.js'
+ * @import { AuditSnapshot, Check } from './index.js'
  * @import { Outcomes, Receipt, Receipts } from './receipts.js'
  * @import { Receivers } from './transfer.js'
  * @import { Bounds, Choice } from './user-file.js'
@@ -47,39 +47,39 @@ const UNSURE = 'what became of some operations is not known';
  * @property {Uint32Array | null} to payments that succeeded, by receiver; null: not known
  */
 
-/** @param {Payments} payments @param {Books} books @param {Bounds} [bounds] @returns {Promise<Check[]>} */
-export async function reconcilePayments(payments, books, bounds) {
+/** @param {Payments} payments @param {AuditSnapshot} snapshot @param {Bounds} [bounds] @returns {Promise<Check[]>} */
+export async function reconcilePayments(payments, snapshot, bounds) {
   // Receipts first: a chain that forgets old blocks would forget more of them meanwhile.
-  const paid = await readPaid(payments, books, limited(books.signal));
-  const signal = limited(books.signal);
+  const paid = await readPaid(payments, snapshot, limited(snapshot.signal));
+  const signal = limited(snapshot.signal);
   const byBalance = payments.arePayers
-    ? await amongPayers(payments, books, paid, signal)
+    ? await amongPayers(payments, snapshot, paid, signal)
     : await toReceivers(
-        ...[payments, books, paid],
+        ...[payments, snapshot, paid],
         await chooseReceivers(payments.receivers.count, paid.to, bounds),
         signal,
       );
-  const checks = [successCheck(payments.addresses, books, paid.outcomes), ...byBalance];
-  if (checks.every(({ holds }) => holds !== false) || (await isStillThere(payments.rpc, books))) return checks;
-  const why = `block ${books.blockNumber} has left the chain meanwhile`;
+  const checks = [successCheck(payments.addresses, snapshot, paid.outcomes), ...byBalance];
+  if (checks.every(({ holds }) => holds !== false) || (await isStillThere(payments.rpc, snapshot))) return checks;
+  const why = `block ${snapshot.blockNumber} has left the chain meanwhile`;
   return checks.map((check) => ({ ...check, holds: null, why }));
 }
 
-/** @param {Payments} payments @param {Books} books @param {AbortSignal} signal @returns {Promise<Paid>} */
-async function readPaid({ receipts, receivers, addresses }, books, signal) {
+/** @param {Payments} payments @param {AuditSnapshot} snapshot @param {AbortSignal} signal @returns {Promise<Paid>} */
+async function readPaid({ receipts, receivers, addresses }, snapshot, signal) {
   const feesWei = addresses.map(() => 0n);
   const reverted = new Uint32Array(receivers.count);
-  const outcomes = await receipts.ofRun(addresses, books, signal, (position, nonce, receipt) => {
+  const outcomes = await receipts.ofRun(addresses, snapshot, signal, (position, nonce, receipt) => {
     feesWei[position] += feeOf(receipt);
     if (!isSuccess(receipt)) reverted[receivers.indexFor(position, nonce)] += 1;
   });
   if ('why' in outcomes)
-    return { outcomes, why: outcomes.why, feesWei, to: books.areOurs ? await replay(receivers, books) : null };
+    return { outcomes, why: outcomes.why, feesWei, to: snapshot.areOurs ? await replay(receivers, snapshot) : null };
   const { succeeded } = outcomes;
-  const areOurs = books.executed.every(
-    (count, i) => count === succeeded[i] && books.reverted[i] === outcomes.reverted[i],
+  const areOurs = snapshot.executed.every(
+    (count, i) => count === succeeded[i] && snapshot.reverted[i] === outcomes.reverted[i],
   );
-  const to = areOurs ? await replay(receivers, books) : null;
+  const to = areOurs ? await replay(receivers, snapshot) : null;
   to?.forEach((count, i) => (to[i] = count - reverted[i]));
   return { outcomes, why: null, feesWei, to };
 }
@@ -94,17 +94,17 @@ function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
 }
 
-/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {Choice} choice @param {AbortSignal} signal */
-async function toReceivers({ rpc, receivers, addresses, valueWei, before }, books, paid, choice, signal) {
+/** @param {Payments} payments @param {AuditSnapshot} snapshot @param {Paid} paid @param {Choice} choice @param {AbortSignal} signal */
+async function toReceivers({ rpc, receivers, addresses, valueWei, before }, snapshot, paid, choice, signal) {
   const { to } = paid;
-  const count = to === null ? sum(books.nonces) - sum(books.startNonces) : sum(to);
+  const count = to === null ? sum(snapshot.nonces) - sum(snapshot.startNonces) : sum(to);
   const indexOf = (/** @type {number} */ i) => choice.indexes?.[i] ?? i;
-  const arrived = await tally({ rpc, books, signal, count: choice.count }, (i) => ({
+  const arrived = await tally({ rpc, snapshot, signal, count: choice.count }, (i) => ({
     address: receivers.addressOf(indexOf(i)),
     beforeWei: before.receiverWei,
     mustGrowWei: to === null ? null : valueWei * BigInt(to[indexOf(i)]),
   }));
-  const left = await tally({ rpc, books, signal, count: addresses.length }, (i) => ({
+  const left = await tally({ rpc, snapshot, signal, count: addresses.length }, (i) => ({
     address: addresses[i],
     beforeWei: before.balancesWei[i],
     mustGrowWei: null,
@@ -136,14 +136,14 @@ async function toReceivers({ rpc, receivers, addresses, valueWei, before }, book
   ];
 }
 
-/** @param {Payments} payments @param {Books} books @param {Paid} paid @param {AbortSignal} signal */
+/** @param {Payments} payments @param {AuditSnapshot} snapshot @param {Paid} paid @param {AbortSignal} signal */
 async function amongPayers(
   { rpc, addresses, valueWei, before },
-  books,
+  snapshot,
   { outcomes, to, feesWei, why: feesWhy },
   signal,
 ) {
-  const changed = await tally({ rpc, books, signal, count: addresses.length }, (i) => ({
+  const changed = await tally({ rpc, snapshot, signal, count: addresses.length }, (i) => ({
     address: addresses[i],
     beforeWei: before.balancesWei[i],
     mustGrowWei:
@@ -190,13 +190,13 @@ function counted({ right, fault }) {
 }
 
 /**
- * @param {{rpc: Rpc, books: Books, signal: AbortSignal, count: number}} reading
+ * @param {{rpc: Rpc, snapshot: AuditSnapshot, signal: AbortSignal, count: number}} reading
  * @param {(i: number) => {address: string, beforeWei: bigint, mustGrowWei: bigint | null}} accountOf null: it may be anything
  * @returns {Promise<Tally | {why: string}>}
  */
-async function tally({ rpc, books, signal, count }, accountOf) {
+async function tally({ rpc, snapshot, signal, count }, accountOf) {
   const found = { right: 0, fault: /** @type {string | null} */ (null), grownWei: 0n };
-  const blocks = [{ blockHash: books.blockHash }, toHex(books.blockNumber), 'latest'];
+  const blocks = [{ blockHash: snapshot.blockHash }, toHex(snapshot.blockNumber), 'latest'];
   for (let at = 0; at < count;) {
     if (signal.aborted) return { why: `there was time for ${at} of ${count} balances` };
     const part = Array.from({ length: Math.min(READ_AT_ONCE, count - at) }, (_, i) => accountOf(at + i));
@@ -223,7 +223,7 @@ function add(found, { address, beforeWei, mustGrowWei }, balanceWei) {
   else found.fault ??= `${address} has ${balanceWei} wei, not ${beforeWei + mustGrowWei}`;
 }
 
-/** @param {Rpc} rpc @param {Books} books */
+/** @param {Rpc} rpc @param {AuditSnapshot} snapshot */
 async function isStillThere(rpc, { blockHash, blockNumber }) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(blockNumber), false], 'audit');
   return block?.hash === blockHash;

@@ -1,10 +1,10 @@
-import { isPassing, isUnknownBlock } from '../chain/retries.js';
+import { isRetryable, isUnknownBlock } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError } from '../errors.js';
 
 /**
  * @import { Rpc } from '../chain/rpc.js'
- * @import { Books, Check, Verdict } from './index.js'
+ * @import { AuditSnapshot, Check, Verdict } from './index.js'
  */
 
 /**
@@ -71,7 +71,7 @@ export class Receipts {
       if (this.#servesBlocks) return await this.#findInBlock(hash, number, blockHash ?? String(number));
     } catch (error) {
       if (error instanceof RpcError && (error.isBusy || isUnknownBlock(error))) return null;
-      if (!(error instanceof StressError) || isPassing(error)) throw error;
+      if (!(error instanceof StressError) || isRetryable(error)) throw error;
       this.#servesBlocks = false;
     }
     return this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
@@ -104,7 +104,7 @@ export class Receipts {
   /**
    * What became of the wallets' transactions in all blocks of a run, as their receipts say.
    * @param {readonly string[]} addresses of the wallets, by position
-   * @param {Pick<Books, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} books
+   * @param {Pick<AuditSnapshot, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} snapshot
    * @param {AbortSignal} signal ends it
    * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt] called for each of them
    * @returns {Promise<Outcomes | {why: string}>} why it could not be found out
@@ -141,7 +141,7 @@ export class Receipts {
     try {
       if (this.#servesBlocks) return listed(await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'));
     } catch (error) {
-      if (!(error instanceof StressError) || isPassing(error)) throw error;
+      if (!(error instanceof StressError) || isRetryable(error)) throw error;
       this.#servesBlocks = false;
     }
     const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(number), true], 'audit');
@@ -160,7 +160,7 @@ export function isSuccess({ status }) {
 /**
  * As many transactions of each wallet succeeded as this run has counted.
  * @param {readonly string[]} addresses of the wallets, by position
- * @param {Pick<Books, 'executed' | 'undecided'>} books
+ * @param {Pick<AuditSnapshot, 'executed' | 'undecided'>} snapshot
  * @param {Outcomes | {why: string}} outcomes
  * @returns {Check}
  */

@@ -158,7 +158,7 @@ const HIGHEST_VALUE_WEI = 1000;
 const NEEDS_TWO = 'pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N';
 
 /** @param {Settings} settings */
-export function whatTransferLacks({ threads, receivers = null }) {
+export function validateTransfer({ threads, receivers = null }) {
   return receivers === null && threads === 1 ? NEEDS_TWO : null;
 }
 
@@ -267,12 +267,12 @@ class TransferWorkload {
   }
 
   /** @type {NonNullable<TransactionWorkload['reconcile']>} */
-  reconcile(books) {
+  reconcile(snapshot) {
     const { payers, valueWei, receivers } = this.#own;
     const before = { balancesWei: this.#balancesWei, receiverWei: this.#creations > 0 ? FIRST_WEI : 0n };
     const who = { addresses: payers.map(({ address }) => address), arePayers: receivers.made === null };
     const known = { rpc: this.#rpc, receipts: this.#receipts, receivers: this.#receivers };
-    return reconcilePayments({ ...who, ...known, valueWei, before }, books);
+    return reconcilePayments({ ...who, ...known, valueWei, before }, snapshot);
   }
 
   facts() {

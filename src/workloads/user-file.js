@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { isUnknownBlock } from '../chain/retries.js';
 import { InputError, ProtocolError, RpcError, TransportError, WorkloadError, displayName } from '../errors.js';
 import {
-  Nonsense,
-  blame,
+  ContractError,
+  locateError,
   checkedCall,
   checkedChecks,
   checkedCount,
@@ -15,7 +15,7 @@ import {
   checkedReadings,
   checkedRequest,
   checkedVerdict,
-  isThroughUs,
+  isThroughKit,
   otherPlaceOf,
   placeOf,
   seenFrom,
@@ -25,14 +25,14 @@ import {
   within,
   wordsOf,
 } from './contract-errors.js';
-import { createBench } from './kit.js';
+import { createWorkloadHost } from './kit.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
  * @import { Call } from '../chain/transaction.js'
  * @import { Create, CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
- * @import { Books, CallWorkload, TransactionWorkload, Workload, WorkloadOptions } from './index.js'
- * @import { Bench } from './kit.js'
+ * @import { AuditSnapshot, CallWorkload, TransactionWorkload, Workload, WorkloadOptions } from './index.js'
+ * @import { WorkloadHost } from './kit.js'
  * @import { Receivers } from './transfer.js'
  */
 
@@ -54,7 +54,7 @@ export function stating(own, file) {
       try {
         return checkedFacts(own.facts?.());
       } catch (error) {
-        throw blamed(error, file, 'facts()');
+        throw withLocation(error, file, 'facts()');
       }
     },
   };
@@ -77,7 +77,7 @@ export function handOver(own, file, first, count, ours) {
   try {
     handed = own.handOver?.(first, count) ?? null;
   } catch (error) {
-    throw blame(error, file, 'handOver()');
+    throw locateError(error, file, 'handOver()');
   }
   try {
     return { own: structuredClone(handed), ...ours };
@@ -93,7 +93,8 @@ export async function beforeLoad(file, what, action) {
   try {
     return await action();
   } catch (error) {
-    if (!(error instanceof RpcError) || error.method === 'eth_sendRawTransaction') throw blamed(error, file, what);
+    if (!(error instanceof RpcError) || error.method === 'eth_sendRawTransaction')
+      throw withLocation(error, file, what);
     throw new WorkloadError(`${placeOf(error, file)}: ${what} was refused by the node: ${error.message}`);
   }
 }
@@ -103,14 +104,14 @@ export async function inTime(file, what, action) {
   try {
     return await within(action(), `${displayName(file)}: ${what}`);
   } catch (error) {
-    throw blamed(error, file, what);
+    throw withLocation(error, file, what);
   }
 }
 
 /** @param {unknown} error @param {string} file @param {string} what */
-export function blamed(error, file, what) {
-  if (error instanceof Nonsense) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
-  return blame(error, file, what);
+export function withLocation(error, file, what) {
+  if (error instanceof ContractError) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
+  return locateError(error, file, what);
 }
 
 /**
@@ -119,7 +120,7 @@ export function blamed(error, file, what) {
  *
  * @typedef {object} Guarding
  * @property {string} file as the user gave it
- * @property {Bench} bench
+ * @property {WorkloadHost} host
  * @property {bigint | null} gasLimit as it was measured, in a worker thread
  * @property {Settings} set
  *
@@ -138,7 +139,7 @@ const PARTS = Object.freeze({
  * @returns {Workload}
  * @throws {WorkloadError} it lacks a part
  */
-export function guard(made, guarding) {
+export function wrapUserWorkload(made, guarding) {
   const name = displayName(guarding.file);
   const own = /** @type {any} */ (made);
   const kind = own?.kind;
@@ -151,18 +152,18 @@ export function guard(made, guarding) {
   for (const part of PARTS[/** @type {'transaction' | 'call'} */ (kind)])
     if (own[part] !== undefined && typeof own[part] !== 'function')
       throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${whatItIs(own[part])}`);
-  return kind === 'call' ? guardCalls(own, guarding) : guardTransactions(own, guarding);
+  return kind === 'call' ? wrapCalls(own, guarding) : wrapTransactions(own, guarding);
 }
 
 /** @param {OwnTransactions} own @param {Guarding} guarding @returns {TransactionWorkload} */
-function guardTransactions(own, { file, bench, set, ...known }) {
+function wrapTransactions(own, { file, host, set, ...known }) {
   const { subject = 'wallets executed' } = own;
   if (typeof subject !== 'string')
     throw new WorkloadError(`${displayName(file)}: subject must be a text, not ${whatItIs(subject)}`);
   let { gasLimit } = known;
   let wallets = 0;
-  const verify = own.verify?.bind(own) ?? bench.kit.verifyByReceipt();
-  const audit = own.audit?.bind(own) ?? bench.kit.auditByNonce();
+  const verify = own.verify?.bind(own) ?? host.kit.verifyByReceipt();
+  const audit = own.audit?.bind(own) ?? host.kit.auditByNonce();
   /** Calls that were looked at already, as they are sent. @type {WeakMap<object, Call>} */
   const seen = new WeakMap();
 
@@ -178,10 +179,10 @@ function guardTransactions(own, { file, bench, set, ...known }) {
     },
     prepare: async (preparation) => {
       wallets = preparation.wallets.length;
-      bench.begin(preparation);
+      host.begin(preparation);
       await beforeLoad(file, 'prepare()', () => unlessAborted(preparation.sender.signal, own.prepare?.(preparation)));
-      await beforeLoad(file, 'the first reading of the audit', () => bench.finish());
-      gasLimit = await beforeLoad(file, 'next()', () => measureGas(own, preparation.wallets[0], bench));
+      await beforeLoad(file, 'the first reading of the audit', () => host.finish());
+      gasLimit = await beforeLoad(file, 'next()', () => measureGas(own, preparation.wallets[0], host));
     },
     next: (position, nonce) => {
       try {
@@ -193,7 +194,7 @@ function guardTransactions(own, { file, bench, set, ...known }) {
         seen.set(Object.freeze(given), call);
         return call;
       } catch (error) {
-        throw blamed(error, file, 'next()');
+        throw withLocation(error, file, 'next()');
       }
     },
     verify: async (...asked) => {
@@ -201,14 +202,14 @@ function guardTransactions(own, { file, bench, set, ...known }) {
         return checkedVerdict(await verify(...asked));
       } catch (error) {
         if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
-        throw blamed(named(error, file), file, 'verify()');
+        throw withLocation(named(error, file), file, 'verify()');
       }
     },
     audit: (...asked) => inTime(file, 'audit()', async () => checkedReadings(await audit(...asked), wallets)),
-    reconcile: async (books) => {
-      const checks = await bench.checkNonces(books, own.verify ?? verify);
+    reconcile: async (snapshot) => {
+      const checks = await host.checkNonces(snapshot, own.verify ?? verify);
       if (own.reconcile === undefined) return checks;
-      const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(books)));
+      const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(snapshot)));
       return [...checks, ...more];
     },
     ...stating(own, file),
@@ -217,7 +218,7 @@ function guardTransactions(own, { file, bench, set, ...known }) {
 }
 
 /** @param {OwnCalls} own @param {Guarding} guarding @returns {CallWorkload} */
-function guardCalls(own, { file, bench, set }) {
+function wrapCalls(own, { file, host, set }) {
   /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
   const seen = new WeakMap();
   const { callsPerIteration = 1 } = own;
@@ -231,7 +232,7 @@ function guardCalls(own, { file, bench, set }) {
     prepare: (preparation) =>
       beforeLoad(file, 'prepare()', async () => {
         await own.prepare?.(preparation);
-        await bench.finish();
+        await host.finish();
       }),
     next: (position) => {
       try {
@@ -242,13 +243,13 @@ function guardCalls(own, { file, bench, set }) {
         seen.set(Object.freeze(given), request);
         return request;
       } catch (error) {
-        throw blamed(error, file, 'next()');
+        throw withLocation(error, file, 'next()');
       }
     },
     check: (...asked) => {
       /** @param {unknown} error @returns {never} */
       const fail = (error) => {
-        throw blamed(error, file, 'check()');
+        throw withLocation(error, file, 'check()');
       };
       try {
         const said = own.check?.(...asked);
@@ -281,11 +282,11 @@ function named(error, file) {
   return error;
 }
 
-/** @param {OwnTransactions} own @param {Wallet} wallet @param {Bench} bench */
-async function measureGas(own, { address, nonce }, bench) {
+/** @param {OwnTransactions} own @param {Wallet} wallet @param {WorkloadHost} host */
+async function measureGas(own, { address, nonce }, host) {
   const call = own.next(0, nonce);
   checkedCall(call, 1n);
-  return call.gasLimit === undefined ? bench.measure({ ...call, from: address }) : null;
+  return call.gasLimit === undefined ? host.measure({ ...call, from: address }) : null;
 }
 
 /** Workloads of the user's own, each in a file: `--workload ./mine.js`. */
@@ -316,15 +317,15 @@ export async function createFileWorkload(file, { rpc, settings, state }) {
   const create = await loadWorkloadFile(file);
   const handed = /** @type {Handed | undefined} */ (state);
   const set = handed?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
-  const bench = createBench(file, rpc, handed !== undefined);
+  const host = createWorkloadHost(file, rpc, handed !== undefined);
   let made;
   try {
-    const options = { kit: bench.kit, rpc: bench.rpc, settings: { set }, state: handed?.own };
+    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: handed?.own };
     made = await within(create(options), `${displayName(file)}: create()`);
   } catch (error) {
-    throw blame(error, file, 'create()');
+    throw locateError(error, file, 'create()');
   }
-  return guard(made, { file, bench, set, gasLimit: handed?.gasLimit ?? null });
+  return wrapUserWorkload(made, { file, host, set, gasLimit: handed?.gasLimit ?? null });
 }
 
 /**
@@ -402,7 +403,7 @@ export function strayErrorOf(workload, thrown) {
   if (thrown instanceof WorkloadError) return thrown;
   const place = placeOf(thrown, workload);
   const isIts =
-    place !== displayName(workload) || !isThroughUs(thrown) || ANSWERS.some((kind) => thrown instanceof kind);
+    place !== displayName(workload) || !isThroughKit(thrown) || ANSWERS.some((kind) => thrown instanceof kind);
   return isIts ? new WorkloadError(`${place}: something that runs by itself threw: ${wordsOf(thrown)}`) : null;
 }
 
@@ -430,7 +431,7 @@ const AT_ONCE = 100_000;
 
 /**
  * @param {Receivers} receivers
- * @param {Pick<Books, 'startNonces' | 'nonces'>} books
+ * @param {Pick<AuditSnapshot, 'startNonces' | 'nonces'>} snapshot
  * @returns {Promise<Uint32Array>} payments, by receiver
  */
 export async function replay(receivers, { startNonces, nonces }) {

@@ -559,7 +559,7 @@ for (const name of NAMES) {
       chain.mine(['0xa']);
       await clock.advance(NOTICED_MS);
       const number = HEAD + 1;
-      assert.deepEqual(reorgs, [{ number, hash: blockHash(number), depth: 1, untold: [], read: 1 }]);
+      assert.deepEqual(reorgs, [{ number, hash: blockHash(number), depth: 1, unconfirmed: [], read: 1 }]);
       assert.deepEqual(
         blocks.map(({ hash }) => hash),
         [blockHash(number), blockHash(number, 1), blockHash(number + 1, 1)],
@@ -587,7 +587,7 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       chain.reorg(3, [[], [], [], []]);
       await clock.advance(NOTICED_MS);
-      assert.deepEqual(reorgs, [{ number: HEAD + 3, hash: blockHash(HEAD + 3), depth: 3, untold: [], read: 5 }]);
+      assert.deepEqual(reorgs, [{ number: HEAD + 3, hash: blockHash(HEAD + 3), depth: 3, unconfirmed: [], read: 5 }]);
       assert.deepEqual(
         blocks.slice(5).map(({ hash }) => hash),
         range(HEAD + 3, HEAD + 6).map((number) => blockHash(number, 1)),
@@ -748,7 +748,7 @@ for (const name of NAMES) {
       assert.deepEqual(reorgs, [], 'nothing tells it from a node that lags');
       chain.mine();
       await clock.advance(NOTICED_MS);
-      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, untold: [], read: 3 }]);
+      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, unconfirmed: [], read: 3 }]);
       assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 3), HEAD + 2]);
       await clock.advance(20_000);
       assert.equal(reorgs.length, 1);
@@ -845,7 +845,7 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       assert.deepEqual(reorgs, []);
       await stop(setting);
-      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, untold: [], read: 3 }]);
+      assert.deepEqual(reorgs, [{ number: HEAD + 2, hash: blockHash(HEAD + 2), depth: 2, unconfirmed: [], read: 3 }]);
       await stop(setting);
       assert.equal(reorgs.length, 1);
     });
@@ -899,7 +899,7 @@ for (const name of NAMES) {
       chain.reorg(1, [[], ['0xb'], []]);
       await clock.advance(2 * NOTICED_MS);
       assert.deepEqual(
-        reorgs.map(({ number, untold }) => [number, untold]),
+        reorgs.map(({ number, unconfirmed }) => [number, unconfirmed]),
         [[HEAD + 2, ['0xb']]],
       );
       assert.deepEqual(told(setting), [['0xa', blockHash(HEAD + 1)]], 'what was before it stays');

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { arrivals, createPacer, shares } from '../../src/core/pacer.js';
 
 /**
- * @import { Arrival, Pacer, Stage } from '../../src/core/pacer.js'
+ * @import { Arrival, Pacer, RateStage } from '../../src/core/pacer.js'
  * @import { Arbitrary } from 'fast-check'
  */
 
@@ -14,7 +14,7 @@ import { arrivals, createPacer, shares } from '../../src/core/pacer.js';
  * @typedef {{from: number, to: number, ms: number}} Plan rates in thousandths of an operation per second
  */
 
-/** @param {Plan} plan @returns {Stage} */
+/** @param {Plan} plan @returns {RateStage} */
 const stageOf = ({ from, to, ms }) => ({ fromPerSecond: from / 1000, toPerSecond: to / 1000, durationUs: ms * 1000 });
 
 /** Thousandths, so that there are rates that no double holds. @param {number} max */

@@ -67,7 +67,7 @@ async function turnUntil(clock, promise) {
 /** From the end of the set-up to the beginning of the load. @param {ReturnType<typeof instanceOf>} instance */
 async function together({ common }) {
   await common.open();
-  await common.meet(CHAIN);
+  await common.wait(CHAIN);
   return common.begin();
 }
 
@@ -83,7 +83,7 @@ describe('--start-at', () => {
   it('is met to the millisecond, with time to get ready before it', async () => {
     const one = instanceOf({ startAtMs: MIDNIGHT + 60_000 });
     await one.common.open();
-    await turnUntil(one.clock, one.common.meet(CHAIN));
+    await turnUntil(one.clock, one.common.wait(CHAIN));
     const leftMs = MIDNIGHT + 60_000 - one.clock.wallMs();
     assert.ok(leftMs <= LEAD_MS && leftMs > LEAD_MS - 100, `${leftMs} ms are left`);
     assert.deepEqual(one.notices, ['the load begins at 2026-01-01T00:01:00.000Z, in 60.0 s']);
@@ -105,7 +105,7 @@ describe('--start-at', () => {
     ]) {
       const one = instanceOf({ startAtMs: MIDNIGHT + 60_000 });
       await one.common.open();
-      await turnUntil(one.clock, one.common.meet(CHAIN));
+      await turnUntil(one.clock, one.common.wait(CHAIN));
       await one.clock.advance(MIDNIGHT + 60_000 + lateMs - one.clock.wallMs());
       const began = await one.common.begin();
       assert.equal(began?.beginUs, 1_000_000 + beginMs * 1000);
@@ -124,7 +124,7 @@ describe('--start-at', () => {
     const slow = instanceOf({ startAtMs: MIDNIGHT + 1000 });
     await slow.common.open();
     await slow.clock.advance(2500);
-    await assert.rejects(slow.common.meet(CHAIN), /was over by 1\.5 s when this instance was ready/);
+    await assert.rejects(slow.common.wait(CHAIN), /was over by 1\.5 s when this instance was ready/);
   });
 
   it('the time of day is set in between: forward, it begins with it; back, it ends by its time-out', async () => {
@@ -198,7 +198,7 @@ describe('--barrier', () => {
     await one.common.open();
     writeFileSync(join(folder, 'demo', '0-0.json'), '{}');
     await assert.rejects(
-      turnUntil(one.clock, one.common.meet(CHAIN)),
+      turnUntil(one.clock, one.common.wait(CHAIN)),
       /: all are there, but index 0 has not said when to begin$/,
     );
   });
@@ -292,7 +292,7 @@ describe('--barrier', () => {
       const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
       await one.common.open();
       writeFileSync(join(folder, 'demo', 'start.json'), text);
-      await assert.rejects(turnUntil(one.clock, one.common.meet(CHAIN)), (/** @type {IncompleteError} */ error) => {
+      await assert.rejects(turnUntil(one.clock, one.common.wait(CHAIN)), (/** @type {IncompleteError} */ error) => {
         assert.ok(error instanceof IncompleteError, String(error));
         assert.match(error.message, words);
         return true;

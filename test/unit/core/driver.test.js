@@ -73,7 +73,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     inFlight,
     recorder,
     pacer: createPacer(schedule),
-    course: {
+    kind: {
       begin: (operation) => {
         begun.push(operation);
         if (begun.length > 10_000) throw new Error('the test starts too much');
@@ -542,7 +542,7 @@ describe('Driver: wallets that are mended', () => {
     const { driver, begun, mended, fail, accounts } = harness({ wallets: 1, inFlight: 3 });
     driver.start(START_US, Infinity);
     fail(begun[1]);
-    accounts[0].settle(1, 'vacant');
+    accounts[0].settle(1, 'free');
     await mended[0].done(null);
     assert.deepEqual(
       begun.map(({ nonce }) => nonce),

@@ -9,7 +9,7 @@ import { sampleOf } from '../../helpers/samples.js';
 /**
  * @import { Open } from '../../../src/core/ledger.js'
  * @import { Operation } from '../../../src/core/operation.js'
- * @import { Decision, Fate } from '../../../src/core/transaction-status.js'
+ * @import { Decision, TransactionStatus } from '../../../src/core/transaction-status.js'
  */
 
 const FIRST_INDEX = 100;
@@ -57,12 +57,12 @@ function undecidedOf(account) {
   return account.slots.find(({ undecided }) => undecided !== null)?.undecided ?? null;
 }
 
-/** @param {Fate} fate @returns {Decision} */
+/** @param {TransactionStatus} fate @returns {Decision} */
 function decision(fate) {
   return { fate, foreign: fate === 'replaced' ? { hash: `0x${'f0'.repeat(32)}`, blockNumber: 9 } : null };
 }
 
-/** @param {Ledger} ledger @param {Open} open @param {Fate} fate */
+/** @param {Ledger} ledger @param {Open} open @param {TransactionStatus} fate */
 function settle(ledger, { operation, sample }, fate) {
   ledger.settle(operation, sample, decision(fate));
 }
@@ -84,7 +84,7 @@ function figures({ accounts: [account], unresolved, foreign }) {
 
 const NOTHING = { executed: 0, includedLate: 0, reverted: 0, nonces: 0, isUndecided: false, unresolved: 0, foreign: 0 };
 
-/** @type {Record<Fate, Partial<typeof NOTHING>>} what one operation changes */
+/** @type {Record<TransactionStatus, Partial<typeof NOTHING>>} what one operation changes */
 const CHANGES = {
   included: { executed: 1, includedLate: 1, nonces: 1 },
   reverted: { reverted: 1, nonces: 1 },
@@ -95,7 +95,7 @@ const CHANGES = {
 
 describe('Ledger.settle()', () => {
   for (const [name, change] of Object.entries(CHANGES)) {
-    const fate = /** @type {Fate} */ (name);
+    const fate = /** @type {TransactionStatus} */ (name);
     it(`${fate}: each figure, the fate and the resolution`, () => {
       const { ledger, accusations } = ledgerOf();
       const open = lose(ledger);
@@ -178,13 +178,13 @@ describe('Ledger.settle()', () => {
   });
 
   it('in every order of fates: each operation counts once, and the nonce follows', () => {
-    const fates = fc.constantFrom(/** @type {Fate} */ ('never_sent'), ...FINAL);
+    const fates = fc.constantFrom(/** @type {TransactionStatus} */ ('never_sent'), ...FINAL);
     // Each step either looks at the wallet's undecided operation again, or loses another one.
     const steps = fc.array(fc.record({ position: fc.nat(1), fate: fates, isAgain: fc.boolean() }), { maxLength: 40 });
     fc.assert(
       fc.property(steps, (list) => {
         const { ledger, accusations } = ledgerOf(2);
-        /** The last fate of each operation. @type {Map<Open['operation'], {position: number, fate: Fate}>} */
+        /** The last fate of each operation. @type {Map<Open['operation'], {position: number, fate: TransactionStatus}>} */
         const model = new Map();
         for (const { position, fate, isAgain } of list) {
           const undecided = undecidedOf(ledger.accounts[position]);
@@ -198,7 +198,7 @@ describe('Ledger.settle()', () => {
         }
         for (const [position, account] of ledger.accounts.entries()) {
           const mine = all.filter((entry) => entry.position === position);
-          const times = (/** @type {Fate} */ fate) => mine.filter((entry) => entry.fate === fate).length;
+          const times = (/** @type {TransactionStatus} */ fate) => mine.filter((entry) => entry.fate === fate).length;
           assert.equal(account.executed, times('included'));
           assert.equal(account.includedLate, times('included'));
           assert.equal(account.reverted, times('reverted'));
@@ -234,7 +234,7 @@ describe('Ledger: what is listed is bounded', () => {
     for (const first of [0, 1, 2]) {
       const { ledger } = ledgerOf(1, FIRST_INDEX + first);
       for (let i = 0; i < 600; i += 1) settle(ledger, lose(ledger), 'reverted');
-      whole.adopt(structuredClone(ledger.state()), first);
+      whole.fromState(structuredClone(ledger.toState()), first);
     }
     assert.equal(whole.resolutions.length, 1000);
     assert.equal(whole.resolutions.filter(({ walletIndex }) => walletIndex === FIRST_INDEX + 1).length, 400);
@@ -266,8 +266,8 @@ describe('Ledger.state() and adopt()', () => {
   function adopted() {
     const { left, right, open } = parts();
     const { ledger: whole, accusations } = ledgerOf(3);
-    whole.adopt(structuredClone(left.state()), 0);
-    whole.adopt(structuredClone(right.state()), 2);
+    whole.fromState(structuredClone(left.toState()), 0);
+    whole.fromState(structuredClone(right.toState()), 2);
     return { whole, left, right, open, accusations };
   }
 
@@ -327,10 +327,10 @@ describe('Ledger.state() and adopt()', () => {
   it('what the ledger that took over does leaves the part as it was', () => {
     const { left } = parts();
     const { ledger: whole } = ledgerOf(2);
-    const before = structuredClone(left.state());
-    whole.adopt(structuredClone(left.state()), 0);
+    const before = structuredClone(left.toState());
+    whole.fromState(structuredClone(left.toState()), 0);
     settle(whole, undecidedOf(whole.accounts[0]) ?? assert.fail('it was never sent'), 'included');
-    assert.deepEqual(left.state(), before);
+    assert.deepEqual(left.toState(), before);
   });
 });
 
@@ -388,11 +388,11 @@ describe('Ledger: several operations of one wallet', () => {
     settle(part, opens[2], 'never_sent');
     settle(part, opens[3], 'reverted');
     const { ledger: whole } = ledgerOf(2, FIRST_INDEX - 1);
-    whole.adopt(structuredClone(part.state()), 1);
+    whole.fromState(structuredClone(part.toState()), 1);
     const [, account] = whole.accounts;
     assert.deepEqual(
       account.slots.map(({ standing }) => standing),
-      ['open', 'executed', 'vacant', 'spent'],
+      ['open', 'executed', 'free', 'spent'],
     );
     assert.equal(account.nextNonce, START_NONCE + 2);
     settle(whole, whole.expected(account, START_NONCE) ?? assert.fail('it is open'), 'included');
@@ -414,7 +414,7 @@ function verify(ledger, blockNumber, position = 0) {
   return { nonce, hash };
 }
 
-/** @param {Ledger} ledger @param {Open} open @param {Fate} fate @param {number} blockNumber that holds it */
+/** @param {Ledger} ledger @param {Open} open @param {TransactionStatus} fate @param {number} blockNumber that holds it */
 function settleIn(ledger, { operation, sample }, fate, blockNumber) {
   ledger.settle(operation, sample, { ...decision(fate), blockNumber });
 }
@@ -601,7 +601,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     verify(part, 31);
     reorganise(part, 31);
     const { ledger: whole } = ledgerOf();
-    whole.adopt(structuredClone(part.state()), 0);
+    whole.fromState(structuredClone(part.toState()), 0);
     const [account] = whole.accounts;
     assert.deepEqual([account.reorgedOut, account.executed], [1, 1]);
     const orphan = whole.expected(account, START_NONCE + 1) ?? assert.fail('it is open');
@@ -613,14 +613,14 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     const { ledger: part, open } = orphaned();
     settle(part, open, 'never_sent');
     const { ledger: whole } = ledgerOf();
-    whole.adopt(structuredClone(part.state()), 0);
+    whole.fromState(structuredClone(part.toState()), 0);
     const [account] = whole.accounts;
     settleIn(whole, undecidedOf(account) ?? assert.fail('it was given up'), 'included', 20);
     assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
   });
 
   it('whatever happens: what the chain has is what was counted, and late, and not lost', () => {
-    const fate = fc.constantFrom(...FINAL, /** @type {Fate} */ ('never_sent'));
+    const fate = fc.constantFrom(...FINAL, /** @type {TransactionStatus} */ ('never_sent'));
     const step = fc.oneof(
       fc.record({ what: fc.constant('verify'), fate }),
       fc.record({ what: fc.constant('lose'), fate }),
@@ -633,7 +633,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
         const [account] = ledger.accounts;
         let block = 10;
         let verified = 0;
-        const enter = (/** @type {Open} */ open, /** @type {Fate} */ become) =>
+        const enter = (/** @type {Open} */ open, /** @type {TransactionStatus} */ become) =>
           become === 'included' || become === 'reverted'
             ? settleIn(ledger, open, become, block)
             : settle(ledger, open, become);

@@ -38,7 +38,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
   const rows = [];
   const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row) }]);
   const intervals = new Intervals(0);
-  const crew = /** @type {any} */ ({
+  const engine = /** @type {any} */ ({
     prepare: async () => {},
     start: () => {},
     check: () => {},
@@ -70,7 +70,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     clock,
     outputs,
     stop,
-    crew,
+    engine,
     watch,
     names,
     warmUp,

@@ -53,7 +53,7 @@ function harness({ perSecond, mend = async () => null, outcome = 'verified', ...
     recorder,
     ...options,
     pacer: createPacer(perSecond === undefined ? null : { stages, arrival: 'uniform', seed: 1 }),
-    course: /** @type {any} */ ({
+    kind: /** @type {any} */ ({
       begin: (/** @type {Operation} */ operation) => {
         begun.push([operation.account.position, clock.nowUs() / 1000]);
         clock.after(() => operation.end(outcome, outcome === 'failed' ? 'rpc_error' : null, clock.nowUs()), 10);

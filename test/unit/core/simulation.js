@@ -7,11 +7,11 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { audit } from '../../../src/core/audit.js';
 import { Driver } from '../../../src/core/driver.js';
-import { transactionCourse } from '../../../src/core/engine.js';
+import { transactionKind } from '../../../src/core/engine.js';
 import { Ledger } from '../../../src/core/ledger.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createPacer } from '../../../src/core/pacer.js';
-import { Patience } from '../../../src/core/submit.js';
+import { RetryPolicy } from '../../../src/core/submit.js';
 import { Deadlines } from '../../../src/deadlines.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Recorder } from '../../../src/stats/recorder.js';
@@ -177,7 +177,7 @@ export function simulate({
     startBlock: START_BLOCK,
     deadlines,
     visibility: null,
-    patience: new Patience(() => 0),
+    retryPolicy: new RetryPolicy(() => 0),
     random: () => 0,
     resubmissions,
     inclusion: /** @type {InclusionDetector} */ (
@@ -206,7 +206,7 @@ export function simulate({
     inFlight,
     recorder,
     pacer: createPacer(null),
-    course: transactionCourse(tools, ledger),
+    kind: transactionKind(tools, ledger),
     onSample: (sample) => samples.push(sample),
     onStop: (reason, error) => stops.push([reason, error?.message]),
   });
@@ -259,7 +259,7 @@ export function simulate({
         if (isKept && !pool.has(key)) pool.set(key, transaction);
       }
     }
-    if (number <= lastSeen) driver.care.reorganise(number);
+    if (number <= lastSeen) driver.recovery.reorganise(number);
     lastSeen = Math.min(lastSeen, number - 1);
     return number;
   };

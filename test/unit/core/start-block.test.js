@@ -31,19 +31,19 @@ function site({ nonce = 3 } = {}) {
 describe('the start block', () => {
   it('without confirmations: the latest one, and nothing is waited for', async () => {
     const { clock, rpc, ready, signal, fees } = site();
-    const patience = { clock, confirmations: 0, signal };
-    assert.equal(await confirmSetUp(rpc, ready, patience), 0);
+    const retryPolicy = { clock, confirmations: 0, signal };
+    assert.equal(await confirmSetUp(rpc, ready, retryPolicy), 0);
     assert.equal(rpc.count(), 0);
     await clock.advance(30_000);
-    const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock: 0 });
+    const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock: 0 });
     assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', genesisHash: '0x11' });
     assert.deepEqual(fees, [130n], 'the fees of now');
   });
 
   it('with confirmations: they are waited for before, and it has as many without another wait', async () => {
     const { clock, head, rpc, ready, signal } = site();
-    const patience = { clock, confirmations: 6, signal };
-    const confirming = confirmSetUp(rpc, ready, patience);
+    const retryPolicy = { clock, confirmations: 6, signal };
+    const confirming = confirmSetUp(rpc, ready, retryPolicy);
     await clock.advance(10_000);
     const setUpBlock = await confirming;
     assert.equal(setUpBlock, 100);
@@ -53,7 +53,7 @@ describe('the start block', () => {
     ]) {
       await clock.advance(waitMs);
       const [before, atUs] = [head(), clock.nowUs()];
-      const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock });
+      const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock });
       assert.deepEqual([start.startBlock, start.startHash, before - startBlock], [startBlock, `hash ${startBlock}`, 6]);
       assert.equal(clock.nowUs(), atUs);
     }
@@ -61,10 +61,10 @@ describe('the start block', () => {
 
   it('a chain that confirms nothing is waited for no longer than 20 s, and no block before the set-up is taken', async () => {
     const { clock, rpc, ready, signal } = site();
-    const patience = { clock, confirmations: 1000, signal };
-    const confirming = confirmSetUp(rpc, ready, patience);
+    const retryPolicy = { clock, confirmations: 1000, signal };
+    const confirming = confirmSetUp(rpc, ready, retryPolicy);
     await clock.advance(21_000);
-    const start = await startBlockOf(rpc, ready, { ...patience, setUpBlock: await confirming });
+    const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock: await confirming });
     assert.equal(start.startBlock, 100);
   });
 

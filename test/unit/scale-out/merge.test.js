@@ -8,22 +8,22 @@ import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkSums, choose } from '../../../src/scale-out/choose.js';
 import { Verdicts, ranges, safe } from '../../../src/scale-out/merge.js';
 import { resultLines, unpacked } from '../../../src/scale-out/sources.js';
-import { Sums } from '../../../src/scale-out/totals.js';
+import { RunTotals } from '../../../src/scale-out/totals.js';
 import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
 import { Distribution, DistributionSum } from '../../../src/stats/histogram.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /**
- * @import { Card } from '../../../src/scale-out/choose.js'
+ * @import { RunHeader } from '../../../src/scale-out/choose.js'
  * @import { IntervalRow } from '../../../src/stats/intervals.js'
  */
 
 const START_MS = Date.UTC(2026, 0, 1);
 const NOBODY_WANTS = Object.freeze({ expect: null, runId: null, allowPartial: false });
 
-/** @param {number} index @param {Partial<Card>} [given] @returns {Card} */
-function cardOf(index, given = {}) {
+/** @param {number} index @param {Partial<RunHeader>} [given] @returns {RunHeader} */
+function headerOf(index, given = {}) {
   const name = `instance ${index}`;
   const read = () => ({});
   return {
@@ -63,8 +63,8 @@ function cardOf(index, given = {}) {
   };
 }
 
-/** @param {Partial<Card>[]} given */
-const cardsOf = (...given) => given.map((one, i) => cardOf(i, one));
+/** @param {Partial<RunHeader>[]} given */
+const cardsOf = (...given) => given.map((one, i) => headerOf(i, one));
 
 describe('distributions added up', () => {
   /** @param {number} seed */
@@ -126,7 +126,7 @@ describe('distributions added up', () => {
 });
 
 test('operations without a good answer add up, also those that older files only know as timed out', () => {
-  const sums = new Sums();
+  const sums = new RunTotals();
   const place = { share: 1, rank: 0, shiftMs: 0, endpointOf: (/** @type {string} */ key) => key };
   const old = /** @type {any} */ (runFileOf());
   delete old.latency.censored;
@@ -143,27 +143,27 @@ test('operations without a good answer add up, also those that older files only 
 describe('which files are the run', () => {
   test('by index, whatever their order', () => {
     const [a, b, c, d] = cardsOf({}, {}, {}, {});
-    const { cards, missing, expected } = choose([c, a, d, b], [], NOBODY_WANTS);
-    assert.deepEqual([cards, missing, expected], [[a, b, c, d], [], 4]);
+    const { headers, missing, expected } = choose([c, a, d, b], [], NOBODY_WANTS);
+    assert.deepEqual([headers, missing, expected], [[a, b, c, d], [], 4]);
   });
 
   test('the very same file counts once, the whole one before the partial one', () => {
-    const cards = cardsOf({ instances: 1, partial: true });
-    const whole = cardOf(0, { instances: 1 });
+    const headers = cardsOf({ instances: 1, partial: true });
+    const whole = headerOf(0, { instances: 1 });
     for (const found of [
-      [...cards, whole],
-      [whole, ...cards],
+      [...headers, whole],
+      [whole, ...headers],
     ])
-      assert.deepEqual(choose(found, [], NOBODY_WANTS).cards, [whole]);
+      assert.deepEqual(choose(found, [], NOBODY_WANTS).headers, [whole]);
   });
 
   test('of several attempts the last counts', () => {
-    const found = [cardOf(0, { instances: 1, id: 'b', attempt: 1 }), cardOf(0, { instances: 1, partial: true })];
-    const { cards, superseded } = choose(found, [], NOBODY_WANTS);
-    assert.deepEqual([cards, superseded], [[found[0]], [found[1]]]);
+    const found = [headerOf(0, { instances: 1, id: 'b', attempt: 1 }), headerOf(0, { instances: 1, partial: true })];
+    const { headers, superseded } = choose(found, [], NOBODY_WANTS);
+    assert.deepEqual([headers, superseded], [[found[0]], [found[1]]]);
   });
 
-  /** @type {Record<string, [Partial<Card>, RegExp]>} */
+  /** @type {Record<string, [Partial<RunHeader>, RegExp]>} */
   const foreign = {
     'another run': [
       { runId: 'other' },
@@ -191,14 +191,14 @@ describe('which files are the run', () => {
     });
 
   test('what --run-id does not name is left out', () => {
-    const found = [...cardsOf({ instances: 1 }), cardOf(1, { runId: 'other' })];
-    const { cards, notes } = choose(found, [], { ...NOBODY_WANTS, runId: 'run' });
-    assert.deepEqual([cards, notes], [[found[0]], ['1 run file of other runs were left out (--run-id)']]);
+    const found = [...cardsOf({ instances: 1 }), headerOf(1, { runId: 'other' })];
+    const { headers, notes } = choose(found, [], { ...NOBODY_WANTS, runId: 'run' });
+    assert.deepEqual([headers, notes], [[found[0]], ['1 run file of other runs were left out (--run-id)']]);
     assert.throws(() => choose(found, [], { ...NOBODY_WANTS, runId: 'third' }), /no run file is of the run third/);
   });
 
   test('what is missing or partial is named, by ranges', () => {
-    const found = [cardOf(0, { instances: 9 }), cardOf(3, { instances: 9, partial: true })];
+    const found = [headerOf(0, { instances: 9 }), headerOf(3, { instances: 9, partial: true })];
     assert.throws(
       () => choose(found, [], NOBODY_WANTS),
       (error) =>
@@ -213,7 +213,7 @@ describe('which files are the run', () => {
   });
 
   test('slices alone tell apart what has no index, and --expect counts them', () => {
-    const found = cardsOf({}, {}).map((card) => ({ ...card, index: null, instances: null, runId: null }));
+    const found = cardsOf({}, {}).map((header) => ({ ...header, index: null, instances: null, runId: null }));
     assert.equal(choose(found, [], NOBODY_WANTS).expected, null);
     assert.throws(() => choose(found, [], { ...NOBODY_WANTS, expect: 3 }), /1 missing, which have no index/);
     assert.throws(
@@ -241,27 +241,27 @@ describe('clocks', () => {
     Float64Array.from([0, 1, 2].flatMap((i) => [firstBlock + 5 * i, firstBlock + 5 * i + 4, 40 + 10 * i + aheadMs]));
 
   test('that agree are left as they are', () => {
-    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
-    const { offsetsMs, correctionsMs, skewMs, knownToMs } = compareClocks(cards);
+    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
+    const { offsetsMs, correctionsMs, skewMs, knownToMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs, knownToMs], [[-30, 0, 60], [0, 0, 0], 90, 100]);
   });
 
   test('are all corrected where two do not agree, however close each is to the middle one', () => {
-    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
-    assert.deepEqual(compareClocks(cards).correctionsMs, [90, 0, -90]);
-    const rarely = cards.map((card) => ({ ...card, resolutionMs: 250 }));
+    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
+    assert.deepEqual(compareClocks(headers).correctionsMs, [90, 0, -90]);
+    const rarely = headers.map((header) => ({ ...header, resolutionMs: 250 }));
     assert.deepEqual(compareClocks(rarely).correctionsMs, [0, 0, 0], 'who asks seldom may see a block so much later');
   });
 
   test('ten seconds ahead are seen by the blocks that all saw, and corrected', () => {
-    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000) }, { blocks: blocksOf(20) });
-    const { offsetsMs, correctionsMs, skewMs } = compareClocks(cards);
+    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000) }, { blocks: blocksOf(20) });
+    const { offsetsMs, correctionsMs, skewMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[-20, 9980, 0], [20, -9980, 0], 10_000]);
   });
 
   test('are not known where no blocks are common, or there are none', () => {
-    const cards = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000, 500) }, {});
-    const { offsetsMs, correctionsMs, skewMs } = compareClocks(cards);
+    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000, 500) }, {});
+    const { offsetsMs, correctionsMs, skewMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[null, null, null], [0, 0, 0], null]);
   });
 });
@@ -289,9 +289,9 @@ describe('the common window', () => {
     );
     const { startMs, endMs } = commonWindow(cardsOf({}, apart), clocksOf(), true);
     assert.equal(startMs, endMs);
-    const cards = cardsOf({ runId: null }, { ...apart, runId: null });
+    const headers = cardsOf({ runId: null }, { ...apart, runId: null });
     assert.throws(
-      () => commonWindow(cards, clocksOf(), true),
+      () => commonWindow(headers, clocksOf(), true),
       /not instances of one run: instance 1 began when others had ended/,
     );
   });

@@ -429,7 +429,7 @@ describe('Recorder.state() and adopt()', () => {
           const end = firsts[i + 1] ?? WALLETS;
           const part = recorderOf(first, end - first);
           for (const event of list) if (event.position >= first && event.position < end) enter(part, event, first);
-          whole.adopt(structuredClone(part.state()), first);
+          whole.fromState(structuredClone(part.state()), first);
         }
 
         assert.deepEqual(contentsOf(whole.state()), contentsOf(one.state()));
@@ -457,7 +457,7 @@ describe('Recorder.state() and adopt()', () => {
       [right, left],
     ].map((order) => {
       const whole = recorderOf(0, WALLETS);
-      for (const part of order) whole.adopt(structuredClone(part.state()), part === left ? 0 : 4);
+      for (const part of order) whole.fromState(structuredClone(part.state()), part === left ? 0 : 4);
       return whole;
     });
     assert.deepEqual(contentsOf(merged[0].state()), contentsOf(merged[1].state()));
@@ -469,7 +469,7 @@ describe('Recorder.state() and adopt()', () => {
     const part = recorderOf(4, 4);
     part.start(2, 5000);
     const whole = recorderOf(0, WALLETS);
-    whole.adopt(structuredClone(part.state()), 4);
+    whole.fromState(structuredClone(part.state()), 4);
     whole.assertConservation(new Map([[6, 1]]));
     const error = await caught(() => whole.assertConservation(new Map()));
     assert.match(error.message, /conservation is broken for wallet 106: /);
@@ -480,7 +480,7 @@ describe('Recorder.state() and adopt()', () => {
     enter(part, { position: 1, outcome: 'verified', code: '', durations: [1, 2, 3, 4], reached: 2, startUs: 5000 }, 0);
     const before = structuredClone(part.state());
     const whole = recorderOf(0, WALLETS);
-    whole.adopt(part.state(), 0);
+    whole.fromState(part.state(), 0);
     whole.start(0, 5000);
     assert.deepEqual(part.state(), before);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileCheck, differenceOf, holdAgainst, pathNotFound } from '../../../src/workloads/call-checks.js';
+import { compileCheck, differenceOf, assertResult, pathNotFound } from '../../../src/workloads/call-checks.js';
 
 /** @import { CheckRule } from '../../../src/workloads/call-checks.js' */
 
@@ -10,7 +10,7 @@ const BLOCK = { number: '0x5', transactions: [{ hash: '0xa' }, { hash: '0xb' }],
 function held(rule, answer = BLOCK) {
   const check = compileCheck(rule);
   try {
-    holdAgainst(check, answer, check.expected.make(/** @type {any} */ (null)));
+    assertResult(check, answer, check.expected.make(/** @type {any} */ (null)));
     return null;
   } catch (error) {
     assert.equal(/** @type {any} */ (error).code, 'check_failed');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import { createBench } from '../../../src/workloads/kit.js';
+import { createWorkloadHost } from '../../../src/workloads/kit.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -11,9 +11,9 @@ const HASH = `0x${'ab'.repeat(32)}`;
 const TO = `0x${'11'.repeat(20)}`;
 
 /** @param {Handlers} handlers */
-function bench(handlers) {
+function host(handlers) {
   const rpc = fakeRpc(handlers);
-  return { ...createBench('./mine.js', rpc), rpc };
+  return { ...createWorkloadHost('./mine.js', rpc), rpc };
 }
 
 /** @param {number[]} nonces @returns {any} */
@@ -29,7 +29,7 @@ describe('the kit: verifyByReceipt', () => {
     const eth_getBlockReceipts = () => {
       throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
     };
-    const { kit } = bench({ eth_getTransactionReceipt: answer, eth_getBlockReceipts });
+    const { kit } = host({ eth_getTransactionReceipt: answer, eth_getBlockReceipts });
     const executed = { least: 1, most: 1, latest: 1 };
     return kit.verifyByReceipt(() => TO)(0, executed, { number: 5 }, 0, { nonce: 0, hash: HASH });
   };
@@ -45,7 +45,7 @@ describe('the kit: verifyByReceipt', () => {
 
 describe('the kit: audits', () => {
   it('by nonce: what was mined since prepare(), less what was reverted', async () => {
-    const { kit, begin, finish } = bench({ eth_getTransactionCount: () => '0xc' });
+    const { kit, begin, finish } = host({ eth_getTransactionCount: () => '0xc' });
     const audit = kit.auditByNonce();
     begin(preparation([7, 12]));
     await finish();
@@ -57,12 +57,12 @@ describe('the kit: audits', () => {
 
   it('by nonce: the receipts must say so too, because a reverted transaction raises the nonce as well', async () => {
     const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
-    const { kit, begin, finish, checkNonces } = bench({ eth_getBlockReceipts: () => receipts });
-    const books = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
+    const { kit, begin, finish, checkNonces } = host({ eth_getBlockReceipts: () => receipts });
+    const snapshot = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
     const { signal } = new AbortController();
     /** @param {number} executed @param {number} reverted */
     const holds = async (executed, reverted) => {
-      const all = { ...books, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
+      const all = { ...snapshot, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
       return (await checkNonces(all, verify)).map((check) => check.holds);
     };
     /** @type {object} of the workload's own */
@@ -83,7 +83,7 @@ describe('the kit: audits', () => {
       if (typeof block === 'object') throw new RpcError('eth_call', -32602, 'invalid argument');
       return block === 'latest' ? '0x3' : '0x9';
     };
-    const { kit, begin, finish, rpc } = bench({ eth_call: (_, block) => at(block) });
+    const { kit, begin, finish, rpc } = host({ eth_call: (_, block) => at(block) });
     const audit = kit.auditByCall((position) => ({ to: TO, data: `0x0${position}` }));
     begin(preparation([0, 0]));
     await finish();
@@ -96,7 +96,7 @@ describe('the kit: audits', () => {
 describe('the kit: what it is asked with', () => {
   /** @param {(kit: any, rpc: any) => Promise<unknown>} action @param {RegExp} says */
   const refused = async (action, says) => {
-    const { kit, rpc, begin } = createBench('./mine.js', fakeRpc({}));
+    const { kit, rpc, begin } = createWorkloadHost('./mine.js', fakeRpc({}));
     begin(preparation([0]));
     const error = await caught(() => action(kit, rpc));
     assert.equal(error.code, 'workload_error');
@@ -104,7 +104,7 @@ describe('the kit: what it is asked with', () => {
   };
 
   it('an address without code has no number', async () => {
-    const { kit, begin, finish } = bench({ eth_call: () => '0x' });
+    const { kit, begin, finish } = host({ eth_call: () => '0x' });
     kit.auditByCall(() => ({ to: TO, data: '0x' }));
     begin(preparation([0]));
     const error = await caught(finish);
@@ -134,13 +134,13 @@ describe('the kit: what it is asked with', () => {
 
   it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
     const fake = fakeRpc({ m: () => 1 });
-    const { rpc, begin, finish } = createBench('./mine.js', fake);
+    const { rpc, begin, finish } = createWorkloadHost('./mine.js', fake);
     begin(preparation([]));
     await rpc.call('m');
     await finish();
     await rpc.gather('m', [2]);
     await rpc.batch([{ method: 'm' }], 'audit');
-    await createBench('./mine.js', fake, true).rpc.call('m');
+    await createWorkloadHost('./mine.js', fake, true).rpc.call('m');
     assert.deepEqual(
       fake.calls.map(({ purpose }) => purpose),
       ['setup', 'readback', 'audit', 'readback'],
@@ -150,7 +150,7 @@ describe('the kit: what it is asked with', () => {
 
 describe('the kit: what it is for', () => {
   it('sends while wallets are prepared, and not before or afterwards', async () => {
-    const { kit, begin, finish } = bench({});
+    const { kit, begin, finish } = host({});
     const tried = () => caught(() => kit.deployEach({ abi: [], bytecode: '0x00' }));
     assert.match((await tried()).message, /kit\.deployEach: wallets can send in prepare\(\) only$/);
     begin(preparation([0]));
@@ -159,12 +159,12 @@ describe('the kit: what it is for', () => {
   });
 
   it('wrong() is a failure of the endpoint, not of the workload', () => {
-    assert.equal(/** @type {any} */ (bench({}).kit.wrong('odd')).code, 'check_failed');
+    assert.equal(/** @type {any} */ (host({}).kit.wrong('odd')).code, 'check_failed');
   });
 
   it('what the compiler says is shown as it says it, and which contract is meant has to be clear', async () => {
     const listeners = process.listenerCount('unhandledRejection');
-    const { kit } = bench({});
+    const { kit } = host({});
     const broken = await caught(() => kit.compile('contract A { function f() public { x = 1; } }'));
     assert.match(broken.message, /^\.\/mine\.js: the Solidity source does not compile/);
     assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);

@@ -9,7 +9,7 @@ import { Receivers } from '../../../src/workloads/transfer.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Books, Check } from '../../../src/workloads/index.js'
+ * @import { AuditSnapshot, Check } from '../../../src/workloads/index.js'
  * @import { Bounds } from '../../../src/workloads/user-file.js'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
@@ -49,8 +49,8 @@ function pay(receivers, receiverWei) {
   );
 }
 
-/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: Bounds, handlers?: Handlers, books?: Partial<Books>}} [given] */
-async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, books = {} } = {}) {
+/** @param {Receivers} receivers @param {{receiverWei?: bigint, bounds?: Bounds, handlers?: Handlers, snapshot?: Partial<AuditSnapshot>}} [given] */
+async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, snapshot = {} } = {}) {
   const rpc = fakeRpc({
     eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
     eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
@@ -78,7 +78,7 @@ async function checksOf(receivers, { receiverWei = 0n, bounds, handlers = {}, bo
       undecided: PAYERS.map(() => 0),
       areOurs: true,
       signal: new AbortController().signal,
-      ...books,
+      ...snapshot,
     },
     bounds,
   );
@@ -169,12 +169,12 @@ describe('payments to receivers that were made', () => {
   });
 
   it('while it is not known what became of some, the totals are still compared', async () => {
-    const checks = await checksOf(receivers, { books: ONE_UNDECIDED });
+    const checks = await checksOf(receivers, { snapshot: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: true });
     assert.deepEqual([checks.receipts.holds, checks.receipts.why], [null, checks.receivers.why]);
     assert.match(String(checks.receivers.why), /not known/);
     add(receivers.addressOf(0), 1n);
-    assert.equal((await checksOf(receivers, { books: ONE_UNDECIDED })).left.holds, false);
+    assert.equal((await checksOf(receivers, { snapshot: ONE_UNDECIDED })).left.holds, false);
   });
 
   it('a node without receipts of whole blocks is asked for those of its transactions; without any, fees are not known', async () => {
@@ -211,7 +211,9 @@ describe('payments to receivers that were made', () => {
     revert(receivers, 0, 3);
     revert(receivers, 0, 39);
     revert(receivers, 2, 0);
-    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [38, 0, 24], reverted: [2, 0, 1] } });
+    const checks = await checksOf(receivers, {
+      snapshot: { areOurs: false, executed: [38, 0, 24], reverted: [2, 0, 1] },
+    });
     assert.deepEqual(held(checks), { receivers: true, arrived: true, left: true });
     assert.deepEqual([checks.receipts.found, checks.receipts.holds], ['62', true]);
     assert.equal(checks.arrived.expected, String(62n * VALUE_WEI));
@@ -259,7 +261,7 @@ describe('payments to receivers that were made', () => {
   });
 
   it('it ends when it is told to, and says how far it was', async () => {
-    const checks = await checksOf(receivers, { books: { signal: AbortSignal.abort() } });
+    const checks = await checksOf(receivers, { snapshot: { signal: AbortSignal.abort() } });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
     assert.equal(checks.receivers.why, 'there was time for 0 of 30 balances');
   });
@@ -332,7 +334,7 @@ describe('payments to more receivers than are read', () => {
   });
 
   it('where it is not known who was paid, some of all are read', async () => {
-    const checks = await checksOf(receivers, { bounds, books: ONE_UNDECIDED });
+    const checks = await checksOf(receivers, { bounds, snapshot: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
     assert.match(checks.receivers.words, /^of 100 of 5000 receivers, /);
     assert.match(String(checks.left.why), /which of them were paid is not known/);
@@ -352,7 +354,9 @@ describe('payments among the wallets', () => {
 
   it('reverted payments that the run knows of moved no coins', async () => {
     revert(receivers, 0, 0);
-    const checks = await checksOf(receivers, { books: { areOurs: false, executed: [39, 0, 25], reverted: [1, 0, 0] } });
+    const checks = await checksOf(receivers, {
+      snapshot: { areOurs: false, executed: [39, 0, 25], reverted: [1, 0, 0] },
+    });
     assert.deepEqual(held(checks), { wallets: true, left: true });
     assert.equal(checks.receipts.holds, true);
   });
@@ -371,7 +375,7 @@ describe('payments among the wallets', () => {
   });
 
   it('while it is not known what became of some, the total is still compared', async () => {
-    assert.deepEqual(held(await checksOf(receivers, { books: ONE_UNDECIDED })), { wallets: null, left: true });
+    assert.deepEqual(held(await checksOf(receivers, { snapshot: ONE_UNDECIDED })), { wallets: null, left: true });
   });
 
   it('without receipts nothing can be said', async () => {

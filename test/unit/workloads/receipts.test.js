@@ -107,7 +107,7 @@ describe('the verdict on a transaction', () => {
 });
 
 describe('what became of all transactions of a run', () => {
-  const books = { startBlock: 100, blockNumber: 120, startNonces: [7], nonces: [27] };
+  const snapshot = { startBlock: 100, blockNumber: 120, startNonces: [7], nonces: [27] };
 
   it('nonces follow the order of the blocks, and strangers are left out', async () => {
     const { rpc, receipts } = reading({
@@ -119,7 +119,7 @@ describe('what became of all transactions of a run', () => {
     /** @type {number[]} */
     const nonces = [];
     const { signal } = new AbortController();
-    const outcomes = await receipts.ofRun(['0xFrom'], books, signal, (_, nonce, { status }) => {
+    const outcomes = await receipts.ofRun(['0xFrom'], snapshot, signal, (_, nonce, { status }) => {
       if (status === '0x0') nonces.push(nonce);
     });
     assert.deepEqual(outcomes, { succeeded: [19], reverted: [1] });
@@ -129,7 +129,7 @@ describe('what became of all transactions of a run', () => {
 
   it('it ends when it is told to, and says how far it was', async () => {
     const { receipts } = reading({});
-    assert.deepEqual(await receipts.ofRun(['0xfrom'], books, AbortSignal.abort()), {
+    assert.deepEqual(await receipts.ofRun(['0xfrom'], snapshot, AbortSignal.abort()), {
       why: 'there was time for the receipts of 0 of 20 blocks',
     });
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { TEMPLATES, compile } from '../../../src/workloads/calls-file.js';
-import { Draw, newUser, random } from '../../../src/workloads/calls.js';
+import { TemplateValues, newUser, random } from '../../../src/workloads/calls.js';
 
 const ADDRESSES = [1, 2, 3].map((digit) => `0x${String(digit).repeat(40)}`);
 const DATA = {
@@ -18,7 +18,7 @@ const DATA = {
 function drawOf({ number = 1000, seed = 7, position = 0, page = 0 } = {}) {
   const head = { number, blockHashes: ['0xb1', '0xb2'], transactions: ['0xt1', '0xt2', '0xt3'] };
   const user = { ...newUser(seed, position), page };
-  return new Draw(user, /** @type {any} */ ({ head, addresses: ADDRESSES, data: DATA }));
+  return new TemplateValues(user, /** @type {any} */ ({ head, addresses: ADDRESSES, data: DATA }));
 }
 
 /** @param {unknown} value @param {Parameters<typeof drawOf>[0]} [options] @returns {any} */
@@ -91,7 +91,7 @@ describe('templates', () => {
         addresses: ADDRESSES,
         data: null,
       });
-      const [address, word, a, b] = /** @type {any[]} */ (make(new Draw(user, sources)));
+      const [address, word, a, b] = /** @type {any[]} */ (make(new TemplateValues(user, sources)));
       assert.equal(word.slice(-40), address.slice(2));
       assert.equal(a, b);
       seen.add(address);

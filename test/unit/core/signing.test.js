@@ -24,8 +24,8 @@ const SIGNATURE_US = 250;
 
 const realSigner = await createSigner();
 
-/** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, purse?: any}} [options] */
-function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } = {}) {
+/** @param {{legacy?: boolean, wallets?: number, maxFeeWei?: bigint | null, budget?: any}} [options] */
+function setUp({ legacy = false, wallets = 1, maxFeeWei = null, budget = null } = {}) {
   let signatures = 0;
   /** @type {Signer} */
   const signer = {
@@ -46,7 +46,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, purse = null } =
     { length: wallets },
     (_, i) => new Account(i, new Wallet(i, `0x${(i + 1).toString(16).padStart(64, '0')}`)),
   );
-  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID, purse });
+  const presigner = new Presigner({ signer, clock, fees, workload, chainId: CHAIN_ID, budget });
   return { presigner, fees, workload, accounts, account: accounts[0], signatures: () => signatures };
 }
 
@@ -251,12 +251,12 @@ describe('Presigner.raise()', () => {
     assert.deepEqual([operation.raw, operation.hashes.length, setting.signatures()], [raw, 1, 1]);
   });
 
-  it('nor more than may be spent: the purse is asked with the higher fee', () => {
+  it('nor more than may be spent: the budget is asked with the higher fee', () => {
     /** @type {any[]} */
     const asked = [];
     let isEnough = false;
-    const purse = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
-    const setting = setUp({ purse });
+    const budget = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
+    const setting = setUp({ budget });
     const operation = begin(setting);
     assert.equal(setting.presigner.raise(operation), false);
     assert.deepEqual([operation.hashes.length, setting.signatures()], [1, 1]);

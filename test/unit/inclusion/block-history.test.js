@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Lineage } from '../../../src/inclusion/follow.js';
+import { BlockHistory } from '../../../src/inclusion/follow.js';
 
 const START = 100;
 /** Blocks that are remembered, as src/inclusion/follow.js has it. */
@@ -8,40 +8,40 @@ const REMEMBERED = 256;
 
 /** @param {number} count of blocks after the start @param {string | null} [startHash] */
 function lineageOf(count, startHash = '0x100') {
-  const lineage = new Lineage(START, startHash);
-  for (let number = START + 1; number <= START + count; number += 1) lineage.add(number, `0x${number}`);
-  return lineage;
+  const history = new BlockHistory(START, startHash);
+  for (let number = START + 1; number <= START + count; number += 1) history.add(number, `0x${number}`);
+  return history;
 }
 
 describe('Lineage', () => {
   it('knows the hashes of the start and of what was read, and nothing else', () => {
-    const lineage = lineageOf(2);
+    const history = lineageOf(2);
     assert.deepEqual(
-      [99, 100, 101, 102, 103].map((number) => lineage.hashOf(number)),
+      [99, 100, 101, 102, 103].map((number) => history.hashOf(number)),
       [null, '0x100', '0x101', '0x102', null],
     );
-    assert.deepEqual([lineage.oldest, lineage.startNumber], [START, START]);
+    assert.deepEqual([history.oldest, history.startNumber], [START, START]);
   });
 
   it('a start without a hash is not remembered', () => {
-    const lineage = lineageOf(0, null);
-    assert.deepEqual([lineage.hashOf(START), lineage.oldest, lineage.startNumber], [null, null, START]);
-    lineage.add(START + 1, '0x101');
-    assert.equal(lineage.oldest, START + 1);
+    const history = lineageOf(0, null);
+    assert.deepEqual([history.hashOf(START), history.oldest, history.startNumber], [null, null, START]);
+    history.add(START + 1, '0x101');
+    assert.equal(history.oldest, START + 1);
   });
 
   it('a block is no child when its parent is known to be another one', () => {
-    const lineage = lineageOf(2);
-    assert.equal(lineage.isChild(103, '0x102'), true);
-    assert.equal(lineage.isChild(103, '0xother'), false);
-    assert.equal(lineage.isChild(101, '0x100'), true);
-    assert.equal(lineage.isChild(101, '0xother'), false);
+    const history = lineageOf(2);
+    assert.equal(history.isChild(103, '0x102'), true);
+    assert.equal(history.isChild(103, '0xother'), false);
+    assert.equal(history.isChild(101, '0x100'), true);
+    assert.equal(history.isChild(101, '0xother'), false);
   });
 
   it('where parent or hash is not known, nothing says that it is none', () => {
-    const lineage = lineageOf(2);
-    assert.equal(lineage.isChild(104, '0xother'), true);
-    assert.equal(lineage.isChild(103, undefined), true, 'a node that states no parents');
+    const history = lineageOf(2);
+    assert.equal(history.isChild(104, '0xother'), true);
+    assert.equal(history.isChild(103, undefined), true, 'a node that states no parents');
     assert.equal(lineageOf(0, null).isChild(START + 1, '0xother'), true);
   });
 
@@ -55,26 +55,26 @@ describe('Lineage', () => {
   });
 
   it('forgets the oldest where there are too many', () => {
-    const lineage = lineageOf(REMEMBERED - 1);
-    assert.equal(lineage.oldest, START);
-    lineage.add(START + REMEMBERED, '0xnew');
-    assert.equal(lineage.oldest, START + 1);
+    const history = lineageOf(REMEMBERED - 1);
+    assert.equal(history.oldest, START);
+    history.add(START + REMEMBERED, '0xnew');
+    assert.equal(history.oldest, START + 1);
     const newest = START + 3 * REMEMBERED;
     const long = lineageOf(3 * REMEMBERED);
     assert.deepEqual([long.oldest, long.hashOf(newest)], [newest - REMEMBERED + 1, `0x${newest}`]);
   });
 
   it('what was cut off is read anew', () => {
-    const lineage = lineageOf(4);
-    lineage.cutAfter(102);
+    const history = lineageOf(4);
+    history.cutAfter(102);
     assert.deepEqual(
-      [101, 102, 103, 104].map((number) => lineage.hashOf(number)),
+      [101, 102, 103, 104].map((number) => history.hashOf(number)),
       ['0x101', '0x102', null, null],
     );
-    lineage.add(103, '0xother');
-    assert.equal(lineage.isChild(104, '0x103'), false);
-    assert.equal(lineage.isChild(104, '0xother'), true);
-    lineage.cutAfter(START - 1);
-    assert.equal(lineage.oldest, null);
+    history.add(103, '0xother');
+    assert.equal(history.isChild(104, '0x103'), false);
+    assert.equal(history.isChild(104, '0xother'), true);
+    history.cutAfter(START - 1);
+    assert.equal(history.oldest, null);
   });
 });

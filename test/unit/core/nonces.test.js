@@ -79,8 +79,8 @@ describe('Account: nonces', () => {
   it('one that was not used is used next, the lowest first, with what was lost of it', () => {
     const account = accountOf();
     for (let i = 0; i < 4; i += 1) begin(account);
-    account.settle(START_NONCE + 3, 'vacant');
-    account.settle(START_NONCE + 1, 'vacant');
+    account.settle(START_NONCE + 3, 'free');
+    account.settle(START_NONCE + 1, 'free');
     const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
     slot.undecided = OPEN;
     const operation = /** @type {Operation} */ ({});
@@ -105,16 +105,16 @@ describe('Account: nonces', () => {
     const account = accountOf();
     const [first, second] = [begin(account), begin(account)];
     assert.equal(account.hasGap, false);
-    account.settle(second.nonce, 'vacant');
+    account.settle(second.nonce, 'free');
     assert.equal(account.hasGap, false, 'nothing is behind it');
-    account.settle(first.nonce, 'vacant');
+    account.settle(first.nonce, 'free');
     assert.equal(account.hasGap, false);
     const again = begin(account);
-    stand(account, again, 'vacant');
+    stand(account, again, 'free');
     begin(account);
     begin(account);
     assert.equal(account.hasGap, false, 'they are used again');
-    account.settle(START_NONCE, 'vacant');
+    account.settle(START_NONCE, 'free');
     assert.equal(account.hasGap, true);
     stand(account, second, 'open');
     assert.equal(account.hasGap, true);
@@ -253,7 +253,7 @@ describe('Account.boundsAsOf()', () => {
   });
 
   it('one after it that was given up, or found executed afterwards, may be in the block', () => {
-    for (const standing of /** @type {Standing[]} */ (['open', 'vacant', 'executed'])) {
+    for (const standing of /** @type {Standing[]} */ (['open', 'free', 'executed'])) {
       const account = accountOf();
       const [first, second] = [begin(account, { block: 10 }), begin(account)];
       if (standing === 'executed') account.settle(second.nonce, standing);

@@ -36,7 +36,7 @@ const STATE_MS = 1000;
  * One worker of a fleet: the wallets it has, what was heard from it last, and whether it lives. Every wait for it is
  * bounded; one that does not answer is ended, and has died.
  */
-export class Part {
+export class WorkerHandle {
   /** As of its last report: what the intervals add up to. @type {State | null} */
   state = null;
   /** What it said last, in a report or between two. @type {State | null} */

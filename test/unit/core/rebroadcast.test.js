@@ -4,8 +4,8 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { isDue, lookAfterOverdue, overdueAfterMs, push } from '../../../src/core/recovery.js';
-import { Patience } from '../../../src/core/submit.js';
+import { isDue, rebroadcastOverdue, overdueAfterMs, rebroadcast } from '../../../src/core/recovery.js';
+import { RetryPolicy } from '../../../src/core/submit.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -84,7 +84,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
       clock,
       resubmissions,
       presigner,
-      patience: new Patience(() => 0),
+      retryPolicy: new RetryPolicy(() => 0),
       startBlock: START_BLOCK,
       inclusion: {
         stats: () => ({
@@ -117,7 +117,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
   /** @type {Array<[Account, number]>} */
   const lost = [];
   const over = new AbortController();
-  const watch = () => lookAfterOverdue(tools, live, over.signal, (account, nonce) => lost.push([account, nonce]));
+  const watch = () => rebroadcastOverdue(tools, live, over.signal, (account, nonce) => lost.push([account, nonce]));
   return { clock, node, sent, rpc, resubmissions, presigner, tools, accounts, live, begin, lost, over, watch };
 }
 
@@ -275,7 +275,7 @@ describe('push()', () => {
     const operation = begin();
     operation.endpoint = 0;
     const call = async (/** @type {any[]} */ ...[, , , onSent]) => onSent(1);
-    await push({ ...tools, rpc: { ...tools.rpc, call } }, operation);
+    await rebroadcast({ ...tools, rpc: { ...tools.rpc, call } }, operation);
     assert.equal(operation.endpoint, 1);
   });
 });
@@ -421,7 +421,7 @@ describe('lookAfterOverdue(): how it goes on', () => {
   it('one that asks to be left alone is left alone', async () => {
     const { clock, begin, tools, rpc, watch } = setUp();
     begin();
-    tools.patience.heed(new ProtocolError('busy', undefined, 429, 7000), clock.nowUs());
+    tools.retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 429, 7000), clock.nowUs());
     void watch();
     await clock.advance(6999);
     assert.equal(rpc.count(), 0);
@@ -447,7 +447,7 @@ describe('push()', () => {
     const { begin, node, tools, sent, resubmissions } = setUp();
     const operation = begin();
     node.refuse = underpriced;
-    await push(tools, operation);
+    await rebroadcast(tools, operation);
     assert.deepEqual(sent, ['0-0', '0-0+']);
     assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 1, lost: 0, replaced: 1 });
     assert.equal(operation.pushed.times, 1);
@@ -457,10 +457,10 @@ describe('push()', () => {
     const { begin, node, tools, sent } = setUp();
     const operation = begin();
     node.refuse = underpriced;
-    for (let i = 0; i < 30; i += 1) await push(tools, operation);
+    for (let i = 0; i < 30; i += 1) await rebroadcast(tools, operation);
     assert.equal(operation.hashes.length, 20);
     sent.length = 0;
-    await push(tools, operation, { isTooLow: true });
+    await rebroadcast(tools, operation, { isTooLow: true });
     assert.deepEqual(sent, []);
   });
 
@@ -468,7 +468,7 @@ describe('push()', () => {
     const { begin, node, tools, sent, resubmissions } = setUp();
     const { account, nonce, hashes, raw } = begin();
     node.refuse = underpriced;
-    await push(tools, { account, nonce, hashes, raw });
+    await rebroadcast(tools, { account, nonce, hashes, raw });
     assert.deepEqual([sent, resubmissions.rebroadcast, resubmissions.replaced], [['0-0'], 1, 0]);
   });
 
@@ -479,7 +479,7 @@ describe('push()', () => {
     );
     for (const error of [...answers, new TransportError('no answer', 'timeout'), new ProtocolError('no JSON')]) {
       node.refuse = () => error;
-      await push(tools, begin());
+      await rebroadcast(tools, begin());
     }
     assert.equal(sent.length, 5);
   });

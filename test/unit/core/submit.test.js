@@ -5,7 +5,7 @@ import { backOffMs, isLimit } from '../../../src/chain/retries.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { Patience, submit } from '../../../src/core/submit.js';
+import { RetryPolicy, submit } from '../../../src/core/submit.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -61,7 +61,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   const account = new Account(0, Wallet.withoutKey(0));
   if (earlier.length > 0) {
     const lost = /** @type {any} */ ({ operation: { hashes: earlier } });
-    account.slots.push({ standing: 'vacant', operation: null, undecided: lost });
+    account.slots.push({ standing: 'free', operation: null, undecided: lost });
   }
   const operation = new Operation(account, { intendedAtUs: startUs, startedAtUs: startUs }, () => {});
   let raises = 0;
@@ -73,7 +73,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
       rpc,
       clock,
       resubmissions,
-      patience: new Patience(() => 0),
+      retryPolicy: new RetryPolicy(() => 0),
       random: () => random,
       inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
       presigner: {
@@ -321,10 +321,10 @@ describe('submit(): pauses', () => {
     const { clock, tools, end } = setUp({ answers: [limit, noAnswer()] });
     await clock.advance(10_000);
     assert.equal(end(), 'done');
-    const { limitAnswers, limitedMs, unansweredMs } = tools.patience.pauses;
+    const { limitAnswers, limitedMs, unansweredMs } = tools.retryPolicy.pauses;
     assert.deepEqual([limitAnswers, limitedMs], [1, 3000]);
     assert.ok(unansweredMs > 0 && unansweredMs < 1000, `${unansweredMs} ms`);
-    assert.deepEqual(setUp().tools.patience.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
+    assert.deepEqual(setUp().tools.retryPolicy.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
   });
 
   it('an endpoint that has too much to do asks for less, one without an answer does not', () => {
@@ -343,26 +343,26 @@ describe('submit(): a stall', () => {
     const fromUs = clock.nowUs();
     await clock.advance(3000);
     assert.equal(end(), null);
-    assert.ok((tools.patience.stall?.toUs ?? 0) - fromUs > 1000, 'it is known while it lasts');
+    assert.ok((tools.retryPolicy.stall?.toUs ?? 0) - fromUs > 1000, 'it is known while it lasts');
     await clock.advance(30_000);
     assert.equal(end(), 'done');
     // 50, 100, 200, 400, 800 and 1600 ms, then 2 s each.
-    assert.deepEqual(tools.patience.stall, { fromUs, toUs: fromUs + 15_150_000, words: 'HTTP 503' });
+    assert.deepEqual(tools.retryPolicy.stall, { fromUs, toUs: fromUs + 15_150_000, words: 'HTTP 503' });
   });
 
   it('the longest is kept', () => {
     const { clock, tools } = setUp();
-    const patience = tools.patience;
+    const retryPolicy = tools.retryPolicy;
     for (const [fromS, toS] of [
       [1, 3],
       [10, 19],
       [20, 24],
     ]) {
-      patience.refused(unavailable(), fromS * 1e6);
-      patience.answered({ ...clock, nowUs: () => toS * 1e6 });
-      patience.answered({ ...clock, nowUs: () => 100e6 });
+      retryPolicy.refused(unavailable(), fromS * 1e6);
+      retryPolicy.answered({ ...clock, nowUs: () => toS * 1e6 });
+      retryPolicy.answered({ ...clock, nowUs: () => 100e6 });
     }
-    assert.deepEqual(patience.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
+    assert.deepEqual(retryPolicy.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
   });
 
   it('what the node has against a transaction is an answer', async () => {
@@ -370,8 +370,8 @@ describe('submit(): a stall', () => {
     for (const answer of refusals) {
       const { clock, tools } = setUp({ answers: [unavailable(), answer] });
       await clock.advance(100);
-      tools.patience.refused(unavailable(), 200e6);
-      const { fromUs, toUs } = tools.patience.stall ?? { fromUs: 0, toUs: 0 };
+      tools.retryPolicy.refused(unavailable(), 200e6);
+      const { fromUs, toUs } = tools.retryPolicy.stall ?? { fromUs: 0, toUs: 0 };
       assert.equal(toUs - fromUs, 25_000);
     }
   });
@@ -400,26 +400,26 @@ describe('submit() and Retry-After', () => {
 
 describe('Patience', () => {
   it('nothing is waited for until somebody asks for it', () => {
-    const patience = new Patience(() => 1);
-    assert.equal(patience.waitMs(0), 0);
+    const retryPolicy = new RetryPolicy(() => 1);
+    assert.equal(retryPolicy.waitMs(0), 0);
     for (const error of [noAnswer(), new ProtocolError('no JSON'), refusal('not today'), new Error('x'), null]) {
-      patience.heed(error, 1_000_000);
+      retryPolicy.noteRetryAfter(error, 1_000_000);
     }
-    assert.equal(patience.waitMs(1_000_000), 0);
+    assert.equal(retryPolicy.waitMs(1_000_000), 0);
   });
 
   it('the longest wait counts, with a random tenth on top, and ends', () => {
-    const patience = new Patience(() => 0.5);
-    patience.heed(new ProtocolError('busy', undefined, 503, 4000), 0);
-    patience.heed(new ProtocolError('busy', undefined, 503, 1000), 1_000_000);
-    assert.equal(patience.waitMs(0), 4200);
-    assert.equal(patience.waitMs(2_000_000), 2100);
-    assert.equal(patience.waitMs(4_000_000), 0);
+    const retryPolicy = new RetryPolicy(() => 0.5);
+    retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 4000), 0);
+    retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 1000), 1_000_000);
+    assert.equal(retryPolicy.waitMs(0), 4200);
+    assert.equal(retryPolicy.waitMs(2_000_000), 2100);
+    assert.equal(retryPolicy.waitMs(4_000_000), 0);
   });
 
   it('0 is no wait', () => {
-    const patience = new Patience(() => 1);
-    patience.heed(new ProtocolError('busy', undefined, 503, 0), 1000);
-    assert.equal(patience.waitMs(1000), 0);
+    const retryPolicy = new RetryPolicy(() => 1);
+    retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 0), 1000);
+    assert.equal(retryPolicy.waitMs(1000), 0);
   });
 });

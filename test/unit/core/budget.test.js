@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Purse } from '../../../src/core/budget.js';
+import { FeeBudget } from '../../../src/core/budget.js';
 import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, spentBetween } from '../../../src/core/costs.js';
 import { Account } from '../../../src/core/nonces.js';
 import { RefusedError, RpcError } from '../../../src/errors.js';
@@ -22,7 +22,7 @@ const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
 /** @param {{capWei: bigint, fee?: Fee}} given */
 function purseOf({ capWei, fee = offerOf(10n) }) {
   const fees = { current: () => fee };
-  return new Purse({ capWei, fees, gasLimitOf: () => GAS_LIMIT });
+  return new FeeBudget({ capWei, fees, gasLimitOf: () => GAS_LIMIT });
 }
 
 /** @param {number} [position] */
@@ -43,22 +43,22 @@ function begin(account, { hash, sentAtUs = 1 } = {}) {
   return operation;
 }
 
-/** @param {Purse} purse @param {any} operation @param {Standing} standing */
-function end(purse, operation, standing) {
+/** @param {FeeBudget} budget @param {any} operation @param {Standing} standing */
+function end(budget, operation, standing) {
   if (standing === 'executed' || standing === 'spent') operation.account.settle(operation.nonce, standing);
   else operation.account.slotOf(operation.nonce).standing = standing;
-  purse.settle(operation);
+  budget.settle(operation);
 }
 
 describe('Purse', () => {
   it('reserves what is on its way at the highest price that it offers, up to the cap and not beyond', () => {
-    const purse = purseOf({ capWei: 2000n });
+    const budget = purseOf({ capWei: 2000n });
     const accounts = [0, 1, 2].map(accountOf);
     assert.deepEqual(
-      accounts.map((account) => purse.reserve(account)),
+      accounts.map((account) => budget.reserve(account)),
       [true, true, false],
     );
-    assert.deepEqual(purse.total(), { spentWei: 2000n, transactions: 2 });
+    assert.deepEqual(budget.total(), { spentWei: 2000n, transactions: 2 });
     assert.equal(purseOf({ capWei: 999n }).reserve(accountOf()), false);
   });
 
@@ -69,82 +69,82 @@ describe('Purse', () => {
       [50n, 1000n],
       [null, 1000n],
     ])) {
-      const purse = purseOf({ capWei: 1000n });
+      const budget = purseOf({ capWei: 1000n });
       const account = accountOf();
-      assert.ok(purse.reserve(account));
-      purse.observe(blockOf('0xa', baseFeeWei, 100_000));
-      end(purse, begin(account, { hash: '0xa' }), 'executed');
-      assert.deepEqual(purse.total(), { spentWei, transactions: 1 }, `base fee ${baseFeeWei}`);
+      assert.ok(budget.reserve(account));
+      budget.observe(blockOf('0xa', baseFeeWei, 100_000));
+      end(budget, begin(account, { hash: '0xa' }), 'executed');
+      assert.deepEqual(budget.total(), { spentWei, transactions: 1 }, `base fee ${baseFeeWei}`);
     }
   });
 
   it('a legacy transaction pays all that it offers', () => {
-    const purse = purseOf({ capWei: 1000n, fee: { gasPriceWei: 7n } });
+    const budget = purseOf({ capWei: 1000n, fee: { gasPriceWei: 7n } });
     const account = accountOf();
-    assert.ok(purse.reserve(account));
-    purse.observe(blockOf('0xa', 2n, 100_000));
-    end(purse, begin(account, { hash: '0xa' }), 'executed');
-    assert.equal(purse.total().spentWei, 700n);
+    assert.ok(budget.reserve(account));
+    budget.observe(blockOf('0xa', 2n, 100_000));
+    end(budget, begin(account, { hash: '0xa' }), 'executed');
+    assert.equal(budget.total().spentWei, 700n);
   });
 
   it('all of ours in a block have not used more gas than the block', () => {
-    const purse = purseOf({ capWei: 10_000n });
-    purse.observe(blockOf('0xa', 2n, 250));
+    const budget = purseOf({ capWei: 10_000n });
+    budget.observe(blockOf('0xa', 2n, 250));
     const spent = [0, 1, 2, 3].map((position) => {
       const account = accountOf(position);
-      assert.ok(purse.reserve(account));
-      end(purse, begin(account, { hash: '0xa' }), 'executed');
-      return purse.total().spentWei;
+      assert.ok(budget.reserve(account));
+      end(budget, begin(account, { hash: '0xa' }), 'executed');
+      return budget.total().spentWei;
     });
     assert.deepEqual(spent, [300n, 600n, 750n, 750n]);
   });
 
   it('which of them used the gas is not known: all of it counts at the highest price of ours', () => {
-    const purse = purseOf({ capWei: 100_000n, fee: offerOf(50n) });
-    purse.observe(blockOf('0xa', 2n, 150));
+    const budget = purseOf({ capWei: 100_000n, fee: offerOf(50n) });
+    budget.observe(blockOf('0xa', 2n, 150));
     const [cheap, dear] = [0, 1].map(accountOf);
-    for (const account of [cheap, dear]) assert.ok(purse.reserve(account));
+    for (const account of [cheap, dear]) assert.ok(budget.reserve(account));
     const [first, second] = [cheap, dear].map((account) => begin(account, { hash: '0xa' }));
-    assert.ok(purse.raise(second, offerOf(50n, 8n)));
-    end(purse, first, 'executed');
-    end(purse, second, 'executed');
-    assert.equal(purse.total().spentWei, 150n * 10n);
+    assert.ok(budget.raise(second, offerOf(50n, 8n)));
+    end(budget, first, 'executed');
+    end(budget, second, 'executed');
+    assert.equal(budget.total().spentWei, 150n * 10n);
   });
 
   it('what becomes cheaper than was reserved makes room', () => {
-    const purse = purseOf({ capWei: 1500n });
+    const budget = purseOf({ capWei: 1500n });
     const [first, second] = [0, 1].map(accountOf);
-    assert.ok(purse.reserve(first));
-    assert.equal(purse.reserve(second), false);
-    purse.observe(blockOf('0xa', 1n, 100_000));
-    end(purse, begin(first, { hash: '0xa' }), 'executed');
-    assert.equal(purse.reserve(second), true);
-    assert.equal(purse.total().spentWei, 1200n);
+    assert.ok(budget.reserve(first));
+    assert.equal(budget.reserve(second), false);
+    budget.observe(blockOf('0xa', 1n, 100_000));
+    end(budget, begin(first, { hash: '0xa' }), 'executed');
+    assert.equal(budget.reserve(second), true);
+    assert.equal(budget.total().spentWei, 1200n);
   });
 
   it('one whose fate is not known stays reserved, until it is', () => {
-    for (const standing of /** @type {const} */ (['open', 'vacant'])) {
-      const purse = purseOf({ capWei: 1500n });
+    for (const standing of /** @type {const} */ (['open', 'free'])) {
+      const budget = purseOf({ capWei: 1500n });
       const [first, second] = [0, 1].map(accountOf);
-      assert.ok(purse.reserve(first));
+      assert.ok(budget.reserve(first));
       const operation = begin(first);
-      end(purse, operation, standing);
-      assert.equal(purse.reserve(second), false, standing);
-      assert.equal(purse.total().spentWei, 1000n);
+      end(budget, operation, standing);
+      assert.equal(budget.reserve(second), false, standing);
+      assert.equal(budget.total().spentWei, 1000n);
       // In a block that nobody saw: at its full price.
-      end(purse, operation, 'spent');
-      assert.equal(purse.total().spentWei, 1000n);
-      assert.equal(purse.reserve(second), false, standing);
+      end(budget, operation, 'spent');
+      assert.equal(budget.total().spentWei, 1000n);
+      assert.equal(budget.reserve(second), false, standing);
     }
   });
 
   it('the next operation with the same nonce takes the reservation over: one of them is paid for', () => {
-    const purse = purseOf({ capWei: 1000n });
+    const budget = purseOf({ capWei: 1000n });
     const account = accountOf();
-    assert.ok(purse.reserve(account));
-    end(purse, begin(account), 'vacant');
-    assert.equal(purse.reserve(account), true);
-    assert.deepEqual(purse.total(), { spentWei: 1000n, transactions: 1 });
+    assert.ok(budget.reserve(account));
+    end(budget, begin(account), 'free');
+    assert.equal(budget.reserve(account), true);
+    assert.deepEqual(budget.total(), { spentWei: 1000n, transactions: 1 });
   });
 
   it('one that was never sent gives its reservation back, unless another was with its nonce', () => {
@@ -152,59 +152,59 @@ describe('Purse', () => {
       [['0x1'], true],
       [['0x1', '0x2'], false],
     ])) {
-      const purse = purseOf({ capWei: 1000n });
+      const budget = purseOf({ capWei: 1000n });
       const account = accountOf();
-      assert.ok(purse.reserve(account));
+      assert.ok(budget.reserve(account));
       const operation = begin(account, { sentAtUs: null });
       operation.hashes = hashes;
-      end(purse, operation, 'vacant');
-      assert.equal(purse.total().spentWei, isGivenBack ? 0n : 1000n);
+      end(budget, operation, 'free');
+      assert.equal(budget.total().spentWei, isGivenBack ? 0n : 1000n);
     }
   });
 
   it('a replacement reserves the difference, or is refused', () => {
-    const purse = purseOf({ capWei: 1500n });
+    const budget = purseOf({ capWei: 1500n });
     const account = accountOf();
-    assert.ok(purse.reserve(account));
+    assert.ok(budget.reserve(account));
     const operation = begin(account);
-    assert.equal(purse.raise(operation, offerOf(16n)), false);
-    assert.equal(purse.total().spentWei, 1000n);
-    assert.equal(purse.raise(operation, offerOf(15n)), true);
-    assert.equal(purse.total().spentWei, 1500n);
+    assert.equal(budget.raise(operation, offerOf(16n)), false);
+    assert.equal(budget.total().spentWei, 1000n);
+    assert.equal(budget.raise(operation, offerOf(15n)), true);
+    assert.equal(budget.total().spentWei, 1500n);
     // Either of the two may be mined.
-    assert.equal(purse.raise(operation, offerOf(3n)), true);
-    assert.equal(purse.total().spentWei, 1500n);
+    assert.equal(budget.raise(operation, offerOf(3n)), true);
+    assert.equal(budget.total().spentWei, 1500n);
   });
 
   it('reckons with an offer that is signed already', () => {
-    const purse = purseOf({ capWei: 10_000n });
+    const budget = purseOf({ capWei: 10_000n });
     const account = accountOf();
     account.ahead = { nonce: 0, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
-    assert.ok(purse.reserve(account));
-    assert.equal(purse.total().spentWei, 3000n);
+    assert.ok(budget.reserve(account));
+    assert.equal(budget.total().spentWei, 3000n);
     const other = accountOf(1);
     other.ahead = { nonce: 5, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
-    assert.ok(purse.reserve(other));
-    assert.equal(purse.total().spentWei, 4000n, 'one for another nonce is thrown away');
+    assert.ok(budget.reserve(other));
+    assert.equal(budget.total().spentWei, 4000n, 'one for another nonce is thrown away');
   });
 
   it('is bounded: an operation of a block long ago is charged in full', () => {
-    const purse = purseOf({ capWei: 1000n });
+    const budget = purseOf({ capWei: 1000n });
     const account = accountOf();
-    assert.ok(purse.reserve(account));
-    for (let i = 0; i <= 256; i += 1) purse.observe(blockOf(`0x${i}`, 1n, 1_000_000));
-    end(purse, begin(account, { hash: '0x0' }), 'executed');
-    assert.equal(purse.total().spentWei, 1000n);
+    assert.ok(budget.reserve(account));
+    for (let i = 0; i <= 256; i += 1) budget.observe(blockOf(`0x${i}`, 1n, 1_000_000));
+    end(budget, begin(account, { hash: '0x0' }), 'executed');
+    assert.equal(budget.total().spentWei, 1000n);
   });
 
   it('settles an operation once', () => {
-    const purse = purseOf({ capWei: 5000n });
+    const budget = purseOf({ capWei: 5000n });
     const account = accountOf();
-    assert.ok(purse.reserve(account));
+    assert.ok(budget.reserve(account));
     const operation = begin(account);
-    end(purse, operation, 'executed');
-    purse.settle(operation);
-    assert.deepEqual(purse.total(), { spentWei: 1000n, transactions: 1 });
+    end(budget, operation, 'executed');
+    budget.settle(operation);
+    assert.deepEqual(budget.total(), { spentWei: 1000n, transactions: 1 });
   });
 });
 
@@ -219,16 +219,16 @@ describe('SetUpCosts', () => {
       [300n, 2],
       [100n, 1],
     ])) {
-      assert.equal(new SetUpCosts(capWei).room(orders, 10n), room, String(capWei));
+      assert.equal(new SetUpCosts(capWei).reserve(orders, 10n), room, String(capWei));
     }
-    assert.throws(() => new SetUpCosts(99n).room(orders, 10n), RefusedError);
+    assert.throws(() => new SetUpCosts(99n).reserve(orders, 10n), RefusedError);
   });
 
   it('counts what receipts say, and the rest is left for the load', () => {
     const costs = new SetUpCosts(1000n);
-    costs.pay([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
+    costs.spend([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
     assert.deepEqual([costs.spentWei, costs.transactions, costs.leftWei], [500n, 2, 500n]);
-    assert.equal(costs.room(orders, 10n), 2);
+    assert.equal(costs.reserve(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);
   });
 });

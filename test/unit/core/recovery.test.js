@@ -4,14 +4,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Wallet } from '../../../src/chain/keys.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { Care } from '../../../src/core/recovery.js';
+import { Recovery } from '../../../src/core/recovery.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { sampleOf } from '../../helpers/samples.js';
 
-/** @import { Remembered } from '../../../src/core/recovery.js' */
+/** @import { RecentInclusion } from '../../../src/core/recovery.js' */
 
-/** @param {{wallets?: number, purse?: any}} [options] */
-function setUp({ wallets = 2, purse = null } = {}) {
+/** @param {{wallets?: number, budget?: any}} [options] */
+function setUp({ wallets = 2, budget = null } = {}) {
   const accounts = Array.from({ length: wallets }, (_, i) => new Account(i, Wallet.withoutKey(100 + i)));
   /** @type {Set<Operation>} */
   const live = new Set();
@@ -29,13 +29,13 @@ function setUp({ wallets = 2, purse = null } = {}) {
       });
     });
   const past = {
-    orphans: /** @type {Remembered[]} */ ([]),
+    orphans: /** @type {RecentInclusion[]} */ ([]),
     isComplete: true,
-    waiting: /** @type {Remembered[]} */ ([]),
+    waiting: /** @type {RecentInclusion[]} */ ([]),
   };
   /** @param {{account: Account, nonce: number}} operation */
   const nameOf = ({ account, nonce }) => `${account.position}:${nonce}`;
-  const course = {
+  const kind = {
     begin: () => {},
     mend: (/** @type {Operation} */ operation) => (log.push(`mend ${nameOf(operation)}`), wait()),
     remember: () => {},
@@ -47,7 +47,7 @@ function setUp({ wallets = 2, purse = null } = {}) {
     hasten: async (/** @type {Operation[]} */ operations) => {
       log.push(...operations.map((operation) => `hasten ${nameOf(operation)}`));
     },
-    revive: (/** @type {Remembered[]} */ orphans) => (
+    revive: (/** @type {RecentInclusion[]} */ orphans) => (
       log.push(...orphans.map(({ operation }) => `revive ${nameOf(operation)}`)),
       wait()
     ),
@@ -55,11 +55,11 @@ function setUp({ wallets = 2, purse = null } = {}) {
   };
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
-  const care = new Care({
+  const recovery = new Recovery({
     clock: createFakeClock(),
-    course,
+    kind,
     accounts,
-    purse,
+    budget,
     live,
     signal: over.signal,
     drained: new AbortController().signal,
@@ -76,7 +76,7 @@ function setUp({ wallets = 2, purse = null } = {}) {
     live.add(operation);
     return operation;
   };
-  /** One that had ended, in a block. @param {number} position @param {number} nonce @returns {Remembered} */
+  /** One that had ended, in a block. @param {number} position @param {number} nonce @returns {RecentInclusion} */
   const orphanOf = (position, nonce) => ({
     operation: { account: accounts[position], nonce, hashes: ['0xa', `0x${position}:${nonce}`], raw: 'raw' },
     sample: sampleOf({}),
@@ -84,17 +84,17 @@ function setUp({ wallets = 2, purse = null } = {}) {
   });
   /** What was done since the last time. */
   const done = () => log.splice(0);
-  return { accounts, live, over, waits, past, stops, care, begin, orphanOf, done };
+  return { accounts, live, over, waits, past, stops, recovery, begin, orphanOf, done };
 }
 
 describe('Care.reorganise()', () => {
   it('those under way that were in the blocks wait for others, and are watched for again', () => {
-    const { care, begin, done } = setUp();
+    const { recovery, begin, done } = setUp();
     const [before, inside, after, nowhere] = [begin(0, 6), begin(0, 7), begin(1, 9), begin(1)];
     /** @type {string[]} */
     const watched = [];
     for (const operation of [before, inside, after, nowhere]) operation.onOffer = (hash) => void watched.push(hash);
-    const { operations, touched, isComplete } = care.reorganise(7);
+    const { operations, touched, isComplete } = recovery.reorganise(7);
     assert.deepEqual(
       [before, inside, after, nowhere].map(({ inclusion }) => inclusion?.number ?? null),
       [6, null, null, null],
@@ -109,7 +109,7 @@ describe('Care.reorganise()', () => {
   });
 
   it('one that waits for its effect is woken', async () => {
-    const { care, begin } = setUp();
+    const { recovery, begin } = setUp();
     const operation = begin(0, 7);
     let isWoken = false;
     const clock = /** @type {any} */ ({
@@ -119,38 +119,38 @@ describe('Care.reorganise()', () => {
     void operation.pause(clock, 1000).then(() => (isWoken = true));
     await turn();
     assert.equal(isWoken, false);
-    care.reorganise(7);
+    recovery.reorganise(7);
     await turn();
     assert.equal(isWoken, true);
   });
 
   it('those that were not told of for want of confirmations count, and nothing is taken from them', () => {
-    const { care, begin } = setUp();
-    const [untold, other] = [begin(0), begin(1)];
-    untold.offer({ raw: 'raw', hash: '0xlast', fee: {} });
-    const { operations, touched } = care.reorganise(7, ['0x0:0', '0xforeign']);
+    const { recovery, begin } = setUp();
+    const [unconfirmed, other] = [begin(0), begin(1)];
+    unconfirmed.offer({ raw: 'raw', hash: '0xlast', fee: {} });
+    const { operations, touched } = recovery.reorganise(7, ['0x0:0', '0xforeign']);
     assert.deepEqual([operations, touched], [1, [{ walletIndex: 100, nonce: 0, hash: '0xlast' }]]);
     assert.equal(other.inclusion, null);
   });
 
   it('all that are under way of a wallet that lost one are sent again; the others are left alone', () => {
-    const { care, begin, done } = setUp({ wallets: 3 });
+    const { recovery, begin, done } = setUp({ wallets: 3 });
     begin(0, 7);
     begin(0);
     begin(1);
     const ended = begin(0);
     const slot = ended.account.slotOf(ended.nonce) ?? assert.fail();
     slot.standing = 'open';
-    care.reorganise(7);
+    recovery.reorganise(7);
     assert.deepEqual(done(), ['reopen 7', 'hasten 0:0', 'hasten 0:1']);
   });
 
   it('those that had ended are revived; when one is back, what waits behind it is sent again', async () => {
-    const { care, past, waits, begin, orphanOf, accounts, done } = setUp();
+    const { recovery, past, waits, begin, orphanOf, accounts, done } = setUp();
     begin(0);
     past.orphans = [orphanOf(0, 5), orphanOf(1, 3)];
     past.isComplete = false;
-    const { operations, touched, isComplete } = care.reorganise(7);
+    const { operations, touched, isComplete } = recovery.reorganise(7);
     assert.deepEqual([operations, isComplete], [2, false]);
     assert.deepEqual(touched[0], { walletIndex: 100, nonce: 5, hash: '0x0:5' });
     assert.deepEqual(done(), ['reopen 7', 'revive 0:5', 'revive 1:3']);
@@ -169,17 +169,17 @@ describe('Care.reorganise()', () => {
   });
 
   it('names the first twenty, and counts all', () => {
-    const { care, past, begin, orphanOf } = setUp();
+    const { recovery, past, begin, orphanOf } = setUp();
     past.orphans = Array.from({ length: 15 }, (_, nonce) => orphanOf(0, nonce));
     for (let i = 0; i < 10; i += 1) begin(1, 8);
-    const { operations, touched } = care.reorganise(7);
+    const { operations, touched } = recovery.reorganise(7);
     assert.deepEqual([operations, touched.length], [25, 20]);
   });
 
   it('those that were sent again before the reorg was proven count, and are not revived twice', () => {
-    const { care, past, orphanOf, done } = setUp();
+    const { recovery, past, orphanOf, done } = setUp();
     past.waiting = [orphanOf(0, 3)];
-    const { operations, touched } = care.reorganise(7);
+    const { operations, touched } = recovery.reorganise(7);
     assert.deepEqual([operations, touched.map(({ nonce }) => nonce)], [1, [3]]);
     assert.deepEqual(done(), ['reopen 7']);
   });
@@ -187,9 +187,9 @@ describe('Care.reorganise()', () => {
 
 describe('Care.lost()', () => {
   it('what the chain has lost of a wallet is revived', async () => {
-    const { care, past, waits, accounts, orphanOf, done } = setUp();
+    const { recovery, past, waits, accounts, orphanOf, done } = setUp();
     past.orphans = [orphanOf(1, 4), orphanOf(1, 5)];
-    care.lost(accounts[1], 4);
+    recovery.lost(accounts[1], 4);
     assert.deepEqual(done(), ['reopen 1:4', 'revive 1:4', 'revive 1:5']);
     assert.equal(accounts[1].mending, 1, 'one after the other');
     await waits[0].end();
@@ -199,10 +199,10 @@ describe('Care.lost()', () => {
 
 describe('Care.mend()', () => {
   it('the wallet goes on when all that are looked after are settled, with as many as were held', async () => {
-    const { care, waits, accounts, begin, done } = setUp();
+    const { recovery, waits, accounts, begin, done } = setUp();
     const [first, second] = [begin(0), begin(0)];
-    care.mend(first, sampleOf({}));
-    care.mend(second, sampleOf({}));
+    recovery.recover(first, sampleOf({}));
+    recovery.recover(second, sampleOf({}));
     assert.deepEqual([accounts[0].mending, accounts[1].mending], [2, 0]);
     done();
     await waits[1].end();
@@ -212,20 +212,20 @@ describe('Care.mend()', () => {
   });
 
   it('a gap is filled at once: what is behind it waits for that', async () => {
-    const { care, waits, accounts, begin, done } = setUp();
+    const { recovery, waits, accounts, begin, done } = setUp();
     const [first, second] = [begin(0), begin(0)];
     begin(0);
-    care.mend(first, sampleOf({}));
-    care.mend(second, sampleOf({}));
+    recovery.recover(first, sampleOf({}));
+    recovery.recover(second, sampleOf({}));
     done();
-    accounts[0].settle(first.nonce, 'vacant');
+    accounts[0].settle(first.nonce, 'free');
     await waits[0].end();
     assert.deepEqual([done(), accounts[0].held], [['rearm 0 1'], 0]);
   });
 
   it('nothing is started once the load is over', async () => {
-    const { care, over, waits, begin, done } = setUp();
-    care.mend(begin(0), sampleOf({}));
+    const { recovery, over, waits, begin, done } = setUp();
+    recovery.recover(begin(0), sampleOf({}));
     done();
     over.abort();
     await waits[0].end();
@@ -233,8 +233,8 @@ describe('Care.mend()', () => {
   });
 
   it('a wallet that cannot be used is given up, once; without any the run ends', async () => {
-    const { care, waits, accounts, stops, begin, done } = setUp();
-    for (const position of [0, 0, 1]) care.mend(begin(position), sampleOf({}));
+    const { recovery, waits, accounts, stops, begin, done } = setUp();
+    for (const position of [0, 0, 1]) recovery.recover(begin(position), sampleOf({}));
     done();
     await waits[0].end('it has no funds left');
     await waits[1].end('its last transaction is stuck');
@@ -245,13 +245,16 @@ describe('Care.mend()', () => {
   });
 
   it('a wallet whose workload fails 5 times in a row is given up; without any the run ends with what it said', async () => {
-    const { care, waits, accounts, stops, begin } = setUp({ wallets: 1 });
+    const { recovery, waits, accounts, stops, begin } = setUp({ wallets: 1 });
     for (let failures = 1; failures <= 5; failures += 1) {
       assert.equal(accounts[0].retired, null);
       accounts[0].failuresInRow = failures;
       const operation = begin(0);
       operation.words = 'mine.js:3:1: next() threw: tired';
-      care.mend(operation, sampleOf({ outcome: 'failed', code: failures === 3 ? 'reverted' : 'workload_error' }));
+      recovery.recover(
+        operation,
+        sampleOf({ outcome: 'failed', code: failures === 3 ? 'reverted' : 'workload_error' }),
+      );
       await waits[failures - 1].end();
       await turn();
     }
@@ -260,10 +263,10 @@ describe('Care.mend()', () => {
   });
 
   it('a bug of ours ends the run, wherever it is', async () => {
-    const { care, waits, stops, begin } = setUp();
+    const { recovery, waits, stops, begin } = setUp();
     const operation = begin(0);
     operation.bug = new Error('in the operation');
-    care.mend(operation, sampleOf({}));
+    recovery.recover(operation, sampleOf({}));
     assert.deepEqual(stops, [['internal', 'in the operation']]);
     await waits[0].fail(new Error('while it was mended'));
     assert.deepEqual(stops[1], ['internal', 'while it was mended']);
@@ -272,11 +275,11 @@ describe('Care.mend()', () => {
   it('what was reserved for it is given back, and those who waited for that are told', async () => {
     /** @type {Operation[]} */
     const settled = [];
-    const { care, waits, begin, done } = setUp({
-      purse: { settle: (/** @type {Operation} */ operation) => settled.push(operation) },
+    const { recovery, waits, begin, done } = setUp({
+      budget: { settle: (/** @type {Operation} */ operation) => settled.push(operation) },
     });
     const operation = begin(0);
-    care.mend(operation, sampleOf({}));
+    recovery.recover(operation, sampleOf({}));
     done();
     assert.deepEqual(settled, []);
     await waits[0].end();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { InterruptedError, RpcError, TransportError, WorkloadError } from '../../../src/errors.js';
-import { createBench } from '../../../src/workloads/kit.js';
-import { guard } from '../../../src/workloads/user-file.js';
+import { createWorkloadHost } from '../../../src/workloads/kit.js';
+import { wrapUserWorkload } from '../../../src/workloads/user-file.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -15,8 +15,8 @@ const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
 
 /** @param {object} own @param {Handlers} [handlers] @returns {any} */
 function guarded(own, handlers = {}) {
-  const bench = createBench(FILE, fakeRpc(handlers));
-  return guard(own, { file: FILE, bench, gasLimit: 21_000n, set: {} });
+  const host = createWorkloadHost(FILE, fakeRpc(handlers));
+  return wrapUserWorkload(own, { file: FILE, host, gasLimit: 21_000n, set: {} });
 }
 
 /** @param {object} [own] */
@@ -188,8 +188,8 @@ describe('a workload of the user: prepare() and handOver()', () => {
 
   it('gas that is left out is measured once, for the first wallet', async () => {
     const own = { kind: 'transaction', next: () => ({ to: TO }) };
-    const bench = createBench(FILE, fakeRpc({ eth_estimateGas: () => '0x186a0' }));
-    const workload = /** @type {any} */ (guard(own, { file: FILE, bench, gasLimit: null, set: { a: '1' } }));
+    const host = createWorkloadHost(FILE, fakeRpc({ eth_estimateGas: () => '0x186a0' }));
+    const workload = /** @type {any} */ (wrapUserWorkload(own, { file: FILE, host, gasLimit: null, set: { a: '1' } }));
     await workload.prepare(preparation());
     assert.equal(workload.next(0, 7).gasLimit, 110_001n);
     assert.deepEqual(workload.handOver(0, 1), { own: null, gasLimit: 110_001n, set: { a: '1' } });

@@ -34,7 +34,7 @@ describe('the monitor', () => {
     await clock.advance(2000);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
-    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 3_000_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 3_000_000 }]);
     monitor.stop();
   });
 
@@ -74,11 +74,11 @@ describe('the monitor', () => {
     health.leave(0, clock.nowUs());
     await clock.advance(200);
     // It is counted, though nobody has looked since.
-    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 200_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 200_000 }]);
     await clock.advance(800);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: a request to it was lost', '0 back: after 0.5 s']);
-    assert.deepEqual(monitor.absences(clock.nowUs()), [{ left: 1, awayUs: 500_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 500_000 }]);
     monitor.stop();
   });
 
@@ -95,7 +95,7 @@ describe('the monitor', () => {
     await clock.advance(2000);
     assert.deepEqual(said, ['0 left: a request to it was lost']);
     assert.deepEqual(
-      monitor.absences(clock.nowUs()).map(({ left }) => left),
+      monitor.endpointOutages(clock.nowUs()).map(({ left }) => left),
       [1, 0],
     );
   });
@@ -177,7 +177,7 @@ describe('the monitor', () => {
       gone,
     );
     let isLevel = false;
-    void monitor.level(new AbortController().signal).then(() => (isLevel = true));
+    void monitor.waitUntilSynced(new AbortController().signal).then(() => (isLevel = true));
     await clock.advance(1000);
     assert.equal(isLevel, false);
     slow = 9;

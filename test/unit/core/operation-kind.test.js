@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Wallet } from '../../../src/chain/keys.js';
-import { callCourse } from '../../../src/core/engine.js';
+import { callKind } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -10,7 +10,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 function harness() {
   const clock = createFakeClock({ startUs: 0 });
   const account = new Account(0, Wallet.withoutKey(0));
-  const course = callCourse(/** @type {any} */ ({ clock }));
+  const course = callKind(/** @type {any} */ ({ clock }));
   const operation = /** @type {any} */ ({ account, nonce: 0 });
   /** @param {string} code */
   const pauseAfter = async (code) => {

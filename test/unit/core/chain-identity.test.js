@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { OneChain, onlyFirstBlock } from '../../../src/core/chain-identity.js';
+import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/core/chain-identity.js';
 import { AWAY, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
 import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -33,15 +33,15 @@ function chainOf(...nodes) {
   }));
   const urls = rpcs.map(({ display }) => new URL(display));
   const health = Health.of(nodes.length);
-  const oneChain = new OneChain(rpcs, health, clock);
+  const chainIdentity = new ChainIdentity(rpcs, health, clock);
   /** @template T @param {Promise<T>} promise @returns {Promise<T>} once the clock has gone on for long enough */
   const after = async (promise) => {
     promise.catch(() => {});
     await clock.advance(10_000);
     return promise;
   };
-  const identify = (config = CONFIG) => after(oneChain.identify(urls, config, NEVER));
-  return { identify, compare: () => after(oneChain.compare(NEVER)), oneChain, rpcs, health, clock, urls };
+  const identify = (config = CONFIG) => after(chainIdentity.identify(urls, config, NEVER));
+  return { identify, compare: () => after(chainIdentity.compare(NEVER)), chainIdentity, rpcs, health, clock, urls };
 }
 
 /** @param {string} hashes a letter for each block @returns {Node} */
@@ -121,8 +121,8 @@ describe('one chain', () => {
 
   it('a fork that goes away is none', async () => {
     const [a, b] = [node('abcd'), node('abcx')];
-    const { oneChain, urls, clock } = chainOf(a, b);
-    const identified = oneChain.identify(urls, CONFIG, NEVER);
+    const { chainIdentity, urls, clock } = chainOf(a, b);
+    const identified = chainIdentity.identify(urls, CONFIG, NEVER);
     await clock.advance(500);
     b.hashes[3] = 'd';
     await clock.advance(10_000);
@@ -139,7 +139,10 @@ describe('one chain', () => {
     b.hashes.push('x');
     const words = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1';
     await assertRefused(compare(), words);
-    assert.match(onlyFirstBlock(['A', 'B']), /^A and B have only their first block: whether .* cannot be told/);
+    assert.match(
+      unconfirmedIdentityWords(['A', 'B']),
+      /^A and B have only their first block: whether .* cannot be told/,
+    );
   });
 
   it('one that is away, or does not answer, is not waited for', async () => {
@@ -157,7 +160,7 @@ describe('one chain', () => {
   it('two that look the same are told by their places', async () => {
     const { rpcs, clock, urls, health } = chainOf(node('ab'), node('ax'));
     for (const rpc of rpcs) rpc.display = 'http://127.0.0.1:1/***';
-    const refused = new OneChain(rpcs, health, clock).identify(urls, CONFIG, NEVER);
+    const refused = new ChainIdentity(rpcs, health, clock).identify(urls, CONFIG, NEVER);
     refused.catch(() => {});
     await clock.advance(10_000);
     await assert.rejects(refused, { message: /^http:\S+1\/\*\*\* \(1\) and http:\S+1\/\*\*\* \(2\) are chains of id/ });
@@ -171,11 +174,11 @@ describe('an endpoint that answers again', () => {
   /** @param {Node} after what the second of two is later */
   async function examined(after, start = START) {
     const second = node('abcd');
-    const { identify, oneChain, rpcs } = chainOf(node('abcd'), second);
+    const { identify, chainIdentity, rpcs } = chainOf(node('abcd'), second);
     await identify();
-    oneChain.begin(start);
+    chainIdentity.begin(start);
     Object.assign(second, after);
-    return { found: await oneChain.examine(1, after.hashes.length - 1, false), oneChain, rpcs };
+    return { found: await chainIdentity.check(1, after.hashes.length - 1, false), chainIdentity, rpcs };
   }
 
   it('is used where it has the block at which the load began, or does not keep it', async () => {
@@ -205,26 +208,26 @@ describe('an endpoint that answers again', () => {
   });
 
   it('is asked nothing while it is up, once it was told', async () => {
-    const { oneChain, rpcs } = await examined(node('abcd'));
+    const { chainIdentity, rpcs } = await examined(node('abcd'));
     const before = rpcs[1].calls.length;
-    assert.equal(await oneChain.examine(1, 9, true), null);
+    assert.equal(await chainIdentity.check(1, 9, true), null);
     assert.equal(rpcs[1].calls.length, before);
   });
 
   it('is told by the first block that there is, where the load began without one', async () => {
     const [a, b] = [node('a'), node('a')];
-    const { identify, compare, oneChain } = chainOf(a, b);
+    const { identify, compare, chainIdentity } = chainOf(a, b);
     await identify();
     a.hashes.push('b');
     // The set-up is not over: two chains end the run then, and are not left.
-    assert.equal(await oneChain.examine(0, 1, true), null);
+    assert.equal(await chainIdentity.check(0, 1, true), null);
     a.hashes.pop();
     await compare();
-    oneChain.begin({ startBlock: 0, startHash: 'a', genesisHash: 'a' });
+    chainIdentity.begin({ startBlock: 0, startHash: 'a', genesisHash: 'a' });
     a.hashes.push('b');
     b.hashes.push('x');
-    assert.equal(await oneChain.examine(0, 1, true), null);
-    assert.match(String((await oneChain.examine(1, 1, true))?.words), /another block 1/);
+    assert.equal(await chainIdentity.check(0, 1, true), null);
+    assert.match(String((await chainIdentity.check(1, 1, true))?.words), /another block 1/);
   });
 });
 
@@ -256,7 +259,7 @@ describe('the monitor, of an endpoint that comes back', () => {
     await clock.advance(10_000);
     assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, AWAY]);
     assert.deepEqual(said, ['1 left: connection refused', '1 left: it is another chain now']);
-    assert.equal(monitor.absences(clock.nowUs())[1].left, 1);
+    assert.equal(monitor.endpointOutages(clock.nowUs())[1].left, 1);
     finding = null;
     await clock.advance(1500);
     assert.equal(health.stateOf(1), UP);

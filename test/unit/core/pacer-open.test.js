@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPacer, operationsOf } from '../../../src/core/pacer.js';
 
-/** @import { Pacer, Stage } from '../../../src/core/pacer.js' */
+/** @import { Pacer, RateStage } from '../../../src/core/pacer.js' */
 
 const HOUR_S = 3600;
 
-/** @param {number} fromPerSecond @param {number} toPerSecond @param {number} seconds @returns {Stage} */
+/** @param {number} fromPerSecond @param {number} toPerSecond @param {number} seconds @returns {RateStage} */
 const ramp = (fromPerSecond, toPerSecond, seconds) => ({ fromPerSecond, toPerSecond, durationUs: seconds * 1e6 });
 
 /** @param {number} perSecond @param {number} [seconds] */
 const constant = (perSecond, seconds = Infinity) => ramp(perSecond, perSecond, seconds);
 
-/** @param {Stage[]} stages */
+/** @param {RateStage[]} stages */
 const pacerOf = (...stages) => createPacer({ stages, arrival: 'uniform', seed: 1 });
 
 /** @param {Pacer} pacer @param {number} count @param {number} [first] */
@@ -76,7 +76,7 @@ describe('open(): uniform', () => {
   });
 
   it('a ramp gives the number of its integral, and its operations come where the integral says', () => {
-    /** @type {Array<[Stage, number]>} */
+    /** @type {Array<[RateStage, number]>} */
     const table = [
       [ramp(0, 100, 10), 500],
       [ramp(100, 0, 10), 500],

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Wallet } from '../../../src/chain/keys.js';
 import { Account } from '../../../src/core/nonces.js';
-import { Past, rememberedOf } from '../../../src/core/recovery.js';
+import { RecentInclusions, recentInclusionOf } from '../../../src/core/recovery.js';
 
 /** @import { Entry } from '../../../src/core/recovery.js' */
 
@@ -31,14 +31,14 @@ const noncesOf = (entries) => entries.map(({ nonce }) => nonce);
 
 /** One operation in each block, of that number. @param {number} count */
 function pastWith(count) {
-  const past = new Past();
+  const past = new RecentInclusions();
   for (let i = 0; i < count; i += 1) past.add(entryOf(i, i));
   return past;
 }
 
 describe('Past.takeFrom()', () => {
   it('takes what was in the blocks from that one on, once, and leaves the rest', () => {
-    const past = new Past();
+    const past = new RecentInclusions();
     for (const [nonce, block] of [10, 12, 11, 12, 13].entries()) past.add(entryOf(nonce, block));
     const { entries, isComplete } = past.takeFrom(12);
     assert.deepEqual([noncesOf(entries), isComplete], [[1, 3, 4], true]);
@@ -80,7 +80,7 @@ describe('Past.takeFrom()', () => {
 
 describe('Past.takeOf()', () => {
   it('takes what one wallet did from a nonce on, and nothing of the others', () => {
-    const past = new Past();
+    const past = new RecentInclusions();
     for (let nonce = 0; nonce < 4; nonce += 1) for (const position of [0, 1]) past.add(entryOf(nonce, 10, position));
     const taken = past.takeOf(accounts[0], 2);
     assert.deepEqual(noncesOf(taken), [2, 3]);
@@ -99,7 +99,7 @@ describe('Past', () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const past = new Past();
+        const past = new RecentInclusions();
         /** @type {Entry[]} */
         let model = [];
         let nonce = 0;
@@ -127,11 +127,11 @@ describe('Past', () => {
 describe('rememberedOf()', () => {
   it('is what is needed to send it again and to say which it is; the hash is that of the last transaction', () => {
     const entry = { ...entryOf(7, 10), hashes: ['0x1', '0x2'], isExecuted: false };
-    assert.deepEqual(rememberedOf({ ...entry, outcome: 'timed_out' }), {
+    assert.deepEqual(recentInclusionOf({ ...entry, outcome: 'timed_out' }), {
       operation: { account: accounts[0], nonce: 7, hashes: ['0x1', '0x2'], raw: 'raw 7' },
       sample: { walletIndex: 100, hash: '0x2', outcome: 'timed_out', code: null },
       isExecuted: false,
     });
-    assert.equal(rememberedOf({ ...entry, hashes: [] }).sample.hash, null);
+    assert.equal(recentInclusionOf({ ...entry, hashes: [] }).sample.hash, null);
   });
 });
