@@ -1,12 +1,4 @@
-/**
- * The one clock of a run. It is injected everywhere, so that tests can turn it by hand.
- *
- * @typedef {object} Clock
- * @property {() => number} nowUs monotonic time in whole microseconds, from an origin that all threads share
- * @property {() => number} wallMs time of day in milliseconds since the Unix epoch
- * @property {(ms: number, signal?: AbortSignal) => Promise<void>} sleep ends after `ms`, or when the signal aborts
- * @property {(callback: () => void, ms: number) => () => void} after calls back once after `ms`; the result cancels it
- */
+/** @import { Clock } from './types.d.ts' */
 
 /** @returns {Clock} */
 export function createClock() {

@@ -1,4 +1,4 @@
-/** @import { Clock } from './clock.js' */
+/** @import { Clock } from './types.d.ts' */
 
 /**
  * Deadlines that all lie the same time ahead, so that they fall due in the order they were set: a linked list and

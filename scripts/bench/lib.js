@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { EXIT } from '../../src/errors.js';
 
-/** @import { RunFile } from '../../src/stats/run-file.js' */
-
 export { publish } from './page.js';
+
+/** @import { RunFile } from '../../src/types.d.ts' */
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

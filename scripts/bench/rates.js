@@ -7,7 +7,7 @@ import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
 import { interleave, median, publish, readNumbers, runOurs, spread, table } from './lib.js';
 
-/** @import { RunFile } from '../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../src/types.d.ts' */
 
 const SHARES = [25, 50, 75, 150];
 

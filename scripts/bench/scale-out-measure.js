@@ -18,7 +18,7 @@ import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
 
 /**
- * @import { RunFile } from '../../src/stats/run-file.js'
+ * @import { RunFile } from '../../src/types.d.ts'
  * @import { Node } from './lib.js'
  * @import { AddressInfo } from 'node:net'
  */

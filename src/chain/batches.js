@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 
-/** @import { Reply } from '../transport/index.js' */
+/** @import { BatchFacts, Reply } from '../types.d.ts' */
 
 /**
  * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
@@ -17,12 +17,6 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {Item} item
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
- *
- * @typedef {object} BatchFacts
- * @property {number} limit how many requests go into one batch at most
- * @property {number} largest answered so far
- * @property {number} refused batches that the node did not take
- * @property {string | null} why the words of the last refusal
  *
  * @typedef {object} BatcherOptions
  * @property {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} post sends one body, gives its

@@ -10,20 +10,8 @@ import { UnavailableError, oneLine } from '../errors.js';
 import { toHex } from './rpc.js';
 
 /**
- * @import { Clock } from '../clock.js'
- * @import { Rpc } from './rpc.js'
+ * @import { Clock, DevChain, Rpc } from '../types.d.ts'
  * @import { AddressInfo } from 'node:net'
- */
-
-/**
- * The embedded development chain: the anvil binary that npm ships, on a free loopback port, under a keeper.
- *
- * @typedef {object} DevChain
- * @property {URL} url
- * @property {number} pid of the keeper, which is also the id of the chain's process group
- * @property {() => number | null} chainPid of the chain itself, once it answers; null if it is not known
- * @property {Promise<string>} ended settles with a reason when the chain ends, asked to or not
- * @property {() => Promise<void>} stop
  */
 
 const KEEPER = fileURLToPath(new URL('keeper.js', import.meta.url));

@@ -1,26 +1,11 @@
 import { RpcError } from '../errors.js';
 import { toBigInt } from './rpc.js';
 
-/**
- * @import { Rpc } from './rpc.js'
- * @import { Fee } from './transaction.js'
- */
+/** @import { Fee, Fees, Rpc } from '../types.d.ts' */
 
 /**
  * What a transaction offers for its gas. The fee follows the base fee of blocks that were fetched anyway, so
  * following costs no call of its own.
- *
- * @typedef {object} Fees
- * @property {'eip1559' | 'legacy'} mode
- * @property {() => Fee} current
- * @property {(offer: Fee) => boolean} holds whether an earlier offer may still be made
- * @property {(offer: Fee) => Fee | null} raise what replaces a
- *   transaction with that offer; null where it would be more than may be offered
- * @property {(offer: Fee) => boolean} isTooLow whether it does not pay for the newest block
- * @property {() => FeeState} state what createFees makes the same again from, in another thread
- * @property {() => bigint} worstPriceWei the most that one gas can cost at the current offer
- * @property {() => bigint} priceWei what one gas costs now, as far as blocks tell
- * @property {(baseFeeWei: bigint | null) => void} observe takes the base fee of a newer block
  *
  * @typedef {object} FeeOptions
  * @property {boolean} legacy legacy transactions although blocks have a base fee

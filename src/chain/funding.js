@@ -13,10 +13,9 @@ import { toBigInt, toHex, toNumber } from './rpc.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
- * @import { Clock } from '../clock.js'
+ * @import { Clock, Rpc, Sender } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
- * @import { Rpc } from './rpc.js'
- * @import { Order, Sender } from './send.js'
+ * @import { Order } from './send.js'
  */
 
 /**

@@ -6,8 +6,8 @@ import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /**
- * @import { Signer } from './signer.js'
- * @import { Call, Transaction } from './transaction.js'
+ * @import { Call, KeySource, Signer } from '../types.d.ts'
+ * @import { Transaction } from './transaction.js'
  */
 
 /**
@@ -207,15 +207,6 @@ export class Wallet {
     return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
   }
 }
-
-/**
- * Where wallets come from.
- *
- * @typedef {object} KeySource
- * @property {string} name how messages call it
- * @property {number} size how many wallets it has
- * @property {(index: number) => Wallet} wallet
- */
 
 /**
  * @param {string} phrase

@@ -1,9 +1,6 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
-/**
- * @import { Clock } from '../clock.js'
- * @import { Purpose } from './rpc.js'
- */
+/** @import { Clock, Purpose, RetryOptions } from '../types.d.ts' */
 
 /** Failures of the way to an endpoint after which nothing is gained by trying again. */
 const FINAL = new Set([
@@ -86,8 +83,6 @@ export async function retry(ask, { clock, signal, forMs = INSIST_MS }) {
 
 /** What an endpoint is asked first. */
 const FIRST_METHOD = 'eth_chainId';
-
-/** @typedef {{clock: Clock, signals: Partial<Record<Purpose, AbortSignal>>, mostMs?: Partial<Record<Purpose, number>>}} RetryOptions for which purposes to ask again, until a signal aborts, and for how long at most */
 
 /**
  * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,

@@ -5,9 +5,7 @@ import { withRetries } from './retries.js';
 import { subscribe } from './subscription.js';
 
 /**
- * @import { Reply, Transport } from '../transport/index.js'
- * @import { BatchFacts } from './batches.js'
- * @import { RetryOptions } from './retries.js'
+ * @import { BatchFacts, Reply, RetryOptions, Rpc, Transport } from '../types.d.ts'
  * @import { Tools } from './subscription.js'
  */
 
@@ -77,27 +75,7 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
 /**
  * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
  *
- * @typedef {'setup' | 'load' | 'submit' | 'resubmit' | 'inclusion' | 'readback' | 'resolve' | 'audit' | 'probe' | 'check' | 'follow' | 'health'} Purpose
- *
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
- *
- * @typedef {object} Request
- * @property {string} method
- * @property {unknown[]} params
- *
- * @typedef {object} Rpc
- * @property {string} display the endpoint's URL without its secrets
- * @property {readonly string[]} secrets of the URL, which the endpoint may repeat: for oneLine()
- * @property {(method: string, params: unknown[], purpose: Purpose, onSent?: (endpoint?: number) => unknown) => Promise<any>} call
- *   the `result` member; onSent is told which of several endpoints it goes to. Rejects with RpcError, ProtocolError or TransportError.
- * @property {(method: string, params: unknown[], purpose: Purpose) => Promise<any>} gather like call, but what is
- *   asked in one turn of the event loop travels together, in batches as large as the node takes them. For reads only.
- * @property {(requests: Request[], purpose: Purpose) => Promise<any[]>} batch gathers all of them; results in the
- *   order of the requests. Rejects with the first error.
- * @property {null | ((kind: 'newHeads', onEvent: (event: any) => void, onLost: (error: TransportError) => void) => Promise<() => void>)} subscribe
- *   null where the node cannot speak first. What comes back ends it. Rejects as call does.
- * @property {() => Record<string, number>} callCounts calls made so far, by purpose
- * @property {() => BatchFacts} batchFacts
  */
 
 /** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */

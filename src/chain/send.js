@@ -3,25 +3,12 @@ import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
- * @import { Clock } from '../clock.js'
- * @import { Fees } from './fees.js'
+ * @import { Clock, Fees, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
- * @import { Rpc } from './rpc.js'
- * @import { Signer } from './signer.js'
  */
 
 /**
  * Transactions of the set-up: sent many at once, waited for together. The load has a path of its own.
- *
- * @typedef {object} Sender
- * @property {Rpc} rpc
- * @property {Clock} clock
- * @property {Signer} signer
- * @property {Fees} fees
- * @property {number} chainId
- * @property {number} timeoutMs longest wait for one transaction
- * @property {AbortSignal} signal
- * @property {Costs} [costs] of everything that is sent
  *
  * @typedef {object} Costs
  * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of them may be sent at once, from the first on
@@ -33,14 +20,6 @@ import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
  * @property {string} data
  * @property {bigint} value
  * @property {bigint} gasLimit
- *
- * @typedef {object} Receipt
- * @property {string} transactionHash
- * @property {string} status 0x1, or 0x0 when the transaction was reverted
- * @property {string} blockNumber
- * @property {string} gasUsed
- * @property {string} [effectiveGasPrice]
- * @property {string | null} contractAddress
  */
 
 /** How many transactions of the set-up are on their way at once. */

@@ -1,17 +1,9 @@
 import { createKeccak } from 'hash-wasm';
 import { createCurve } from './keys.js';
 
-/** @import { Curve } from './keys.js' */
-
 /**
- * A signer hashes (Keccak-256) and signs digests.
- *
- *
- * @typedef {object} Signer
- * @property {string} name as the run file states it
- * @property {Curve['sign']} sign
- * @property {(bytes: Uint8Array) => Uint8Array} keccak256
- * @property {(bytes: Uint8Array) => string} keccak256Hex 64 hexadecimal digits
+ * @import { Signer } from '../types.d.ts'
+ * @import { Curve } from './keys.js'
  */
 
 /**

@@ -2,7 +2,7 @@ import { parseJson } from './rpc.js';
 
 /**
  * @import { TransportError } from '../errors.js'
- * @import { Transport } from '../transport/index.js'
+ * @import { Transport } from '../types.d.ts'
  */
 
 /**

@@ -1,4 +1,4 @@
-/** @import { Signer } from './signer.js' */
+/** @import { Call, Fee, SignedTransaction, Signer } from '../types.d.ts' */
 
 /**
  * Encodes and signs transactions: legacy with replay protection (EIP-155) and dynamic fee (EIP-1559).
@@ -6,26 +6,11 @@
  * The encoder is our own because it is on the hot path: building RLP as one hex string costs a tenth of what
  * a general encoder does. test/unit/chain/transaction.test.js holds it to ethers' bytes.
  *
- * @typedef {object} Fee
- * @property {bigint} [gasPriceWei] for a legacy transaction
- * @property {bigint} [maxFeePerGasWei] for a dynamic fee transaction
- * @property {bigint} [maxPriorityFeePerGasWei] for a dynamic fee transaction
- *
- * @typedef {object} Call what a transaction does, before nonce and fee
- * @property {string | null} to null deploys a contract
- * @property {string} data
- * @property {bigint} value in wei
- * @property {bigint} gasLimit
- *
  * @typedef {object} Transaction
  * @property {number} chainId
  * @property {number} nonce
  * @property {Fee} fee
  * @property {Call} call
- *
- * @typedef {object} SignedTransaction
- * @property {string} raw what eth_sendRawTransaction takes
- * @property {string} hash
  */
 
 /** The prefix of an RLP string or list (Ethereum Yellow Paper, appendix B). @param {number} bytes @param {number} base 0x80 or 0xc0 */

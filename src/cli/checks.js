@@ -9,7 +9,7 @@ import { isWorkloadFile } from '../workloads/user-file.js';
 import { OPTIONS } from './options.js';
 
 /**
- * @import { Config } from '../core/config.js'
+ * @import { Config } from '../types.d.ts'
  * @import { Command } from './options.js'
  */
 

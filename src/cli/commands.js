@@ -35,12 +35,7 @@ import { OPTIONS } from './options.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Clock } from '../clock.js'
- * @import { Config } from '../core/config.js'
- * @import { ChainInfo } from '../core/connect.js'
- * @import { Account, Tools } from '../core/funds.js'
- * @import { Surroundings as RunSurroundings } from '../core/run.js'
- * @import { Address, Output } from '../outputs/index.js'
+ * @import { Account, Address, ChainInfo, Clock, Config, Output, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
  * @import { Command } from './options.js'
  */
 

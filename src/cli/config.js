@@ -12,7 +12,7 @@ import { pathName, quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config } from '../core/config.js'
+ * @import { Config } from '../types.d.ts'
  * @import { Command, Option } from './options.js'
  */
 

@@ -1,11 +1,11 @@
 import { UsageError } from '../errors.js';
 import { quote } from './parse.js';
 
+/** @import { Scheduler } from '../types.d.ts' */
+
 /**
  * Which instance of a run this is: as --index says, or as the scheduler that started it numbers it. No variable of a
  * scheduler is read unless that was asked for: a plain batch script has them, too.
- *
- * @typedef {'kubernetes' | 'slurm-array' | 'slurm-gang'} Scheduler
  *
  * @typedef {object} Given
  * @property {number | 'auto' | null} index

@@ -19,7 +19,7 @@ import { stderr, stdout } from '../outputs/streams.js';
 import { isWorkloadFile, strayErrorOf } from '../workloads/user-file.js';
 import { readInvocation } from './config.js';
 
-/** @import { Clock } from '../clock.js' */
+/** @import { Clock } from '../types.d.ts' */
 
 /**
  * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent

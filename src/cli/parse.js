@@ -4,7 +4,7 @@ import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { ROW_EXTENSIONS } from '../outputs/console.js';
 import { isWorkloadFile } from '../workloads/user-file.js';
 
-/** @import { RateStage } from '../core/pacer.js' */
+/** @import { RateStage } from '../types.d.ts' */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's

@@ -32,12 +32,7 @@ import { readInvocation } from './config.js';
 import { OPTIONS, envName } from './options.js';
 
 /**
- * @import { Config } from '../core/config.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Comparison } from '../studies/compare.js'
- * @import { Both } from '../studies/live-compare.js'
- * @import { SweepFile } from '../studies/run-files.js'
- * @import { Parts } from '../studies/sweep.js'
+ * @import { Both, Comparison, Config, Parts, RunFile, SweepFile } from '../types.d.ts'
  * @import { Surroundings } from './commands.js'
  */
 

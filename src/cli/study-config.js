@@ -2,25 +2,13 @@ import { OPTIONS, envName } from './options.js';
 import { axisTexts, bracketTexts } from './parse.js';
 
 /**
+ * @import { Axis, StudyConfig } from '../types.d.ts'
  * @import { Found } from './config.js'
  * @import { Option } from './options.js'
  */
 
 /**
  * What a study gives to the runs that it starts.
- *
- * @typedef {object} Axis
- * @property {string} name of the option
- * @property {readonly string[]} values as they would be given
- *
- * @typedef {object} StudyConfig
- * @property {readonly Axis[]} axes those options of which several values were given, in the order of src/cli/options.js
- * @property {string | null} alike an option whose several values are all the same, as it was given
- * @property {readonly string[]} flags names of all options that were given on the command line
- * @property {{from: string, to: string | null} | null} bracket what is searched in, where something is
- * @property {Readonly<Record<string, string>>} options what all runs are given, by name and as text, without secrets
- * @property {Readonly<NodeJS.ProcessEnv>} env of a run: it has all of these options in it, the secrets too, so that no
- *   process list shows them
  */
 
 /** What a study does itself. */

@@ -6,10 +6,8 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
+ * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
- * @import { Check, TransactionWorkload } from '../workloads/index.js'
  * @import { Foreign, Ledger, Open, Resolution } from './ledger.js'
  * @import { Account, Slot } from './nonces.js'
  */
@@ -68,29 +66,6 @@ async function noncesAt(rpc, accounts, blockHash, blockNumber) {
  * @property {number} expectedNonce
  * @property {number} nonce
  * @property {number} pendingNonce
- *
- * @typedef {object} AuditReport
- * @property {boolean} exact
- * @property {'exact' | 'incomplete' | 'not_exact'} [result] not in files of older versions
- * @property {string[]} [incomplete] what could not be checked, and why
- * @property {number} blockNumber
- * @property {string} blockHash
- * @property {number} wallets
- * @property {number} verified operations that we say were verified
- * @property {number} includedLate operations found executed although they were not verified
- * @property {number} reverted operations found in a block, without effect
- * @property {number} reorgedOut operations that were executed in a block that left the chain, and did not come back
- * @property {number} neverSent
- * @property {number} replaced
- * @property {number} pending
- * @property {string} effectsOnChain what all counters grew by since the start, as the chain has it
- * @property {{atLeast: string, atMost: string}} bounds of the operations of ours that the chain executed
- * @property {number} mismatchCount
- * @property {Mismatch[]} mismatches the first of them
- * @property {Foreign[]} foreign
- * @property {Resolution[]} resolutions
- * @property {string} subject of the effects, as a person says it
- * @property {Check[]} checks what else has to agree, over all wallets
  */
 
 /** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */

@@ -1,7 +1,5 @@
 /**
- * @import { Fees } from '../chain/fees.js'
- * @import { Fee } from '../chain/transaction.js'
- * @import { Block } from '../inclusion/index.js'
+ * @import { Block, Fee, Fees } from '../types.d.ts'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'
  */

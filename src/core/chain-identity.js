@@ -10,10 +10,7 @@ import { unexpected } from './run.js';
 import { assertSameChain } from './setup.js';
 
 /**
- * @import { Purpose, Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- * @import { AuditReport } from './audit.js'
- * @import { Config } from './config.js'
+ * @import { AuditReport, Clock, Config, Purpose, Rpc } from '../types.d.ts'
  * @import { Health } from './endpoint-health.js'
  * @import { Stop } from './load.js'
  * @import { StartBlock } from './setup.js'

@@ -7,9 +7,8 @@ import { EXIT, IncompleteError, InterruptedError, RefusedError, oneLine, worstEx
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 
 /**
- * @import { Clock } from '../clock.js'
+ * @import { Clock, Config } from '../types.d.ts'
  * @import { OutputError } from '../errors.js'
- * @import { Config } from './config.js'
  * @import { Stop } from './load.js'
  */
 

@@ -20,10 +20,8 @@ import { unlessAborted } from '../workloads/contract-errors.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { KeySource, Wallet } from '../chain/keys.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Transport } from '../transport/index.js'
- * @import { Config } from './config.js'
+ * @import { Wallet } from '../chain/keys.js'
+ * @import { ChainInfo, Config, KeySource, Rpc, Transport } from '../types.d.ts'
  * @import { Stop } from './load.js'
  * @import { Slice } from './nonces.js'
  */
@@ -36,16 +34,6 @@ import { sliceIndexes } from './nonces.js';
  * @property {number | null} chainId null when the endpoint is no node; only on this machine
  * @property {string | null} clientVersion null when the node does not say
  * @property {number | null} roundTripMs the faster of two exchanges before the load, one at a time
- *
- * @typedef {object} ChainInfo
- * @property {number} chainId
- * @property {string | null} clientVersion null when the node does not say
- * @property {number | null} roundTripMs as in Identity
- * @property {string | null} genesisHash null when the node no longer has its first block
- * @property {number} head number of the latest block
- * @property {bigint | null} baseFeeWei null where blocks have none
- * @property {number} blockGasLimit
- * @property {number} blockSeconds between the last two blocks, by their timestamps; 0 when there are too few to tell
  */
 
 /** How many wallets are derived before the event loop gets a turn. */

@@ -6,14 +6,9 @@ import { warmupSeconds } from './load.js';
 import { operationsOf } from './pacer.js';
 
 /**
- * @import { Fees } from '../chain/fees.js'
+ * @import { AuditReport, ChainInfo, Config, Fees, Gas, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Gas, TransactionWorkload } from '../workloads/index.js'
- * @import { AuditReport } from './audit.js'
  * @import { Spending } from './budget.js'
- * @import { Config } from './config.js'
- * @import { ChainInfo } from './connect.js'
  * @import { Needs } from './funds.js'
  * @import { Ready } from './setup.js'
  */

@@ -4,9 +4,8 @@ import { Operation } from './operation.js';
 import { Recovery } from './recovery.js';
 
 /**
- * @import { Clock } from '../clock.js'
+ * @import { Clock, Sample } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
- * @import { Sample } from '../stats/sample.js'
  * @import { FeeBudget } from './budget.js'
  * @import { OperationKind } from './engine.js'
  * @import { Account } from './nonces.js'

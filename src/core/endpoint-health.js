@@ -3,9 +3,7 @@ import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- * @import { Outage } from '../stats/run-file.js'
+ * @import { Clock, Outage, Rpc } from '../types.d.ts'
  * @import { Finding } from './chain-identity.js'
  */
 

@@ -8,10 +8,7 @@ import { openTransport } from './connect.js';
 import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
 
 /**
- * @import { RetryOptions } from '../chain/retries.js'
- * @import { Purpose, Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- * @import { Transport } from '../transport/index.js'
+ * @import { Clock, EndpointFacts, Purpose, RetryOptions, Rpc, Transport } from '../types.d.ts'
  * @import { Health, State } from './endpoint-health.js'
  * @import { Watch } from './reports.js'
  * @import { ThreadStats } from './workers.js'
@@ -414,15 +411,6 @@ export function warnOfEndpoints(monitor, watch, names) {
     },
   );
 }
-
-/**
- * @typedef {object} EndpointFacts what the run file says of each, where there are several
- * @property {number} requests
- * @property {number} failures
- * @property {number} left how often it was left for the others
- * @property {number} awayMs
- * @property {Array<{atMs: number, isBack: boolean, words: string}>} events
- */
 
 /**
  * @param {Monitor} monitor

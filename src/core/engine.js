@@ -16,27 +16,15 @@ import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
 /**
- * @import { Fees } from '../chain/fees.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Signer } from '../chain/signer.js'
- * @import { Clock } from '../clock.js'
+ * @import { Block, BlockTotals, Clock, Config, Counts, Fees, InclusionDetector, IntervalState, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Sample, Signer, TransportStats, Workload } from '../types.d.ts'
  * @import { InternalError } from '../errors.js'
- * @import { Block, InclusionDetector, Reorg } from '../inclusion/index.js'
- * @import { LoopReading } from '../probes/loop.js'
- * @import { BlockTotals, Counts, IntervalState } from '../stats/intervals.js'
- * @import { ReorgEvent, Reorgs } from '../stats/reorgs.js'
- * @import { Outage } from '../stats/run-file.js'
- * @import { Sample } from '../stats/sample.js'
- * @import { TransportStats } from '../transport/index.js'
- * @import { Workload } from '../workloads/index.js'
  * @import { Spending } from './budget.js'
- * @import { Config } from './config.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { CallTools, Operation, Tools } from './operation.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { RecentInclusion } from './recovery.js'
- * @import { Pauses, Resubmissions } from './submit.js'
+ * @import { Resubmissions } from './submit.js'
  */
 
 /**

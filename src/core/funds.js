@@ -5,9 +5,8 @@ import { paymentsWei } from './costs.js';
 import { refuseOwnFunder } from './setup.js';
 
 /**
- * @import { KeySource, Wallet } from '../chain/keys.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Config } from './config.js'
+ * @import { Wallet } from '../chain/keys.js'
+ * @import { Account, Config, KeySource, Sender, Tools } from '../types.d.ts'
  * @import { Slice } from './nonces.js'
  */
 
@@ -16,20 +15,9 @@ import { refuseOwnFunder } from './setup.js';
  * gap, so they are gone through in parts of one size, whatever size a slice has: there may be 1,000 of 10,000 wallets,
  * and only those of one part are in memory.
  *
- * @typedef {object} Tools
- * @property {Slice} all wallets of all instances
- * @property {KeySource} source
- * @property {Sender} sender
- * @property {(label: string, done: number, all: number) => void} onProgress
- *
  * @typedef {object} Needs what is missing, as far as it is known before the first payment
  * @property {number} wallets that lack something
  * @property {bigint} movedWei to them
- *
- * @typedef {object} Account what has been done, also when the rest fails
- * @property {number} wallets
- * @property {number} transactions
- * @property {bigint} wei
  */
 
 /**

@@ -4,11 +4,7 @@ import { reorgInWords } from '../stats/reorgs.js';
 import { Reporter } from './reports.js';
 
 /**
- * @import { Clock } from '../clock.js'
- * @import { Output } from '../outputs/index.js'
- * @import { Counts, Phase } from '../stats/intervals.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Config } from './config.js'
+ * @import { Clock, Config, Counts, Output, Phase, RunFile } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { Checkpoints, Making, Watch } from './reports.js'
  * @import { LoadEngine, SoFar } from './workers.js'

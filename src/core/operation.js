@@ -5,13 +5,9 @@ import { submit } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Fee } from '../chain/transaction.js'
- * @import { Clock } from '../clock.js'
+ * @import { CallWorkload, Clock, Fee, Inclusion, InclusionDetector, Outcome, Rpc, Sample, TransactionWorkload } from '../types.d.ts'
  * @import { Deadlines } from '../deadlines.js'
- * @import { Inclusion, InclusionDetector } from '../inclusion/index.js'
- * @import { Outcome, Sample } from '../stats/sample.js'
- * @import { CallWorkload, TransactionWorkload, Verdict } from '../workloads/index.js'
+ * @import { Verdict } from '../workloads/index.js'
  * @import { Visibility } from './engine.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'

@@ -1,3 +1,5 @@
+/** @import { RateStage } from '../types.d.ts' */
+
 /**
  * Closed loop: an operation is due as soon as a wallet is idle, so the number of wallets is the load.
  * @returns {Pacer}
@@ -119,11 +121,6 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
  * @property {RateStage[]} stages one after the other
  * @property {Arrival} arrival
  * @property {number} seed of random arrivals
- *
- * @typedef {object} RateStage a time in which the rate goes evenly from one figure to another
- * @property {number} fromPerSecond
- * @property {number} toPerSecond
- * @property {number} durationUs Infinity: to the end of the run
  *
  * @typedef {'uniform' | 'poisson'} Arrival uniform: at the rate; poisson: independent of each other, at the rate on average
  *

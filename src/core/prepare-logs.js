@@ -11,10 +11,7 @@ import { fundFrom } from './setup.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Receipt, Sender } from '../chain/send.js'
- * @import { DataSet, DataSet as DatasetDataSet, Page } from '../workloads/dataset.js'
- * @import { ChainInfo } from './connect.js'
+ * @import { ChainInfo, DataSet, DataSet as DatasetDataSet, Page, Receipt, Rpc, Sender } from '../types.d.ts'
  */
 
 /**

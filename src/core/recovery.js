@@ -6,9 +6,7 @@ import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { ReorgEvent } from '../stats/reorgs.js'
- * @import { Outcome, Sample } from '../stats/sample.js'
+ * @import { Outcome, ReorgEvent, Rpc, Sample } from '../types.d.ts'
  * @import { DriverOptions } from './driver.js'
  * @import { OnLost } from './engine.js'
  * @import { Ledger, Open } from './ledger.js'

@@ -10,21 +10,13 @@ import { describeEnvironment, describeInstance } from './run.js';
 import { workersOf } from './workers.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- * @import { Output } from '../outputs/index.js'
+ * @import { Clock, Config, IntervalRow, LoopReading, Output, Phase, Readings, Rpc, RunFile, Surroundings, TransportStats } from '../types.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
- * @import { LoopReading } from '../probes/loop.js'
- * @import { IntervalRow, Phase } from '../stats/intervals.js'
- * @import { Readings } from '../stats/readings.js'
- * @import { RunFile } from '../stats/run-file.js'
  * @import { Verdict } from '../stats/verdict.js'
- * @import { TransportStats } from '../transport/index.js'
- * @import { Config } from './config.js'
  * @import { Endpoints } from './endpoints.js'
  * @import { Plan, Report } from './engine.js'
  * @import { Stop } from './load.js'
- * @import { Surroundings, startOf } from './run.js'
+ * @import { startOf } from './run.js'
  */
 
 /** Without an answer for so long the endpoint is named in the row. */

@@ -22,23 +22,14 @@ import { confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { addUpThreads, createEngine, workersOf } from './workers.js';
 
 /**
- * @import { DevChain } from '../chain/devchain.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Clock } from '../clock.js'
- * @import { Chosen } from '../inclusion/index.js'
- * @import { Output } from '../outputs/index.js'
- * @import { InstanceFacts, RunFile, RunParts } from '../stats/run-file.js'
- * @import { Workload } from '../workloads/index.js'
- * @import { AuditReport } from './audit.js'
+ * @import { AuditReport, Chosen, Clock, Config, DevChain, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
  * @import { ChainIdentity } from './chain-identity.js'
  * @import { StartFacts } from './common-start.js'
- * @import { Config } from './config.js'
  * @import { Given } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Foreign, Ledger } from './ledger.js'
  * @import { LoadSoFar, Stop } from './load.js'
- * @import { Schedule, RateStage } from './pacer.js'
+ * @import { Schedule } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
  * @import { LoadEngine } from './workers.js'
  * @import { Logger } from 'pino'
@@ -240,14 +231,6 @@ function constant(perSecond, durationUs) {
 
 /**
  * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
- *
- * @typedef {object} Surroundings what a run is given from outside
- * @property {Clock} clock
- * @property {Logger} log
- * @property {Output[]} outputs
- * @property {(label: string, done: number, all: number) => void} onProgress
- * @property {Stop} stop
- * @property {string} version
  */
 
 /** Why a run of plain calls has no audit. */

@@ -24,16 +24,9 @@ import { sliceIndexes } from './nonces.js';
 import { workersOf } from './workers.js';
 
 /**
- * @import { Fees } from '../chain/fees.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Clock } from '../clock.js'
- * @import { Chosen } from '../inclusion/index.js'
- * @import { CallWorkload, Gas, TransactionWorkload } from '../workloads/index.js'
- * @import { Config } from './config.js'
- * @import { ChainInfo, Given, Identity } from './connect.js'
+ * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { Given, Identity } from './connect.js'
  * @import { Endpoints } from './endpoints.js'
- * @import { Surroundings } from './run.js'
  */
 
 /**

@@ -1,11 +1,7 @@
 import { WorkloadError } from '../errors.js';
 
 /**
- * @import { Fees } from '../chain/fees.js'
- * @import { Signer } from '../chain/signer.js'
- * @import { Fee, SignedTransaction } from '../chain/transaction.js'
- * @import { Clock } from '../clock.js'
- * @import { TransactionWorkload } from '../workloads/index.js'
+ * @import { Clock, Fee, Fees, SignedTransaction, Signer, TransactionWorkload } from '../types.d.ts'
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'

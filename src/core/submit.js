@@ -5,7 +5,7 @@ import { Failed } from './operation.js';
 import { knownOf } from './transaction-status.js';
 
 /**
- * @import { Clock } from '../clock.js'
+ * @import { Clock, Pauses } from '../types.d.ts'
  * @import { Operation, Tools } from './operation.js'
  */
 
@@ -19,11 +19,6 @@ import { knownOf } from './transaction-status.js';
  *   left the chain
  * @property {number} lost of these: the node did not know the transaction when it was asked, and took it anew
  * @property {number} replaced with a higher fee
- *
- * @typedef {object} Pauses of all operations together, so that what the endpoint asked for is nobody's slowness
- * @property {number} limitAnswers that asked for less: 429, Retry-After, -32005
- * @property {number} limitedMs waiting because of them
- * @property {number} unansweredMs waiting before the next try where there was no good answer
  *
  * @typedef {{fromUs: number, toUs: number, words: string}} Stall in which no submission was accepted, and why
  */

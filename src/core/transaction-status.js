@@ -3,7 +3,7 @@ import { findMinedTransaction } from '../chain/send.js';
 import { RpcError } from '../errors.js';
 
 /**
- * @import { Purpose, Rpc } from '../chain/rpc.js'
+ * @import { Purpose, Rpc } from '../types.d.ts'
  * @import { Open } from './ledger.js'
  */
 

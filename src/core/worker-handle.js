@@ -14,7 +14,7 @@ import { requestStop } from './workers.js';
 
 /**
  * @import { StressError } from '../errors.js'
- * @import { Counts } from '../stats/intervals.js'
+ * @import { Counts } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { EngineReport, SeenBlock } from './engine.js'
  * @import { Message, Order, State, Task } from './worker-thread.js'

@@ -40,13 +40,7 @@ import { Engine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts } from '../chain/batches.js'
- * @import { Fees } from '../chain/fees.js'
- * @import { Clock } from '../clock.js'
- * @import { Counts } from '../stats/intervals.js'
- * @import { RecorderState } from '../stats/recorder.js'
- * @import { Sample } from '../stats/sample.js'
- * @import { Config } from './config.js'
+ * @import { BatchFacts, Clock, Config, Counts, Fees, RecorderState, Sample } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { Endpoints, Spread } from './endpoints.js'
  * @import { ChainTools, EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'

@@ -12,17 +12,8 @@ import { shares } from './pacer.js';
 import { WorkerHandle } from './worker-handle.js';
 
 /**
- * @import { BatchFacts } from '../chain/batches.js'
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Clock } from '../clock.js'
- * @import { Output } from '../outputs/index.js'
- * @import { Counts } from '../stats/intervals.js'
- * @import { Sample } from '../stats/sample.js'
- * @import { Transport, TransportStats } from '../transport/index.js'
- * @import { Workload } from '../workloads/index.js'
+ * @import { BatchFacts, Clock, Config, Counts, Output, Rpc, Sample, Sender, Transport, TransportStats, Workload } from '../types.d.ts'
  * @import { Spending as BudgetSpending } from './budget.js'
- * @import { Config } from './config.js'
  * @import { StopReason } from './driver.js'
  * @import { Health } from './endpoint-health.js'
  * @import { Endpoints, Traffic } from './endpoints.js'

@@ -2,7 +2,10 @@ import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError } from '../errors.js';
 import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './heads.js';
 
-/** @import { Inclusion, InclusionDetector, InclusionOptions } from './index.js' */
+/**
+ * @import { Inclusion, InclusionDetector } from '../types.d.ts'
+ * @import { InclusionOptions } from './index.js'
+ */
 
 /** Blocks whose hashes are remembered: a reorg that goes deeper is seen, but not where it began. */
 const REMEMBERED = 256;

@@ -2,11 +2,7 @@ import { retryAfterMs } from '../chain/retries.js';
 import { toBigInt, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
-/**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- * @import { Block, InclusionDetector } from './index.js'
- */
+/** @import { Block, Clock, InclusionDetector, Rpc } from '../types.d.ts' */
 
 const POLLS_PER_BLOCK = 10;
 const SHORTEST_POLL_MS = 4;

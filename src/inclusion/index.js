@@ -13,48 +13,10 @@ import {
   mostWaiting,
 } from './sync.js';
 
-/**
- * @import { Purpose, Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
- */
+/** @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc } from '../types.d.ts' */
 
 /**
  * An inclusion detector finds out in which block a transaction is.
- *
- * @typedef {object} Block what a detector learned of one block
- * @property {number} number
- * @property {string} hash
- * @property {number} seenAtUs when we read it
- * @property {number} timestampS as the block states it
- * @property {bigint | null} baseFeeWei
- * @property {number} gasUsed
- * @property {number} gasLimit
- * @property {number} transactions all in the block
- * @property {number} ours those somebody watched for
- *
- * @typedef {object} Inclusion
- * @property {number} number of the block
- * @property {string} hash of the block
- * @property {number} seenAtUs when it had its confirmations
- *
- * @typedef {object} Reorg blocks that are no longer part of the chain
- * @property {number} number of the first of them
- * @property {string | null} hash of the first of them, null where it is not known any more
- * @property {number} depth how many
- * @property {string[]} unconfirmed hashes of transactions in them that were watched for and not told of, for want of
- *   confirmations; they are watched for again
- *
- * @typedef {object} InclusionDetector
- * @property {(hash: string, found: (inclusion: Inclusion) => void) => void} watch calls back once; watch before sending
- * @property {Submit} [submit] sends a transaction, where that is how its block is learned of
- * @property {(hash: string) => void} unwatch forgets a hash, found or not
- * @property {(number: number) => boolean} hasPassed whether that block was read, and has its confirmations
- * @property {() => {source: 'poll' | 'subscription', resolutionMs: number, failedPolls: number, lastError: Error | null, silentMs: number, stillMs: number, behindMs: number, blockMs: number, newestBlock: number, warning: string | null}} stats
- *   source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
- *   heads are pushed; silentMs: how long nothing was heard, in answer or unasked; stillMs: how long there was no new
- *   block; behindMs: how long the node's head has been below blocks that were read; blockMs: mean time between two
- *   blocks, lately; newestBlock: number of the last one that was read; warning: what the user should know, in words
- * @property {() => Promise<void>} stop looks once more whether the last block still counts
  *
  * @callback Submit used in place of eth_sendRawTransaction
  * @param {string} raw
@@ -103,9 +65,6 @@ export const needs = Object.freeze({
  * be used is asked for.
  *
  * @typedef {'pushesHeads' | 'listsTransactions' | 'submitsSync' | 'servesReceipts'} Ability
- *
- * @typedef {Partial<Record<Ability, boolean>> & {name: string, why: string}} Chosen as the run file states it: with what
- *   was asked for, and whether all endpoints can do it
  *
  * @typedef {{clock: Clock, signal: AbortSignal}} RetryOptions
  *

@@ -3,8 +3,9 @@ import { RpcError } from '../errors.js';
 import { followChain } from './follow.js';
 
 /**
+ * @import { InclusionDetector } from '../types.d.ts'
  * @import { Found } from './follow.js'
- * @import { InclusionDetector, InclusionOptions } from './index.js'
+ * @import { InclusionOptions } from './index.js'
  */
 
 /** Receipts asked for at once. */

@@ -3,8 +3,8 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { followChain, takeListed } from './follow.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { InclusionDetector, InclusionOptions } from './index.js'
+ * @import { InclusionDetector, Rpc } from '../types.d.ts'
+ * @import { InclusionOptions } from './index.js'
  */
 
 export const METHOD = 'eth_sendRawTransactionSync';

@@ -5,7 +5,10 @@ import { BoundedFile } from './bounded-file.js';
 import { boundedMs, byCode, count, figure, printable, seconds } from './format.js';
 import { summaryText } from './summary.js';
 
-/** @import { Output, OutputOptions } from './index.js' */
+/**
+ * @import { Output } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
+ */
 
 /**
  * What a person reads: a line per interval under a header that returns now and then, and the summary.

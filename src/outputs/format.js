@@ -3,7 +3,7 @@ import { UNSEEN_CHARACTERS } from '../errors.js';
 import { boundsOf } from '../stats/histogram.js';
 
 /**
- * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { DistributionJson } from '../types.d.ts'
  * @import { Table as CliTable3Table, TableConstructorOptions } from 'cli-table3'
  */
 

@@ -4,9 +4,8 @@ import { shownStages } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
 
 /**
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { Output, OutputOptions } from './index.js'
+ * @import { DistributionJson, IntervalRow, Output } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
  */
 
 /** Readers of the format take values for nanoseconds and show milliseconds. */

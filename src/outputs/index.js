@@ -7,23 +7,12 @@ import { createBlocksOutput, createSamplesOutput } from './rows.js';
 
 /**
  * @import { StressError } from '../errors.js'
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Sample, Stage } from '../stats/sample.js'
+ * @import { Address, DistributionJson, IntervalRow, Output, RunFile, Sample, Stage } from '../types.d.ts'
  * @import { OutputStream } from './streams.js'
  */
 
 /**
  * An output shows or keeps what a run reports. It decides nothing.
- *
- * @typedef {object} Totals of the run so far, and what the row of an interval has no room for
- * @property {number} attempts
- * @property {number} verified
- * @property {number | null} runTps verified operations per second since the start; null for the drain
- * @property {Record<Stage, DistributionJson>} stages of the operations verified in the interval
- * @property {DistributionJson} [censored] the time waited for those that ended in the interval
- *   without a good answer in time; row.latency is of the others
  *
  * @typedef {object} ClockFacts
  * @property {number} startUs start of the load on the run's clock
@@ -45,27 +34,6 @@ import { createBlocksOutput, createSamplesOutput } from './rows.js';
  * @property {StressError | null} [error] why not all of it could be written; finish() throws it again
  *
  * They are called in this order; what is optional need not be there.
- *
- * @typedef {object} Output
- * @property {() => Promise<void>} [open] before the set-up: takes its port, sees whether its file can be written; a
- *   StressError if not
- * @property {(clock: ClockFacts) => void} [start] once, before the load
- * @property {(line: string) => void} notice one line worth knowing
- * @property {boolean} wantsSamples false: it does nothing with them, so that they need not be brought to it
- * @property {(sample: Sample) => void} sample called for every iteration: cheap
- * @property {(block: BlockFacts) => void} [block] every new block, once and in order
- * @property {(row: IntervalRow, totals: Totals) => void} interval
- * @property {(run: RunFile) => void | Promise<void>} [checkpoint] now and then from the beginning of the load on,
- *   with what is known so far, in case that the run does not come to its end; a StressError if it cannot be kept
- * @property {() => void} [discard] nothing was loaded: what a checkpoint wrote goes
- * @property {() => Promise<Settled>} [settle] after the last sample and the last interval, before the run file is made: writes what is left,
- *   waits no longer than 5 s for it, and says what was dropped
- * @property {(run: RunFile) => void | Promise<void>} finish
- * @property {(run: RunFile) => void | Promise<void>} [setUpFailed] in place of finish where there was
- *   no load, because the endpoint or what is needed there was missing, or going on could have done harm
- * @property {() => Promise<void>} [close] at the very end, also after errors: gives back ports and files; never throws
- *
- * @typedef {{host: string, port: number}} Address
  *
  * @typedef {object} OutputOptions
  * @property {OutputStream} stream for text

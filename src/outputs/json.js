@@ -7,8 +7,8 @@ import { FILE_MODE, cannotWrite, isDevice, proveWritable, writeFileAtomically } 
 import { stdout } from './streams.js';
 
 /**
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Output, OutputOptions } from './index.js'
+ * @import { Output, RunFile } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
  */
 
 /**

@@ -4,10 +4,8 @@ import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { measuredText } from './summary.js';
 
 /**
- * @import { AuditReport } from '../core/audit.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { ThresholdResult } from '../stats/thresholds.js'
- * @import { Output, OutputOptions } from './index.js'
+ * @import { AuditReport, Output, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
  */
 
 /**

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { UnavailableError, oneLine } from '../errors.js';
 
 /**
- * @import { Address } from './index.js'
+ * @import { Address } from '../types.d.ts'
  * @import { IncomingMessage, Server } from 'node:http'
  */
 

@@ -6,10 +6,8 @@ import { STAGES, shownStages } from '../stats/sample.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 
 /**
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { Readings } from '../stats/readings.js'
- * @import { Address, Output, OutputOptions, Totals } from './index.js'
+ * @import { Address, DistributionJson, IntervalRow, Output, Readings, Totals } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  * @import { Metric, Registry } from 'prom-client'
  */

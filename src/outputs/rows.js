@@ -1,6 +1,9 @@
 import { RowFile } from './console.js';
 
-/** @import { Output, OutputOptions } from './index.js' */
+/**
+ * @import { Output } from '../types.d.ts'
+ * @import { OutputOptions } from './index.js'
+ */
 
 /** The columns, for good: docs/outputs.md says what is in each. */
 export const SAMPLE_COLUMNS = Object.freeze([

@@ -5,13 +5,7 @@ import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { amount, borderless, boundedMs, byCode, count, figure, megabytes, seconds, textOf } from './format.js';
 
-/**
- * @import { AuditReport } from '../core/audit.js'
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { ThresholdResult } from '../stats/thresholds.js'
- * @import { Check } from '../workloads/index.js'
- */
+/** @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts' */
 
 /**
  * Several endpoints, a line each.

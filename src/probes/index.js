@@ -5,15 +5,7 @@ import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
 import { createSocketsProbe } from './sockets.js';
 
-/** @import { Rpc } from '../chain/rpc.js' */
-
-/**
- * The connections of the transport.
- *
- * @typedef {object} ConnectionsReading
- * @property {number} opened connections opened
- * @property {number} reused requests that went over a connection that was already open
- */
+/** @import { ConnectionsReading, PoolReading, Rpc, SelfReading } from '../types.d.ts' */
 
 /**
  * @param {{stats: () => {requests: number, connectionsOpened: number}}} options stats: since the start, of all threads
@@ -32,14 +24,6 @@ export function createConnectionsProbe({ stats }) {
     },
   };
 }
-
-/**
- * The transaction pool of the node.
- *
- * @typedef {object} PoolReading
- * @property {number} pending transactions that could be in the next block
- * @property {number} queued transactions that wait for an earlier nonce
- */
 
 /** @param {{rpc: Pick<Rpc, 'call'>}} options */
 export function createPoolProbe({ rpc }) {
@@ -61,14 +45,6 @@ export function createPoolProbe({ rpc }) {
     },
   };
 }
-
-/**
- * This process.
- *
- * @typedef {object} SelfReading
- * @property {number} cpuUs CPU time used, user and system, all threads
- * @property {number} rssBytes resident memory now
- */
 
 export function createSelfProbe() {
   let last = process.cpuUsage();

@@ -1,18 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { PerformanceObserver, createHistogram, performance } from 'node:perf_hooks';
 
-/**
- * The event loop of the thread that makes the probe.
- *
- * @typedef {object} LoopReading
- * @property {number} utilization the part of the time in which the loop was busy, 0 to 1
- * @property {number} delayMeanUs how much later than asked for a timer fired
- * @property {number} delayP99Us
- * @property {number} delayMaxUs
- * @property {number} gcUs time in garbage collection
- * @property {number} [cpuUs] CPU time of the thread; not there where the system does not say (it is not Linux)
- * @property {number} [waitedUs] time in which the thread could have run and other threads or programs had the CPUs
- */
+/** @import { LoopReading } from '../types.d.ts' */
 
 /** How often the delay is measured. Shorter stalls are seen by chance only. */
 const TICK_MS = 10;

@@ -2,6 +2,8 @@ import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { oneLine, withoutControl } from '../errors.js';
 
+/** @import { MetricsReading } from '../types.d.ts' */
+
 /**
  * The text format of Prometheus, version 0.0.4: a sample a line, comments begin with #.
  *
@@ -94,14 +96,6 @@ function parseValue(text) {
   const word = text.toLowerCase();
   return Object.hasOwn(SPECIAL, word) ? SPECIAL[word] : null;
 }
-
-/**
- * The Prometheus page of a node.
- *
- * @typedef {object} MetricsReading
- * @property {Record<string, number>} series by name and labels as the page writes them. Values that are not finite
- *   are left out: JSON has no word for them.
- */
 
 const TIMEOUT_MS = 900;
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;

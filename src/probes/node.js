@@ -1,16 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 
-/**
- * A process of this machine, meant for a local node.
- *
- * @typedef {object} NodeReading
- * @property {number} cpuUs CPU time used, user and system, all threads; the system counts it in steps of 10 ms
- * @property {number} rssBytes resident memory now
- * @property {number} threads
- * @property {number | null} descriptors open files and sockets; null where we may not look
- * @property {{descriptors: string}} [why] the reason for the null
- */
+/** @import { NodeReading } from '../types.d.ts' */
 
 /** A tick of the CPU times in /proc: 100 a second on every architecture that Node.js runs on. */
 const TICK_US = 10_000;

@@ -10,7 +10,7 @@ import { parentPort } from 'node:worker_threads';
 import { SocketCount } from './socket-table.js';
 
 /**
- * @import { SocketsReading } from './sockets.js'
+ * @import { SocketsReading } from '../types.d.ts'
  * @import { MessagePort } from 'node:worker_threads'
  */
 

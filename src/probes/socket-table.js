@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
 
-/** @import { SocketsReading } from './sockets.js' */
+/** @import { SocketsReading } from '../types.d.ts' */
 
 /** Tables of sockets as /proc/net/tcp and /proc/net/tcp6 write them, read as bytes: they have a line per socket. */
 

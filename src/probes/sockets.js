@@ -2,21 +2,13 @@ import { lookup } from 'node:dns/promises';
 import { Worker } from 'node:worker_threads';
 import { endpointKeys } from './socket-table.js';
 
-/** @import { Question } from './socket-reader.js' */
+/**
+ * @import { SocketsReading } from '../types.d.ts'
+ * @import { Question } from './socket-reader.js'
+ */
 
 /**
  * The TCP sockets of this machine, or of the network namespace that we are in.
- *
- * @typedef {object} EndpointSockets
- * @property {string} endpoint host:port
- * @property {number} timeWait connections towards it that are closed and linger in TIME_WAIT
- * @property {number} portsInUse ports of the range that something on this machine holds towards it, in any state
- * @property {number} portsLeft ports of the range that are still free towards it
- *
- * @typedef {object} SocketsReading
- * @property {number} timeWait sockets in TIME_WAIT, towards anybody
- * @property {{from: number, to: number, ports: number}} range the ephemeral ports, both ends included
- * @property {EndpointSockets[]} endpoints
  *
  * @typedef {{reading: SocketsReading} | {reason: string}} Answer of the thread
  */

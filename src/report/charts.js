@@ -5,7 +5,7 @@ import { html } from './html.js';
 import { latencyFigure, rounded } from './run-sections.js';
 
 /**
- * @import { DistributionJson } from '../stats/histogram.js'
+ * @import { DistributionJson } from '../types.d.ts'
  * @import { Unit } from './client/quantity.js'
  * @import { Row } from './run-charts.js'
  */

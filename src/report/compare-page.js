@@ -14,7 +14,7 @@ import { html, renderPage } from './html.js';
 import { badge, figureCell, keyFigure, marks, rounded } from './run-sections.js';
 
 /**
- * @import { ComparedMetric, Comparison } from '../studies/compare.js'
+ * @import { ComparedMetric, Comparison } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Html } from './html.js'
  * @import { KeyFigure } from './run-sections.js'

@@ -13,9 +13,7 @@ import { lead, runPage, runParts, runSections } from './run-page.js';
 import { latencyFigure } from './run-sections.js';
 
 /**
- * @import { Address, Output, Totals } from '../outputs/index.js'
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { Address, IntervalRow, Output, RunFile, Totals } from '../types.d.ts'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row, RunKind } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'

@@ -2,7 +2,7 @@ import { writeFileAtomically } from '../files.js';
 import { runPage } from './run-page.js';
 
 /**
- * @import { Output } from '../outputs/index.js'
+ * @import { Output } from '../types.d.ts'
  * @import { OptionFacts } from './repeat.js'
  */
 

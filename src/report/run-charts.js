@@ -2,8 +2,7 @@ import { STAGES, countedWords } from '../stats/sample.js';
 import { DASHED, DASH_DOTTED, DOTTED, SHORTEST_MS, megabytes, ms, perSecond, share } from './charts.js';
 
 /**
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { Stage } from '../stats/sample.js'
+ * @import { IntervalRow, Stage } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  */
 

@@ -6,8 +6,7 @@ import { TIMED_OUT, chartPlans } from './run-charts.js';
 import { rounded } from './run-sections.js';
 
 /**
- * @import { ReorgEvent } from '../stats/reorgs.js'
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { ReorgEvent, RunFile } from '../types.d.ts'
  * @import { Chart, Series, TimeAxis } from './charts.js'
  * @import { ChartPlan, Row, RunKind } from './run-charts.js'
  */

@@ -22,7 +22,7 @@ import {
 } from './run-sections.js';
 
 /**
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Html } from './html.js'
  * @import { OptionFacts, Setting } from './repeat.js'

@@ -10,15 +10,7 @@ import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
 
-/**
- * @import { AuditReport } from '../core/audit.js'
- * @import { EndpointFacts } from '../core/endpoints.js'
- * @import { AuditResult } from '../stats/audit-result.js'
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { EndpointFigures } from '../stats/recorder.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Check } from '../workloads/index.js'
- */
+/** @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts' */
 
 /**
  * Figures of a run file on a page: each carries its value as the file has it, so that nothing that was rounded for

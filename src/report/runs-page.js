@@ -20,7 +20,7 @@ import { commandLine, settingsOf } from './repeat.js';
 import { badge, figureCell, latencyFigure, rounded } from './run-sections.js';
 
 /**
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Html } from './html.js'
  * @import { OptionFacts } from './repeat.js'

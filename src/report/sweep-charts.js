@@ -5,7 +5,7 @@ import { marks, rounded } from './run-sections.js';
 import { cellName } from './sweep-page.js';
 
 /**
- * @import { SweepCell, SweepFile } from '../studies/run-files.js'
+ * @import { SweepCell, SweepFile } from '../types.d.ts'
  * @import { Chart, Series } from './charts.js'
  * @import { Html } from './html.js'
  * @import { Layout, Line } from './sweep-page.js'

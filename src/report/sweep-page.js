@@ -6,7 +6,7 @@ import { bestOf, gridTable, sweepCharts } from './sweep-charts.js';
 import { cellTables, hrefOf, plan, saturation, warnings } from './sweep-sections.js';
 
 /**
- * @import { Find, SweepCell, SweepFile } from '../studies/run-files.js'
+ * @import { Find, SweepCell, SweepFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Unit } from './client/quantity.js'
  * @import { KeyFigure } from './run-sections.js'

@@ -5,7 +5,7 @@ import { figureCell } from './run-sections.js';
 import { cellName } from './sweep-page.js';
 
 /**
- * @import { SweepCell, SweepFile } from '../studies/run-files.js'
+ * @import { SweepCell, SweepFile } from '../types.d.ts'
  * @import { Measure } from './charts.js'
  */
 

@@ -6,9 +6,7 @@ import { MAY_DIFFER, settingsOf } from '../studies/metrics.js';
 import { ranges, safeWords, shown, some, walletsOf, whichOf } from './merge.js';
 
 /**
- * @import { AuditResult } from '../stats/audit-result.js'
- * @import { IntervalRow } from '../stats/intervals.js'
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { AuditResult, IntervalRow, RunFile } from '../types.d.ts'
  * @import { Source } from './sources.js'
  */
 

@@ -10,8 +10,7 @@ import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Threshold } from '../stats/thresholds.js'
+ * @import { RunFile, Threshold } from '../types.d.ts'
  * @import { Verdict } from '../stats/verdict.js'
  * @import { RunHeader, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
  * @import { Source } from './sources.js'

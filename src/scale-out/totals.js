@@ -9,12 +9,7 @@ import { Verdicts, safe, walletsOf } from './merge.js';
 import { Grid, WindowCounts, maxOf, minOf } from './window.js';
 
 /**
- * @import { AuditReport } from '../core/audit.js'
- * @import { Readings } from '../stats/readings.js'
- * @import { GroupJson } from '../stats/recorder.js'
- * @import { Reorgs } from '../stats/reorgs.js'
- * @import { Outage, RunFile } from '../stats/run-file.js'
- * @import { Check } from '../workloads/index.js'
+ * @import { AuditReport, Check, GroupJson, Outage, Readings, Reorgs, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Common } from './window.js'
  */

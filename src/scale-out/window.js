@@ -6,8 +6,7 @@ import { whichOf } from './merge.js';
 import { ProbeSums } from './totals.js';
 
 /**
- * @import { IntervalRow, Phase } from '../stats/intervals.js'
- * @import { RunFile } from '../stats/run-file.js'
+ * @import { IntervalRow, Phase, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 

@@ -1,14 +1,13 @@
 import { isPlain } from './sample.js';
 
 /**
- * @import { AuditReport } from '../core/audit.js'
+ * @import { AuditReport, AuditResult } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 
 /**
  * What the audit of a run came to, also in run files of versions that did not say it.
  *
- * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
  * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */
 

@@ -3,7 +3,7 @@ import { blockIntervalMs, mergeBlocks, noBlocks } from './intervals.js';
 import { isPlain } from './sample.js';
 
 /**
- * @import { IntervalRow } from './intervals.js'
+ * @import { IntervalRow } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 

@@ -2,6 +2,8 @@ import { inflateSync } from 'node:zlib';
 import * as hdr from 'hdr-histogram-js';
 import { InputError } from '../errors.js';
 
+/** @import { DistributionJson } from '../types.d.ts' */
+
 /**
  * The histograms of run files, in HdrHistogram's V2 encoding. A run file may come from anywhere, so the memory that
  * reading one takes is bounded, and a histogram must hold as many values as its distribution says.
@@ -122,22 +124,6 @@ function inflated(base64) {
 /**
  * The distribution of a duration: an HDR histogram (three significant digits) beside the exact count, sum, sum
  * of squares, minimum and maximum, which a histogram alone would round. Distributions merge exactly.
- *
- * @typedef {object} DistributionJson
- * @property {number} count
- * @property {number} sumUs
- * @property {string} sumOfSquaresUs2 a decimal integer, in microseconds squared
- * @property {number | null} minUs null when nothing was recorded, as are all figures below
- * @property {number | null} maxUs
- * @property {number | null} meanUs
- * @property {number | null} stddevUs of the population
- * @property {number | null} p50Us
- * @property {number | null} p75Us
- * @property {number | null} p90Us
- * @property {number | null} p95Us
- * @property {number | null} p99Us
- * @property {number | null} p999Us
- * @property {string} hdr the histogram, compressed and in base64 (HdrHistogram V2 encoding), in microseconds
  *
  * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
  * @property {number | null} us with censored values as the time waited; null when nothing was recorded

@@ -2,33 +2,12 @@ import { Distribution, mergeJson } from './histogram.js';
 import { mergeReadings } from './readings.js';
 import { STAGES } from './sample.js';
 
-/**
- * @import { DistributionJson } from './histogram.js'
- * @import { Readings } from './readings.js'
- * @import { Stage } from './sample.js'
- */
+/** @import { BlockTotals, Counts, DistributionJson, IntervalRow, IntervalState, Readings, Stage } from '../types.d.ts' */
 
 /**
  * What happens between two reports.
  *
- * @typedef {object} Counts
- * @property {number} scheduled operations that the pacer asked for
- * @property {number} dropped scheduled, but no wallet was idle
- * @property {number} started
- * @property {number} verified
- * @property {number} failed
- * @property {number} timedOut
- * @property {number} abandoned
- *
  * @typedef {ReturnType<typeof newInterval>} Interval
- *
- * @typedef {object} IntervalState an interval that is over, as one thread hands it to another
- * @property {number} startUs
- * @property {number} endUs
- * @property {Counts} counts
- * @property {Record<string, number>} failures by code
- * @property {Record<string, EndpointSums>} byEndpoint what ended in it, where there are several
- * @property {Record<IntervalDistribution, DistributionJson>} distributions
  *
  * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums sumUs: of the
  *   latency of those verified
@@ -179,20 +158,6 @@ export function addUpEach(a, b) {
 /**
  * Blocks seen during an interval, added up.
  *
- * @typedef {object} BlockTotals
- * @property {number} count
- * @property {number | null} firstNumber
- * @property {number | null} lastNumber
- * @property {number} transactions all in these blocks
- * @property {number} ours
- * @property {number} gasUsed
- * @property {number | null} gasLimit of the last of them
- * @property {number} [full] those without room for another transaction as large as theirs are on average
- * @property {number} [gapMaxMs] the longest time without a block before one of them, or before the end of the interval
- * @property {number | null} skewMinMs time of day when a block was seen, less its timestamp: of all blocks the least
- * @property {number | null} skewMaxMs
- * @property {number} skewSumMs of all blocks
- *
  * @typedef {object} BlockFacts what addBlock() needs of one block
  * @property {number} number
  * @property {string} [hash]
@@ -339,24 +304,7 @@ export class SharedBlocks {
  * The intervals of a run, bounded: above the limit neighbours are merged pairwise, so a run of any length keeps
  * between half the limit and the limit.
  *
- * @typedef {object} IntervalRow
- * @property {Phase} phase
- * @property {number} startMs since the start of the load
- * @property {number} endMs
- * @property {Counts} counts what happened in it
- * @property {Record<string, number>} failures by code
- * @property {number} inFlight at its end
- * @property {number | null} tps verified operations per second; null for the drain
- * @property {DistributionJson} latency of the operations verified in it
- * @property {DistributionJson} lag of the operations due in it: from due to begun
- * @property {Record<string, EndpointSums>} byEndpoint where there are several
- * @property {Stages} stages of the latency of those operations
- * @property {BlockTotals} blocks
- * @property {Readings} probes
- * @property {{ms: number, words: string}} [silence] at its end: for how long no look at the chain was answered, and why
- *
  * @typedef {Record<Stage, {count: number, sumUs: number}>} Stages enough for their means
- * @typedef {'warmup' | 'load' | 'drain'} Phase
  */
 
 export const INTERVAL_LIMIT = 2000;

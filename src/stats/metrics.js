@@ -1,9 +1,8 @@
 import { Distribution, STATISTICS, boundsOf } from './histogram.js';
 
 /**
- * @import { Bounds, DistributionJson, Statistic } from './histogram.js'
- * @import { Counts } from './intervals.js'
- * @import { GroupJson } from './recorder.js'
+ * @import { Bounds, Statistic } from './histogram.js'
+ * @import { Counts, DistributionJson, Figure, GroupJson, Unit } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 
@@ -56,19 +55,6 @@ export function nameFigure(text) {
 
 /**
  * The figures of a run that a threshold can name.
- *
- * @typedef {'us' | 'perSecond' | 'count' | 'percent' | 'bytes'} Unit
- *
- * @typedef {object} Figure
- * @property {string} name
- * @property {Unit} unit
- * @property {string} words what it is
- * @property {(run: MeasuredRun) => number | null} read
- * @property {(run: MeasuredRun) => CensoredBounds} [bounds] where censored operations may make it larger
- * @property {boolean} [isOfVerified] whether it leaves out censored operations, which only thresholds put last
- * @property {string} [whole] the count that it is a share of, where the limit is in percent
- * @property {string} [ofCall] the name of the calls that it is about
- * @property {(run: MeasuredRun) => string | undefined} [why] there is none
  *
  * @typedef {Bounds & {censored: number}} CensoredBounds with how many operations are censored
  */

@@ -1,23 +1,7 @@
-/**
- * @import { ConnectionsReading, PoolReading, SelfReading } from '../probes/index.js'
- * @import { LoopReading } from '../probes/loop.js'
- * @import { MetricsReading } from '../probes/node-metrics.js'
- * @import { NodeReading } from '../probes/node.js'
- * @import { EndpointSockets, SocketsReading } from '../probes/sockets.js'
- */
+/** @import { ConnectionsReading, EndpointSockets, LoopReading, MetricsReading, NodeReading, PoolReading, Readings, SelfReading, SocketsReading } from '../types.d.ts' */
 
 /**
  * What the probes say of one interval, and how the readings of two become one.
- *
- * @typedef {object} Readings a probe without a reading is null, and `why` has the reason under its name
- * @property {SelfReading} self
- * @property {LoopReading | null} loop
- * @property {ConnectionsReading} connections
- * @property {SocketsReading | null} sockets
- * @property {PoolReading | null} pool
- * @property {NodeReading | null} node
- * @property {MetricsReading | null} metrics
- * @property {Record<string, string>} why
  */
 
 /**

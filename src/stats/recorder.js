@@ -4,24 +4,16 @@ import { Intervals, zeroCounts } from './intervals.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 
 /**
- * @import { DistributionJson } from './histogram.js'
- * @import { Counts, Interval } from './intervals.js'
- * @import { MeasuredRun, Outage } from './run-file.js'
- * @import { Outcome, Sample, Stage, Stages } from './sample.js'
+ * @import { Counts, DistributionJson, EndpointFigures, GroupJson, Outage, Outcome, RecorderState, Sample, Stage } from '../types.d.ts'
+ * @import { Interval } from './intervals.js'
+ * @import { MeasuredRun } from './run-file.js'
+ * @import { Stages } from './sample.js'
  */
 
 /**
  * Operations told apart by one word of theirs: the kind of call, or the endpoint that they were sent to.
  *
  * @typedef {'verified' | 'failed' | 'timedOut' | 'abandoned'} Ended
- *
- * @typedef {object} GroupJson
- * @property {Record<Ended, number>} counts of the whole run
- * @property {number} windowVerified verified inside the window
- * @property {Record<string, number>} failures of the whole run, by code
- * @property {DistributionJson} latency of those due inside the window, as that of all
- * @property {DistributionJson} [censored] those of them that are known to take longer than
- *   that; older run files do not have it
  *
  * @typedef {ReturnType<typeof newGroup>} Group
  */
@@ -122,20 +114,6 @@ export class Groups {
  * @typedef {{count: number, sumUs: number}} Half
  *
  * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs'>} Waited
- *
- * @typedef {object} RecorderState a recorder as one thread hands it to another
- * @property {number} endUs of the window
- * @property {Counts} counts
- * @property {Record<string, number>} failures
- * @property {WindowCounts} windowCounts
- * @property {Halves} halves
- * @property {number} endedDueInside
- * @property {Record<string, DistributionJson>} latency all of the run's, by name
- * @property {Record<string, GroupJson>} byName
- * @property {Record<string, GroupJson>} byEndpoint
- * @property {Float64Array} startedBy by position
- * @property {Float64Array} endedBy by position
- * @property {Float64Array} verifiedBy by position
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -445,14 +423,6 @@ function recordStages({ queued, submit, inclusion, visibility, readBack }, parts
  * What a run file says of each of several endpoints, in one place.
  *
  * @typedef {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
- *
- * @typedef {object} EndpointFigures
- * @property {string} display with its place, where another one looks the same
- * @property {string | null} clientVersion
- * @property {GroupJson} group operations that were sent to it last
- * @property {number | null} tps verified operations of those, per second of the window
- * @property {number} left how often it was left for the others
- * @property {number} awayMs
  */
 
 /** @param {Run} run @returns {EndpointFigures[]} none where there is one endpoint, or the file is older than that */

@@ -1,20 +1,7 @@
+/** @import { ReorgEvent, Reorgs } from '../types.d.ts' */
+
 /**
  * Reorganisations of the chain: blocks that were read, and then were no part of it any more.
- *
- * @typedef {object} ReorgEvent
- * @property {number} atMs when it was noticed, from the start of the load
- * @property {number} blockNumber of the first block that left the chain
- * @property {string | null} blockHash of that block; null where it is not known any more
- * @property {number} depth blocks that left the chain
- * @property {number} operations ours that were in them
- * @property {Array<{walletIndex: number, nonce: number, hash: string | null}>} touched the first of these
- * @property {boolean} isComplete whether none of ours in them is forgotten
- *
- * @typedef {object} Reorgs
- * @property {number} count
- * @property {number} deepest in blocks
- * @property {number} operations ours that were in a block that left the chain; one may be counted more than once
- * @property {ReorgEvent[]} events the first of them
  */
 
 /** How many are kept one by one, and how many operations of one of them. */

@@ -7,11 +7,8 @@ import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
 /**
- * @import { Pauses } from '../core/submit.js'
- * @import { Counts, IntervalRow } from './intervals.js'
+ * @import { Counts, IntervalRow, Pauses, Reorgs, RunParts, Threshold, ThresholdResult } from '../types.d.ts'
  * @import { Recorder } from './recorder.js'
- * @import { Reorgs } from './reorgs.js'
- * @import { Threshold, ThresholdResult } from './thresholds.js'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -54,51 +51,6 @@ export const DEFINITIONS = Object.freeze({
 /** The run file: a whole run as one JSON document. docs/run.schema.json describes it; nothing in here does I/O. */
 
 export const RUN_SCHEMA = 'evm-stress/run@1';
-
-/**
- * @typedef {object} RunParts what the assembler knows at the end of a run
- * @property {string} id
- * @property {number} startedAtMs time of day
- * @property {number} endedAtMs
- * @property {string} end why it ended; 'running' while it goes on
- * @property {number[]} exitCodes those that something called for
- * @property {Record<string, unknown>} config redacted
- * @property {InstanceFacts | null} [instance]
- * @property {Record<string, unknown>} environment
- * @property {Recorder} recorder
- * @property {IntervalRow[]} intervals
- * @property {number} windowStartedAtMs time of day
- * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {Reorgs} reorgs
- * @property {{cpuUs: number, peakRssBytes: number, workers: number, rpcCalls: Record<string, number>, transport: Record<string, number>, batches: object, endpoints: object[], readBackRetries: number, pausedMs: number, retiredWallets: number, resubmissions: {repeated: number, rebroadcast: number, lost?: number, replaced: number}, presigned: {used: number, discarded: number}, pauses?: Pauses, outages?: Outage[], submissionStall?: Outage, inclusionResolutionMs: number | null, headSource: 'poll' | 'subscription' | null, failedPolls: number, arrivalSeed: number | null, samplesDropped: number | null}} generator
- * @property {object | null} audit
- * @property {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} spending
- * @property {boolean} isOpenLoop whether the pacer asked for a rate
- * @property {Threshold[]} thresholds
- * @property {string[]} warnings one line each
- * @property {Record<string, string>} unmeasured why a figure is null, by its JSON pointer
- */
-
-/**
- * @typedef {object} Outage of all endpoints
- * @property {number} fromMs since the load began
- * @property {number} [toMs] not there: it was not over when the run was
- * @property {string} words why
- */
-
-/**
- * @typedef {object} InstanceFacts which of the instances of a run this is
- * @property {string | null} runId the name that all of them have in common
- * @property {number | null} index
- * @property {number | null} instances how many there are
- * @property {number} attempt how often this index was started before
- * @property {string | null} scheduler that numbered them; null: the user did
- * @property {number} offset of its own first wallet
- * @property {number} threads
- * @property {string} host
- * @property {{by: 'start-at' | 'barrier' | null, at: string | null, waitedMs: number | null, lateMs: number | null}} start the
- *   instant at which the load of all instances was to begin
- */
 
 /** Why a verdict is not given. */
 const NOT_JUDGED = 'there is nothing to judge: no operation was due in the window';
@@ -258,5 +210,4 @@ function whatIsNotMeasured({ unmeasured, isOpenLoop, generator }, { seconds, ver
 
 /**
  * @typedef {ReturnType<typeof measuredRun>} MeasuredRun
- * @typedef {ReturnType<typeof buildRunFile> | ReturnType<typeof buildPartialRunFile>} RunFile
  */

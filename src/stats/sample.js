@@ -1,28 +1,7 @@
+/** @import { Sample, Stage } from '../types.d.ts' */
+
 /**
  * What became of one iteration. A sample is made once, frozen, and never changed.
- *
- * @typedef {'verified' | 'failed' | 'timed_out' | 'abandoned'} Outcome
- *
- * @typedef {object} Sample
- * @property {number} position of the wallet in the slice, from 0
- * @property {number} walletIndex
- * @property {number} nonce
- * @property {string | null} hash null when nothing was signed
- * @property {Outcome} outcome
- * @property {string | null} code why it failed, null unless it did
- * @property {number} intendedAtUs when it was due, on the run's clock
- * @property {number} startedAtUs when it was begun: later than due when the generator was late
- * @property {number | null} sentAtUs when the transaction was written to the socket
- * @property {number | null} acceptedAtUs when the node's hash was read
- * @property {number | null} includedAtUs when its block was seen, not before it was accepted
- * @property {number | null} visibleAtUs when that block was seen where the effect is read back, not before it was seen at
- *   all; null where it is read at the same endpoint
- * @property {number} endedAtUs when the effect was read back, or when it was given up
- * @property {number | null} blockNumber
- * @property {string | null} effect what was read back, for instance the count
- * @property {string | null} target what was acted on, for instance the contract
- * @property {string | null} name of its kind, where there are several
- * @property {number | null} endpoint that it was sent to last, by its place among them; null where there is one
  *
  * @typedef {object} Stages durations that add up to the total, in microseconds
  * @property {number} queuedUs from due to sent
@@ -31,8 +10,6 @@
  * @property {number | null} visibilityUs from seen in a block to seen where it is read back; null where that is the same
  * @property {number} readBackUs from there to read back
  */
-
-/** @typedef {typeof STAGES[number]} Stage */
 
 export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'visibility', 'readBack']));
 

@@ -4,7 +4,7 @@ import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
 
 /**
- * @import { Figure, Unit } from './metrics.js'
+ * @import { Figure, Threshold, ThresholdResult, Unit } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 
@@ -13,13 +13,6 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
  *
  * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
  *
- * @typedef {object} Threshold
- * @property {string} expression as it was given
- * @property {string} figure
- * @property {Operator} operator
- * @property {number | string} limit
- * @property {Unit | 'result'} unit of the limit and of the value that is held against it; result: of the audit, in words
- *
  * @typedef {object} Checked
  * @property {number | string | null} value null: not measured, which is no pass
  * @property {number | null} [atMost] only where the value is a lower bound, because of censored operations: it may be as
@@ -27,8 +20,6 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
  * @property {number} [censored] with it: how many operations are censored
  * @property {boolean} passed
  * @property {string} [why] there is no value
- *
- * @typedef {Threshold & Checked} ThresholdResult
  */
 
 /** Units that a limit may have, as factors of the unit that the figure is measured in. @type {Record<Unit, Record<string, number>>} */

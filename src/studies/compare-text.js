@@ -5,7 +5,10 @@ import { runsNeeded } from './compare.js';
 import { metricOf } from './metrics.js';
 import { mean } from './statistics.js';
 
-/** @import { Change, ComparedMetric, Comparison, Entry } from './compare.js' */
+/**
+ * @import { ComparedMetric, Comparison, FailIf } from '../types.d.ts'
+ * @import { Change, Entry } from './compare.js'
+ */
 
 /**
  * What a comparison says, in sentences: the same in its file, on the terminal and on the page.
@@ -250,12 +253,6 @@ function msText(us, isAtLeast) {
 
 /**
  * Changes that must not be shown, for CI.
- *
- * @typedef {object} FailIf
- * @property {string} expression as it was given
- * @property {string} metric a figure's name
- * @property {'<' | '>'} operator
- * @property {number} limitPercent the candidate's change against the base
  *
  * @typedef {object} JudgedFailIf
  * @property {string} expression

@@ -21,11 +21,7 @@ import {
   smallestP,
 } from './statistics.js';
 
-/**
- * @import { DistributionJson } from '../stats/histogram.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { FailIf } from './compare-text.js'
- */
+/** @import { Comparison, DistributionJson, FailIf, RunFile } from '../types.d.ts' */
 
 /**
  * Whether runs may be compared: only those that were asked for the same, measured in the same way, for as long.
@@ -425,9 +421,6 @@ export function compare(baseRuns, candidateRuns, options) {
   };
   return { ...comparison, verdict: verdictOf(comparison, arranged.isApart) };
 }
-
-/** @typedef {ReturnType<typeof compare>} Comparison */
-/** @typedef {ReturnType<typeof compareMetrics>['metrics'][number]} ComparedMetric */
 
 /** @param {Comparison} comparison */
 export function compareExit({ failIf }) {

@@ -17,9 +17,8 @@ import { cannotWrite, makeFolder } from '../files.js';
 import { readRunFiles } from './run-files.js';
 
 /**
- * @import { Clock } from '../clock.js'
+ * @import { Clock, RunFile } from '../types.d.ts'
  * @import { Stop } from '../core/load.js'
- * @import { RunFile } from '../stats/run-file.js'
  * @import { ChildProcess } from 'node:child_process'
  */
 

@@ -11,12 +11,9 @@ import { isWhole, openFolder } from './sweep.js';
 import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config } from '../core/config.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Threshold } from '../stats/thresholds.js'
+ * @import { Config, Find, Parts, RunFile, SweepFile, Threshold } from '../types.d.ts'
  * @import { Finished } from './experiment.js'
- * @import { Find, SweepFile, Trial } from './run-files.js'
- * @import { Parts } from './sweep.js'
+ * @import { Trial } from './run-files.js'
  * @import { End } from './threshold-estimate.js'
  */
 

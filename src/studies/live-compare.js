@@ -7,11 +7,7 @@ import { LOCK, inFolder, isInterruption, runChild } from './experiment.js';
 import { metricOf } from './metrics.js';
 import { RemainingTime, isWhole } from './sweep.js';
 
-/**
- * @import { Config } from '../core/config.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Parts } from './sweep.js'
- */
+/** @import { Both, Config, Parts, RunFile } from '../types.d.ts' */
 
 /**
  * Runs made for a comparison: two endpoints in turn, A B B A A B B A, so that what drifts on the way, such as the
@@ -23,11 +19,6 @@ import { RemainingTime, isWhole } from './sweep.js';
  * @property {Side} side
  * @property {string} file in the folder
  * @property {boolean} isMeasured
- *
- * @typedef {object} Both whole pairs: the i-th of each side were made one after the other
- * @property {RunFile[]} base
- * @property {RunFile[]} candidate
- * @property {{base: string[], candidate: string[]}} files
  */
 
 const PAIRS = 8;

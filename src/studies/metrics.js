@@ -2,10 +2,7 @@ import { oneLine, withoutKeys } from '../errors.js';
 import { censoredOf, figureOf } from '../stats/metrics.js';
 import { parseThreshold } from '../stats/thresholds.js';
 
-/**
- * @import { Figure, Unit } from '../stats/metrics.js'
- * @import { RunFile } from '../stats/run-file.js'
- */
+/** @import { Figure, RunFile, Unit } from '../types.d.ts' */
 
 /**
  * The figures that studies read from run files: any that a threshold can name, and how people read them.

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '../errors.js';
 
-/**
- * @import { Axis } from '../cli/study-config.js'
- * @import { SweepFile } from './run-files.js'
- */
+/** @import { Axis, SweepFile } from '../types.d.ts' */
 
 /**
  * Which runs a sweep makes, and in which order.

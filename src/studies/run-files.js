@@ -5,11 +5,7 @@ import { writeFileAtomically } from '../files.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 import { COMPARE_SCHEMA } from './compare.js';
 
-/**
- * @import { Axis } from '../cli/study-config.js'
- * @import { RunFile } from '../stats/run-file.js'
- * @import { Comparison } from './compare.js'
- */
+/** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
 
 /**
  * JSON files of ours as they come back: somebody else may have written, cut or edited them, so that nothing in one is
@@ -215,16 +211,6 @@ export function readCompare(file) {
  * @property {string} startedAt
  * @property {string | null} complaint why it measured nothing
  *
- * @typedef {object} SweepCell one combination of settings
- * @property {Record<string, string>} settings by the name of the option
- * @property {Record<string, string>} derived what the sweep itself has worked out, by the name of the option
- * @property {number | null} asked operations per second, of all connections together
- * @property {SweepRun[]} runs
- * @property {Record<string, Array<number | null>>} metrics one value for each of its runs
- * @property {string[]} [atLeast] metrics that may be larger in some run, because operations are censored
- * @property {boolean} saturated
- * @property {string | null} why
- *
  * @typedef {object} Saturation of one line of cells
  * @property {string} along the option that raises the load
  * @property {Record<string, string>} at the other settings of the line
@@ -238,37 +224,6 @@ export function readCompare(file) {
  * @property {string} file
  * @property {string} startedAt
  * @property {{name: string, evidence: string} | null} [verdict] what limited its run
- *
- * @typedef {object} Find
- * @property {string} name of the option
- * @property {readonly string[]} until
- * @property {number | null} estimate
- * @property {number | null} low
- * @property {number | null} high
- * @property {number} confidence
- * @property {boolean} [rateHeld] whether the rate had to be held as well, although no condition says so
- * @property {boolean} sharp
- * @property {string} words
- * @property {Trial[]} trials
- *
- * @typedef {object} SweepFile
- * @property {string} schema
- * @property {string} id
- * @property {string} startedAt
- * @property {string | null} endedAt
- * @property {'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed'} end
- * @property {string} stress its version
- * @property {string | null} preset
- * @property {readonly Axis[]} axes
- * @property {number} repeat
- * @property {number} restMs
- * @property {string | null} [beforeCell] how the SHA-256 of the command of --before-cell begins; older files lack it
- * @property {Readonly<Record<string, unknown>>} options what all runs are given, without secrets
- * @property {Environment | null} environment of the first run
- * @property {SweepCell[]} cells
- * @property {Saturation[]} saturation
- * @property {Find | null} find
- * @property {string[]} warnings
  *
  * @typedef {object} Environment
  * @property {string} endpoint

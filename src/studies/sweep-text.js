@@ -6,8 +6,8 @@ import { standardDeviation } from './statistics.js';
 import { KEPT, PEAKS, meanOf } from './sweep.js';
 
 /**
- * @import { Axis } from '../cli/study-config.js'
- * @import { Saturation, SweepCell, SweepFile } from './run-files.js'
+ * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Saturation } from './run-files.js'
  */
 
 /**

@@ -12,15 +12,11 @@ import { mean } from './statistics.js';
 import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
 
 /**
- * @import { Axis } from '../cli/study-config.js'
- * @import { Clock } from '../clock.js'
- * @import { Config } from '../core/config.js'
+ * @import { Axis, Clock, Config, Find, Parts, Readings, RunFile, SweepCell, SweepFile } from '../types.d.ts'
  * @import { Stop } from '../core/load.js'
  * @import { OutputError } from '../errors.js'
- * @import { Readings } from '../stats/readings.js'
- * @import { RunFile } from '../stats/run-file.js'
  * @import { Asked, Cell, Turn } from './plan.js'
- * @import { Find, SweepCell, SweepFile, SweepRun } from './run-files.js'
+ * @import { SweepRun } from './run-files.js'
  * @import { Point } from './sweep-text.js'
  * @import { Logger } from 'pino'
  */
@@ -286,16 +282,6 @@ export function timeText(ms) {
 /**
  * Runs every combination of settings, in turn, each in a process of its own, and keeps what they say in a folder. The
  * folder is all that a sweep knows of its past: started again, it makes the runs that are not there.
- *
- * @typedef {object} Parts
- * @property {Clock} clock
- * @property {Stop} stop
- * @property {Logger} log
- * @property {(label: string, done: number, all: number) => void} onProgress
- * @property {string} version
- * @property {(line: string) => void} say
- * @property {(args: string[], env: NodeJS.ProcessEnv) => Promise<unknown>} checkCell rejects as a run with them would
- * @property {NodeJS.ProcessEnv} env for programs of the user's: without our options, and the secrets among them
  *
  * @typedef {object} Given
  * @property {string} folder

@@ -4,10 +4,7 @@ import { pText, percentText } from './compare-text.js';
 import { MAY_DIFFER, METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { fitLine, holm, median } from './statistics.js';
 
-/**
- * @import { Unit } from '../stats/metrics.js'
- * @import { RunFile } from '../stats/run-file.js'
- */
+/** @import { RunFile, Unit } from '../types.d.ts' */
 
 /**
  * Which of many lines are shown to rise, and which of those most.

@@ -3,32 +3,13 @@ import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
 
+/** @import { Transport } from '../types.d.ts' */
+
 /**
  * A transport carries JSON-RPC bodies to one endpoint and back. It knows nothing of what is in them.
  *
- * @typedef {object} Reply
- * @property {number} status HTTP status code, or 200 where the transport has none
- * @property {string} text the whole body
- * @property {number | null} retryAfterMs how long the endpoint asks to be left alone; null where it does not say
- *
  * @callback OnSent called when a body is about to be written to its socket
  * @returns {unknown} false: do not send it, it is no longer wanted
- *
- * @typedef {object} TransportStats
- * @property {number} requests bodies handed to the transport
- * @property {number} connectionsOpened connections opened since the start
- * @property {number} bytesReceived bytes of response bodies
- *
- * @typedef {object} Transport
- * @property {(body: string, onSent?: OnSent, maxBodyBytes?: number) => Promise<Reply>} post sends one body. Rejects with
- *   TransportError when no whole answer came back, or one larger than maxBodyBytes: at most, and unless it says, those of
- *   the options.
- * @property {(body: string, onPush: (text: string) => void, onLost: (error: TransportError) => void) => Promise<Subscription>} [subscribe]
- *   where an endpoint can say what it was not asked for: sends the body and listens to its connection from the answer
- *   on. onPush gets each message that answers no request; onLost is called once if the connection is lost.
- * @property {() => TransportStats} stats
- * @property {() => Promise<void>} rest closes connections that are idle; new ones are opened when they are wanted
- * @property {() => Promise<void>} close ends every connection at once; open requests are rejected
  *
  * @typedef {object} Subscription
  * @property {string} text the answer

@@ -6,8 +6,9 @@ import { ResponseParser, createHeadCache } from './http-parser.js';
 import { MAX_BODY_BYTES, MAX_HEAD_BYTES, asTransportError, requestHeaders, retryAfterMs } from './index.js';
 
 /**
+ * @import { Reply, Transport } from '../types.d.ts'
  * @import { Head } from './http-parser.js'
- * @import { OnSent, Reply, Transport, TransportOptions } from './index.js'
+ * @import { OnSent, TransportOptions } from './index.js'
  */
 
 /** A connection that was idle for this long is not used again, whatever the server says, in milliseconds. */

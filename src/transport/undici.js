@@ -12,7 +12,8 @@ import {
 } from './index.js';
 
 /**
- * @import { OnSent, Reply, Transport, TransportOptions } from './index.js'
+ * @import { Reply, Transport } from '../types.d.ts'
+ * @import { OnSent, TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'
  */

@@ -6,7 +6,8 @@ import { TransportError, UsageError } from '../errors.js';
 import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, requestHeaders } from './index.js';
 
 /**
- * @import { OnSent, Transport, TransportOptions } from './index.js'
+ * @import { Transport } from '../types.d.ts'
+ * @import { OnSent, TransportOptions } from './index.js'
  * @import { Duplex } from 'node:stream'
  * @import { Dispatcher } from 'undici'
  */

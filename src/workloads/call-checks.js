@@ -13,8 +13,7 @@ import {
 import { compile } from './calls-file.js';
 
 /**
- * @import { Purpose, Request, Rpc } from '../chain/rpc.js'
- * @import { Clock } from '../clock.js'
+ * @import { Clock, Purpose, Request, Rpc } from '../types.d.ts'
  * @import { CallKind, Compiled } from './calls-file.js'
  */
 

@@ -5,12 +5,11 @@ import { planOf, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './dataset.js';
 
 /**
- * @import { Request, Rpc } from '../chain/rpc.js'
+ * @import { CallWorkload, DataSet, Request, Rpc } from '../types.d.ts'
  * @import { InputError } from '../errors.js'
  * @import { HeadState } from './call-checks.js'
  * @import { CallKind, CallPlan, CallSource } from './calls-file.js'
- * @import { DataSet } from './dataset.js'
- * @import { CallPreparation, CallWorkload, Settings, WorkloadOptions } from './index.js'
+ * @import { CallPreparation, Settings, WorkloadOptions } from './index.js'
  */
 
 /**

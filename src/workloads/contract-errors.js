@@ -5,9 +5,8 @@ import { isAddress } from 'ethers';
 import { InterruptedError, StressError, WorkloadError, displayName, oneLine } from '../errors.js';
 
 /**
- * @import { Request } from '../chain/rpc.js'
- * @import { Call } from '../chain/transaction.js'
- * @import { AuditReading, Check, Gas, Verdict } from './index.js'
+ * @import { Call, Check, Gas, Request } from '../types.d.ts'
+ * @import { AuditReading, Verdict } from './index.js'
  */
 
 /**

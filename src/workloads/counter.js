@@ -10,10 +10,8 @@ import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Purpose, Rpc } from '../chain/rpc.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Call } from '../chain/transaction.js'
- * @import { Chain, Preparation, Settings, TransactionWorkload, WorkloadOptions } from './index.js'
+ * @import { Call, Purpose, Rpc, Sender, TransactionWorkload } from '../types.d.ts'
+ * @import { Chain, Preparation, Settings, WorkloadOptions } from './index.js'
  * @import { PayloadState } from './payload.js'
  */
 

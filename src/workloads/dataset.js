@@ -4,25 +4,11 @@ import { toHex } from '../chain/rpc.js';
 import { InputError, displayName, oneLine } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 
+/** @import { DataSet } from '../types.d.ts' */
+
 /**
  * The file of `stress prepare logs`: logs on a chain that are there to be listed page by page. Each has three topics:
  * that of the event, the number of its page, and its own number.
- *
- * @typedef {object} DataSet
- * @property {string} schema
- * @property {number} chainId
- * @property {string | null} genesisHash null where the node did not have its first block any more
- * @property {string} address of the contract that has emitted them
- * @property {string} topic of the event
- * @property {number} count logs in all
- * @property {number} bytes of data in each
- * @property {number} pageSize logs of a page; the last one may have fewer
- * @property {Page[]} pages by number
- *
- * @typedef {object} Page
- * @property {number} fromBlock
- * @property {number} toBlock
- * @property {number} count logs
  */
 
 const SCHEMA = 'evm-stress/logs@1';

@@ -5,10 +5,7 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Request, Rpc } from '../chain/rpc.js'
- * @import { Sender } from '../chain/send.js'
- * @import { Call } from '../chain/transaction.js'
- * @import { Clock } from '../clock.js'
+ * @import { Call, CallWorkload, Clock, Request, Rpc, Sender, TransactionWorkload, Workload } from '../types.d.ts'
  */
 
 /**
@@ -42,33 +39,6 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  * @property {Chain} chain
  * @property {(label: string, done: number, all: number) => void} onProgress
  *
- * @typedef {object} Gas what the funding check reckons with
- * @property {bigint} perWallet to prepare one wallet
- * @property {bigint} perOperation at most
- * @property {{perWallet: bigint, perOperation: bigint}} likely what they use
- * @property {{perWallet: bigint, perOperation: bigint}} [value] wei that goes along; nothing, where it is not said
- *
- * @typedef {object} TransactionWorkload
- * @property {'transaction'} kind
- * @property {Gas} gas
- * @property {(preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>} unprepared how many wallets prepare() would have to send
- *   something for
- * @property {(preparation: Preparation) => Promise<void>} prepare
- * @property {(position: number, nonce: number) => Call} next what a wallet does with a nonce, a function of the two: it
- *   is signed ahead, so it may be one that is never sent, and asked for again where a fee is raised. The same object for
- *   the same call spares encoding it again.
- * @property {(position: number, executed: Executed, inclusion: {number: number, hash?: string}, attempt: number, operation: Sent) => Promise<Verdict>} verify
- *   checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0
- * @property {(blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>} audit by position;
- *   reverted: how many operations of each wallet this run knows to be in a block without effect
- * @property {(snapshot: AuditSnapshot) => Promise<Check[]>} [reconcile] what else has to agree at that block, over all wallets;
- *   asked once, when all wallets have been read
- * @property {() => Record<string, unknown>} [facts] what the run file states of it, once it is prepared
- * @property {bigint} [valueWei] what each executed operation sends to others than the wallets; absent: not known
- * @property {string} subject what grew, and how it is said: `200 counters grew by 1,000`
- * @property {(first: number, count: number) => unknown} handOver what another thread needs to go on with a part of the
- *   positions, as the structured clone algorithm can copy it
- *
  * @typedef {object} Sent an operation that a block holds
  * @property {number} nonce
  * @property {string} hash of its transaction
@@ -85,33 +55,12 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  * @property {boolean} areOurs whether every nonce in between is an operation of ours that was executed
  * @property {AbortSignal} signal ends what takes long
  *
- * @typedef {object} Check
- * @property {string} name
- * @property {string} words what is compared, as a person says it
- * @property {string | null} expected null when it could not be found out
- * @property {string | null} found null when it could not be found out
- * @property {boolean | null} holds null when it could not be found out
- * @property {string | null} why it could not
- *
  * @typedef {Request & {name?: string}} NamedRequest those of one name are also counted together
  *
  * @typedef {object} CallPreparation
  * @property {{chainId: number | null}} chain null when the endpoint is no node
  * @property {() => Promise<string[]>} addresses of the slice's wallets, which calls need no keys of
  * @property {(line: string) => void} notice what the user should know
- *
- * @typedef {object} CallWorkload
- * @property {'call'} kind
- * @property {number} [callsPerIteration] how many calls of a user belong together; 1 where nothing is said
- * @property {(preparation: CallPreparation) => Promise<void>} [prepare] what can be found out before the load
- * @property {(position: number) => NamedRequest} next the user's next call
- * @property {(position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>} check
- *   what it says, in short. Throws ProtocolError or CheckError when it is no answer to that call. Time that passes until
- *   a promise is kept is no latency.
- * @property {() => Record<string, unknown>} [facts] as above
- * @property {(first: number, count: number) => unknown} handOver as above
- *
- * @typedef {TransactionWorkload | CallWorkload} Workload
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc

@@ -9,9 +9,9 @@ import { MOST_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
 /**
- * @import { Rpc, Rpc as RpcRpc } from '../chain/rpc.js'
+ * @import { Check, Rpc, Rpc as RpcRpc } from '../types.d.ts'
  * @import { Artifact, Call, Kit, Rpc as KitRpc, Purpose } from './contract.d.ts'
- * @import { AuditSnapshot, Check, Preparation } from './index.js'
+ * @import { AuditSnapshot, Preparation } from './index.js'
  */
 
 /**

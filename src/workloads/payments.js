@@ -4,8 +4,8 @@ import { isSuccess, successCheck } from './receipts.js';
 import { chooseReceivers, replay } from './user-file.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { AuditSnapshot, Check } from './index.js'
+ * @import { Check, Rpc } from '../types.d.ts'
+ * @import { AuditSnapshot } from './index.js'
  * @import { Outcomes, Receipt, Receipts } from './receipts.js'
  * @import { Receivers } from './transfer.js'
  * @import { Bounds, Choice } from './user-file.js'

@@ -3,8 +3,8 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError } from '../errors.js';
 
 /**
- * @import { Rpc } from '../chain/rpc.js'
- * @import { AuditSnapshot, Check, Verdict } from './index.js'
+ * @import { Check, Rpc } from '../types.d.ts'
+ * @import { AuditSnapshot, Verdict } from './index.js'
  */
 
 /**

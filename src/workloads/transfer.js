@@ -10,9 +10,8 @@ import { Receipts } from './receipts.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Request, Rpc } from '../chain/rpc.js'
- * @import { Call } from '../chain/transaction.js'
- * @import { Preparation, Settings, TransactionWorkload, WorkloadOptions } from './index.js'
+ * @import { Call, Request, Rpc, TransactionWorkload } from '../types.d.ts'
+ * @import { Preparation, Settings, WorkloadOptions } from './index.js'
  * @import { PayloadState } from './payload.js'
  */
 

@@ -29,9 +29,9 @@ import { createWorkloadHost } from './kit.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Call } from '../chain/transaction.js'
+ * @import { Call, CallWorkload, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { Create, CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
- * @import { AuditSnapshot, CallWorkload, TransactionWorkload, Workload, WorkloadOptions } from './index.js'
+ * @import { AuditSnapshot, WorkloadOptions } from './index.js'
  * @import { WorkloadHost } from './kit.js'
  * @import { Receivers } from './transfer.js'
  */

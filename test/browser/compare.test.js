@@ -9,7 +9,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../unit/studies/runs.js';
 import { dataOf, figuresOf, overflow, pageIn, suiteFolder } from './pages.js';
 
-/** @import { Comparison } from '../../src/studies/compare.js' */
+/** @import { Comparison } from '../../src/types.d.ts' */
 
 /** A candidate that is a sixth slower. */
 function slower() {

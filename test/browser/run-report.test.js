@@ -13,7 +13,7 @@ import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { RunFile } from '../../src/stats/run-file.js'
+ * @import { RunFile } from '../../src/types.d.ts'
  * @import { TestContext } from 'node:test'
  * @import { Page } from 'playwright-core'
  */

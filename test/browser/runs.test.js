@@ -9,7 +9,7 @@ import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { dataOf, figuresOf, overflow, suiteFolder } from './pages.js';
 
-/** @import { RunFile } from '../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../src/types.d.ts' */
 
 /** @param {Array<number | null>} values */
 const sum = (values) => values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);

@@ -16,8 +16,8 @@ import { createFakeClock } from '../helpers/clock.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
 
 /**
- * @import { Rpc } from '../../src/chain/rpc.js'
- * @import { Block, Inclusion, InclusionOptions as Options, Reorg } from '../../src/inclusion/index.js'
+ * @import { Block, Inclusion, Reorg, Rpc } from '../../src/types.d.ts'
+ * @import { InclusionOptions as Options } from '../../src/inclusion/index.js'
  * @import { Anvil } from '../helpers/anvil.js'
  */
 

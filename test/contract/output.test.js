@@ -15,8 +15,8 @@ import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Output, OutputOptions, Totals } from '../../src/outputs/index.js'
- * @import { RunFile } from '../../src/stats/run-file.js'
+ * @import { OutputOptions } from '../../src/outputs/index.js'
+ * @import { Output, RunFile, Totals } from '../../src/types.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

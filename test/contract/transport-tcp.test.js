@@ -10,7 +10,8 @@ import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 
 /**
- * @import { Transport, TransportOptions } from '../../src/transport/index.js'
+ * @import { Transport } from '../../src/types.d.ts'
+ * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { AddressInfo, Socket } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

@@ -18,8 +18,8 @@ import { fakeRpc } from '../helpers/fake-rpc.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Rpc } from '../../src/chain/rpc.js'
- * @import { AuditReading, Executed, Preparation, Settings, TransactionWorkload as Workload } from '../../src/workloads/index.js'
+ * @import { Rpc, TransactionWorkload as Workload } from '../../src/types.d.ts'
+ * @import { AuditReading, Executed, Preparation, Settings } from '../../src/workloads/index.js'
  * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */

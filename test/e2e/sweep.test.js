@@ -11,7 +11,7 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { SweepFile } from '../../src/studies/run-files.js'
+ * @import { SweepFile } from '../../src/types.d.ts'
  * @import { Anvil } from '../helpers/anvil.js'
  */
 

@@ -6,7 +6,7 @@ import { toHex } from '../../src/chain/rpc.js';
 import { fakeRpc } from './fake-rpc.js';
 
 /**
- * @import { Clock } from '../../src/clock.js'
+ * @import { Clock } from '../../src/types.d.ts'
  * @import { Handlers } from './fake-rpc.js'
  */
 

@@ -5,10 +5,7 @@
 import { Transaction, getCreateAddress } from 'ethers';
 import { toHex } from '../../src/chain/rpc.js';
 
-/**
- * @import { Clock } from '../../src/clock.js'
- * @import { Transport } from '../../src/transport/index.js'
- */
+/** @import { Clock, Transport } from '../../src/types.d.ts' */
 
 const HEAD = 100;
 const WORD = `0x${'0'.repeat(64)}`;

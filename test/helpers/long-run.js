@@ -2,10 +2,7 @@
 import { Distribution } from '../../src/stats/histogram.js';
 import { runFileOf } from './samples.js';
 
-/**
- * @import { IntervalRow } from '../../src/stats/intervals.js'
- * @import { RunFile } from '../../src/stats/run-file.js'
- */
+/** @import { IntervalRow, RunFile } from '../../src/types.d.ts' */
 
 /** A generator of numbers from 0 to 1 that are the same each time (mulberry32). @param {number} seed */
 function randomOf(seed) {

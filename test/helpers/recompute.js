@@ -1,10 +1,7 @@
 /** The figures of a run worked out again from its samples, by sorting and adding: no histogram, nothing of the recorder. */
 import assert from 'node:assert/strict';
 
-/**
- * @import { DistributionJson } from '../../src/stats/histogram.js'
- * @import { RunFile } from '../../src/stats/run-file.js'
- */
+/** @import { DistributionJson, RunFile } from '../../src/types.d.ts' */
 
 /**
  * @typedef {Record<string, any>} Row of --samples

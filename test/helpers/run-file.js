@@ -6,10 +6,7 @@ import * as hdr from 'hdr-histogram-js';
 import { censoredIn } from '../../src/stats/sample.js';
 
 /**
- * @import { AuditReport } from '../../src/core/audit.js'
- * @import { DistributionJson } from '../../src/stats/histogram.js'
- * @import { Phase } from '../../src/stats/intervals.js'
- * @import { RunFile as SummaryRunFile } from '../../src/stats/run-file.js'
+ * @import { AuditReport, DistributionJson, Phase, RunFile as SummaryRunFile } from '../../src/types.d.ts'
  * @import { ValidateFunction } from 'ajv'
  */
 

@@ -6,13 +6,7 @@ import { Recorder } from '../../src/stats/recorder.js';
 import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
 
-/**
- * @import { AuditReport } from '../../src/core/audit.js'
- * @import { IntervalRow } from '../../src/stats/intervals.js'
- * @import { Readings } from '../../src/stats/readings.js'
- * @import { RunParts } from '../../src/stats/run-file.js'
- * @import { Sample } from '../../src/stats/sample.js'
- */
+/** @import { AuditReport, IntervalRow, Readings, RunParts, Sample } from '../../src/types.d.ts' */
 
 /** @param {number} index */
 export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;

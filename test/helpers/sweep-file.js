@@ -2,7 +2,7 @@
 import { newSweep } from '../../src/studies/run-files.js';
 import { KEPT } from '../../src/studies/sweep.js';
 
-/** @import { SweepFile } from '../../src/studies/run-files.js' */
+/** @import { SweepFile } from '../../src/types.d.ts' */
 
 /**
  *

@@ -5,10 +5,7 @@ import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from 
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
-/**
- * @import { Purpose } from '../../../src/chain/rpc.js'
- * @import { Reply } from '../../../src/transport/index.js'
- */
+/** @import { Purpose, Reply } from '../../../src/types.d.ts' */
 
 const HTML = '<html><body>Welcome to nginx!</body></html>';
 

@@ -7,10 +7,7 @@ import { Wallet, createNativeCurve, createWasmCurve } from '../../../src/chain/k
 import { createSigner } from '../../../src/chain/signer.js';
 import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
 
-/**
- * @import { Signer } from '../../../src/chain/signer.js'
- * @import { Call, Fee } from '../../../src/chain/transaction.js'
- */
+/** @import { Call, Fee, Signer } from '../../../src/types.d.ts' */
 
 const SEED = 20260101;
 /** Of each kind; together well over 2,000. */

@@ -7,7 +7,7 @@ import { InternalError, ProtocolError, RpcError, TransportError } from '../../..
 import { simulate } from './simulation.js';
 
 /**
- * @import { Check } from '../../../src/workloads/index.js'
+ * @import { Check } from '../../../src/types.d.ts'
  * @import { SimulationOptions } from './simulation.js'
  */
 

@@ -6,7 +6,7 @@ import { Account } from '../../../src/core/nonces.js';
 import { RefusedError, RpcError } from '../../../src/errors.js';
 
 /**
- * @import { Fee } from '../../../src/chain/transaction.js'
+ * @import { Fee } from '../../../src/types.d.ts'
  * @import { Standing } from '../../../src/core/nonces.js'
  */
 

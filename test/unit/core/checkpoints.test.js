@@ -8,7 +8,7 @@ import { runFileOf } from '../../helpers/samples.js';
 
 /**
  * @import { Making } from '../../../src/core/reports.js'
- * @import { Output } from '../../../src/outputs/index.js'
+ * @import { Output } from '../../../src/types.d.ts'
  */
 
 /** @param {() => any} describe @returns {Making<unknown>} */

@@ -10,10 +10,9 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /**
- * @import { Clock } from '../../../src/clock.js'
+ * @import { Clock, Sample } from '../../../src/types.d.ts'
  * @import { Operation } from '../../../src/core/operation.js'
  * @import { Schedule } from '../../../src/core/pacer.js'
- * @import { Sample } from '../../../src/stats/sample.js'
  */
 
 /**

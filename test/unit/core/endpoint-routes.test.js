@@ -11,7 +11,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Purpose } from '../../../src/chain/rpc.js'
+ * @import { Purpose } from '../../../src/types.d.ts'
  * @import { State } from '../../../src/core/endpoint-health.js'
  * @import { Spread } from '../../../src/core/endpoints.js'
  */

@@ -8,10 +8,9 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
- * @import { Clock } from '../../../src/clock.js'
+ * @import { Clock, IntervalRow } from '../../../src/types.d.ts'
  * @import { EngineReport, Plan } from '../../../src/core/engine.js'
  * @import { WarmUp } from '../../../src/core/load.js'
- * @import { IntervalRow } from '../../../src/stats/intervals.js'
  */
 
 /** Timers of it fire early by so much, and each look at it takes as long. */

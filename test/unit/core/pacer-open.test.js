@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPacer, operationsOf } from '../../../src/core/pacer.js';
 
-/** @import { Pacer, RateStage } from '../../../src/core/pacer.js' */
+/**
+ * @import { RateStage } from '../../../src/types.d.ts'
+ * @import { Pacer } from '../../../src/core/pacer.js'
+ */
 
 const HOUR_S = 3600;
 

@@ -11,10 +11,7 @@ import { Presigner } from '../../../src/core/signing.js';
 import { WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
-/**
- * @import { Signer } from '../../../src/chain/signer.js'
- * @import { TransactionWorkload } from '../../../src/workloads/index.js'
- */
+/** @import { Signer, TransactionWorkload } from '../../../src/types.d.ts' */
 
 const CHAIN_ID = 31_337;
 const GWEI = 10n ** 9n;

@@ -22,8 +22,7 @@ import { addressOf } from '../../helpers/samples.js';
 
 /**
  * @import { Presigner } from '../../../src/core/signing.js'
- * @import { Inclusion, InclusionDetector } from '../../../src/inclusion/index.js'
- * @import { Sample } from '../../../src/stats/sample.js'
+ * @import { Inclusion, InclusionDetector, Sample } from '../../../src/types.d.ts'
  */
 
 /**

@@ -7,7 +7,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Rpc } from '../../../src/chain/rpc.js'
+ * @import { Rpc } from '../../../src/types.d.ts'
  * @import { Ability } from '../../../src/inclusion/index.js'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */

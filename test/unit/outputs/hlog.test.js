@@ -11,7 +11,10 @@ import { assertNear } from '../../helpers/recompute.js';
 import { rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { OutputOptions, Totals } from '../../../src/outputs/index.js' */
+/**
+ * @import { Totals } from '../../../src/types.d.ts'
+ * @import { OutputOptions } from '../../../src/outputs/index.js'
+ */
 
 /** @param {number[]} valuesUs */
 function distributionOf(valuesUs) {

@@ -8,7 +8,7 @@ import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { exactAudit, runFileOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { RunFile } from '../../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../../src/types.d.ts' */
 
 /** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
 

@@ -16,7 +16,8 @@ import { readPage, valueOf } from '../../helpers/prometheus-page.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
 /**
- * @import { OutputOptions, Totals } from '../../../src/outputs/index.js'
+ * @import { Totals } from '../../../src/types.d.ts'
+ * @import { OutputOptions } from '../../../src/outputs/index.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

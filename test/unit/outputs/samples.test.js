@@ -12,8 +12,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
  * @import { OutputOptions } from '../../../src/outputs/index.js'
- * @import { RunFile } from '../../../src/stats/run-file.js'
- * @import { Sample } from '../../../src/stats/sample.js'
+ * @import { RunFile, Sample } from '../../../src/types.d.ts'
  */
 
 /** @param {string} file */

@@ -5,7 +5,10 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
-/** @import { AuditReport, Mismatch } from '../../../src/core/audit.js' */
+/**
+ * @import { AuditReport } from '../../../src/types.d.ts'
+ * @import { Mismatch } from '../../../src/core/audit.js'
+ */
 
 /** @param {Partial<AuditReport>} given */
 const withAudit = (given) => summaryText(runFileOf({ audit: { ...exactAudit(), ...given } }), false);

@@ -8,7 +8,7 @@ import { compare } from '../../../src/studies/compare.js';
 import { sidesOf } from '../studies/runs.js';
 import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
-/** @import { Comparison } from '../../../src/studies/compare.js' */
+/** @import { Comparison } from '../../../src/types.d.ts' */
 
 const ABBA = 'ABBAABBAABBAABBA';
 

@@ -15,9 +15,8 @@ import { caught } from '../../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Totals } from '../../../src/outputs/index.js'
+ * @import { IntervalRow, Totals } from '../../../src/types.d.ts'
  * @import { Row } from '../../../src/report/run-charts.js'
- * @import { IntervalRow } from '../../../src/stats/intervals.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

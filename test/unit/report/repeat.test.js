@@ -5,7 +5,7 @@ import { readInvocation } from '../../../src/cli/config.js';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { commandLine, settingsOf } from '../../../src/report/repeat.js';
 
-/** @import { Config } from '../../../src/core/config.js' */
+/** @import { Config } from '../../../src/types.d.ts' */
 
 /** @param {string[]} argv @param {NodeJS.ProcessEnv} [env] */
 async function configOf(argv, env = {}) {

@@ -7,8 +7,7 @@ import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
  * @import { Drawn } from '../../../src/report/run-data.js'
- * @import { Counts } from '../../../src/stats/intervals.js'
- * @import { RunFile } from '../../../src/stats/run-file.js'
+ * @import { Counts, RunFile } from '../../../src/types.d.ts'
  */
 
 /** @param {number[]} valuesMs */

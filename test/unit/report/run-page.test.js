@@ -9,7 +9,7 @@ import { buildPartialRunFile } from '../../../src/stats/run-file.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../../src/types.d.ts' */
 
 /** @param {RunFile} run */
 const pageOf = (run) => runPage(run, { options: OPTIONS });

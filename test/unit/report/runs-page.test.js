@@ -11,7 +11,7 @@ import { HOSTILE, assertHarmless, chartsOf, figure } from './pages.js';
 
 /**
  * @import { Chart } from '../../../src/report/charts.js'
- * @import { RunFile } from '../../../src/stats/run-file.js'
+ * @import { RunFile } from '../../../src/types.d.ts'
  */
 
 /** @param {Array<Parameters<typeof runOf>[1]>} given @param {string[]} [names] */

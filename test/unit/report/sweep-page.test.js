@@ -7,7 +7,7 @@ import { hrefOf } from '../../../src/report/sweep-sections.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, chartsOf, figure, figures } from './pages.js';
 
-/** @import { SweepFile } from '../../../src/studies/run-files.js' */
+/** @import { SweepFile } from '../../../src/types.d.ts' */
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {

@@ -16,7 +16,7 @@ import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /**
  * @import { RunHeader } from '../../../src/scale-out/choose.js'
- * @import { IntervalRow } from '../../../src/stats/intervals.js'
+ * @import { IntervalRow } from '../../../src/types.d.ts'
  */
 
 const START_MS = Date.UTC(2026, 0, 1);

@@ -7,7 +7,7 @@ import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { InputError } from '../../../src/errors.js';
 import { Distribution, DistributionSum, recordedValues } from '../../../src/stats/histogram.js';
 
-/** @import { DistributionJson } from '../../../src/stats/histogram.js' */
+/** @import { DistributionJson } from '../../../src/types.d.ts' */
 
 /** @param {number[]} values */
 function jsonOf(values) {

@@ -5,7 +5,7 @@ import { Intervals, intervalState, mergeIntervals } from '../../../src/stats/int
 import { Recorder } from '../../../src/stats/recorder.js';
 import { sampleOf } from '../../helpers/samples.js';
 
-/** @import { Outcome } from '../../../src/stats/sample.js' */
+/** @import { Outcome } from '../../../src/types.d.ts' */
 
 /** @typedef {ReturnType<Intervals['rotate']>} Interval */
 

@@ -5,7 +5,7 @@ import { Distribution } from '../../../src/stats/histogram.js';
 import { INTERVAL_LIMIT, IntervalLog, addBlock, mergeBlocks, noBlocks } from '../../../src/stats/intervals.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
-/** @import { IntervalRow as Row } from '../../../src/stats/intervals.js' */
+/** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
 
 const EMPTY = new Distribution().toJSON();
 

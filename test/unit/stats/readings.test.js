@@ -3,10 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { mergeReadings, worstLoop } from '../../../src/stats/readings.js';
 
-/**
- * @import { LoopReading } from '../../../src/probes/loop.js'
- * @import { Readings } from '../../../src/stats/readings.js'
- */
+/** @import { LoopReading, Readings } from '../../../src/types.d.ts' */
 
 /** @type {Readings} */
 const A = {

@@ -8,10 +8,7 @@ import { STAGES, stagesUs, totalUs } from '../../../src/stats/sample.js';
 import { caught } from '../../helpers/caught.js';
 import { runRecorder, sampleOf } from '../../helpers/samples.js';
 
-/**
- * @import { RecorderState } from '../../../src/stats/recorder.js'
- * @import { Outcome, Sample } from '../../../src/stats/sample.js'
- */
+/** @import { Outcome, RecorderState, Sample } from '../../../src/types.d.ts' */
 
 const START = 1000;
 const END = 5000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { addReorg, mergeReorgs, noReorgs, reorgInWords } from '../../../src/stats/reorgs.js';
 
-/** @import { ReorgEvent } from '../../../src/stats/reorgs.js' */
+/** @import { ReorgEvent } from '../../../src/types.d.ts' */
 
 /** Events that are kept one by one, and operations of one of them, as src/stats/reorgs.js has it. */
 const KEPT = 100;

@@ -8,10 +8,7 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/stats/thresholds.js';
 import { exactAudit, readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/**
- * @import { RunFile } from '../../../src/stats/run-file.js'
- * @import { Threshold } from '../../../src/stats/thresholds.js'
- */
+/** @import { RunFile, Threshold } from '../../../src/types.d.ts' */
 
 /** @param {string} text */
 function refusal(text) {

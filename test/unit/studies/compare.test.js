@@ -10,7 +10,7 @@ import { isCompare, readCompare } from '../../../src/studies/run-files.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf, sidesOf } from './runs.js';
 
-/** @import { RunFile } from '../../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../../src/types.d.ts' */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../../docs/compare.schema.json', import.meta.url), 'utf8'));
 const EIGHT = 'ABBAABBAABBAABBA';

@@ -11,7 +11,7 @@ import { runOf } from './runs.js';
 
 /**
  * @import { Finished } from '../../../src/studies/experiment.js'
- * @import { Parts } from '../../../src/studies/sweep.js'
+ * @import { Parts } from '../../../src/types.d.ts'
  */
 
 const ENDPOINTS = Object.freeze(['http://127.0.0.1:8001/', 'http://127.0.0.1:8002/?key=abc']);

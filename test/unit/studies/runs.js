@@ -2,7 +2,7 @@
 import { Distribution } from '../../../src/stats/histogram.js';
 import { runFileOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/stats/run-file.js' */
+/** @import { RunFile } from '../../../src/types.d.ts' */
 
 /**
  * @param {number} number makes its id, and when it began unless that is said

@@ -12,9 +12,8 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 
 /**
- * @import { RunFile } from '../../../src/stats/run-file.js'
+ * @import { Parts, RunFile } from '../../../src/types.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
- * @import { Parts } from '../../../src/studies/sweep.js'
  */
 
 /** Of a window of two seconds. @param {{asked: number, served: number, blocks?: number}} given */

@@ -9,7 +9,8 @@ import { Receivers } from '../../../src/workloads/transfer.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { AuditSnapshot, Check } from '../../../src/workloads/index.js'
+ * @import { Check } from '../../../src/types.d.ts'
+ * @import { AuditSnapshot } from '../../../src/workloads/index.js'
  * @import { Bounds } from '../../../src/workloads/user-file.js'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
