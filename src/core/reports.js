@@ -404,6 +404,32 @@ export async function tellSetUpFailed(error, { outputs, log, ...parts }) {
   }
 }
 
+/** What no load has changed. */
+const IDLE_GENERATOR = Object.freeze({
+  cpuUs: 0,
+  endpoints: [],
+  batches: { limit: 1, largest: 1, refused: 0, why: null },
+  readBackRetries: 0,
+  pausedMs: 0,
+  retiredWallets: 0,
+  presigned: { used: 0, discarded: 0 },
+  resubmissions: { repeated: 0, rebroadcast: 0, replaced: 0 },
+  inclusionResolutionMs: null,
+  headSource: null,
+  failedPolls: 0,
+  arrivalSeed: null,
+  samplesDropped: 0,
+});
+
+/** JSON pointers of the figures that a run file does not have where no load began. */
+const UNKNOWN_BEFORE_LOAD = [
+  ...['clientVersion', 'chainId', 'genesisHash', 'roundTripMs'].map((name) => `/environment/${name}`),
+  ...['blockGasLimit', 'feeMode', 'signer', 'inclusion'].map((name) => `/environment/${name}`),
+  ...['setUpWei', 'spentWei', 'transactions'].map((name) => `/spending/${name}`),
+  ...['inclusionResolutionMs', 'headSource', 'batches/why'].map((name) => `/generator/${name}`),
+  '/audit',
+];
+
 /**
  * @param {StressError} error
  * @param {Omit<Parameters<typeof tellSetUpFailed>[1], 'outputs' | 'log'>} parts
@@ -429,21 +455,6 @@ function describeFailedSetUp(error, { clock, version, config, times, endpoints }
   const none = { rpcCalls: {}, transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 } };
   const traffic = endpoints === null ? none : threadStatsOf(endpoints);
   const why = `the run ended before its load began: ${error.message}`;
-  const nulls = [
-    ...[
-      'clientVersion',
-      'chainId',
-      'genesisHash',
-      'roundTripMs',
-      'blockGasLimit',
-      'feeMode',
-      'signer',
-      'inclusion',
-    ].map((name) => `/environment/${name}`),
-    ...['setUpWei', 'spentWei', 'transactions'].map((name) => `/spending/${name}`),
-    ...['inclusionResolutionMs', 'headSource', 'batches/why'].map((name) => `/generator/${name}`),
-    '/audit',
-  ];
   const verdict = verdictOf(error);
   const run = buildRunFile({
     id: times.id,
@@ -460,30 +471,18 @@ function describeFailedSetUp(error, { clock, version, config, times, endpoints }
     failureWords: {},
     reorgs: noReorgs(),
     generator: {
-      cpuUs: 0,
+      ...IDLE_GENERATOR,
       peakRssBytes: process.resourceUsage().maxRSS * 1024,
       workers: workersOf(config),
       rpcCalls: traffic.rpcCalls,
       transport: traffic.transport,
-      endpoints: [],
-      batches: { limit: 1, largest: 1, refused: 0, why: null },
-      readBackRetries: 0,
-      pausedMs: 0,
-      retiredWallets: 0,
-      presigned: { used: 0, discarded: 0 },
-      resubmissions: { repeated: 0, rebroadcast: 0, replaced: 0 },
-      inclusionResolutionMs: null,
-      headSource: null,
-      failedPolls: 0,
-      arrivalSeed: null,
-      samplesDropped: 0,
     },
     spending: { capWei: config.maxSpendWei === null ? null : String(config.maxSpendWei), ...nothingSpent() },
     audit: null,
     isOpenLoop: false,
     thresholds: config.thresholds,
     warnings: [error.message],
-    unmeasured: Object.fromEntries(nulls.map((pointer) => [pointer, why])),
+    unmeasured: Object.fromEntries(UNKNOWN_BEFORE_LOAD.map((pointer) => [pointer, why])),
   });
   if (verdict === null) run.unmeasured['/verdict'] = why;
   else delete run.unmeasured['/verdict'];

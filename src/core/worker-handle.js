@@ -18,7 +18,7 @@ import { requestStop } from './workers.js';
  * @import { StopReason } from './driver.js'
  * @import { EngineReport, SeenBlock } from './engine.js'
  * @import { Message, Order, State, Task } from './worker-thread.js'
- * @import { FleetOptions } from './workers.js'
+ * @import { PoolOptions } from './workers.js'
  */
 
 /** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
@@ -29,7 +29,7 @@ const HURRIED_MS = 2000;
 const STATE_MS = 1000;
 
 /**
- * @typedef {Pick<FleetOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: SeenBlock) => void, onDone: () => void}} PartOptions
+ * @typedef {Pick<PoolOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: SeenBlock) => void, onDone: () => void}} PartOptions
  */
 
 /**

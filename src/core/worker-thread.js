@@ -71,22 +71,13 @@ async function work(task, port) {
   /** @param {SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
   const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
-  const options = {
-    config,
-    clock,
-    rpc,
-    reading,
-    schedule,
-    share,
-    onBlock,
-    onStop: askForStop,
-    accounts: wallets.map((handed, position) => new Account(position, Wallet.resume(handed))),
-    workload: await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect }),
-    chain: chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) },
-    onSample: wantsSamples ? bundle.add : () => {},
-  };
+  const accounts = wallets.map((handed, position) => new Account(position, Wallet.resume(handed)));
+  const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
+  const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
+  const onSample = wantsSamples ? bundle.add : () => {};
+  const load = { config, accounts, workload, schedule, share };
+  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop: askForStop });
   const hurry = new AbortController();
-  const engine = new Engine(options);
   catchStrayErrors(prepared.name, askForStop);
   let stoppedAtUs = 0;
   const state = () => stateOf(engine, opened, clock.nowUs());

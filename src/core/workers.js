@@ -123,7 +123,7 @@ export function createLocalEngine(options, transport) {
  * Worker threads that share the slice, as instances with disjoint offsets would. Each reports all it knows at every
  * interval and at every checkpoint, so that what is known of one that dies is as old as the last of these.
  *
- * @typedef {object} FleetOptions
+ * @typedef {object} PoolOptions
  * @property {Pick<Config, 'offset' | 'threads' | 'connections'>} config
  * @property {number} workers
  * @property {Account[]} accounts by position in the slice
@@ -134,7 +134,7 @@ export function createLocalEngine(options, transport) {
  * @property {Output[]} outputs
  */
 
-/** @param {FleetOptions} options @returns {Promise<LoadEngine>} whose workers are ready */
+/** @param {PoolOptions} options @returns {Promise<LoadEngine>} whose workers are ready */
 export async function startWorkerPool(options) {
   const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
@@ -242,7 +242,7 @@ function knownUntilUs(parts, nowUs, loadStartUs) {
   return instants.length === 0 ? nowUs : Math.min(...instants);
 }
 
-/** @param {FleetOptions['config']} config @param {Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
+/** @param {PoolOptions['config']} config @param {Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
 function recorderOf(config, { startUs, endUs }) {
   const recorder = new Recorder(sliceIndexes(config), startUs);
   recorder.setWindow(startUs, endUs);
@@ -369,115 +369,75 @@ function mergeStats(all) {
 }
 
 /**
- * Chooses who does the load, and gives each what it needs.
+ * The engine of a run: in this thread, or in worker threads that have a part of the wallets each.
  *
- * @param {object} parts
- * @param {Config} parts.config
- * @param {URL[]} parts.urls
- * @param {Health} parts.health of the endpoints
- * @param {Clock} parts.clock
- * @param {Output[]} parts.outputs
- * @param {WarmUp | null} parts.warmUp null where its length was given
- * @param {Stop} parts.stop
- * @param {Rpc} parts.rpc
- * @param {Endpoints['transport']} parts.transport
- * @param {Schedule | null} parts.schedule
- * @param {Account[]} parts.accounts
- * @param {Workload} parts.workload
- * @param {Sender | null} parts.sender null where nothing is signed
- * @param {bigint | null} parts.capWei what may be spent on fees
- * @param {StartBlock} parts.start
- * @param {{name: string} | null} parts.inclusion
- * @returns {Promise<LoadEngine>}
+ * @typedef {object} EngineParts
+ * @property {Config} config
+ * @property {URL[]} urls
+ * @property {Health} health of the endpoints
+ * @property {Clock} clock
+ * @property {Output[]} outputs
+ * @property {WarmUp | null} warmUp null where its length was given
+ * @property {Stop} stop
+ * @property {Rpc} rpc
+ * @property {Endpoints['transport']} transport
+ * @property {Schedule | null} schedule
+ * @property {Account[]} accounts
+ * @property {Workload} workload
+ * @property {Sender | null} sender null where nothing is signed
+ * @property {bigint | null} capWei what may be spent on fees
+ * @property {StartBlock} start
+ * @property {{name: string} | null} inclusion
  */
-export async function createEngine({
-  config,
-  urls,
-  health,
-  clock,
-  outputs,
-  warmUp,
-  stop,
-  rpc,
-  transport,
-  schedule,
-  accounts,
-  workload,
-  sender,
-  capWei,
-  start,
-  inclusion,
-}) {
+
+/** @param {EngineParts} parts @returns {Promise<LoadEngine>} */
+export async function createEngine(parts) {
+  const { config, clock, outputs, warmUp, stop, rpc, transport, schedule, accounts, workload, capWei, start } = parts;
+  const onBlock = tellBlock(outputs, warmUp);
   const workers = workersOf(config);
-  const { chainId = 0, fees, signer } = sender ?? {};
-  const { confirmations } = config;
-  if (workers === 1) {
-    const chain =
-      fees === undefined || signer === undefined || inclusion === null
+  if (workers > 1)
+    return startWorkerPool({ config, workers, accounts, stop, outputs, onBlock, taskOf: workerTasks(parts, workers) });
+  const { chainId, fees, signer } = parts.sender ?? {};
+  const inclusion = parts.inclusion?.name;
+  const chain =
+    chainId === undefined || fees === undefined || signer === undefined || inclusion === undefined
+      ? null
+      : { chainId, fees, signer, ...start, confirmations: config.confirmations, capWei, inclusion };
+  const wanting = outputs.filter((output) => output.wantsSamples);
+  /** @param {Sample} sample */
+  const onSample = (sample) => wanting.forEach((output) => output.sample(sample));
+  /** @param {StopReason} reason @param {Error} [error] */
+  const onStop = (reason, error) => requestStop(stop, reason, error);
+  const options = { config, clock, rpc, accounts, workload, chain, schedule, onSample, onBlock, onStop };
+  return createLocalEngine(options, transport);
+}
+
+/** @param {EngineParts} parts @param {number} workers @returns {PoolOptions['taskOf']} */
+function workerTasks(parts, workers) {
+  const { config, urls, health, rpc, schedule, accounts, workload, sender, capWei, start, inclusion } = parts;
+  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
+  const { confirmations, iterations, thinkTimeMs, spread } = config;
+  const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId };
+  const sharesOfRate = shares(splitSlice(config, workers).map(({ threads }) => threads));
+  return (first, count, index) => ({
+    config: { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs },
+    schedule,
+    share: sharesOfRate[index],
+    endpoints: { urls: urls.map(({ href }) => href), home: index % urls.length, spread, health: health.shared },
+    batches: rpc.batchFacts(),
+    wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
+    workload: { name: config.workload, state: workload.handOver(first, count) },
+    chain:
+      sender === null || inclusion === null
         ? null
-        : { chainId, fees, signer, ...start, confirmations, capWei, inclusion: inclusion.name };
-    const wanting = outputs.filter((output) => output.wantsSamples);
-    const options = {
-      config,
-      clock,
-      rpc,
-      accounts,
-      workload,
-      chain,
-      schedule,
-      onSample: (/** @type {Sample} */ sample) => wanting.forEach((output) => output.sample(sample)),
-      onBlock: tellBlock(outputs, warmUp),
-      onStop: (/** @type {StopReason} */ reason, /** @type {Error | undefined} */ error) =>
-        requestStop(stop, reason, error),
-    };
-    return createLocalEngine(options, transport);
-  }
-  const { connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
-  const { iterations, thinkTimeMs } = config;
-  const parts = shares(splitSlice(config, workers).map(({ threads }) => threads));
-  return startWorkerPool({
-    config,
-    workers,
-    accounts,
-    stop,
-    outputs,
-    onBlock: tellBlock(outputs, warmUp),
-    taskOf: (first, count, index) => ({
-      config: {
-        transport: config.transport,
-        connections,
-        requestTimeoutMs,
-        noKeepAlive,
-        insecure,
-        fixedId,
-        txTimeoutMs,
-        inFlight,
-        iterations,
-        thinkTimeMs,
-      },
-      schedule,
-      share: parts[index],
-      endpoints: {
-        urls: urls.map(({ href }) => href),
-        home: index % urls.length,
-        spread: config.spread,
-        health: health.shared,
-      },
-      batches: rpc.batchFacts(),
-      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-      workload: { name: config.workload, state: workload.handOver(first, count) },
-      chain:
-        fees === undefined || inclusion === null
-          ? null
-          : {
-              chainId,
-              ...start,
-              confirmations,
-              inclusion: inclusion.name,
-              fees: fees.state(),
-              capWei: shareOf(capWei, count, accounts.length),
-            },
-    }),
+        : {
+            chainId: sender.chainId,
+            ...start,
+            confirmations,
+            inclusion: inclusion.name,
+            fees: sender.fees.state(),
+            capWei: shareOf(capWei, count, accounts.length),
+          },
   });
 }
 

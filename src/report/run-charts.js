@@ -184,20 +184,7 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
         { label: 'slowest', color: 4, dash: DOTTED, of: ({ latency }) => ms(latency.maxUs) },
       ],
     },
-    {
-      id: 'stages',
-      title: 'Latency by stage, on average',
-      kind: 'stacked',
-      unit: 'ms',
-      section: 'load',
-      isOptional: true,
-      isWide: true,
-      series: STAGES.filter((stage) => stage !== 'visibility' || isApart).map((stage, color) => ({
-        label: STAGE_WORDS[stage],
-        color,
-        of: (row) => meanMs(row.stages?.[stage]),
-      })),
-    },
+    stagesPlan(isApart),
     {
       id: 'failures',
       title: 'Failures',
@@ -223,6 +210,24 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
     },
     ...(isOpenLoop ? [lagPlan()] : []),
   ];
+}
+
+/** @param {boolean} isApart whether effects are read at another endpoint @returns {ChartPlan} */
+function stagesPlan(isApart) {
+  return {
+    id: 'stages',
+    title: 'Latency by stage, on average',
+    kind: 'stacked',
+    unit: 'ms',
+    section: 'load',
+    isOptional: true,
+    isWide: true,
+    series: STAGES.filter((stage) => stage !== 'visibility' || isApart).map((stage, color) => ({
+      label: STAGE_WORDS[stage],
+      color,
+      of: (row) => meanMs(row.stages?.[stage]),
+    })),
+  };
 }
 
 /** What the run file counts apart from the failures by code. */
