@@ -28,6 +28,8 @@ const DRY = 0.25;
 const LIMITED = 0.25;
 const QUEUED = 0.5;
 const QUEUED_US = 5000;
+/** On average per operation: the reads of heads and blocks wait as long for a connection, and inclusion is seen that late. */
+const READS_QUEUED_US = 50_000;
 
 /** Of the window: the endpoint was away, users rested, users paused because calls were not answered. */
 const AWAY = 0.5;
@@ -180,7 +182,7 @@ function endpointLimit(run) {
 
 /** @param {MeasuredRun} run */
 function generator(run) {
-  const { probes, rates, lag, latency, generator: own } = run;
+  const { probes, rates, lag, latency } = run;
   const loop = probes?.loop ?? null;
   if (loop !== null) {
     const { utilization, delayMeanUs } = loop;
@@ -193,12 +195,25 @@ function generator(run) {
   }
   if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
     return `1 % of the operations were begun, or dropped, ${ms(lag.p99Us)} or more after they were due, which is not the node's doing${whyLate(run)}`;
-  const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
   const { queued } = latency.stages;
-  const queuedUs = Math.max(0, queued.sumUs - 1000 * (limitedMs + unansweredMs));
-  const part = queuedUs / Math.max(1, sumOfStagesUs(run));
+  const queuedUs = queuedInGeneratorUs(run);
+  const readsUs = Math.min(latency.stages.inclusion.sumUs, lateReadsUs(run) * queued.count);
+  const part = (queuedUs + readsUs) / Math.max(1, sumOfStagesUs(run));
   if (part < QUEUED || queuedUs < QUEUED_US * queued.count) return null;
-  return `${percent(part)} of the latency is waiting in the generator, for ${loop === null ? '' : `${theLoop(run)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
+  const what = readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ',';
+  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${theLoop(run)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
+}
+
+/** Pauses that the endpoint asked for are not the generator's. @param {MeasuredRun} run */
+function queuedInGeneratorUs({ generator: { pauses }, latency }) {
+  const { limitedMs = 0, unansweredMs = 0 } = pauses ?? {};
+  return Math.max(0, latency.stages.queued.sumUs - 1000 * (limitedMs + unansweredMs));
+}
+
+/** How much later inclusion is seen on average because two reads, of the head and of its block, wait for a connection. @param {MeasuredRun} run */
+function lateReadsUs(run) {
+  const meanUs = queuedInGeneratorUs(run) / Math.max(1, run.latency.stages.queued.count);
+  return meanUs < READS_QUEUED_US ? 0 : 2 * meanUs;
 }
 
 /** Late timers do not tell whose fault it is; the scheduler of the system does (Linux). @param {MeasuredRun} run */
@@ -282,7 +297,7 @@ function overloadedChain(run) {
   const leastUs = (SEVERAL_BLOCKS + confirmations(run)) * (intervalUs ?? Infinity) + extraUs;
   // On a chain that takes its time with each, the first would have waited as long.
   const isSlower = (p50Us ?? 0) - (minUs ?? 0) > LATER_BLOCKS * (intervalUs ?? Infinity);
-  if (!isSound || !isSlower || (inclusion.meanUs ?? 0) < leastUs) return null;
+  if (!isSound || !isSlower || (inclusion.meanUs ?? 0) - lateReadsUs(run) < leastUs) return null;
   const waits = `transactions that the node had taken waited ${tenths((inclusion.meanUs ?? 0) / (intervalUs ?? 1))} block intervals (${ms(intervalUs ?? 0)})`;
   return `${waits}, and the fastest operation took ${tenths((minUs ?? 0) / (intervalUs ?? 1))} in all${verifiedOfAsked(run)}`;
 }

@@ -426,6 +426,20 @@ describe('judge()', () => {
     });
   }
 
+  it('reads of blocks wait for a connection as long as transactions do: generator-bound, not node-bound', () => {
+    const run = closedRun({ latencyUs: 1_600_000, fastestUs: 800_000 });
+    const inclusion = distributionOf(1_000_000);
+    /** @param {number} queuedUs */
+    const queued = (queuedUs) =>
+      judge({
+        ...run,
+        latency: { ...run.latency, stages: { ...run.latency.stages, queued: distributionOf(queuedUs), inclusion } },
+      });
+    assert.equal(queued(540_000)?.name, 'generator-bound');
+    assert.match(queued(540_000)?.evidence ?? '', /of the transactions and of the reads that see their blocks/);
+    assert.equal(queued(1000)?.name, 'node-bound');
+  });
+
   it('waiting in the generator for most of the time: generator-bound, and --connections is named', () => {
     const run = closedRun();
     const slow = (/** @type {number} */ queuedUs, generator = {}) => {
