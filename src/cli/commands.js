@@ -41,7 +41,7 @@ import { OPTIONS } from './options.js';
 
 /** stress new-workload: the template is a workload itself, which the tests run. */
 
-const TEMPLATE = new URL('../workloads/calls-file.js', import.meta.url);
+const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
 
 /** @param {string} file @throws {OutputError} there is one already */
 export async function writeTemplate(file) {

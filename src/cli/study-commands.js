@@ -13,10 +13,11 @@ import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { compareText } from '../studies/compare-text.js';
-import { COMPARE_SCHEMA, compare, compareExit } from '../studies/compare.js';
+import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
 import { runBoth } from '../studies/live-compare.js';
 import {
+  COMPARE_SCHEMA,
   SWEEP_SCHEMA,
   legible,
   readCompare,

@@ -7,7 +7,7 @@ import { censoredOf } from '../stats/metrics.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
-import { legible } from './run-files.js';
+import { COMPARE_SCHEMA, legible } from './run-files.js';
 import {
   exchanges,
   holm,
@@ -365,8 +365,6 @@ const APART =
  * @property {string} [startedAt] when the study was; without it, when the runs were
  * @property {string} [endedAt]
  */
-
-export const COMPARE_SCHEMA = 'evm-stress/compare@1';
 
 /** What is looked at beside the primary metric, the most interesting first. */
 const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);

@@ -3,7 +3,6 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
-import { COMPARE_SCHEMA } from './compare.js';
 
 /** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
 
@@ -184,6 +183,8 @@ export function legible(name, read) {
 /**
  * Comparisons as they come back.
  */
+
+export const COMPARE_SCHEMA = SCHEMAS.compare;
 
 const COMPARE_KIND = Object.freeze({
   name: 'comparison',

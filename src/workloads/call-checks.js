@@ -33,9 +33,6 @@ import { compile } from './calls-file.js';
  * @property {Compiled} expected
  */
 
-/** What a path must look like. */
-export const PATH = '^(\\$|(\\$\\.)?[\\w-]+(\\.[\\w-]+)*)$';
-
 /** How much of a value is shown. */
 const MOST_WORDS = 60;
 /** No answer of a node is nested more deeply; somebody else's may be. */
