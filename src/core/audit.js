@@ -12,11 +12,9 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Account, Slot } from './nonces.js'
  */
 
-/** What the audit reads of the chain. */
-
 /** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
 
-/** All counters and nonces at one block. @param {Pick<AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
+/** Reads all counters and nonces at one block. @param {Pick<AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
 export async function readAll({ rpc, workload, accounts }) {
   const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
   if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
@@ -46,16 +44,15 @@ async function noncesAt(rpc, accounts, blockHash, blockNumber) {
     return await readNonces(rpc, accounts, { blockHash });
   } catch (error) {
     if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-    return readNonces(rpc, accounts, toHex(blockNumber)); // a node without EIP-1898
+    return readNonces(rpc, accounts, toHex(blockNumber)); // the node lacks EIP-1898
   }
 }
 
 /**
- * Compares what this run says it did with what the chain says, wallet by wallet, at one block.
- *
- * It is exact when for every wallet counter = start + verified + included late - reorged out, nonce = start + our
- * included transactions, nothing is pending, and all checks hold; not exact when something is proven to disagree, also
- * when operations whose fate is not known are taken into account; otherwise it is incomplete.
+ * The audit compares the ledger of the run with the chain, wallet by wallet, at one block. It is exact if for every
+ * wallet counter = start + verified + included late - reorged out, nonce = start + our included transactions, nothing
+ * is pending, and all checks hold. It is not exact if a disagreement is proven that unresolved operations cannot
+ * explain, otherwise incomplete.
  *
  * @typedef {object} Mismatch
  * @property {number} walletIndex
@@ -68,14 +65,13 @@ async function noncesAt(rpc, accounts, blockHash, blockNumber) {
  * @property {number} pendingNonce
  */
 
-/** How many mismatching wallets are listed one by one, and how many of them are searched for foreign transactions. */
+/** Mismatching wallets listed one by one, and those searched for foreign transactions. */
 const LISTED = 100;
 const SEARCHED = 50;
 
-/** Fates asked for at once. */
+/** Statuses requested at once. */
 const ASKED_AT_ONCE = 32;
 
-/** Pause before what was not decided is looked at again, in milliseconds. */
 const PAUSE_MS = 200;
 
 /**
@@ -87,13 +83,13 @@ const PAUSE_MS = 200;
  * @property {Recorder} recorder
  * @property {Ledger} ledger
  * @property {number} startBlock latest block when the load began
- * @property {number} timeoutMs longest wait for what is not decided yet
- * @property {AbortSignal} signal ends the waiting
+ * @property {number} timeoutMs longest wait for unresolved operations
+ * @property {AbortSignal} signal ends the wait
  */
 
 /**
- * A transaction that was on its way when it was given up can arrive at any moment, even while the chain is read. So
- * what does not agree is read again as long as something is undecided, until the time is over.
+ * A transaction can arrive late, even while the chain is read. So the audit repeats until all agree, nothing is
+ * unresolved or the time is over.
  * @param {AuditOptions} options
  * @returns {Promise<AuditReport>}
  */
@@ -102,7 +98,7 @@ export async function audit(options) {
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   for (;;) {
     const reading = await round(options).catch((error) => {
-      // Blocks may be replaced while they are read, and a node that has just come back may not have them yet.
+      // Blocks may be reorged meanwhile, and a restarted node may not have them yet.
       const mayPass = error instanceof RpcError || error instanceof ProtocolError;
       if (!mayPass || signal.aborted || clock.nowUs() > deadlineUs) throw error;
       return null;
@@ -134,10 +130,10 @@ async function round(options) {
 }
 
 /**
- * Where the chain has fewer transactions of a wallet than we found in blocks, some have left it since.
+ * If the chain has fewer transactions of a wallet than we found in blocks, a reorg has removed some.
  * @param {AuditOptions} options
  * @param {Reading} reading
- * @returns {boolean} whether there is something to find out again
+ * @returns {boolean} whether operations are unresolved again
  */
 function reopenLost({ ledger, accounts }, { nonces }) {
   let isReopened = false;
@@ -148,13 +144,17 @@ function reopenLost({ ledger, accounts }, { nonces }) {
   return isReopened;
 }
 
-/** Operations whose transaction may still turn up in a block. @param {AuditOptions} options */
+/** Operations whose transaction may still be included. @param {AuditOptions} options */
 function undecided({ ledger, accounts }) {
   const lost = accounts.flatMap(({ slots }) => slots.flatMap(({ undecided: open }) => open ?? []));
   return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
 }
 
-/** A later operation with the same nonce knows all hashes of this one. @param {Ledger} ledger @param {Open['operation']} operation */
+/**
+ * A later unresolved operation with the same nonce has all hashes of this one.
+ * @param {Ledger} ledger
+ * @param {Open['operation']} operation
+ */
 function isOpenElsewhere(ledger, operation) {
   return ledger.expected(operation.account, operation.nonce) !== null;
 }
@@ -168,7 +168,7 @@ async function decideStatuses(options) {
       open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
         const { operation, sample } = one;
         const decision = await transactionStatusOf(rpc, operation, 'audit', startBlock);
-        // What its worker sent before it died may be what replaced it.
+        // A dead worker may have sent the replacement.
         const isUnknown = operation.account.isLost && decision.fate === 'replaced';
         if (decision.fate === 'pending' || isUnknown) return;
         if (one.isOrphan && decision.fate === 'never_sent' && !one.isSentAgain && operation.raw !== null) {
@@ -181,15 +181,15 @@ async function decideStatuses(options) {
 }
 
 /**
- * Transactions behind a nonce that never reached the node would wait there for ever, in the way of whoever uses the
- * wallet next. Nothing is started any more, so what was to be sent with that nonce is sent again.
+ * Transactions behind a missing nonce would stay in the pool and block the wallet's next user. So the transaction with
+ * the missing nonce is sent again.
  * @param {AuditOptions} options
  */
 async function fillGaps({ rpc, accounts }) {
   const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(freeNonceBytes));
   for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
     const part = missing.slice(at, at + ASKED_AT_ONCE);
-    // One that is refused stays what it is, and the audit says so.
+    // Refused transactions stay unresolved.
     await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resubmit').catch(() => null)));
   }
 }
@@ -199,7 +199,7 @@ function freeNonceBytes({ standing, undecided: open }) {
   return standing === 'free' ? (open?.operation.raw ?? []) : [];
 }
 
-/** Operations of this wallet that we say the chain has executed. @param {AuditOptions} options @param {number} position */
+/** Executed operations of a wallet by the ledger. @param {AuditOptions} options @param {number} position */
 function claimed({ recorder, accounts }, position) {
   const { includedLate, reorgedOut } = accounts[position];
   return recorder.verifiedBy[position] + includedLate - reorgedOut;
@@ -226,7 +226,7 @@ function compare(options, { effects, nonces, pendingNonces }) {
   });
 }
 
-/** Operations of each wallet whose fate is not known, by position. @param {AuditOptions} options */
+/** Unresolved operations by position. @param {AuditOptions} options */
 function unresolvedBy({ accounts, ledger }) {
   const counts = accounts.map(() => 0);
   for (const { operation } of ledger.unresolved.values()) counts[operation.account.position] += 1;
@@ -234,7 +234,7 @@ function unresolvedBy({ accounts, ledger }) {
 }
 
 /**
- * Disagreements that operations whose fate is not known cannot explain. What waits in the pool disagrees with nothing.
+ * The mismatches that unresolved operations cannot explain; pending transactions alone are no mismatch.
  * @param {AuditOptions} options
  * @param {Mismatch[]} mismatches
  */
@@ -248,12 +248,7 @@ function provenOf(options, mismatches) {
   });
 }
 
-/**
- * @param {AuditOptions} options
- * @param {Reading} reading
- * @param {Mismatch[]} mismatches
- * @returns {Promise<Check[]>}
- */
+/** @param {AuditOptions} options @param {Reading} reading @param {Mismatch[]} mismatches @returns {Promise<Check[]>} */
 async function reconcile(options, { hash, number, nonces }, mismatches) {
   const { workload, accounts, ledger, startBlock, signal } = options;
   if (workload.reconcile === undefined) return [];
@@ -277,12 +272,7 @@ async function reconcile(options, { hash, number, nonces }, mismatches) {
   });
 }
 
-/**
- * What could not be checked, and why.
- * @param {AuditOptions} options
- * @param {Mismatch[]} unproven
- * @param {Check[]} checks
- */
+/** @param {AuditOptions} options @param {Mismatch[]} unproven @param {Check[]} checks */
 function gapsOf({ ledger: { unresolved } }, unproven, checks) {
   const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
   const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
@@ -351,7 +341,11 @@ function describe(options, reading, mismatches, checks) {
   };
 }
 
-/** A wallet with more nonces than we used: the first one that is not ours is somebody's. @param {AuditOptions} options @param {Mismatch[]} mismatches */
+/**
+ * A wallet with more nonces than ours: the transaction of the first other nonce is the proof of a foreign sender.
+ * @param {AuditOptions} options
+ * @param {Mismatch[]} mismatches
+ */
 async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatches) {
   const proven = new Set(ledger.foreign.map(({ walletIndex }) => walletIndex));
   const suspects = mismatches.filter(

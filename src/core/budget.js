@@ -5,24 +5,23 @@
  */
 
 /**
- * What a run may spend on fees, and what it has spent. Both figures are upper bounds that hold whatever becomes of a
- * transaction: what is on its way is reserved at the highest price that it offers, and of what is in a block the price
- * is known, while the gas is its limit or what is left of the gas of the whole block.
+ * The fee limit of a load (--max-spend). Amounts are upper bounds: a transaction in flight counts with its highest
+ * offered price, an included one with the price of its block and its gas limit, or what is left of the gas of the
+ * block.
  *
- * @typedef {object} Held what is reserved for one nonce of a wallet: of all transactions sent with it one is paid for
+ * @typedef {object} Held for one nonce of a wallet: at most one transaction with it is charged
  * @property {bigint} gasLimit
- * @property {bigint} priceWei the highest price offered for a gas
- * @property {bigint} tipWei the highest tip
+ * @property {bigint} priceWei highest price offered per gas
+ * @property {bigint} tipWei highest priority fee offered
  *
  * @typedef {object} Spending
  * @property {bigint} spentWei at most
- * @property {number} transactions that are paid for, or may be
+ * @property {number} transactions charged or reserved
  */
 
-/** Blocks of which is known what gas cost in them; an operation whose block is older is charged in full. */
+/** Blocks whose gas price is kept; operations in older blocks are charged in full. */
 const BLOCKS_KEPT = 256;
 
-/** The budget of a load. Without a cap there is none, so that nothing is reckoned for nothing. */
 export class FeeBudget {
   #capWei;
   #fees;
@@ -32,14 +31,17 @@ export class FeeBudget {
   #transactions = 0;
   /** By wallet and nonce. @type {Map<string, Held>} */
   #held = new Map();
-  /** By hash, with the gas that is charged and its highest price. @type {Map<string, {baseFeeWei: bigint | null, gasUsed: bigint, gas: bigint, priceWei: bigint}>} */
+  /**
+   * By hash, with the gas charged so far and its highest price.
+   * @type {Map<string, {baseFeeWei: bigint | null, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
+   */
   #blocks = new Map();
 
   /**
    * @param {object} options
    * @param {bigint} options.capWei
    * @param {Pick<Fees, 'current'>} options.fees
-   * @param {(position: number, nonce: number) => bigint} options.gasLimitOf a transaction of a wallet
+   * @param {(position: number, nonce: number) => bigint} options.gasLimitOf
    */
   constructor({ capWei, fees, gasLimitOf }) {
     this.#capWei = capWei;
@@ -48,30 +50,33 @@ export class FeeBudget {
   }
 
   /**
-   * Before the wallet's next operation begins.
+   * Reserves fees before the wallet's next operation.
    * @param {Pick<Account, 'position' | 'nextNonce' | 'ahead'>} account
-   * @returns {boolean} false: it must not begin
+   * @returns {boolean} false: the limit would be exceeded
    */
   reserve({ position, nextNonce, ahead }) {
     const key = keyOf(position, nextNonce);
     const offers = [this.#fees.current()];
-    // What is signed already is sent if its offer still holds.
+    // The transaction signed ahead of time may be sent instead.
     if (ahead?.nonce === nextNonce) offers.push(ahead.signed.fee);
     return this.#hold(key, this.#gasLimitOf(position, nextNonce), offers);
   }
 
   /**
-   * Before another transaction with the nonce of an operation is sent.
+   * Reserves more for a replacement.
    * @param {{account: Pick<Account, 'position'>, nonce: number}} operation
    * @param {Fee} fee that it offers
-   * @returns {boolean} false: it must not be sent
+   * @returns {boolean} false: the limit would be exceeded
    */
   raise({ account, nonce }, fee) {
     const key = keyOf(account.position, nonce);
     return this.#hold(key, this.#held.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [fee]);
   }
 
-  /** Each new block, before anybody is told of a transaction in it. @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block */
+  /**
+   * Called for each new block, before its inclusions are reported.
+   * @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block
+   */
   observe({ hash, baseFeeWei, gasUsed }) {
     this.#blocks.set(hash, { baseFeeWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
     for (const oldest of this.#blocks.keys()) {
@@ -81,9 +86,10 @@ export class FeeBudget {
   }
 
   /**
-   * When an operation has ended, and again when it was found out what became of it. As long as that is not known, its
-   * fee stays reserved, also for the next operation with the same nonce.
-   * @param {Pick<Operation, 'nonce' | 'inclusion' | 'sentAtUs' | 'hashes'> & {account: Pick<Account, 'position' | 'slotOf'>}} operation
+   * Charges or releases the reservation of an operation that has ended. While its status is unknown its fee stays
+   * reserved, also for the next operation with this nonce.
+   * @param {Pick<Operation, 'nonce' | 'inclusion' | 'sentAtUs' | 'hashes'> & {account: Pick<Account, 'position' | 'slotOf'>}}
+   *   operation
    */
   settle({ account, nonce, inclusion, sentAtUs, hashes }) {
     const key = keyOf(account.position, nonce);
@@ -111,7 +117,7 @@ export class FeeBudget {
     for (const { gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei } of offers) {
       const priceWei = gasPriceWei ?? maxFeePerGasWei ?? 0n;
       held.priceWei = larger(held.priceWei, priceWei);
-      // A legacy transaction pays all that it offers.
+      // A legacy transaction pays its whole gas price.
       held.tipWei = larger(held.tipWei, maxPriorityFeePerGasWei ?? priceWei);
     }
     const moreWei = held.gasLimit * held.priceWei - before.gasLimit * before.priceWei;
@@ -128,7 +134,7 @@ export class FeeBudget {
     const { baseFeeWei, gasUsed, gas } = block;
     const paidWei = baseFeeWei === null ? priceWei : smaller(priceWei, baseFeeWei + tipWei);
     const beforeWei = gas * block.priceWei;
-    // All of ours together cannot have used more gas than the block did.
+    // Our transactions together used at most the gas of the block.
     block.gas = smaller(gas + gasLimit, gasUsed);
     block.priceWei = larger(block.priceWei, paidWei);
     return block.gas * block.priceWei - beforeWei;

@@ -17,18 +17,18 @@ import { assertSameChain } from './setup.js';
  */
 
 /**
- * That several endpoints are of one chain: what is sent to one of them is looked for at another. Chains of one id may
- * begin with the same block, two `geth --dev` for instance, so that blocks after it are compared as well.
+ * Checks that several endpoints serve one chain. Chains with one id can have the same first block (two `geth --dev`),
+ * so later blocks are compared as well.
  *
- * @typedef {object} Finding why an endpoint is not to be used again
+ * @typedef {object} Finding why an endpoint must not be used
  * @property {typeof AWAY | typeof BEHIND} state
  * @property {string} words
- * @property {boolean} isOther it is of another chain
+ * @property {boolean} isOther it serves another chain
  *
- * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Asking null: no answer
+ * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Asking null: no response
  */
 
-/** Blocks that differ may be those of a fork that will be gone: so often they are compared, with a pause in between. */
+/** Comparisons before different blocks count as different chains: a short fork may disappear. */
 const TRIES = 4;
 const PAUSE_MS = 700;
 
@@ -41,10 +41,10 @@ export class ChainIdentity {
   #names;
   /** @type {number | null} */
   #chainId = null;
-  /** A block that all of them have. @type {Mark | null} */
+  /** A block that all endpoints have. @type {Mark | null} */
   #mark = null;
   #hasBegun = false;
-  /** Which have been held against it. @type {boolean[]} */
+  /** Whether an endpoint was compared with it. @type {boolean[]} */
   #isTold;
 
   /** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
@@ -57,7 +57,7 @@ export class ChainIdentity {
   }
 
   /**
-   * Who they are. Before anything is sent.
+   * Identifies all endpoints before anything is sent.
    * @param {URL[]} urls
    * @param {Pick<Config, 'chainId' | 'allowChain'>} config
    * @param {AbortSignal} signal
@@ -82,10 +82,10 @@ export class ChainIdentity {
   }
 
   /**
-   * Compares blocks that they have in common. One that does not answer is not held against the others.
+   * Compares common blocks of the endpoints that answer.
    * @param {AbortSignal} signal
    * @param {Asking} [asking]
-   * @returns {Promise<string[]>} the names of those that have no block yet to go by
+   * @returns {Promise<string[]>} names of the endpoints with no block but the first
    * @throws {RefusedError}
    */
   async compare(signal, asking = orNull) {
@@ -115,7 +115,7 @@ export class ChainIdentity {
     let common = null;
     for (const [i, head] of heads.entries()) {
       if (i === highest || head === null || head === 0) continue;
-      // A hash tells all blocks below it; but one of the two may not be there yet, or not any more.
+      // A hash covers all blocks below it, but a node may lack one of the two blocks.
       for (const number of new Set([head, 1])) {
         const pair = [highest, i].map((of) => asking(() => hashOf(this.#rpcs[of], number, 'setup')));
         const [a, b] = await Promise.all(pair);
@@ -128,19 +128,21 @@ export class ChainIdentity {
     return { unconfirmed, common, different: null };
   }
 
-  /** From now on one that has another block there is left; until then it ends the run. @param {StartBlock} start */
+  /**
+   * From now on an endpoint with another start block is not used; until now it ended the run.
+   * @param {StartBlock} start
+   */
   begin({ startBlock, startHash }) {
     this.#hasBegun = true;
     if (startHash !== null && startBlock > 0) this.#mark = { number: startBlock, hash: startHash };
   }
 
   /**
-   * Whether an endpoint that answers again is the same as before; one that is up is asked only where nothing was there
-   * yet to tell it by.
+   * Checks an endpoint that answers again; an endpoint that is up only if it was not compared yet.
    * @param {number} index
-   * @param {number} head what it says
+   * @param {number} head its newest block
    * @param {boolean} isUp
-   * @returns {Promise<Finding | null>} null: it may be used
+   * @returns {Promise<Finding | null>} null: it can be used
    */
   async check(index, head, isUp) {
     const isNeedless = isUp && (this.#isTold[index] || !this.#hasBegun || head === 0);
@@ -154,7 +156,7 @@ export class ChainIdentity {
       return this.#mark === null ? null : { state: BEHIND, words: 'it is behind the others', isOther: false };
     }
     const hash = await hashOf(rpc, number, 'health');
-    // What a node does not keep any more cannot be told.
+    // The node no longer has the block.
     if (hash === null) return null;
     this.#mark ??= { number, hash };
     if (hash !== this.#mark.hash) return strange(`it has another block ${number}`);
@@ -162,14 +164,14 @@ export class ChainIdentity {
     return null;
   }
 
-  /** @param {number} one @param {number} other @param {string} what they are */
+  /** @param {number} one @param {number} other @param {string} what */
   #refusal(one, other, what) {
     const names = `${this.#names[one]} and ${this.#names[other]}`;
     return new RefusedError(`${names} are ${what}: several --rpc must be endpoints of one chain`);
   }
 }
 
-/** @param {readonly string[]} names of endpoints */
+/** @param {readonly string[]} names of the endpoints */
 export function unconfirmedIdentityWords(names) {
   const have = names.length === 1 ? 'has only its' : 'have only their';
   return `${names.join(' and ')} ${have} first block: whether the endpoints are of one chain cannot be told before there is another`;
@@ -203,7 +205,7 @@ async function headOf(rpc) {
  * @param {Rpc} rpc
  * @param {number} number
  * @param {Purpose} purpose
- * @returns {Promise<string | null>} null: the node does not have it, or not any more
+ * @returns {Promise<string | null>} null: the node does not have it
  */
 async function hashOf(rpc, number, purpose) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], purpose);
@@ -215,19 +217,19 @@ async function hashOf(rpc, number, purpose) {
  * @param {StartBlock} start
  * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
  * @param {Stop} stop
- * @returns {Promise<{report: AuditReport | null, reason: string}>} the reason why there is none
+ * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
  */
 export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
   const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
   if (stop.now.aborted) return hurried();
   try {
     await assertSameChain(parts.rpc, start);
-    // A request that was given up may still arrive for as long as it could have been answered.
+    // A request that timed out may still arrive within its time limit.
     const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
     return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return hurried();
-    // The endpoint answers, and cannot tell what the audit asks: its state is pruned, or it lacks a method.
+    // The endpoint cannot serve the audit: pruned state or a missing method.
     const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
     if (isAnswer) return { report: null, reason: error.message };
     const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);

@@ -13,11 +13,11 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
  */
 
 /**
- * A folder that all instances of a run share, where each leaves word that it has arrived, and where index 0 leaves word
- * when the load begins. Only creating a file that must not be there yet decides anything, which holds over NFS as well.
+ * A shared folder in which each instance creates an arrival file and index 0 the start file. The only decision is the
+ * exclusive creation of a file, which is atomic over NFS as well.
  *
  * @typedef {object} Arrival
- * @property {string} id of the run file, which tells this process from all others
+ * @property {string} id id of the run file, unique per process
  * @property {number} index
  * @property {number} attempt
  * @property {number} instances
@@ -27,27 +27,27 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
  * @property {string | null} genesisHash
  * @property {string} host
  * @property {string} arrivedAt time of day
- * @property {number} [leadMs] how long before the load it wants to know when that begins
+ * @property {number} [leadMs] time needed between the agreement and the load
  *
  * @typedef {object} Start
- * @property {string} [at] time of day at which the load begins
- * @property {number} [leadMs] how long before that it was said
- * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} [arrivals] who takes part
- * @property {string} [refused] why nobody does
+ * @property {string} [at] time of day of the load
+ * @property {number} [leadMs] time between the agreement and the load
+ * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} [arrivals] participants
+ * @property {string} [refused] why the run was refused
  *
- * @typedef {Map<number, number>} Attempts the highest attempt that has arrived, by index
+ * @typedef {Map<number, number>} Attempts highest attempt that has arrived, by index
  */
 
 const START_FILE = 'start.json';
 const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
 
-/** Over NFS each file is a way there and back. */
+/** Files read at once: over NFS each takes a round trip. */
 const READ_AT_ONCE = 32;
 
-/** File systems without hard links say so in one of these ways. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
-/** What all instances of a run have in common, by the words for it. @type {Array<[string, keyof Arrival]>} */
+/** Settings that all instances must share, by their names in messages. @type {Array<[string, keyof Arrival]>} */
 const IN_COMMON = [
   ['--instances', 'instances'],
   ['-t', 'threads'],
@@ -59,19 +59,19 @@ const IN_COMMON = [
 export class Barrier {
   #folder;
   #runId;
-  /** Arrivals that were read and agree with the first one, by the names of their files. @type {Map<string, Arrival>} */
+  /** Arrivals that agree with the own one, by file name. @type {Map<string, Arrival>} */
   #agreeing = new Map();
   /** @type {string | null} */
   #ownFile = null;
 
-  /** @param {string} folder that all runs may share @param {string} runId */
+  /** @param {string} folder shared by all runs @param {string} runId */
   constructor(folder, runId) {
     this.#folder = join(folder, runId);
     this.#runId = runId;
   }
 
   /**
-   * Before anything is sent.
+   * Checks before anything is sent that the folder is writable and the index is free.
    * @param {Pick<Arrival, 'index' | 'attempt'>} who
    * @throws {OutputError | IncompleteError | RefusedError}
    */
@@ -86,20 +86,20 @@ export class Barrier {
   /** @param {Arrival} arrival @throws {RefusedError} */
   async arrive(arrival) {
     const there = await this.#create(fileOf(arrival), arrival);
-    // Over NFS a link may be made although its answer is lost, and is there when it is asked for again.
+    // Over NFS the link may exist although the response was lost.
     if (there !== null && there.id !== arrival.id) throw this.#twice(arrival, there);
     this.#ownFile = fileOf(arrival);
   }
 
   /**
-   * @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: the folder could not
-   *   be read this time; a start may be there, and not yet as a whole
+   * @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: the folder is not
+   *   readable now; isStartThere without start: the file is not complete
    */
   async look() {
     /** @type {string[]} */
     let names;
     try {
-      // Opening a folder makes NFS ask the server; a file that was not there a moment ago it would remember.
+      // NFS caches missing files, but not the listing of a folder that is opened again.
       names = await readdir(this.#folder);
     } catch {
       return null;
@@ -115,7 +115,7 @@ export class Barrier {
   }
 
   /**
-   * Reads those that were not read before. Only index 0 does, so that the server is not asked for each file by each.
+   * Reads the new arrivals. Only index 0 does this, to limit the load on the server.
    * @param {Arrival} own
    * @param {Attempts} attempts
    * @returns {Promise<{allRead: boolean, contradiction: string | null}>}
@@ -139,11 +139,11 @@ export class Barrier {
   }
 
   /**
-   * Reads all of them once more, just before they begin: one that was there may have gone, and another process may have
-   * come under its name.
+   * Reads all arrivals again just before the start: an instance may have left, or another process may have taken its
+   * index.
    * @param {Arrival} own
    * @param {Attempts} attempts
-   * @returns {Promise<{arrivals: Arrival[] | null, contradiction: string | null}>} null: not all are there any more
+   * @returns {Promise<{arrivals: Arrival[] | null, contradiction: string | null}>} null: an instance has left
    */
   async compareAgain(own, attempts) {
     this.#agreeing.clear();
@@ -152,22 +152,22 @@ export class Barrier {
     return { arrivals: allRead ? arrivals : null, contradiction };
   }
 
-  /** Of several that say it the first one is heard. @param {Start} start @returns {Promise<Start>} what holds */
+  /** Publishes the start; the first one wins. @param {Start} start @returns {Promise<Start>} the valid start */
   async begin(start) {
     return (await this.#create(START_FILE, start)) ?? start;
   }
 
-  /** Nobody is to wait for, or begin with, one that has gone. */
+  /** Withdraws the arrival. */
   async leave() {
     if (this.#ownFile !== null) await unlink(join(this.#folder, this.#ownFile)).catch(() => {});
     this.#ownFile = null;
   }
 
   /**
-   * Creates a file as a whole, unless there is one.
+   * Creates a file atomically unless it exists.
    * @param {string} name
    * @param {Arrival | Start} content
-   * @returns {Promise<any>} what is there already; null: it was created
+   * @returns {Promise<any>} the existing content; null: created
    */
   async #create(name, content) {
     const file = join(this.#folder, name);
@@ -188,7 +188,7 @@ export class Barrier {
     }
   }
 
-  /** @param {string} name @returns {Promise<any>} null: it is not there, or not as a whole; whoever asks asks again */
+  /** @param {string} name @returns {Promise<any>} null: missing or incomplete */
   async #read(name) {
     try {
       const content = JSON.parse(await readFile(join(this.#folder, name), 'utf8'));
@@ -223,7 +223,7 @@ function fileOf({ index, attempt }) {
 /** @param {Arrival} a @param {Arrival} b @returns {string | null} */
 function contradictionOf(a, b) {
   for (const [words, name] of IN_COMMON) {
-    // What a node does not keep any more cannot be told.
+    // A pruned node has no genesis block.
     const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
     if (!isKnown || a[name] === b[name]) continue;
     const [one, other] = [a, b].map(
@@ -235,62 +235,63 @@ function contradictionOf(a, b) {
 }
 
 /**
- * All instances of a run begin their load at one instant: one that was named (--start-at), or one that they agree on as
- * soon as all of them are there (--barrier).
+ * All instances of a run start their load at one time: a given one (--start-at), or one agreed on when all have arrived
+ * (--barrier).
  *
  * @typedef {object} CommonStartOptions
  * @property {string} id of the run file
- * @property {Pick<Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>} config
+ * @property {Pick<Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>}
+ *   config
  * @property {Clock} clock
  * @property {Stop} stop
  * @property {(line: string) => void} notice
- * @property {number} [workers] threads that are yet to be started when all are there
+ * @property {number} [workers] worker threads, started after the agreement
  *
- * @typedef {object} StartFacts as the run file states them
+ * @typedef {object} StartFacts for the run file
  * @property {'start-at' | 'barrier' | null} by
  * @property {string | null} at
- * @property {number | null} waitedMs from the end of the set-up to the beginning of the load
- * @property {number | null} lateMs by the clock of this machine; less than 0 where that is behind the others
+ * @property {number | null} waitedMs from the end of the set-up to the start of the load
+ * @property {number | null} lateMs by the local clock; negative if that is behind
  */
 
-/** What is left to do when all are there (start block, first signatures) takes less than this. */
+/** Time for the last preparations (start block, first signatures). */
 export const LEAD_MS = 5000;
 
-/** Where worker threads have to be started as well, on a machine that may be busy. */
+/** The same with worker threads to start on a busy machine. */
 export const LONG_LEAD_MS = 10_000;
 
-/** Clocks that are further apart than this, beyond what is waited for, are not believed. */
+/** Largest believed difference of clocks, beyond --start-timeout. */
 const CLOCKS_MS = 3_600_000;
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** The folder is looked at so often; with thousands of instances less often, for the sake of the server that it is on. */
+/** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
 const POLL_MS = 200;
 const SLOWEST_POLL_MS = 2000;
 
-/** The clock of the machine may be set while it is waited for. */
+/** Longest sleep, because the system clock may be set meanwhile. */
 const LOOK_MS = 1000;
 
-/** Whoever is later for an instant that was named has missed it. */
+/** Longest delay for --start-at. */
 const MISSED_MS = 1000;
 
-/** A timer that fires late by so much is on time: the window begins when it should have. */
+/** Delay of a timer that does not move the start of the window. */
 const ON_TIME_MS = 20;
 
-/** What is more than this is no matter of timers but of clocks. */
+/** Delays from here on are reported. */
 const WORTH_SAYING_MS = 100;
 
-/** Between two lines that say who is missing. */
+/** Interval of notices about missing instances. */
 const NOTICE_MS = 30_000;
 
 export class CommonStart {
   #options;
   /** @type {Barrier | null} */
   #barrier = null;
-  /** The instant, by the time of day. @type {number | null} */
+  /** The common start, time of day. @type {number | null} */
   #atMs;
   #leadMs;
-  /** The load does not begin later than this on the run's clock. @type {number} */
+  /** The latest start on the run's clock. @type {number} */
   #latestUs = Infinity;
   #deadlineUs = Infinity;
   #readyUs = 0;
@@ -308,7 +309,7 @@ export class CommonStart {
     if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
   }
 
-  /** Before anything is sent: what cannot come to anything is said at once. */
+  /** Fails early, before anything is sent. */
   async open() {
     const { config, clock } = this.#options;
     this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MISSED_MS) * 1000;
@@ -317,7 +318,7 @@ export class CommonStart {
   }
 
   /**
-   * Waits until it is time to get ready for the load.
+   * Waits for all instances and until it is time for the last preparations.
    * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
    */
   async wait(chain) {
@@ -332,9 +333,9 @@ export class CommonStart {
   }
 
   /**
-   * Waits for the instant.
-   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} when the load begins
-   *   on the run's clock, what both clocks say, and what there is to say; null: at once
+   * Waits for the common start.
+   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} when the load
+   *   begins on the run's clock, what both clocks say, and what there is to say; null: at once
    */
   async begin() {
     const { clock } = this.#options;
@@ -360,7 +361,7 @@ export class CommonStart {
   /**
    * @param {Barrier} barrier
    * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
-   * @returns {Promise<number>} the instant on which all agree
+   * @returns {Promise<number>} the agreed time of day
    */
   async #agree(barrier, chain) {
     const { id, config, clock, stop } = this.#options;
@@ -386,7 +387,7 @@ export class CommonStart {
       const atMs = this.#instantOf(start);
       assertTakesPart(start, own, config.runId);
       isAgreed = true;
-      // It was said so long before the instant, so that a clock which is behind shows.
+      // The lead time is known, so a clock that is behind shows.
       this.#latestUs = clock.nowUs() + (leadMsOf(start) + WORTH_SAYING_MS) * 1000;
       this.#deadlineUs = Infinity;
       return atMs;
@@ -395,7 +396,7 @@ export class CommonStart {
     }
   }
 
-  /** Nobody is to wait for years because of a file. @param {Start} start */
+  /** Rejects a start time that is far from now. @param {Start} start */
   #instantOf({ at }) {
     const { clock, config } = this.#options;
     const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
@@ -410,7 +411,7 @@ export class CommonStart {
   async #awaitStart(barrier, own) {
     const { clock, stop, notice } = this.#options;
     const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
-    /** Whoever gives up takes back its word, and was not missing for that. @type {Set<number>} */
+    /** Instances that have withdrawn since. @type {Set<number>} */
     const everSeen = new Set();
     let lacking = `missing: ${indexRanges(indexesBelow(own.instances))}`;
     let noticeUs = clock.nowUs();
@@ -457,7 +458,7 @@ export class CommonStart {
     return Math.min(atMs - clock.wallMs(), (latestUs - clock.nowUs()) / 1000);
   }
 
-  /** @param {string} words what is not there */
+  /** @param {string} words what is missing */
   #checkInTime(words) {
     const { clock, config } = this.#options;
     if (clock.nowUs() < this.#deadlineUs) return;
@@ -485,8 +486,7 @@ export class CommonStart {
 }
 
 /**
- * What index 0 does: once all are there and agree, it says when the load begins; if they contradict each other, that it
- * does not.
+ * The part of index 0: publishes the start once all have arrived and agree, or a refusal if their settings differ.
  * @param {Barrier} barrier
  * @param {Arrival} own
  * @param {Attempts} attempts
@@ -504,13 +504,13 @@ async function startOf(barrier, own, attempts, { clock, stop }) {
   return barrier.begin({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
 }
 
-/** @param {{leadMs?: unknown}} said by an instance */
+/** @param {{leadMs?: unknown}} said */
 function leadMsOf({ leadMs }) {
   return leadMs === LONG_LEAD_MS ? LONG_LEAD_MS : LEAD_MS;
 }
 
 /**
- * Not under its name alone: an earlier process may have had that.
+ * An earlier process may have had the same index and attempt, so the id is compared too.
  * @param {Start} start
  * @param {Arrival} own
  * @param {string | null} runId

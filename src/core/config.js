@@ -4,7 +4,5 @@
  * @import { Arrival } from './pacer.js'
  */
 
-/**
- * What was asked for on the command line, in the environment and in a file, as one object.
- */
+/** What was asked for on the command line, in the environment and in a file, as one object. */
 export {};

@@ -27,16 +27,15 @@ import { sliceIndexes } from './nonces.js';
  */
 
 /**
- * The way to an endpoint and to the wallets of a slice. Nothing is signed before the chain is known to be the
- * one that was meant.
+ * Opens the transport, identifies the chain and derives the wallets of a slice, before anything is signed.
  *
  * @typedef {object} Identity
- * @property {number | null} chainId null when the endpoint is no node; only on this machine
- * @property {string | null} clientVersion null when the node does not say
- * @property {number | null} roundTripMs the faster of two exchanges before the load, one at a time
+ * @property {number | null} chainId null: a local endpoint that is not a node
+ * @property {string | null} clientVersion null: unknown
+ * @property {number | null} roundTripMs the faster of two sequential requests
  */
 
-/** How many wallets are derived before the event loop gets a turn. */
+/** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
 /**
@@ -55,7 +54,7 @@ export function openTransport({ transport, connections, requestTimeoutMs, noKeep
 }
 
 /**
- * What comes before a load, ended at once by the first signal: there is nothing to drain yet.
+ * Runs a step of the set-up that the first signal ends at once by closing the connections.
  * @template T
  * @param {Stop} stop
  * @param {Pick<Transport, 'close'>} transport
@@ -81,7 +80,7 @@ export async function interruptible(stop, transport, action) {
 }
 
 /**
- * The same for what has no connection that could be closed: it is not waited for any more.
+ * The same for a step without a connection: it is not awaited any longer.
  * @template T
  * @param {Stop} stop
  * @param {() => Promise<T>} action
@@ -92,8 +91,7 @@ export function abandonable(stop, action) {
 }
 
 /**
- * Who answers there, as far as plain calls need to know. On this machine it may be something that only looks like a
- * node, a web server with a constant answer for instance.
+ * Identifies the endpoint for plain calls. On loopback it may be a web server that is not a node.
  * @param {Rpc} rpc
  * @param {URL} url
  * @param {Config} config
@@ -110,11 +108,7 @@ export async function identify(rpc, url, config) {
   }
 }
 
-/**
- * @param {Rpc} rpc
- * @param {URL} url
- * @param {Config} config
- */
+/** @param {Rpc} rpc @param {URL} url @param {Config} config */
 async function introduce(rpc, url, config) {
   const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
   const chainId = toNumber(id);
@@ -136,19 +130,14 @@ export async function clientVersionOf(rpc) {
   return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
-/**
- * @param {Rpc} rpc
- * @param {URL} url
- * @param {Config} config
- * @returns {Promise<ChainInfo>}
- */
+/** @param {Rpc} rpc @param {URL} url @param {Config} config @returns {Promise<ChainInfo>} */
 export async function readChain(rpc, url, config) {
   const introduction = await introduce(rpc, url, config);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
   const head = toNumber(latest.number);
-  // The genesis block's timestamp may be any.
+  // The timestamp of the genesis block is arbitrary.
   const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
   return {
     ...introduction,
@@ -161,13 +150,11 @@ export async function readChain(rpc, url, config) {
 }
 
 /**
- * The wallets and the funder that were given. Read before anything is started, so that what is wrong with them is
- * said at once.
+ * The keys given by the user. They are read first, so that errors are reported at once.
  *
  * @typedef {object} Given
- * @property {KeySource | null} source null: the test mnemonic, where it is allowed
+ * @property {KeySource | null} source null: the test mnemonic, if allowed
  * @property {Wallet | null} funder
- *
  * @param {Config} config
  * @returns {Given}
  */
@@ -182,13 +169,7 @@ export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads })
   return { source, funder: fundFrom === null ? null : funderWallet(fundFrom) };
 }
 
-/**
- * @param {Given} given
- * @param {string} hdPath
- * @param {URL} url
- * @param {number} chainId
- * @returns {KeySource}
- */
+/** @param {Given} given @param {string} hdPath @param {URL} url @param {number} chainId @returns {KeySource} */
 export function chooseKeys({ source }, hdPath, url, chainId) {
   if (source !== null) return source;
   if (devMnemonicAllowed(url, chainId)) {
@@ -219,23 +200,18 @@ export async function deriveWallets(source, slice, signal, onProgress) {
   return wallets;
 }
 
-/**
- * @param {Rpc} rpc
- * @param {ChainInfo} chain
- * @param {Config} config
- */
+/** @param {Rpc} rpc @param {ChainInfo} chain @param {Config} config */
 export function chooseFees(rpc, chain, { legacy, gasPriceWei, maxFeeWei }) {
   return readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
 }
 
-/** Descriptors beside the connections: files, pipes, the event loop, the embedded chain. */
+/** Descriptors for files, pipes, the event loop and the embedded chain. */
 const SPARE_DESCRIPTORS = 32;
 
-/** What a worker thread needs for itself. */
 const DESCRIPTORS_PER_WORKER = 16;
 
 /**
- * Running out of descriptors in the middle of a load looks like a fault of the endpoint, so it is found out before.
+ * Checked before the load, because running out of descriptors looks like an error of the endpoint.
  * @param {number} connections
  * @param {number} workers
  * @throws {UsageError}
@@ -250,7 +226,7 @@ export function checkDescriptors(connections, workers) {
   );
 }
 
-/** @returns {number | null} null where there is no limit, or it is not known */
+/** @returns {number | null} null: unlimited or unknown */
 function descriptorLimit() {
   try {
     const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
@@ -260,7 +236,7 @@ function descriptorLimit() {
   }
 }
 
-/** Where there is no /proc; a child inherits the limit. @returns {number | null} */
+/** Without /proc: a child process inherits the limit. @returns {number | null} */
 function limitOfShell() {
   try {
     const text = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8', timeout: 2000 });

@@ -14,35 +14,35 @@ import { operationsOf } from './pacer.js';
  */
 
 /**
- * What a run is expected to cost, said before anything is sent. It is an estimate: prices move, and in a closed loop
- * the chain decides how many operations there are.
+ * The estimated cost of a run, printed before anything is sent, and what was spent in the end. Prices change, and in a
+ * closed loop the chain decides the number of operations.
  *
  * @typedef {object} Cost
- * @property {bigint} priceWei of a gas now
- * @property {number} deployments wallets that have to be prepared
+ * @property {bigint} priceWei current price per gas
+ * @property {number} deployments wallets to prepare
  * @property {number} payments transactions of the funder
- * @property {bigint} setUpWei fees of both
- * @property {bigint} movedWei to the wallets, which is not spent
+ * @property {bigint} setUpWei fees of deployments and payments
+ * @property {bigint} movedWei sent to the wallets, not spent
  * @property {number} operations
- * @property {boolean} isBounded whether a duration says how many; otherwise they are a round number
+ * @property {boolean} isBounded whether a duration limits the operations; otherwise a round number
  * @property {bigint} loadWei
- * @property {bigint} worstWei the most that the load can cost at the price that is offered now
+ * @property {bigint} worstWei most that the load can cost at the offered price
  */
 
-/** Gas of a payment through Disperse, and for each wallet in it that is new to the chain. */
+/** Gas of a payment through Disperse, and of each new wallet in it. */
 const PAYMENT_GAS = 100_000n;
 const PAID_WALLET_GAS = 40_000n;
 
-/** What is reckoned with where no duration says how many operations there are. */
+/** Operations estimated without a duration. */
 const ROUND_NUMBER = 1000;
 
-/** Blocks over which the pace of the chain is measured: timestamps are whole seconds. */
+/** Blocks used to measure the block time: timestamps are whole seconds. */
 const PACE_BLOCKS = 100;
-/** The pace of a chain that is too young to tell. */
+/** Assumed for a chain with too few blocks. */
 const UNKNOWN_BLOCK_S = 1;
 
 /**
- * Where fees are money, or there is a cap on them, it is said what the run will cost before anything is sent.
+ * Prints the estimated cost where fees are real money, and checks it against --max-spend.
  * @param {object} parts
  * @param {Config} parts.config
  * @param {ChainInfo} parts.chain
@@ -93,13 +93,13 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
 }
 
 /**
- * The same for payments alone.
+ * The estimate of `stress fund`.
  * @param {object} parts
  * @param {Pick<Config, 'maxSpendWei'>} parts.config
  * @param {{chainId: number}} parts.chain
  * @param {Fees} parts.fees
  * @param {Needs} parts.needs
- * @returns {string | null} one line, where fees are money and something is to be paid
+ * @returns {string | null} one line; null: nothing to pay, or a development chain
  */
 export function estimatePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
   const wei = paymentsWei(wallets, fees);
@@ -111,15 +111,12 @@ export function estimatePayments({ config, chain, fees, needs: { wallets, movedW
   return `${ether(movedWei)} will be paid to ${some(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
-/** What it costs to pay so many wallets. @param {number} wallets @param {Fees} fees */
+/** @param {number} wallets @param {Fees} fees */
 export function paymentsWei(wallets, fees) {
   return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
 }
 
-/**
- * @param {Parameters<typeof estimateCost>[0]['config']} config
- * @param {number} blockSeconds
- */
+/** @param {Parameters<typeof estimateCost>[0]['config']} config @param {number} blockSeconds */
 function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs, durationMs }, blockSeconds) {
   const warmupS = warmupSeconds(warmupMs, blockSeconds);
   const seconds = (durationMs ?? 0) / 1000;
@@ -127,14 +124,9 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
 }
 
-/**
- * The pace of the chain.
- * @param {Rpc} rpc
- * @param {number} head
- * @returns {Promise<number>}
- */
+/** @param {Rpc} rpc @param {number} head @returns {Promise<number>} */
 export async function secondsPerBlock(rpc, head) {
-  // The genesis block's timestamp may be any.
+  // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
   if (head - from < 2) return UNKNOWN_BLOCK_S;
   const [first, last] = await Promise.all(
@@ -163,11 +155,7 @@ export function costLine(
   );
 }
 
-/**
- * @param {Cost} cost
- * @param {bigint | null} capWei
- * @throws {RefusedError} it is expected to cost more
- */
+/** @param {Cost} cost @param {bigint | null} capWei @throws {RefusedError} the estimate exceeds the limit */
 export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
   const wei = isBounded ? setUpWei + loadWei : setUpWei;
   if (capWei === null || wei <= capWei) return;
@@ -187,7 +175,7 @@ export function some(count, name) {
   return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 
-/** An amount with three digits that count, never less than it is. @param {bigint} wei */
+/** Rounded up to three significant digits. @param {bigint} wei */
 export function rounded(wei) {
   const unit = 10n ** BigInt(Math.max(0, String(wei).length - 3));
   return ether(((wei + unit - 1n) / unit) * unit);
@@ -198,11 +186,7 @@ function gwei(wei) {
   return Number((Number(wei) / 1e9).toPrecision(3)).toString();
 }
 
-/**
- * What the set-up spends, and what is said of it and of the load in the end.
- */
-
-/** What the set-up spends: its receipts say it exactly, so it is counted with and without a cap. */
+/** What the set-up spends, exactly, from its receipts. */
 export class SetUpCosts {
   spentWei = 0n;
   transactions = 0;
@@ -213,17 +197,16 @@ export class SetUpCosts {
     this.#capWei = capWei;
   }
 
-  /** What is left for the load. @returns {bigint | null} null without a cap */
+  /** Left for the load; null: no limit. @returns {bigint | null} */
   get leftWei() {
     return this.#capWei === null ? null : this.#capWei - this.spentWei;
   }
 
   /**
-   * How many of these transactions may be sent at once, from the first on, so that they stay within the cap whatever
-   * they cost.
+   * How many of these transactions, from the first on, stay within the limit at their highest price.
    * @param {Array<{gasLimit: bigint}>} orders
-   * @param {bigint} priceWei the most that a gas can cost
-   * @throws {RefusedError} not even one
+   * @param {bigint} priceWei highest price per gas
+   * @throws {RefusedError} none of them
    */
   reserve(orders, priceWei) {
     if (this.#capWei === null) return orders.length;
@@ -237,7 +220,10 @@ export class SetUpCosts {
     );
   }
 
-  /** @param {Array<{gasUsed: string, effectiveGasPrice?: string}>} receipts @param {bigint} priceWei where a receipt does not say it */
+  /**
+   * @param {Array<{gasUsed: string, effectiveGasPrice?: string}>} receipts
+   * @param {bigint} priceWei for receipts without a price
+   */
   spend(receipts, priceWei) {
     for (const { gasUsed, effectiveGasPrice } of receipts) {
       this.spentWei += toBigInt(gasUsed) * (effectiveGasPrice === undefined ? priceWei : toBigInt(effectiveGasPrice));
@@ -255,13 +241,13 @@ export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
 }
 
 /**
- * What wallets have, all together, at a block. What they have less after a load was spent in it, whatever became of each
- * transaction; to ask for that takes a call for each wallet, and none for each operation.
+ * The total balance of the wallets at a block. The decrease during a load was spent by it; this takes a call per
+ * wallet, none per operation.
  * @param {Rpc} rpc
  * @param {ReadonlyArray<{address: string}>} wallets
  * @param {number} blockNumber
  * @param {'setup' | 'audit'} purpose
- * @returns {Promise<{wei: bigint} | {why: string}>} why it is not known
+ * @returns {Promise<{wei: bigint} | {why: string}>} why: the reason if unknown
  */
 export async function balanceOf(rpc, wallets, blockNumber, purpose) {
   try {
@@ -277,11 +263,10 @@ export async function balanceOf(rpc, wallets, blockNumber, purpose) {
 
 /** @typedef {Awaited<ReturnType<typeof balanceOf>>} Balance */
 
-/** Of calls there are no balances. */
 export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
 
 /**
- * What the wallets have less after the load: fees, and value that its transactions sent to others.
+ * The decrease of the balance: fees and transferred value.
  * @param {Balance} before
  * @param {Balance} after
  * @returns {Balance}
@@ -294,9 +279,9 @@ export function spentBetween(before, after) {
 }
 
 /**
- * The fees in that.
+ * The fees in the decrease.
  * @param {Balance} spent
- * @param {bigint | undefined} valueWei what each executed operation sends to others
+ * @param {bigint | undefined} valueWei transferred by each executed operation
  * @param {AuditReport | null} audit
  * @returns {Balance}
  */
@@ -308,10 +293,10 @@ function feesOf(spent, valueWei, audit) {
 }
 
 /**
- * As the run file states it.
+ * For the run file.
  * @param {Pick<Config, 'maxSpendWei'>} config
  * @param {Ready} ready
- * @param {Spending | null} load null where it was not counted
+ * @param {Spending | null} load null: not counted
  * @param {{left: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
 export function describeSpending({ maxSpendWei }, { sender, costs }, load, { left, valueWei, report }) {

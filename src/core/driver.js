@@ -12,10 +12,7 @@ import { Recovery } from './recovery.js';
  * @import { Pacer } from './pacer.js'
  */
 
-/**
- * First in, first out, in O(1) for both ends: Array.shift() moves everything behind it.
- * @template T
- */
+/** A FIFO queue in O(1); Array.shift() is O(n). @template T */
 export class Queue {
   /** @type {T[]} */
   #items = [];
@@ -31,7 +28,7 @@ export class Queue {
     if (this.#first === this.#items.length) return null;
     const item = this.#items[this.#first];
     this.#first += 1;
-    // What was taken is let go once it is half of what is held, so that each item is moved once at most on average.
+    // Compacted when half is used: each item moves at most once on average.
     if (this.#first * 2 >= this.#items.length) {
       this.#items.splice(0, this.#first);
       this.#first = 0;
@@ -41,48 +38,48 @@ export class Queue {
 }
 
 /**
- * Starts operations when the pacer says so, keeps at most some in flight per wallet, and re-arms a wallet in O(1) when
- * one of its operations has ended. A wallet with an operation that did not verify is mended first.
+ * Starts operations when they are due, and makes a wallet available again when its operation has ended. After a failure
+ * the wallet is recovered first.
  *
  * @typedef {object} DriverOptions
  * @property {Clock} clock
  * @property {OperationKind} kind
  * @property {Account[]} accounts
- * @property {number} inFlight most operations of one wallet at once
- * @property {number} [operationsEach] most operations of one wallet in all
- * @property {number} [perIteration] operations of a wallet that belong together: it rests after the last of them
- * @property {number} [restMs] for so long, in a closed loop
+ * @property {number} inFlight per wallet
+ * @property {number} [operationsEach] limit per wallet
+ * @property {number} [perIteration] operations per iteration; the think time follows the last one
+ * @property {number} [restMs] think time, closed loop only
  * @property {Recorder} recorder
  * @property {Pacer} pacer
- * @property {FeeBudget | null} [budget] null where nothing is paid, or without a cap
+ * @property {FeeBudget | null} [budget] null: no limit
  * @property {(sample: Sample) => void} onSample
- * @property {(reason: StopReason, error?: Error) => void} onStop asks for an end of the run
+ * @property {(reason: StopReason, error?: Error) => void} onStop
  *
- * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'chain_replaced' | 'internal'} StopReason
+ * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'chain_replaced' | 'internal'}
+ *   StopReason
  */
 
 /**
- * Operations of one wallet that are on their way to the node at once. They travel over several connections and arrive in
- * any order; a node keeps those that come before their turn in a queue, and drops what is too much for it (geth has
- * room for 64 of an account).
+ * Submissions of one wallet at a time. They arrive in any order; a node queues nonces that come early and drops what
+ * exceeds its queue (geth: 64 per account).
  */
 const SUBMITTED_AT_ONCE = 16;
 
-/** The longest a timer can wait, in milliseconds; whoever waits for longer waits again. */
+/** Longest timer of Node.js; longer waits repeat it. */
 const LONG_MS = 2 ** 31 - 1;
 
-/** Operations begun before the event loop gets a turn: answers and new blocks must not wait for all of them. */
+/** Operations started per turn of the event loop, so that responses and blocks do not wait. */
 const BEGUN_AT_ONCE = 256;
 
 export class Driver {
   /** @type {Set<Operation>} */
   live = new Set();
-  /** The words of the first failure of each code. @type {Record<string, string>} */
+  /** First message by failure code. @type {Record<string, string>} */
   failureWords = {};
-  /** A wallet is in it as often as operations of it may be started. @type {Queue<Account>} */
+  /** Holds a wallet once per operation that may be started with it. @type {Queue<Account>} */
   #idle = new Queue();
   #quota;
-  /** Operations that were due: started or dropped. */
+  /** Started or dropped. */
   #scheduled = 0;
   #startUs = 0;
   #endUs = Infinity;
@@ -90,7 +87,7 @@ export class Driver {
   #isHalted = false;
   #halt = new AbortController();
   #drained = new AbortController();
-  /** Set while the pacer makes us wait. @type {(() => void) | null} */
+  /** Cancels the timer of the next due operation. @type {(() => void) | null} */
   #cancelWait = null;
   /** @type {() => void} */
   #onIdle = () => {};
@@ -99,7 +96,7 @@ export class Driver {
   constructor(options) {
     this.options = options;
     this.#quota = new Quota(options.accounts.length, options.operationsEach ?? Infinity);
-    // Every wallet that is mended listens, and there may be thousands.
+    // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.#halt.signal, this.#drained.signal);
     this.recovery = new Recovery({
       ...options,
@@ -114,31 +111,28 @@ export class Driver {
     });
   }
 
-  /**
-   * @param {number} startUs from which on the pacer counts
-   * @param {number} endUs when no operation is due any more, whoever may say so later
-   */
+  /** @param {number} startUs @param {number} endUs end of the window; endAt() can set an earlier one */
   start(startUs, endUs) {
     const { accounts, inFlight, kind, onStop } = this.options;
     this.#startUs = startUs;
     this.#endUs = endUs;
-    // All wallets once, then all of them again: the load is spread before it is piled up.
+    // All wallets once, then all again, so that the load is spread first.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
     kind.watch(this.live, this.#drained.signal, this.recovery.lost).catch((error) => onStop('internal', error));
   }
 
-  /** The end of the window, when it becomes known only while the load goes on. @param {number} endUs */
+  /** Sets the end of the window during the load. @param {number} endUs */
   endAt(endUs) {
     this.#endUs = Math.min(this.#endUs, endUs);
   }
 
-  /** Starts or drops what is owed by now, without waiting for the next turn. */
+  /** Starts or drops what is due by now, in this turn. */
   catchUp() {
     if (this.options.pacer.isOpen) this.#pump(Infinity);
   }
 
-  /** No operation that is due later is started. @param {number} endUs */
+  /** Starts no operation that is due later. @param {number} endUs */
   stop(endUs) {
     this.endAt(endUs);
     this.catchUp();
@@ -148,7 +142,7 @@ export class Driver {
   }
 
   /**
-   * Waits for the operations in flight; what is still open when the signal aborts is abandoned.
+   * Waits for the operations in flight and abandons the rest after the time limit or on abort.
    * @param {number} timeoutMs
    * @param {AbortSignal} signal
    */
@@ -161,7 +155,7 @@ export class Driver {
     for (const operation of [...this.live]) operation.end('abandoned', null, clock.nowUs());
   }
 
-  /** Behind all answers that are there already: reading them comes before what they lead to. */
+  /** After all responses that have already arrived. */
   #pumpSoon() {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
@@ -171,7 +165,7 @@ export class Driver {
     });
   }
 
-  /** @param {number} most operations to begin before the event loop gets a turn */
+  /** @param {number} most operations to start in this turn */
   #pump(most = BEGUN_AT_ONCE) {
     const { clock, pacer, recorder } = this.options;
     for (let begun = 0; !this.#isHalted && !this.#quota.isSpent;) {
@@ -203,11 +197,11 @@ export class Driver {
     );
   }
 
-  /** @returns {Account | null} a wallet that an operation can be started with */
+  /** @returns {Account | null} */
   #takeIdle() {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       if (account.retired !== null || this.#quota.isSpentOf(account.position)) continue;
-      // What is looked after may itself be waiting for the gap to be filled.
+      // Recovery may itself wait for the nonce gap to be filled.
       const isHeld = account.mending > 0 && !account.hasGap;
       if (isHeld) account.held += 1;
       else if (account.submitting >= SUBMITTED_AT_ONCE) account.waiting += 1;
@@ -217,7 +211,10 @@ export class Driver {
     return null;
   }
 
-  /** What is under way may cost less than is reserved for it; without anything under way it is over. @param {Account} account */
+  /**
+   * Operations in flight may cost less than is reserved; without any the budget is exhausted.
+   * @param {Account} account
+   */
   #cannotPay(account) {
     this.#idle.push(account);
     const mayRelease = this.live.size > 0 || this.options.accounts.some(({ mending }) => mending > 0);
@@ -260,7 +257,7 @@ export class Driver {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.standing = 'open';
         if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
-        // Several operations that fail for one reason are one failure.
+        // Operations of one wallet that fail together count once.
         if (account.mending === 0) account.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
@@ -272,12 +269,11 @@ export class Driver {
     }
   };
 
-  /** The run is over when everything is done that there is to do. */
   #endIfSpent() {
     if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
   }
 
-  /** A user looks at what was found before the next iteration, whatever became of this one. @param {Account} account */
+  /** Zero unless an iteration has just ended, with any outcome. @param {Account} account */
   #thinkTimeMsOf({ position }) {
     const { recorder, restMs = 0, perIteration = 1 } = this.options;
     return recorder.endedBy[position] % perIteration === 0 ? restMs : 0;

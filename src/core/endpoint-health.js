@@ -8,28 +8,28 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
  */
 
 /**
- * When endpoints were left for the others, and for how long.
+ * The outages of the endpoints of a run.
  *
  * @typedef {object} Event
- * @property {number} endpoint by its place
- * @property {boolean} isBack false: it was left
+ * @property {number} endpoint index of the endpoint
+ * @property {boolean} isBack false: it went down
  * @property {number} atUs
  * @property {string} words
  *
- * @typedef {object} EndpointOutage of one endpoint
- * @property {number} left how often it was left
- * @property {number} awayUs for how long in all
+ * @typedef {object} EndpointOutage
+ * @property {number} left number of outages
+ * @property {number} awayUs their total time
  */
 
-/** One that keeps coming and going must not fill the memory. */
+/** A limit of memory for unstable endpoints. */
 const MOST_EVENTS = 200;
 
 export class Outages {
-  /** The first of them. @type {Event[]} */
+  /** @type {Event[]} */
   events = [];
-  /** Since when an endpoint is left; null while it is used. @type {Array<number | null>} */
+  /** Null: the endpoint is up. @type {Array<number | null>} */
   #sinceUs;
-  /** Those that are over, and how many there were. @type {EndpointOutage[]} */
+  /** By endpoint; the time without the current outage. @type {EndpointOutage[]} */
   #known;
   /** @type {(event: Event) => void} */
   #onEvent = () => {};
@@ -51,7 +51,7 @@ export class Outages {
     return this.#sinceUs[index] !== null;
   }
 
-  /** Unless it was before. @param {number} index @param {number} atUs @param {string} words why */
+  /** @param {number} index @param {number} atUs @param {string} words why */
   leave(index, atUs, words) {
     if (this.isLeft(index)) return;
     this.#sinceUs[index] = atUs;
@@ -59,7 +59,7 @@ export class Outages {
     this.tell(index, false, atUs, words);
   }
 
-  /** If it was left. @param {number} index @param {number} atUs */
+  /** @param {number} index @param {number} atUs */
   comeBack(index, atUs) {
     const sinceUs = this.#sinceUs[index];
     if (sinceUs === null) return;
@@ -75,7 +75,7 @@ export class Outages {
     this.#onEvent(event);
   }
 
-  /** When all were left at once, as far as the events are kept. @param {number} loadStartUs */
+  /** The times when all endpoints were down, as far as the events are kept. @param {number} loadStartUs */
   outages(loadStartUs) {
     /** @type {Set<number>} */
     const left = new Set();
@@ -95,7 +95,7 @@ export class Outages {
 
   /**
    * @param {number} nowUs
-   * @param {(index: number) => number | null} leftAtUs of one that is left, and it was not said here yet
+   * @param {(index: number) => number | null} leftAtUs start of an outage that was not entered yet
    * @returns {EndpointOutage[]} by endpoint
    */
   upTo(nowUs, leftAtUs) {
@@ -108,25 +108,25 @@ export class Outages {
 }
 
 /**
- * How the endpoints of a run are, as all of its threads see it: a few words of shared memory for each. Whoever loses a
- * request leaves the endpoint for all at once; src/core/endpoint-health.js finds out when it is back.
+ * The states of the endpoints in memory shared by all threads. A thread that loses a request marks the endpoint as down
+ * for all; the Monitor finds out when it is up again.
  */
 
 export const UP = 0;
-/** It does not answer, or says that it is not ready. */
+/** It does not answer, or is not ready. */
 export const AWAY = 1;
-/** It answers, and does not have blocks that others have had for a while. */
+/** It answers, but lacks blocks that other endpoints have had for LAG_MS. */
 export const BEHIND = 2;
 
 /** @typedef {typeof UP | typeof AWAY | typeof BEHIND} State */
 
-/** What is kept of each: two instants, its state and a number. */
+/** Two times, a state and a counter each. */
 const BYTES_EACH = 2 * BigInt64Array.BYTES_PER_ELEMENT + 2 * Int32Array.BYTES_PER_ELEMENT;
 
-/** One that has refused so many transactions in a row, or has not answered them, is sent none while others take them. */
+/** Transactions refused or unanswered in a row before an endpoint gets no more while others accept them. */
 const MOST_REFUSALS = 3;
 
-/** After so long it is tried with one. */
+/** Then one transaction is tried again. */
 const TRY_AGAIN_US = 10_000_000;
 
 export class Health {
@@ -135,7 +135,7 @@ export class Health {
   #refusals;
   #refusedAtUs;
 
-  /** @param {SharedArrayBuffer} shared as another thread's Health has it */
+  /** @param {SharedArrayBuffer} shared of another thread */
   constructor(shared) {
     this.shared = shared;
     const count = shared.byteLength / BYTES_EACH;
@@ -145,7 +145,7 @@ export class Health {
     this.#refusals = new Int32Array(shared, 20 * count, count);
   }
 
-  /** @param {number} endpoints all of which are taken to be up */
+  /** @param {number} endpoints all of them up */
   static of(endpoints) {
     return new Health(new SharedArrayBuffer(endpoints * BYTES_EACH));
   }
@@ -159,49 +159,49 @@ export class Health {
     return /** @type {State} */ (Atomics.load(this.#states, index));
   }
 
-  /** @param {number} index @param {State} state @returns {State} that it was in */
+  /** @param {number} index @param {State} state @returns {State} the previous state */
   set(index, state) {
     const before = Atomics.exchange(this.#states, index, state);
-    // What it refused while it was going says nothing of what it takes now.
+    // Refusals before an outage do not count after it.
     if (state === UP && before !== UP) this.took(index);
     return /** @type {State} */ (before);
   }
 
-  /** A request to it was lost. @param {number} index @param {number} nowUs */
+  /** A request was lost. @param {number} index @param {number} nowUs */
   leave(index, nowUs) {
-    // The instant first: who sees the state is to see since when.
+    // Stored first: another thread that sees the state must see its time.
     if (this.stateOf(index) === UP) Atomics.store(this.#leftAtUs, index, BigInt(nowUs));
     Atomics.store(this.#states, index, AWAY);
   }
 
-  /** When a request to it was lost last. @param {number} index */
+  /** When the current outage began. @param {number} index */
   leftAtUs(index) {
     return Number(Atomics.load(this.#leftAtUs, index));
   }
 
-  /** Whether what waits at it is to go elsewhere. @param {number} index */
+  /** Whether pending requests should go to another endpoint. @param {number} index */
   isLeft(index) {
     return this.stateOf(index) === AWAY && this.#states.some((_, other) => this.stateOf(other) === UP);
   }
 
-  /** It does not take a transaction, though it is there. @param {number} index @param {number} nowUs */
+  /** It refused a transaction, although it is up. @param {number} index @param {number} nowUs */
   refused(index, nowUs) {
     Atomics.store(this.#refusedAtUs, index, BigInt(nowUs));
     Atomics.add(this.#refusals, index, 1);
   }
 
-  /** It has taken a transaction, or had something to say of it. @param {number} index */
+  /** It accepted a transaction or rejected it for a definite reason. @param {number} index */
   took(index) {
     if (Atomics.load(this.#refusals, index) !== 0) Atomics.store(this.#refusals, index, 0);
   }
 
-  /** Whether it takes none of late. @param {number} index */
+  /** @param {number} index */
   takesNone(index) {
     return Atomics.load(this.#refusals, index) >= MOST_REFUSALS;
   }
 
   /**
-   * Whether the next transaction is to go elsewhere. Whoever asks when it is time to try again is told no, the others yes.
+   * Whether to skip it for the next transaction. When a retry is due, one caller gets false.
    * @param {number} index
    * @param {number} nowUs
    */
@@ -213,15 +213,15 @@ export class Health {
   }
 }
 
-/** What nodes answer that are not ready yet. */
+/** Error messages of nodes that are not ready. */
 const NOT_READY = /bootstrapp|still starting|not ready/i;
 
-/** A gateway without a node behind it, or a node that is not ready: AvalancheGo has no such page before it has a chain. */
+/** Status of a gateway without a node, or of a node that is not ready (AvalancheGo: 404 before the chain exists). */
 const AWAY_STATUS = Object.freeze([404, 502, 503, 504]);
 
 /**
- * Whether the endpoint is to be left for this. One that takes its time may just have much to do: that is for the
- * monitor to find out.
+ * Whether an error means that the endpoint is down. A timeout does not: the endpoint may be busy, and the Monitor
+ * checks it.
  * @param {unknown} error
  */
 export function isGone(error) {
@@ -231,35 +231,38 @@ export function isGone(error) {
 }
 
 /**
- * Whether an endpoint would not take a transaction, whatever it is: where it has fault to find with that one, or too much
- * to do, another one may be taken.
- * @param {unknown} error of one that is there
+ * Whether an endpoint that is up refuses all transactions. An error about the transaction or a busy endpoint does not
+ * count.
+ * @param {unknown} error
  */
 export function isRefusal(error) {
   if (error instanceof TransportError) return error.code === 'transport_timeout';
-  // Without other ways to send one it can still take them.
+  // It may still accept other methods of submission.
   if (error instanceof RpcError) return error.rpcCode === NO_METHOD && error.method === 'eth_sendRawTransaction';
   return error instanceof ProtocolError && error.status !== TOO_MANY;
 }
 
-/** The JSON-RPC error code for a method that is not there. */
+/** JSON-RPC: method not found. */
 const NO_METHOD = -32601;
 
-/** The HTTP status of an endpoint that is asked too much. */
+/** HTTP: too many requests. */
 const TOO_MANY = 429;
 
-/** So many looks at each endpoint are remembered. */
+/** Heads kept per endpoint. */
 const REMEMBERED = 16;
 
-/** A block that another endpoint has had for so long is missing. Shorter than what src/inclusion takes for lost blocks. */
+/**
+ * An endpoint is behind without a block that another one has had for so long. Shorter than the time after which
+ * src/inclusion assumes lost blocks.
+ */
 const LAG_MS = 3000;
 
-/** What an endpoint said before it went away counts for so long. */
+/** Heads older than this do not count. */
 const FORGOTTEN_MS = 30_000;
 
-/** The heads of all endpoints, as they said at which instants: tells who is behind. */
+/** The latest heads of all endpoints, to find those that are behind. */
 export class Heads {
-  /** Of each endpoint, in the order of time, with numbers that do not fall. @type {Array<Array<{number: number, atUs: number}>>} */
+  /** By endpoint, in ascending order. @type {Array<Array<{number: number, atUs: number}>>} */
   #seen;
 
   /** @param {number} endpoints */
@@ -267,16 +270,16 @@ export class Heads {
     this.#seen = Array.from({ length: endpoints }, () => []);
   }
 
-  /** @param {number} index @param {number} number @param {number} atUs when it was answered */
+  /** @param {number} index @param {number} number @param {number} atUs */
   note(index, number, atUs) {
     const seen = this.#seen[index];
-    // Blocks are gone, there at least.
+    // A reorg at this endpoint.
     if (number < (seen.at(-1)?.number ?? 0)) seen.length = 0;
     seen.push({ number, atUs });
     if (seen.length > REMEMBERED) seen.shift();
   }
 
-  /** @param {number} index @param {number} askedAtUs when it was asked */
+  /** @param {number} index @param {number} askedAtUs time of the request */
   isBehind(index, askedAtUs) {
     const own = this.#seen[index].at(-1)?.number ?? 0;
     const untilUs = askedAtUs - LAG_MS * 1000;
@@ -287,40 +290,39 @@ export class Heads {
     });
   }
 
-  /** The highest that any endpoint has said. @param {number} nowUs */
+  /** @param {number} nowUs */
   newest(nowUs) {
     const last = this.#seen.flatMap((seen) => seen.at(-1) ?? []);
     return Math.max(0, ...last.filter(({ atUs }) => atUs >= nowUs - FORGOTTEN_MS * 1000).map(({ number }) => number));
   }
 
-  /** What an endpoint has said last. @param {number} index */
+  /** @param {number} index */
   of(index) {
     return this.#seen[index].at(-1)?.number ?? 0;
   }
 }
 
 /**
- * Looks after the endpoints of a run: asks each for its head about once a second, and says which does not answer and
- * which does again.
+ * Requests the head of each endpoint about once a second, and enters outages and recoveries.
  *
- * @callback Examine whether an endpoint that answers may be used: asked before it is used again
+ * @callback Examine checks whether an endpoint that answers can be used
  * @param {number} index
- * @param {number} head what it says
+ * @param {number} head its newest block
  * @param {boolean} isUp
- * @returns {Promise<Finding | null>} null: it may
+ * @returns {Promise<Finding | null>} null: yes
  */
 
 const LOOK_MS = 1000;
 
-/** An endpoint that needs longer for its head is away. One under load may need some seconds. */
+/** Time limit of a head request; under load it may take some seconds. */
 const ANSWER_MS = 5000;
-/** An answer that is there already is read in that time, also where this process itself stood still. */
+/** Extra time to read a response that has arrived while this process was blocked. */
 const READ_MS = 100;
 
-/** Looks in a row that had an answer, but none of a node: an endpoint that is no more than that is away. */
+/** Invalid responses in a row before an endpoint is down. */
 const MOST_NONSENSE = 3;
 
-/** How long is waited for the endpoints to have the same blocks, in milliseconds, and between two looks. */
+/** Time limit and poll interval for the endpoints to reach the same block. */
 const LEVEL_MS = 20_000;
 const LEVEL_PAUSE_MS = 50;
 
@@ -333,9 +335,9 @@ export class Monitor {
   #stopping = new AbortController();
   /** @type {(endpoint: number) => void} */
   #onRefusing = () => {};
-  /** Looks in a row that had no answer of a node. @type {number[]} */
+  /** In a row, by endpoint. @type {number[]} */
   #invalidAnswers;
-  /** Which are another chain now, and it is said. @type {boolean[]} */
+  /** Endpoints reported as another chain. @type {boolean[]} */
   #isOther;
   #checkIdentity;
 
@@ -357,14 +359,14 @@ export class Monitor {
 
   /**
    * @param {(event: Event) => void} onEvent called for those that were as well
-   * @param {(endpoint: number) => void} [onRefusing] called again and again for one that takes no transactions
+   * @param {(endpoint: number) => void} [onRefusing] called repeatedly for an endpoint that refuses transactions
    */
   listen(onEvent, onRefusing = () => {}) {
     this.#outages.listen(onEvent);
     this.#onRefusing = onRefusing;
   }
 
-  /** Before the way to them is closed: what is lost with that says nothing of them. */
+  /** Called before the connections are closed, so that this is no outage. */
   stop() {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
@@ -378,20 +380,21 @@ export class Monitor {
     return this.#outages.events;
   }
 
-  /** Times when all were left. @param {number} loadStartUs @returns {Outage[]} */
+  /** @param {number} loadStartUs @returns {Outage[]} */
   outages(loadStartUs) {
     return this.#outages.outages(loadStartUs);
   }
 
   /** @param {number} nowUs @returns {EndpointOutage[]} by endpoint */
   endpointOutages(nowUs) {
-    // A thread may have left one since the last look.
+    // A thread may have marked one since the last check.
     const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
     return this.#outages.upTo(nowUs, (i) => (isLeft(i) ? this.#health.leftAtUs(i) : null));
   }
 
   /**
-   * Waits until all that are up have what one of them has now: who looks at another one than before is not to see less.
+   * Waits until all endpoints that are up have the newest block, so that a read from another endpoint does not see
+   * less.
    * @param {AbortSignal} signal
    */
   async waitUntilSynced(signal) {
@@ -422,14 +425,14 @@ export class Monitor {
     }
   }
 
-  /** Asks an endpoint how it is. @param {number} index */
+  /** Checks an endpoint and enters its state. @param {number} index */
   async check(index) {
     const askedAtUs = this.#clock.nowUs();
     const isUp = this.#health.stateOf(index) === UP;
     const found = await this.#ask(index, isUp);
     if (this.#stopping.signal.aborted) return;
     if (this.#health.takesNone(index)) this.#onRefusing(index);
-    // What was left meanwhile is examined before it is used again.
+    // Marked as down meanwhile: the next check tests its chain first.
     if (found === null && isUp && this.#health.stateOf(index) !== UP) return;
     if (found !== null && typeof found !== 'string') this.#enterAs(index, found);
     else if (found !== null) this.#enter(index, AWAY, found, askedAtUs);
@@ -440,7 +443,7 @@ export class Monitor {
   /**
    * @param {number} index
    * @param {boolean} isUp
-   * @returns {Promise<string | Finding | null>} why it is away, or not to be used
+   * @returns {Promise<string | Finding | null>} why it is down or must not be used
    */
   async #ask(index, isUp) {
     const answered = new AbortController();
@@ -460,8 +463,8 @@ export class Monitor {
   }
 
   /**
-   * One that has too much to do, or finds fault with the question, is there. One that goes on with what is no answer of a
-   * node is not, and does not come back with that.
+   * A busy endpoint, or one that answers with an error, is up. Repeated invalid responses mean down, and do not end an
+   * outage.
    * @param {number} index
    * @param {Error} error
    * @param {boolean} isUp
@@ -473,7 +476,7 @@ export class Monitor {
     return isThere && !isGone(error) ? null : this.#wordsOf(index, error);
   }
 
-  /** Who has said it is known. @param {number} index @param {Error} error */
+  /** Without the name of the endpoint. @param {number} index @param {Error} error */
   #wordsOf(index, { message }) {
     const { display } = this.#rpcs[index];
     return message.startsWith(`${display} `)
@@ -481,18 +484,17 @@ export class Monitor {
       : message.replace(`${display}: `, '');
   }
 
-  /** What another chain says of its head means nothing here. @param {number} index @param {unknown} answer @param {boolean} isUp */
+  /** Ignores heads of another chain. @param {number} index @param {unknown} answer @param {boolean} isUp */
   async #onAnswer(index, answer, isUp) {
     const head = headOf(answer);
     this.#invalidAnswers[index] = 0;
     const found = await this.#checkIdentity(index, head ?? 0, isUp).catch((error) => this.#wordsOf(index, error));
-    // Without a head it cannot be behind.
     const isOurs = found === null || (typeof found !== 'string' && !found.isOther);
     if (head !== null && isOurs) this.#heads.note(index, head, this.#clock.nowUs());
     return found;
   }
 
-  /** What is another chain is said once, though it was left before. @param {number} index @param {Finding} finding */
+  /** Reports another chain once, even during an outage. @param {number} index @param {Finding} finding */
   #enterAs(index, { state, words, isOther }) {
     const isNews = isOther && !this.#isOther[index];
     if (isNews && this.#outages.isLeft(index)) this.#outages.tell(index, false, this.#clock.nowUs(), words);
@@ -500,9 +502,9 @@ export class Monitor {
     this.#enter(index, state, words);
   }
 
-  /** @param {number} index @param {State} state that it was found in @param {string} words why @param {number} [atUs] since when */
+  /** @param {number} index @param {State} state @param {string} words why @param {number} [atUs] since when */
   #enter(index, state, words, atUs = this.#clock.nowUs()) {
-    // A thread of the load may have left it meanwhile.
+    // A thread may have marked it as down meanwhile.
     if (state !== UP || this.#health.stateOf(index) !== UP) this.#leave(index, words, atUs);
     this.#health.set(index, state);
     if (state !== UP) return;

@@ -15,14 +15,14 @@ import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
  */
 
 /**
- * What waits for the answer of one of several endpoints. One that hangs says nothing, and its requests would wait for as
- * long as the transport lets them: they are given up as soon as it is left for another one.
+ * Ends requests to an endpoint that went down, instead of waiting for the transport's timeout, so that they go to
+ * another one.
  */
 
-/** Given up: another endpoint may be asked. */
+/** Result of a request that was ended: another endpoint can be used. */
 export const FAILED_OVER = Symbol('left');
 
-/** Any thread may leave an endpoint, and only shared memory tells of it; how often that is looked at, in milliseconds. */
+/** Poll interval of the shared state, which any thread may change. */
 const LOOK_MS = 100;
 
 export class Failover {
@@ -41,7 +41,7 @@ export class Failover {
   /**
    * @template T
    * @param {number} index of the endpoint
-   * @param {Promise<T>} answer whatever becomes of it after that is nobody's business
+   * @param {Promise<T>} answer its later result is ignored
    * @returns {Promise<T | typeof FAILED_OVER>}
    */
   untilLeft(index, answer) {
@@ -69,27 +69,26 @@ export class Failover {
 }
 
 /**
- * Several endpoints of one chain as one: each request goes to one of them, by what it is for and by how they are. Who
- * asks does not know of it, but for the place of the endpoint that it hears of when a request is sent.
+ * Several endpoints of one chain as one Rpc: each request is routed by its purpose and the state of the endpoints. The
+ * caller learns the index of the endpoint when the request is sent.
  *
  * @typedef {'sticky' | 'round-robin' | 'apart'} Spread
  *
  * @typedef {object} Traffic of one endpoint
  * @property {number} requests
- * @property {number} failures requests that were lost, or had the answer that it is not ready, and transactions that it
- *   refused as such or did not answer
+ * @property {number} failures lost requests, "not ready" responses, and transactions refused or unanswered
  */
 
 /** @type {readonly Spread[]} */
 export const SPREADS = Object.freeze(['sticky', 'round-robin', 'apart']);
 
-/** What is the load itself. @type {ReadonlySet<Purpose>} */
+/** Purposes of the load. @type {ReadonlySet<Purpose>} */
 const SENDS = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
 
-/** Of that, transactions. @type {ReadonlySet<Purpose>} */
+/** Purposes of submissions. @type {ReadonlySet<Purpose>} */
 const SUBMITS = new Set(/** @type {const} */ (['submit', 'resubmit']));
 
-/** Which endpoint a request goes to. */
+/** Chooses the endpoint of a request. */
 export class Route {
   #health;
   #clock;
@@ -97,7 +96,10 @@ export class Route {
   #spread;
   #turn = 0;
 
-  /** @param {{health: Health, clock: Pick<Clock, 'nowUs'>, home: number, spread: Spread}} options home: that of this thread's wallets */
+  /**
+   * @param {{health: Health, clock: Pick<Clock, 'nowUs'>, home: number, spread: Spread}} options home: index of the
+   *   endpoint of this thread's wallets
+   */
   constructor({ health, clock, home, spread }) {
     this.#health = health;
     this.#clock = clock;
@@ -106,11 +108,11 @@ export class Route {
   }
 
   /**
-   * The one that is meant, or the next that is up. Where none is, only those that are away are asked, as a single
-   * endpoint would be: what one that is behind says of the chain is not true any more. It may take transactions. One that
-   * takes none is passed over for them, while others do.
+   * The preferred endpoint, or the next one that is up; for submissions, the next one that accepts transactions. If
+   * none is up, an endpoint that is behind gets submissions only, because its blocks are out of date; without one,
+   * requests go to the preferred endpoint.
    * @param {Purpose} purpose
-   * @returns {number | null} null: there is none to ask
+   * @returns {number | null} null: no endpoint can serve it
    */
   next(purpose) {
     const meant = this.#meant(purpose) % this.#health.count;
@@ -121,7 +123,7 @@ export class Route {
     return SENDS.has(purpose) ? behind : null;
   }
 
-  /** @param {number} meant @param {State} state @param {boolean} [isChoosy] not one that takes no transactions */
+  /** @param {number} meant @param {State} state @param {boolean} [isChoosy] skip endpoints that refuse transactions */
   #firstFrom(meant, state, isChoosy = false) {
     const { count } = this.#health;
     for (let i = 0; i < count; i += 1) {
@@ -134,7 +136,7 @@ export class Route {
 
   /** @param {Purpose} purpose */
   #meant(purpose) {
-    // What an endpoint has lost, or keeps to itself, is given to another one.
+    // The home endpoint may have lost the transaction, or not propagated it.
     if (purpose === 'resubmit') return this.#home + 1;
     if (this.#spread === 'apart' && purpose === 'readback') return this.#home + 1;
     if (this.#spread !== 'round-robin' || !SENDS.has(purpose)) return this.#home;
@@ -150,8 +152,8 @@ export class Route {
  * @param {Clock} options.clock
  * @param {number} options.home
  * @param {Spread} options.spread
- * @param {RetryOptions | null} [options.retryOptions] as an Rpc has it
- * @returns {Rpc & {reading: Rpc, traffic: () => Traffic[]}} reading: everything goes where effects are read back
+ * @param {RetryOptions | null} [options.retryOptions]
+ * @returns {Rpc & {reading: Rpc, traffic: () => Traffic[]}} reading: routes everything as read-back
  */
 export function createRouter({ rpcs, health, clock, home, spread, retryOptions = null }) {
   const route = new Route({ health, clock, home, spread });
@@ -168,7 +170,7 @@ export function createRouter({ rpcs, health, clock, home, spread, retryOptions =
   };
 }
 
-/** What requests to the endpoints tell of them. */
+/** Updates the state of the endpoints from the results of requests. */
 class Outcomes {
   /** By endpoint. @type {number[]} */
   failures;
@@ -201,7 +203,7 @@ class Outcomes {
     }
   }
 
-  /** A transaction was on its way to it when it was left. @param {number} index */
+  /** A submission was ended by failover. @param {number} index */
   lost(index) {
     this.failures[index] += 1;
   }
@@ -214,16 +216,16 @@ class Outcomes {
  * @param {Failover} parts.waiting
  * @param {RetryOptions | null} parts.retryOptions
  * @param {(purpose: Purpose) => number | null} parts.next
- * @param {Rpc} parts.usual the one that is asked for blocks where all are up
+ * @param {Rpc} parts.usual the endpoint for blocks if all are up
  * @returns {Rpc}
  */
 function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
-  /** The subscription that there is, and where. @type {{index: number, leave: () => void} | null} */
+  /** The current subscription. @type {{index: number, leave: () => void} | null} */
   let subscribed = null;
 
   /**
-   * What waits at an endpoint that is left is given up there. A question is asked again elsewhere; of a transaction it is
-   * not known whether it has arrived, so whoever sent it hears that its answer is lost.
+   * Failover repeats reads at another endpoint. A submission is rejected as lost, because the endpoint may have
+   * received it.
    * @template T
    * @param {Purpose} purpose
    * @param {boolean} isQuestion
@@ -233,7 +235,7 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
   function routed(purpose, isQuestion, ask) {
     const index = next(purpose);
     if (index === null) return Promise.reject(new TransportError('no endpoint has caught up with the chain', 'behind'));
-    // Heads are pushed by the endpoint that is asked for blocks, or not at all.
+    // Only the endpoint used for blocks may push heads.
     if (purpose === 'inclusion' && subscribed !== null && subscribed.index !== index) subscribed.leave();
     const isSubmission = !isQuestion && purpose !== 'inclusion';
     let isWanted = true;
@@ -242,7 +244,7 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
       outcomes.failed(index, error, isSubmission);
       throw error;
     };
-    // A plain call is measured where it was sent.
+    // No failover: a plain call is measured where it was sent.
     if (purpose === 'load') return answer.then(undefined, onError);
     return waiting.untilLeft(index, answer).then((result) => {
       if (result !== FAILED_OVER) {
@@ -294,7 +296,7 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
     call,
     gather,
     batch: batchOf(gather),
-    // Whose endpoint pushes nothing polls, wherever it is sent meanwhile.
+    // Decided by the usual endpoint: without push there, heads are polled.
     subscribe: usual.subscribe === null ? null : subscribe,
     callCounts: () => {
       /** @type {Record<string, number>} */
@@ -307,17 +309,17 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
 }
 
 /**
- * The way to the endpoints of a run, from one thread. Where there is one, its Rpc is used as it is; where there are
- * several, a router stands for all of them, and the main thread looks after their health.
+ * Opens the connections of one thread to the endpoints of a run: the Rpc of a single endpoint, or a router over
+ * several.
  *
  * @typedef {object} EndpointOptions
  * @property {Parameters<typeof openTransport>[0] & {fixedId: number | null}} config
  * @property {URL[]} urls
  * @property {Clock} clock
- * @property {number} home place of the endpoint of this thread's wallets
+ * @property {number} home index of the endpoint of this thread's wallets
  * @property {Spread} spread
  * @property {Health} health
- * @property {{limit: number, largest: number}} [batches] as the set-up learned them
+ * @property {{limit: number, largest: number}} [batches] as learned in the set-up
  * @property {RetryOptions | null} [retryOptions]
  *
  * @typedef {ReturnType<typeof openEndpoints>} Endpoints
@@ -335,7 +337,10 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
   const transport = together(transports);
   /** @type {Rpc[]} */
   const others = [];
-  /** One beside those of the load, to hold answers against for instance: closed and counted with them. @param {URL} url */
+  /**
+   * Opens an extra connection, for instance to a reference endpoint; closed and counted with the others.
+   * @param {URL} url
+   */
   const connect = (url) => {
     const beside = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
     transports.push(beside);
@@ -346,7 +351,7 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
     const rpcs = rpcsWith(retryOptions);
     return { rpcs, others, connect, transport, rpc: rpcs[0], reading: null, traffic: () => [] };
   }
-  // Whoever insists is not to insist on one that is away.
+  // Retries are above the router, so that they can change the endpoint.
   const rpcs = rpcsWith(null);
   const { reading, traffic, ...rpc } = createRouter({ rpcs, health, clock, home, spread, retryOptions });
   return { rpcs, others, connect, transport, rpc, reading: spread === 'apart' ? reading : null, traffic };
@@ -365,7 +370,7 @@ function together(transports) {
   };
 }
 
-/** What went to them from this thread. @param {Endpoints} endpoints @returns {ThreadStats} */
+/** @param {Endpoints} endpoints @returns {ThreadStats} */
 export function threadStatsOf({ rpc, others, transport, traffic }) {
   const rpcCalls = rpc.callCounts();
   for (const other of others) addTo(rpcCalls, other.callCounts());
@@ -377,12 +382,7 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
   };
 }
 
-/**
- * What looks after them.
- * @param {Rpc[]} rpcs
- * @param {Health} health
- * @param {Clock} clock
- */
+/** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
 export function startMonitor(rpcs, health, clock) {
   if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), chainIdentity: null };
   const chainIdentity = new ChainIdentity(rpcs, health, clock);
@@ -390,12 +390,7 @@ export function startMonitor(rpcs, health, clock) {
   return { monitor, chainIdentity };
 }
 
-/**
- * Says what becomes of them.
- * @param {Monitor} monitor
- * @param {Watch} watch
- * @param {readonly string[]} names
- */
+/** Warns of outages and recoveries. @param {Monitor} monitor @param {Watch} watch @param {readonly string[]} names */
 export function warnOfEndpoints(monitor, watch, names) {
   monitor.listen(
     ({ endpoint, isBack, words }) => {
@@ -414,7 +409,7 @@ export function warnOfEndpoints(monitor, watch, names) {
 
 /**
  * @param {Monitor} monitor
- * @param {Traffic[]} traffic of all threads, where there are several
+ * @param {Traffic[]} traffic of all threads, with several endpoints
  * @param {{nowUs: number, loadStartUs: number}} instants
  * @returns {EndpointFacts[]}
  */

@@ -28,33 +28,29 @@ import { RetryPolicy } from './submit.js';
  */
 
 /**
- * What the driver needs to know of a kind of operation: how one starts, what is done about one that did not verify,
- * and what goes on beside them.
+ * What differs between transactions and plain calls: how an operation runs and how it is recovered.
  *
- * @callback OnLost the chain no longer has what a wallet did from a nonce on
+ * @callback OnLost the chain no longer has a wallet's transactions from a nonce on
  * @param {Account} account
  * @param {number} nonce
  * @returns {void}
  *
  * @typedef {object} OperationKind
- * @property {(operation: Operation) => void} begin ends the operation some time, on every path
- * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} mend
- *   after one that did not verify; gives why its wallet cannot be used any more, or null
- * @property {(operation: Operation) => void} remember one that was verified
- * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen blocks from that one on have
- *   left the chain: gives those that had ended
- * @property {(operations: Operation[]) => Promise<void>} hasten those of a wallet that the node may have lost
- * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} revive those of a wallet that had; as mend
- * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for what one wallet did from a nonce on
- * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch until the signal aborts
+ * @property {(operation: Operation) => void} begin runs the operation to its end
+ * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} mend after a
+ *   failure; resolves with why the wallet cannot be used any more, or null
+ * @property {(operation: Operation) => void} remember a verified operation
+ * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen after a reorg from that block on; returns
+ *   operations that had ended
+ * @property {(operations: Operation[]) => Promise<void>} hasten a wallet's operations that the node may have lost
+ * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} revive a wallet's reorged
+ *   operations; resolves as above
+ * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for one wallet from a nonce on
+ * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch rebroadcasts overdue
+ *   operations until the signal aborts
  */
 
-/**
- * Operations that are transactions: the chain tells what became of each.
- * @param {Tools} tools
- * @param {Ledger} ledger
- * @returns {OperationKind}
- */
+/** @param {Tools} tools @param {Ledger} ledger @returns {OperationKind} */
 export function transactionKind(tools, ledger) {
   return {
     begin: (operation) => iterate(tools, operation),
@@ -77,18 +73,17 @@ export function transactionKind(tools, ledger) {
   };
 }
 
-/** Failures that are answers: whoever gives them is there, and can be asked the next thing at once. */
+/** Failures with a response: the next call may follow at once. */
 const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
 
 /**
- * Operations that are plain calls: one that failed leaves nothing behind, but an endpoint that does not answer, or makes
- * no sense, is given a pause, and a longer one each time.
+ * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
  * @param {CallTools & {pauses: Pauses}} tools
  * @returns {OperationKind}
  */
 export function callKind({ clock, pauses: sums, ...tools }) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
-  /** Pauses of a user since there was an answer. @type {Map<Account, number>} */
+  /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
   const pauses = new Map();
   return {
     begin: (operation) => call({ clock, ...tools }, operation),
@@ -99,7 +94,7 @@ export function callKind({ clock, pauses: sums, ...tools }) {
         pauses.delete(account);
         return null;
       }
-      // Several calls that fail for one reason are one failure.
+      // Calls of one wallet that fail together count once.
       const before = pauses.get(account) ?? 0;
       const inRow = account.mending === 0 || before === 0 ? before + 1 : before;
       pauses.set(account, inRow);
@@ -119,27 +114,19 @@ export function callKind({ clock, pauses: sums, ...tools }) {
   };
 }
 
-/**
- * When blocks are there at the endpoint that effects are read back from, where that is another one. It costs a look at its
- * head now and then, and nothing for an operation.
- */
-
-/** Blocks whose instants are remembered; who asks for an older one is told that it is there now. */
+/** Blocks whose times are kept; older ones count as seen now. */
 const REMEMBERED = 1024;
 
 export class Visibility {
-  /** When the newest blocks were first seen, by number. @type {Map<number, number>} */
+  /** By block number. @type {Map<number, number>} */
   #seenAtUs = new Map();
   #head;
-  /** Those who wait for a block, by its number. @type {Map<number, Array<(atUs: number) => void>>} */
+  /** By block number. @type {Map<number, Array<(atUs: number) => void>>} */
   #waiting = new Map();
   #heads;
   #clock;
 
-  /**
-   * @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: to that
-   *   endpoint; head: its newest block now
-   */
+  /** @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: of the read-back endpoint; head: its newest block */
   constructor({ rpc, clock, head }) {
     this.#clock = clock;
     this.#head = head;
@@ -148,12 +135,12 @@ export class Visibility {
       clock,
       head,
       onHeads: async (to) => this.saw(to),
-      // Another node is asked now, or blocks were replaced: the same number is there soon.
+      // Another node answers now, or a reorg: the same number comes again.
       onBehind: async (number) => (this.#head = number),
     });
   }
 
-  /** All blocks up to a number are there. @param {number} number */
+  /** All blocks up to this number are visible. @param {number} number */
   saw(number) {
     const nowUs = this.#clock.nowUs();
     for (let at = Math.max(this.#head + 1, number - REMEMBERED); at <= number; at += 1) {
@@ -170,7 +157,7 @@ export class Visibility {
     return number;
   }
 
-  /** @param {number} number of a block @returns {Promise<number>} when it was there, once it is */
+  /** @param {number} number of a block @returns {Promise<number>} when it became visible */
   seen(number) {
     if (number <= this.#head) return Promise.resolve(this.#seenAtUs.get(number) ?? this.#clock.nowUs());
     return new Promise((resolve) => {
@@ -186,30 +173,31 @@ export class Visibility {
 }
 
 /**
- * The load of one thread: what starts operations, what finds them in blocks, and what counts them. A run has one in
- * its own thread, or one in each worker.
+ * The load of one thread: starts operations, finds them in blocks and counts them. A run has one in the main thread or
+ * one per worker.
  *
  * @typedef {object} EngineOptions
- * @property {Pick<Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} config
- * @property {Schedule | null} schedule null for a closed loop
- * @property {Share} [share] of the schedule; all of it where there is one thread
+ * @property {Pick<Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
+ *   config
+ * @property {Schedule | null} schedule null: closed loop
+ * @property {Share} [share] of the schedule; default: all of it
  * @property {Clock} clock
  * @property {Rpc} rpc
- * @property {Rpc | null} [reading] to the endpoint that effects are read back from, where it is another one
+ * @property {Rpc | null} [reading] of the read-back endpoint, if that is another one
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {ChainTools | null} chain null where the workload sends no transactions
+ * @property {ChainTools | null} chain null: plain calls
  * @property {DriverOptions['onSample']} onSample
- * @property {(block: SeenBlock) => void} onBlock each new block, in order
+ * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
  *
- * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock with the
- *   time of day when it was seen, how much later that was than its timestamp, and than the block before it was seen
+ * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock seenAtMs: time of day; skewMs: how
+ *   much later than its timestamp; gapMs: how long after the previous block
  *
- * @typedef {object} Plan when the load begins and its window, on the run's clock
- * @property {number} loadStartUs before the window there is a warm-up
- * @property {number} startUs Infinity while an automatic warm-up goes on
- * @property {number} endUs Infinity when it is not known yet
+ * @typedef {object} Plan on the run's clock
+ * @property {number} loadStartUs the warm-up is before the window
+ * @property {number} startUs Infinity during an automatic warm-up
+ * @property {number} endUs Infinity while unknown
  *
  * @typedef {object} ChainTools
  * @property {Signer} signer
@@ -219,37 +207,36 @@ export class Visibility {
  * @property {string | null} startHash its hash
  * @property {string | null} genesisHash of the chain
  * @property {string} inclusion name of the detector
- * @property {bigint | null} capWei what may be spent on fees
- * @property {number} confirmations blocks on top of its own before an operation counts as included
+ * @property {bigint | null} capWei limit of fees; null: none
+ * @property {number} confirmations blocks required on top before an operation counts as included
  *
- * @typedef {object} EngineReport what happened since the last one
+ * @typedef {object} EngineReport what happened since the previous report
  * @property {IntervalState} interval
  * @property {number} inFlight
- * @property {Counts} totals of the whole run so far
- * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence how long no poll of the chain has
- *   succeeded, and why; stillMs: how long there was no new block; restMs: how long nothing is submitted from now on,
- *   because the endpoint asked for that
- * @property {string | null} warning what the detector of inclusion can do no longer, in words
+ * @property {Counts} totals
+ * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence silentMs: time since
+ *   the last successful poll, and why; stillMs: time without a new block; restMs: what is left of a Retry-After pause
+ * @property {string | null} warning of the inclusion detector
  * @property {ReorgEvent[]} reorgs
- * @property {LoopReading | null} loop of the thread; null where every thread died
+ * @property {LoopReading | null} loop null: every thread died
  *
- * @typedef {EngineReport & {blocks: BlockTotals, transport: TransportStats}} Report
- *   with what the transports of all threads have done so far
+ * @typedef {EngineReport & {blocks: BlockTotals, transport: TransportStats}} Report with the transport figures of all
+ *   threads
  *
  * @typedef {object} EngineStats
  * @property {number} readBackRetries
- * @property {number} pausedMs of all users together: pauses because calls were not answered
+ * @property {number} pausedMs pauses of all wallets because calls got no response
  * @property {number} retiredWallets
- * @property {number | null} inclusionResolutionMs null where nothing is polled
- * @property {'poll' | 'subscription' | null} headSource how new heads are learned of, as of the end
+ * @property {number | null} inclusionResolutionMs null: not polled
+ * @property {'poll' | 'subscription' | null} headSource
  * @property {number} failedPolls
  * @property {{used: number, discarded: number}} presigned
  * @property {Resubmissions} resubmissions
  * @property {Pauses} pauses
- * @property {Outage} [submissionStall] the longest time in which no submission was accepted
+ * @property {Outage} [submissionStall] the longest period without an accepted submission
  * @property {Reorgs} reorgs
- * @property {Record<string, string>} failureWords of the first failure of each code
- * @property {Spending | null} spending null without a cap
+ * @property {Record<string, string>} failureWords first message by failure code
+ * @property {Spending | null} spending null: no limit
  */
 
 export class Engine {
@@ -263,7 +250,7 @@ export class Engine {
   #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
-  /** Null without a cap. @type {FeeBudget | null} */
+  /** Null: no limit. @type {FeeBudget | null} */
   #budget = null;
   #deadlines;
   #loop = probes.loop();
@@ -274,7 +261,7 @@ export class Engine {
   /** @type {Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   #reorgs = noReorgs();
-  /** Since the last report. @type {ReorgEvent[]} */
+  /** Since the previous report. @type {ReorgEvent[]} */
   #newReorgs = [];
 
   /** @param {EngineOptions} options */
@@ -306,7 +293,11 @@ export class Engine {
     if (workload.kind === 'call') return callKind({ clock, rpc, workload, pauses: this.#retryPolicy.pauses });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
-    /** What cannot be asked for costs nothing: its operation fails before it is sent. @param {number} position @param {number} nonce */
+    /**
+     * A workload that throws costs nothing: the operation fails before it is sent.
+     * @param {number} position
+     * @param {number} nonce
+     */
     const gasLimitOf = (position, nonce) => {
       try {
         return workload.next(position, nonce).gasLimit;
@@ -328,7 +319,7 @@ export class Engine {
         fees.observe(block.baseFeeWei);
         budget?.observe(block);
         const seenAtMs = clock.wallMs();
-        // Before the load begins there is no gap that could be its own.
+        // The first block has no gap.
         const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
         this.#lastBlockAtUs = block.seenAtUs;
         onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs });
@@ -368,7 +359,7 @@ export class Engine {
     this.#newReorgs.push(event);
   }
 
-  /** What can be done before the first operation is due. @param {AbortSignal} signal ends it early */
+  /** Signs the first transactions. @param {AbortSignal} signal ends it early */
   async prepare(signal) {
     await this.#presigner?.signFirst(this.#options.accounts, signal);
   }
@@ -378,20 +369,17 @@ export class Engine {
     this.#loadStartUs = loadStartUs;
     this.#lastBlockAtUs = loadStartUs;
     this.recorder.open(loadStartUs, startUs, endUs);
-    this.#loop.sample(); // what happened before counts nowhere
+    this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);
   }
 
-  /** The window, after an automatic warm-up. @param {Plan} plan */
+  /** After an automatic warm-up. @param {Plan} plan */
   setWindow({ startUs, endUs }) {
     this.recorder.setWindow(startUs, endUs);
     this.#driver.endAt(endUs);
   }
 
-  /**
-   * @param {number} nowUs
-   * @returns {EngineReport}
-   */
+  /** @param {number} nowUs @returns {EngineReport} */
   report(nowUs) {
     this.#driver.catchUp();
     const { intervals, counts } = this.recorder;
@@ -400,7 +388,7 @@ export class Engine {
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
     const restMs = this.#retryPolicy.retryAfterMs(nowUs);
-    // What was so before the load began is no matter of it.
+    // Not counting the time before the load.
     const stillMs = Math.min(stats?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, restMs, words };
     const reorgs = this.#newReorgs;
@@ -409,12 +397,11 @@ export class Engine {
     return { interval, inFlight, totals: { ...counts }, silence, warning, reorgs, loop: this.#loop.sample() };
   }
 
-  /** When operations in flight were due, and begun. */
   open() {
     return [...this.#driver.live].map(({ intendedAtUs, startedAtUs }) => ({ intendedAtUs, startedAtUs }));
   }
 
-  /** @throws {InternalError} when conservation is broken */
+  /** @throws {InternalError} */
   check() {
     /** @type {Map<number, number>} */
     const inFlightBy = new Map();
@@ -424,7 +411,7 @@ export class Engine {
     this.recorder.assertConservation(inFlightBy);
   }
 
-  /** Starts nothing any more. @param {number} nowUs end of the window */
+  /** Starts no more operations. @param {number} nowUs end of the window */
   stop(nowUs) {
     this.#presigner?.stop();
     this.#driver.stop(nowUs);

@@ -11,18 +11,16 @@ import { refuseOwnFunder } from './setup.js';
  */
 
 /**
- * What all instances of a run need before it, and what is left of it afterwards. Slices follow each other without a
- * gap, so they are gone through in parts of one size, whatever size a slice has: there may be 1,000 of 10,000 wallets,
- * and only those of one part are in memory.
+ * Funds the wallets of all instances before a run and reclaims the rest afterwards. With up to 1,000 slices of 10,000
+ * wallets, only one part of the wallets is in memory at a time.
  *
- * @typedef {object} Needs what is missing, as far as it is known before the first payment
- * @property {number} wallets that lack something
- * @property {bigint} movedWei to them
+ * @typedef {object} Needs known before the first payment
+ * @property {number} wallets to pay
+ * @property {bigint} movedWei total of the payments
  */
 
 /**
- * Wallets that are in memory at once, and are paid before the offered fee is looked at again: 25 payments, fewer full
- * blocks than the offer lasts for.
+ * Wallets in memory, and paid before the fee is updated: 25 payments, fewer full blocks than the offered fee covers.
  */
 export const WALLETS_AT_ONCE = 5000;
 
@@ -37,11 +35,11 @@ export function slicesOf({ offset, threads, instances }) {
 }
 
 /**
- * Tops up all wallets. All are read before the first payment, so that its cost is known as a whole; where they are
- * more than one part they are derived and read again when their turn comes, because none is kept.
+ * Tops up all wallets. All are read before the first payment, so that the total is known; several parts are derived and
+ * read again for their payment.
  * @param {Tools & {funder: Wallet, needWei: bigint}} tools
  * @param {Account} account
- * @param {(needs: Needs) => void} foresee called before the first payment; it may refuse
+ * @param {(needs: Needs) => void} foresee called before the first payment; may throw
  * @returns {Promise<void>}
  */
 export async function fundAll(tools, account, foresee) {
@@ -74,12 +72,7 @@ export async function fundAll(tools, account, foresee) {
   }
 }
 
-/**
- * Sends what all wallets have to one address.
- * @param {Tools} tools
- * @param {string} to
- * @param {Account} account
- */
+/** Sends the balance of all wallets to one address. @param {Tools} tools @param {string} to @param {Account} account */
 export async function reclaimAll({ all, source, sender, onProgress }, to, account) {
   for (const part of partsOf(all)) {
     const wallets = await deriveWallets(source, part, sender.signal, () => {});
@@ -104,11 +97,7 @@ function partsOf({ offset, threads }) {
   }));
 }
 
-/**
- * @param {Tools & {needWei: bigint}} tools
- * @param {Slice} part
- * @param {Tools['onProgress']} [onProgress]
- */
+/** @param {Tools & {needWei: bigint}} tools @param {Slice} part @param {Tools['onProgress']} [onProgress] */
 async function readPart({ all, source, sender, needWei }, part, onProgress = () => {}) {
   const wallets = await deriveWallets(source, part, sender.signal, (_, done) =>
     onProgress('reading wallets', part.offset - all.offset + done, all.threads),
@@ -116,34 +105,31 @@ async function readPart({ all, source, sender, needWei }, part, onProgress = () 
   return { wallets, missing: shortfalls(wallets, await settleWallets(sender, wallets), needWei) };
 }
 
-/** Of a single part topUp() asks that itself. @param {Tools & {funder: Wallet}} tools @param {Needs} needs */
+/** topUp() checks a single part itself. @param {Tools & {funder: Wallet}} tools @param {Needs} needs */
 async function checkFunder({ funder, sender }, { wallets, movedWei }) {
   const [{ balanceWei }] = await settleWallets(sender, [funder]);
   const costWei = movedWei + paymentsWei(wallets, sender.fees);
   if (wallets > 0 && balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
 }
 
-/** Payments fill blocks, and full blocks raise the price. @param {Sender} sender */
+/** The payments fill blocks, which raises the base fee. @param {Sender} sender */
 async function followFees({ rpc, fees }) {
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
 }
 
-/**
- * How many operations each wallet may still be given, where that is bounded (--iterations).
- */
+/** The operations left for each wallet (--iterations). */
 export class Quota {
   /** By position. */
   #left;
   #allLeft;
 
-  /** @param {number} wallets @param {number} each operations of each of them; Infinity: as many as there is time for */
+  /** @param {number} wallets @param {number} each operations per wallet; Infinity: no limit */
   constructor(wallets, each) {
     this.#left = new Float64Array(wallets).fill(each);
     this.#allLeft = wallets * each;
   }
 
-  /** Nobody may be given any more. */
   get isSpent() {
     return this.#allLeft === 0;
   }
@@ -159,7 +145,7 @@ export class Quota {
     this.#allLeft -= 1;
   }
 
-  /** A wallet can do no more. @param {number} position */
+  /** The wallet is retired. @param {number} position */
   forfeit(position) {
     if (this.#left[position] < Infinity) this.#allLeft -= this.#left[position];
     this.#left[position] = 0;

@@ -8,9 +8,9 @@ import { RecentInclusions, recentInclusionOf } from './recovery.js';
  */
 
 /**
- * What became of the operations that were not verified, or that left the chain again, wallet by wallet: the audit compares it with the chain.
+ * The statuses of operations that were not verified or were reorged. The audit compares them with the chain.
  *
- * @typedef {object} Foreign a mined transaction of one of our wallets that is not ours
+ * @typedef {object} Foreign a mined transaction of one of our wallets that stress did not send
  * @property {number} walletIndex
  * @property {number} nonce
  * @property {string} hash
@@ -24,15 +24,17 @@ import { RecentInclusions, recentInclusionOf } from './recovery.js';
  * @property {string | null} code
  * @property {TransactionStatus} fate
  *
- * @typedef {object} Open an operation whose fate is not known, or may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: Operation['pushed']}} operation
+ * @typedef {object} Open an operation with an unknown status, or one that may still change
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: Operation['pushed']}}
+ *   operation
  * @property {Identified} sample
- * @property {boolean} [isOrphan] it was executed, in a block that has left the chain
- * @property {number} [lostBlock] that block
- * @property {boolean} [isSentAgain] the audit has sent it once more
+ * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
+ * @property {number} [lostBlock]
+ * @property {boolean} [isSentAgain] the audit has resubmitted it
  *
- * @typedef {object} LedgerState a ledger as one thread hands it to another; wallets by their position in its part
- * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>} accounts
+ * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
+ * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>}
+ *   accounts
  * @property {Array<OpenState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
  * @property {Partial<Record<TransactionStatus, number>>} fates
@@ -43,10 +45,10 @@ import { RecentInclusions, recentInclusionOf } from './recovery.js';
  * @typedef {{standing: Standing, undecided: OpenState | null}} SlotState
  */
 
-/** How many resolved operations are kept one by one; beyond that they are only counted. */
+/** Resolutions kept one by one; more are only counted. */
 const RESOLUTIONS_KEPT = 1000;
 
-/** What a fate makes of a nonce. @type {Readonly<Record<TransactionStatus, Standing>>} */
+/** Nonce states by transaction status. @type {Readonly<Record<TransactionStatus, Standing>>} */
 const STANDING = Object.freeze({
   included: 'executed',
   reverted: 'spent',
@@ -55,13 +57,13 @@ const STANDING = Object.freeze({
   pending: 'open',
 });
 
-/** An operation by its wallet and nonce. @param {Open['operation']} operation */
+/** @param {Open['operation']} operation */
 function keyOf({ account, nonce }) {
   return `${account.position}:${nonce}`;
 }
 
 export class Ledger {
-  /** Operations whose fate is not known yet, by wallet and nonce. @type {Map<string, Open>} */
+  /** By wallet and nonce. @type {Map<string, Open>} */
   unresolved = new Map();
   /** @type {Resolution[]} */
   resolutions = [];
@@ -71,24 +73,24 @@ export class Ledger {
   foreign = [];
   past = new RecentInclusions();
 
-  /** @param {Account[]} accounts by position @param {() => void} onForeign called when somebody else is proven to send */
+  /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
     this.accounts = accounts;
     this.onForeign = onForeign;
   }
 
-  /** An operation has ended, and what became of it is to be found out. @param {Open} open */
+  /** Adds an operation whose status is to be determined. @param {Open} open */
   expect(open) {
     this.unresolved.set(keyOf(open.operation), open);
   }
 
-  /** The operation whose fate is open for a wallet's nonce. @param {Account} account @param {number} nonce */
+  /** @param {Account} account @param {number} nonce */
   expected(account, nonce) {
     return this.unresolved.get(`${account.position}:${nonce}`) ?? null;
   }
 
   /**
-   * Enters what became of an operation.
+   * Enters the status of an operation.
    * @param {Open['operation']} operation
    * @param {Open['sample']} sample
    * @param {Decision} decision
@@ -97,7 +99,7 @@ export class Ledger {
     const { account, nonce, hashes, raw } = operation;
     const { wallet } = account;
     const slot = account.slotOf(nonce);
-    // One that had not been sent as far as the node knew may have arrived since: it is settled again.
+    // A transaction that the node did not know may have arrived since: it is settled again.
     const isAgain = slot !== null && slot.undecided?.operation === operation;
     if (isAgain && fate === 'never_sent') return;
     const isOrphan = (isAgain ? slot.undecided : this.unresolved.get(keyOf(operation)))?.isOrphan === true;
@@ -109,7 +111,7 @@ export class Ledger {
     if (isBack) this.#forget(sample.hash);
     else this.#keep({ ...pick(sample), nonce, fate });
     if (isOrphan) {
-      // It counts as verified: what does not come back is subtracted.
+      // It counts as verified unless it stays removed.
       if (isAgain) account.reorgedOut -= 1;
       if (fate !== 'included' && fate !== 'pending') account.reorgedOut += 1;
     } else if (fate === 'included') account.includedLate += 1;
@@ -123,10 +125,10 @@ export class Ledger {
   }
 
   /**
-   * Blocks have left the chain, and with them the effect of what was in them.
-   * @param {number} blockNumber of the first of them
-   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: Open[]}} what has to get into a
-   *   block again; isComplete: nothing that was in those blocks is forgotten; waiting: what was reopened before
+   * After a reorg: makes the operations of the removed blocks unresolved.
+   * @param {number} blockNumber of the first removed block
+   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: Open[]}} orphans: to be included again;
+   *   isComplete: no operation of these blocks is missing; waiting: orphans of earlier reorgs
    */
   reopen(blockNumber) {
     const waiting = [...this.unresolved.values()].filter((open) => (open.lostBlock ?? -1) >= blockNumber);
@@ -135,10 +137,10 @@ export class Ledger {
   }
 
   /**
-   * The chain no longer has what a wallet did from a nonce on.
+   * The same for a wallet whose transactions from a nonce on are gone.
    * @param {Account} account
    * @param {number} nonce
-   * @returns {RecentInclusion[]} as above, as far as it is remembered
+   * @returns {RecentInclusion[]}
    */
   reopenOf(account, nonce) {
     return this.#reopen(this.past.takeOf(account, nonce));
@@ -174,19 +176,22 @@ export class Ledger {
     else if (resolutions.length < RESOLUTIONS_KEPT) resolutions.push(resolution);
   }
 
-  /** What was given up for gone is there again. @param {string | null} hash */
+  /** @param {string | null} hash */
   #forget(hash) {
     const known = this.resolutions.findIndex((resolution) => hash !== null && resolution.hash === hash);
     if (known !== -1) this.resolutions.splice(known, 1);
   }
 
-  /** @param {Foreign} foreign the proof that somebody else sends from one of our wallets */
+  /** @param {Foreign} foreign the proof */
   accuse(foreign) {
     this.foreign.push(foreign);
     this.onForeign();
   }
 
-  /** @param {boolean} [isLast] with what was put into blocks lately, which only the audit asks for @returns {LedgerState} */
+  /**
+   * @param {boolean} [isLast] with what was put into blocks lately, which only the audit asks for
+   * @returns {LedgerState}
+   */
   toState(isLast = false) {
     return {
       past: isLast ? this.past.toState() : [],
@@ -215,11 +220,7 @@ export class Ledger {
     };
   }
 
-  /**
-   * Takes over what another thread knows of a part of the wallets.
-   * @param {LedgerState} state
-   * @param {number} first position of the part's first wallet
-   */
+  /** Adds the state of another thread. @param {LedgerState} state @param {number} first position of its first wallet */
   fromState(state, first) {
     state.accounts.forEach(({ nonce, slots, ...rest }, i) => {
       const account = this.accounts[first + i];

@@ -11,8 +11,7 @@ import { Reporter } from './reports.js';
  */
 
 /**
- * The load itself: from the first operation to the end of the drain, with a report at every interval. Whether one
- * thread does the work or many, is the engine's business.
+ * The load from the first operation to the end of the drain, with a report at every interval.
  *
  * @typedef {object} LoadOptions
  * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
@@ -21,26 +20,24 @@ import { Reporter } from './reports.js';
  * @property {Stop} stop
  * @property {LoadEngine} engine
  * @property {Watch} watch
- * @property {WarmUp | null} [warmUp] null where its length was given
- * @property {readonly string[]} [names] of the endpoints, where there are several
- * @property {Checkpoints} checkpoints begun here, and not ended
+ * @property {WarmUp | null} [warmUp] null unless --warmup auto
+ * @property {readonly string[]} [names] of the endpoints
+ * @property {Checkpoints} checkpoints started here, stopped by the caller
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
- * @property {(atUs: number) => number} timeOfDayMs of an instant of the clock
- * @property {boolean} [isPlain] whether the operations are plain calls
- * @property {() => Promise<number>} begin waits until the load may begin; the instant from which on it counts
+ * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
+ * @property {boolean} [isPlain] plain calls
+ * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
- * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar up to an instant, with the length of
- *   the window so far
+ * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar untilUs: when it was so;
+ *   durationUs: length of the window so far
  */
 
-/** A chain that makes no block for so long stands still: whoever looks on wants to know. */
+/** Time without a block, and Retry-After, from which on a warning is given. */
 const STILL_MS = 30_000;
 
-/** So is a pause that the endpoint asks for. */
 const REST_MS = 2000;
 
-/** The longest a timer can wait; whoever waits for longer waits again. */
 const LONG_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
@@ -48,7 +45,7 @@ export async function load(options) {
   const { config, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, timeOfDayMs, begin } = options;
   await watch.prepare();
   await engine.prepare(stop.drain);
-  // The first one costs the most, and no operation is due yet.
+  // The first checkpoint is the most expensive, so it is made before the load.
   await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
   const beginUs = await begin().catch(async (error) => {
     await checkpoints.discard();
@@ -77,7 +74,7 @@ export async function load(options) {
   await engine.drain(config.drainTimeoutMs, stop.now);
   await report('drain', parts, clock.nowUs());
   await settle(parts);
-  // One that was interrupted in its warm-up has a window of no length, which begins when it was.
+  // If interrupted in the warm-up, the window is empty and begins at the interruption.
   const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
   const { loadStartUs } = plan;
   return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...(await engine.result()) };
@@ -91,7 +88,7 @@ function reported({ rows, cpuUs }) {
 }
 
 /**
- * The run file of now, whenever that is.
+ * The source of checkpoints.
  * @param {LoadOptions} options
  * @param {Reported} reporter
  * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
@@ -112,8 +109,7 @@ function knownNow({ clock, engine, timeOfDayMs, describeSoFar }, reporter, plan)
 }
 
 /**
- * The borders of the run, decided once: every rate and every thread goes by them. Those of a window behind an automatic
- * warm-up are named shortly before it begins.
+ * The start and end of load and window. An automatic warm-up sets those of the window later.
  * @param {number} nowUs
  * @param {Pick<LoadOptions['config'], 'warmupMs' | 'durationMs'>} config
  * @returns {Plan}
@@ -129,7 +125,7 @@ function endOf(startUs, durationMs) {
 }
 
 /**
- * Reports until the warm-up has named the window, in the plan.
+ * Reports until the automatic warm-up has set the window in the plan.
  * @param {WarmUp} warmUp
  * @param {Plan} plan
  * @param {Parts} parts
@@ -154,7 +150,7 @@ async function reportUntilNamed(warmUp, plan, parts) {
 /** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'engine' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
 
 /**
- * Reports at every interval of a phase but the last, which ends when the phase does.
+ * Reports at every interval of a phase but the last.
  * @param {number} endUs of the phase
  * @param {Phase} phase
  * @param {number} startUs of the phase
@@ -164,13 +160,13 @@ async function reportUntilNamed(warmUp, plan, parts) {
 async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.drain) {
   const { clock, stop, config } = parts;
   const intervalUs = config.intervalMs * 1000;
-  /** The first border after an instant. @param {number} atUs */
+  /** @param {number} atUs */
   const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
   let dueUs = borderAfter(clock.nowUs());
   for (let nowUs = clock.nowUs(); nowUs < endUs && !signal.aborted; nowUs = clock.nowUs()) {
     await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, LONG_MS), signal);
     const wokenUs = clock.nowUs();
-    // A timer may fire a moment early.
+    // Timers may fire early.
     if (signal.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
     dueUs = borderAfter(wokenUs);
     const silence = await report(phase, parts, wokenUs);
@@ -186,7 +182,7 @@ function lostInWords({ silentMs, words }, names = []) {
   return `${who} answered for ${Math.round(silentMs / 1000)} s: ${words || 'no answer in time'}`;
 }
 
-/** Every row is with the outputs. @param {Pick<Parts, 'stop' | 'reporter'>} parts */
+/** Waits until all rows are written. @param {Pick<Parts, 'stop' | 'reporter'>} parts */
 async function settle({ stop, reporter }) {
   try {
     await reporter.settled();
@@ -196,7 +192,7 @@ async function settle({ stop, reporter }) {
 }
 
 /**
- * A law of ours that breaks ends the run, but not without its drain and its summary.
+ * Reports an interval. A violated law ends the run with a drain and a summary.
  * @param {Phase} phase
  * @param {Pick<Parts, 'stop' | 'engine' | 'reporter' | 'watch'>} parts
  * @param {number} nowUs
@@ -220,41 +216,33 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
   }
 }
 
-/**
- * Asks a run to end: first gently (no new operations, drain, audit), then at once. The first reason is kept.
- */
+/** Ends a run: first gracefully (no new operations, drain, audit), then at once. The first reason is kept. */
 export class Stop {
   #drain = new AbortController();
   #now = new AbortController();
   /** @type {string | null} */
   reason = null;
-  /** Why nothing is waited for. @type {string | null} */
+  /** Why the run was aborted. @type {string | null} */
   hurriedBecause = null;
-  /** Exit codes that the reasons call for. @type {number[]} */
+  /** Exit codes of the reasons. @type {number[]} */
   exitCodes = [];
   /** @type {Error[]} */
   errors = [];
 
   constructor() {
-    // Whatever is asked again listens, and there may be thousands.
+    // Every retry adds a listener.
     setMaxListeners(0, this.drain, this.now);
   }
 
-  /** Aborts when no new operations may start. */
   get drain() {
     return this.#drain.signal;
   }
 
-  /** Aborts when nothing may be waited for any more. */
   get now() {
     return this.#now.signal;
   }
 
-  /**
-   * @param {string} reason
-   * @param {number} [exitCode]
-   * @param {Error} [error]
-   */
+  /** @param {string} reason @param {number} [exitCode] @param {Error} [error] */
   request(reason, exitCode, error) {
     this.reason ??= reason;
     if (exitCode !== undefined && exitCode !== 0) this.exitCodes.push(exitCode);
@@ -262,7 +250,7 @@ export class Stop {
     this.#drain.abort();
   }
 
-  /** Ends at once. @param {string} [why] */
+  /** Ends the run without drain and audit. @param {string} [why] */
   hurry(why = 'ended at once, on request') {
     this.hurriedBecause ??= why;
     this.#now.abort();
@@ -270,31 +258,29 @@ export class Stop {
 }
 
 /**
- * The automatic warm-up: it ends when the pipeline is full, so that what is in flight at the end of the window is
- * balanced by what was in flight at its beginning.
+ * The automatic warm-up ends when the pipeline is full, so that the operations in flight at both ends of the window are
+ * balanced.
  *
- * - A closed loop is full when as many operations have ended as the wallets can have in flight. An open loop is full
- *   when as many have ended as were started before the first one ended.
- * - Three blocks have come (not for plain calls), and a second has passed.
- * - It takes no longer than --tx-timeout: by then every first operation has ended, one way or another.
+ * - Full: as many operations have ended as can be in flight (closed loop), or as were started before the first one
+ *   ended (open loop); three blocks have come (not for plain calls), and a second has passed.
+ * - It ends after --tx-timeout at the latest: by then every first operation has ended.
  *
- * The window then begins at a random instant within one block interval. Blocks come at a fixed distance: a window that
- * began with a block would always end at the same distance from one, and what it missed there every run would miss.
+ * The window then begins at a random time within one block interval. If it always began with a block, it would end at
+ * the same distance from one in every run, with the same error.
  *
  * @typedef {object} WarmUpOptions
  * @property {Clock} clock
- * @property {number} operations most operations in flight at once
+ * @property {number} operations most operations in flight
  * @property {boolean} isOpenLoop
- * @property {boolean} hasBlocks false for plain calls
+ * @property {boolean} hasBlocks false: plain calls
  * @property {number} mostMs
  * @property {() => number} [random]
  */
 
 const BLOCKS = 3;
 const SHORTEST_MS = 1000;
-/** How often it is seen whether the pipeline is full. */
 const PERIOD_MS = 100;
-/** The window is named so long before it begins, so that every thread knows it by then. */
+/** The window is set so long before it begins, so that every thread knows it in time. */
 const AHEAD_MS = 300;
 
 export class WarmUp {
@@ -302,9 +288,9 @@ export class WarmUp {
   #blocks = 0;
   #firstBlockUs = 0;
   #lastBlockUs = 0;
-  /** So many operations have to end; an open loop learns it with its first one. @type {number | null} */
+  /** Operations that have to end; in an open loop known after the first one. @type {number | null} */
   #wanted;
-  /** Why it ended without the pipeline being full. @type {string | null} */
+  /** Set if the pipeline was not full. @type {string | null} */
   warning = null;
 
   /** @param {WarmUpOptions} options */
@@ -313,7 +299,7 @@ export class WarmUp {
     this.#wanted = options.isOpenLoop ? null : options.operations;
   }
 
-  /** @param {{seenAtUs: number}} block a new one */
+  /** @param {{seenAtUs: number}} block */
   onBlock = ({ seenAtUs }) => {
     if (this.#blocks === 0) this.#firstBlockUs = seenAtUs;
     this.#lastBlockUs = seenAtUs;
@@ -324,7 +310,7 @@ export class WarmUp {
    * @param {number} loadStartUs
    * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
-   * @returns {Promise<number | null>} when the window begins; null when it was ended early
+   * @returns {Promise<number | null>} start of the window; null: ended early
    */
   async windowStartUs(loadStartUs, countsNow, signal) {
     const { clock, mostMs, hasBlocks, random = Math.random } = this.#options;
@@ -356,11 +342,7 @@ function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
 }
 
-/**
- * How long a warm-up is expected to be.
- * @param {number | 'auto'} warmupMs
- * @param {number} blockSeconds 0 where it is not known
- */
+/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
 export function warmupSeconds(warmupMs, blockSeconds) {
   return warmupMs === 'auto' ? Math.max(SHORTEST_MS / 1000, (BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

@@ -6,80 +6,73 @@
  */
 
 /**
- * What this run did with one wallet: the ledger that the audit compares with the chain, and the nonces that are under
- * way. Operations of a wallet may end in any order; the chain executes them in the order of their nonces.
+ * The nonces and counts of one wallet. Operations of a wallet end in any order; the chain executes them in the order of
+ * their nonces.
  *
- * @typedef {object} Slot what is known of one nonce
+ * @typedef {object} Slot one nonce that is not settled
  * @property {Standing} standing
- * @property {Operation | null} operation null where another thread had it
- * @property {Open | null} undecided the last operation with this nonce, when the node knew
- *   nothing of it: its transaction may still arrive, so its hashes belong to every later operation with the nonce
+ * @property {Operation | null} operation null: of another thread
+ * @property {Open | null} undecided the last operation with this nonce, if the node did not know its transactions: they
+ *   may still arrive, so later operations with this nonce keep its hashes
  *
- * @typedef {'live' | 'executed' | 'spent' | 'open' | 'free'} Standing live: under way; executed: with its effect;
- *   spent: used up without effect of ours; open: ended, and what became of it is not known; free: to be used (again)
+ * @typedef {'live' | 'executed' | 'spent' | 'open' | 'free'} Standing live: in flight; executed: with effect; used: by
+ *   a reverted or foreign transaction; unresolved: ended with unknown status; free: can be used (again)
  *
- * @typedef {object} Bounds how many operations of the wallet the chain may have executed
+ * @typedef {object} Bounds possible counts of executed operations of the wallet
  * @property {number} least as of the block
- * @property {number} most as of the block: more than the least while the fate of an earlier one is open
+ * @property {number} most as of the block; above `least` while an operation is unresolved
  * @property {number} latest as of any later block
  */
 export class Account {
-  /** Operations of ours whose effect the chain has, up to the first nonce that is not settled. */
+  /** Executed operations below the first unsettled nonce. */
   executed = 0;
-  /** Operations that did not verify, but were found executed in a block afterwards. */
+  /** Operations that did not verify but were executed. */
   includedLate = 0;
-  /** Operations of ours in a block that had no effect. */
+  /** Operations included without effect. */
   reverted = 0;
-  /** Operations that we had counted as executed, and that left the chain with their block for good. */
+  /** Operations counted as executed and removed by a reorg for good. */
   reorgedOut = 0;
-  /** Why no more operations are started with this wallet, or null. @type {string | null} */
+  /** Why this wallet is not used any more. @type {string | null} */
   retired = null;
-  /** By nonce, from the wallet's on, which is the first that is not settled. @type {Slot[]} */
+  /** By nonce, from the wallet's nonce (the first unsettled one) on. @type {Slot[]} */
   slots = [];
-  /** Operations that are being looked after: nothing but what fills a gap is started before they are settled. */
+  /** Operations in recovery; meanwhile only operations that fill a nonce gap are started. */
   mending = 0;
-  /** Operations that were to be started meanwhile. */
+  /** Starts postponed by recovery. */
   held = 0;
-  /**
-   * The next transaction, signed already.
-   * @type {{nonce: number, signed: Signed} | null}
-   */
+  /** The next transaction, signed ahead of time. @type {{nonce: number, signed: Signed} | null} */
   ahead = null;
   failuresInRow = 0;
-  /** Operations that the node has not taken yet. */
+  /** Submissions in flight. */
   submitting = 0;
-  /** Operations that were to be started while too many were. */
+  /** Starts postponed because of too many submissions in flight. */
   waiting = 0;
-  /** The worker that had it died: what it sent last is not known. */
+  /** Its worker died, so its last transactions are unknown. */
   isLost = false;
   readBackRetries = 0;
-  /** Time in which nothing was asked for it, because the endpoint had not answered, in milliseconds. */
+  /** Time paused after calls without a response. */
   pausedMs = 0;
 
-  /**
-   * @param {number} position in the slice
-   * @param {Wallet} wallet
-   */
+  /** @param {number} position in the slice @param {Wallet} wallet */
   constructor(position, wallet) {
     this.position = position;
     this.wallet = wallet;
-    /** The wallet's nonce when the load began. */
     this.startNonce = wallet.nonce;
   }
 
-  /** The lowest nonce that can be used: one that was not, or the next. */
+  /** The lowest free nonce, or the next one. */
   get nextNonce() {
     const free = this.slots.findIndex(({ standing }) => standing === 'free');
     return this.wallet.nonce + (free === -1 ? this.slots.length : free);
   }
 
-  /** Whether operations wait for a nonce before theirs that nobody uses: they stay where they are until somebody does. */
+  /** Whether a free nonce blocks later operations in the pool. */
   get hasGap() {
     const free = this.slots.findIndex(({ standing }) => standing === 'free');
     return free !== -1 && this.slots.some(({ standing }, i) => i > free && standing !== 'free');
   }
 
-  /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce that it has */
+  /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce assigned */
   take(operation) {
     const nonce = this.nextNonce;
     const undecided = this.slotOf(nonce)?.undecided ?? null;
@@ -87,7 +80,7 @@ export class Account {
     return { nonce, undecided };
   }
 
-  /** @param {number} nonce @returns {Slot | null} null when it is settled */
+  /** @param {number} nonce @returns {Slot | null} null: settled */
   slotOf(nonce) {
     return this.slots[nonce - this.wallet.nonce] ?? null;
   }
@@ -97,7 +90,7 @@ export class Account {
     const slot = this.slotOf(nonce);
     if (slot === null) return;
     slot.standing = standing;
-    // The nonce is used: what else was sent with it never comes.
+    // Other transactions with this nonce are invalid now.
     if (standing === 'executed' || standing === 'spent') slot.undecided = null;
     const { wallet, slots } = this;
     while (slots.length > 0 && (slots[0].standing === 'executed' || slots[0].standing === 'spent')) {
@@ -108,8 +101,8 @@ export class Account {
   }
 
   /**
-   * Blocks have left the chain: what became of the operations in them is not known any more.
-   * @param {Array<{nonce: number, isExecuted: boolean}>} orphans isExecuted: with their effect
+   * After a reorg: the operations of the removed blocks are unresolved again.
+   * @param {Array<{nonce: number, isExecuted: boolean}>} orphans isExecuted: not reverted
    */
   reopen(orphans) {
     const { wallet } = this;
@@ -118,7 +111,7 @@ export class Account {
     const reopened = [];
     for (let nonce = Math.min(...orphans.map((orphan) => orphan.nonce)); nonce < wallet.nonce; nonce += 1) {
       if (executed.has(nonce)) this.executed -= 1;
-      // What is not known to be ours was used up by somebody else.
+      // Nonces without a known operation of ours.
       reopened.push({ standing: 'spent', operation: null, undecided: null });
     }
     this.slots = [...reopened, ...this.slots];
@@ -130,13 +123,18 @@ export class Account {
     }
   }
 
-  /** What the effect of an operation has to be, as of a block that includes it. @param {Operation} operation @param {number} blockNumber @returns {Bounds} */
+  /**
+   * The counts allowed when the effect of an operation is read as of its block.
+   * @param {Operation} operation
+   * @param {number} blockNumber
+   * @returns {Bounds}
+   */
   boundsAsOf(operation, blockNumber) {
     const bounds = { least: this.executed, most: this.executed, latest: this.executed };
     const last = this.#lastAsOf(operation, blockNumber);
     this.slots.forEach(({ standing, operation: own }, i) => {
       if (standing === 'spent') return;
-      // One that was given up may be in any block, and so may one that was found executed afterwards.
+      // An operation that ended early, or was executed late, can be in any block.
       const isAnywhere = standing !== 'live' && (own?.inclusion ?? null) === null;
       if (i <= last && (standing === 'live' || standing === 'executed')) bounds.least += 1;
       if (i <= last || isAnywhere) bounds.most += 1;
@@ -145,7 +143,12 @@ export class Account {
     return bounds;
   }
 
-  /** Those under way that have to be in that block or before it, too. @param {Operation} operation @param {number} blockNumber @returns {Operation[]} */
+  /**
+   * Other operations in flight that must be in that block or an earlier one.
+   * @param {Operation} operation
+   * @param {number} blockNumber
+   * @returns {Operation[]}
+   */
   othersAsOf(operation, blockNumber) {
     return this.slots
       .slice(0, this.#lastAsOf(operation, blockNumber) + 1)
@@ -154,7 +157,12 @@ export class Account {
       );
   }
 
-  /** One that is in the block stands for all before it: the chain takes nonces in order. @param {Operation} operation @param {number} blockNumber @returns {number} place of its slot */
+  /**
+   * Nonces execute in order, so an included operation implies all before it.
+   * @param {Operation} operation
+   * @param {number} blockNumber
+   * @returns {number} place of its slot
+   */
   #lastAsOf({ nonce }, blockNumber) {
     return this.slots.reduce((last, { operation }, i) => {
       const inclusion = operation?.inclusion ?? null;
@@ -162,7 +170,7 @@ export class Account {
     }, nonce - this.wallet.nonce);
   }
 
-  /** Whether operations of this wallet that were sent before that moment are in no block yet. @param {number} atUs */
+  /** Whether an operation sent before this time is not included yet. @param {number} atUs */
   hasUnseenBefore(atUs) {
     return this.slots.some(
       ({ standing, operation, undecided }) =>
@@ -175,17 +183,17 @@ export class Account {
 }
 
 /**
- * Slice arithmetic: which wallets an instance owns.
+ * The wallets of an instance.
  *
  * @typedef {object} Slice
  * @property {number} offset index of the first wallet
- * @property {number} threads how many wallets
+ * @property {number} threads number of wallets
  */
 
 /**
- * Parts of a slice, one after another, of nearly equal size.
+ * Splits a slice into consecutive parts of nearly equal size.
  * @param {Slice} slice
- * @param {number} parts no more than there are wallets
+ * @param {number} parts at most the number of wallets
  * @returns {Slice[]}
  */
 export function splitSlice({ offset, threads }, parts) {
@@ -193,10 +201,7 @@ export function splitSlice({ offset, threads }, parts) {
   return Array.from({ length: parts }, (_, i) => ({ offset: offset + end(i), threads: end(i + 1) - end(i) }));
 }
 
-/**
- * @param {Slice} slice
- * @returns {number[]} the wallet indexes offset .. offset + threads - 1
- */
+/** @param {Slice} slice @returns {number[]} the wallet indexes offset .. offset + threads - 1 */
 export function sliceIndexes({ offset, threads }) {
   return Array.from({ length: threads }, (_, i) => offset + i);
 }

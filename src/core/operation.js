@@ -14,7 +14,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { RetryPolicy, Resubmissions } from './submit.js'
  */
 
-/** The operation did what it should not: reverted, wrong count, refused. */
+/** A failure with a stable code: reverted, wrong count, hash mismatch. */
 export class Failed extends Error {
   /** @param {string} code */
   constructor(code) {
@@ -24,31 +24,30 @@ export class Failed extends Error {
 }
 
 /**
- * One operation: (wallet, nonce) with every hash ever sent for it, or one plain call. It ends once, with one frozen
- * sample; whatever comes later changes nothing.
+ * One operation: a wallet and a nonce with every hash sent for them, or one plain call. It ends once, with one frozen
+ * sample.
  */
 export class Operation {
-  /** Of the transaction that was sent last, or of the one that is in a block. @type {string | null} */
+  /** Of the latest transaction, or of the one that was included. @type {string | null} */
   hash = null;
-  /** The bytes that were sent last. @type {string | null} */
+  /** The signed bytes of the latest transaction. @type {string | null} */
   raw = null;
-  /** What they offer. @type {Fee | null} */
+  /** The fee of the latest transaction. @type {Fee | null} */
   fee = null;
   /**
-   * When it was sent again last without being asked for, and how often; the newest block then, or soon after it was
-   * accepted.
+   * The last rebroadcast, their number, and the newest block at that time (or soon after acceptance).
    * @type {{atUs: number, times: number, block: number | null}}
    */
   pushed = { atUs: 0, times: 0, block: null };
-  /** Of its kind, where there are several. @type {string | null} */
+  /** Name of the kind of call, for workloads with several. @type {string | null} */
   name = null;
-  /** The endpoint that it was sent to last, where there are several. @type {number | null} */
+  /** Index of the endpoint it was sent to last, with several endpoints. @type {number | null} */
   endpoint = null;
   /** @type {number | null} */
   sentAtUs = null;
   /** @type {number | null} */
   acceptedAtUs = null;
-  /** When its block was seen where the effect is read back, if that is elsewhere. @type {number | null} */
+  /** When its block was seen at the read-back endpoint, if that is another one. @type {number | null} */
   visibleAtUs = null;
   /** @type {Inclusion | null} */
   inclusion = null;
@@ -56,23 +55,23 @@ export class Operation {
   effect = null;
   /** @type {string | null} */
   target = null;
-  /** When its effect was read back. @type {number | null} */
+  /** @type {number | null} */
   verifiedAtUs = null;
-  /** Its steps go no further. */
+  /** Stops its steps. */
   isCancelled = false;
-  /** What went wrong was that the endpoint has too much to do. */
+  /** It failed because the endpoint was busy. */
   isRefusedForNow = false;
-  /** The endpoint asked for less. */
+  /** It failed because of a rate limit. */
   isLimited = false;
-  /** What went wrong, in words. @type {string | null} */
+  /** Message of the last error. @type {string | null} */
   words = null;
-  /** An error that nobody foresaw: a bug of ours. @type {Error | null} */
+  /** An unexpected error: a bug in stress. @type {Error | null} */
   bug = null;
-  /** Ends the pause that it makes. @type {AbortController | null} */
+  /** Ends the current pause. @type {AbortController | null} */
   #pause = null;
   #isOver = false;
   #isTaken = false;
-  /** Whoever waits for its block. @type {((found: Inclusion) => void) | null} */
+  /** @type {((found: Inclusion) => void) | null} */
   #onIncluded = null;
   #onEnd;
   #onTaken;
@@ -81,25 +80,25 @@ export class Operation {
    * @param {Account} account
    * @param {{intendedAtUs: number, startedAtUs: number}} instants
    * @param {(operation: Operation, sample: Sample) => void} onEnd called once
-   * @param {(operation: Operation) => void} [onTaken] called once, before that: the node has answered, or never will
+   * @param {(operation: Operation) => void} [onTaken] called once, before onEnd: the submission is over
    */
   constructor(account, { intendedAtUs, startedAtUs }, onEnd, onTaken = nothing) {
     this.account = account;
     const { nonce, undecided } = account.take(this);
     this.nonce = nonce;
-    /** Every hash ever sent for this wallet and nonce, also by operations before this one. @type {string[]} */
+    /** Includes the hashes of earlier operations with the same nonce. @type {string[]} */
     this.hashes = undecided === null ? [] : [...undecided.operation.hashes];
     this.intendedAtUs = intendedAtUs;
     this.startedAtUs = startedAtUs;
     this.#onEnd = onEnd;
     this.#onTaken = onTaken;
-    /** What is left to do when it ends: timers, watches. @type {() => void} */
+    /** Clears timers and watches when it ends. @type {() => void} */
     this.release = nothing;
-    /** Called for each transaction, before it is sent. @type {(hash: string) => void} */
+    /** Called with each hash before it is sent. @type {(hash: string) => void} */
     this.onOffer = nothing;
   }
 
-  /** Another transaction for the same nonce. @param {Signed} signed */
+  /** Sets the transaction to send next for this nonce. @param {Signed} signed */
   offer({ raw, hash, fee }) {
     this.raw = raw;
     this.hash = hash;
@@ -108,7 +107,7 @@ export class Operation {
     this.onOffer(hash);
   }
 
-  /** One of its transactions is in a block. @param {string} hash @param {Inclusion} found */
+  /** @param {string} hash @param {Inclusion} found */
   foundIn(hash, found) {
     if (this.inclusion !== null) return;
     if (!this.#isOver) this.hash = hash;
@@ -118,7 +117,7 @@ export class Operation {
     this.#onIncluded = null;
   }
 
-  /** Its block has left the chain: it waits for another one. */
+  /** Its block was reorged: waits for the next inclusion. */
   orphaned() {
     this.inclusion = null;
     this.visibleAtUs = null;
@@ -132,7 +131,7 @@ export class Operation {
     return new Promise((resolve) => (this.#onIncluded = resolve));
   }
 
-  /** Waits, unless there is nothing to wait for any more. @param {Clock} clock @param {number} ms */
+  /** Sleeps until the time is over, wake() is called or the operation ends. @param {Clock} clock @param {number} ms */
   async pause(clock, ms) {
     if (ms === 0 || this.#isOver) return;
     this.#pause = new AbortController();
@@ -140,23 +139,19 @@ export class Operation {
     this.#pause = null;
   }
 
-  /** Something has changed: it looks again. */
+  /** Ends the current pause. */
   wake() {
     this.#pause?.abort();
   }
 
-  /** The node has it, or will never say. */
+  /** The submission is over: the node has the transaction, or the operation ended. */
   taken() {
     if (this.#isTaken) return;
     this.#isTaken = true;
     this.#onTaken(this);
   }
 
-  /**
-   * @param {Outcome} outcome
-   * @param {string | null} code why it failed
-   * @param {number} endedAtUs
-   */
+  /** @param {Outcome} outcome @param {string | null} code of a failure @param {number} endedAtUs */
   end(outcome, code, endedAtUs) {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -167,7 +162,7 @@ export class Operation {
     this.onOffer = nothing;
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     const { name, endpoint } = this;
-    // A block that was read before the node's answer counts from the answer on; without one it is the audit's.
+    // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
     const isVisible = includedAtUs !== null && this.visibleAtUs !== null;
@@ -198,29 +193,27 @@ export class Operation {
 function nothing() {}
 
 /**
- * One increment from start to outcome, top to bottom: sign, send, included, read back. It ends the operation with one
- * frozen sample on every path; no exception leaves this file.
+ * The steps of one transaction: sign, submit, included, read back. Every path ends the operation with one sample; no
+ * exception leaves this file.
  *
- * @typedef {object} Tools what an iteration works with, the same for all of a run
+ * @typedef {object} Tools what operations share
  * @property {Rpc} rpc
  * @property {Clock} clock
- * @property {Deadlines} deadlines of operations, after --tx-timeout
+ * @property {Deadlines} deadlines of --tx-timeout
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
- * @property {Visibility | null} visibility of blocks where effects are read back; null where that is no
- *   other endpoint
+ * @property {Visibility | null} visibility null unless another endpoint serves the read-back
  * @property {Presigner} presigner
  * @property {RetryPolicy} retryPolicy
- * @property {Resubmissions} resubmissions so far
+ * @property {Resubmissions} resubmissions
  * @property {() => number} random from 0 to 1
  * @property {number} txTimeoutMs
  * @property {number} startBlock latest block when the load began
  */
 
-/** First pause before the effect is asked for again, in milliseconds; it doubles up to the second figure. */
+/** First and longest pause between two attempts to read the effect; it doubles. */
 const READ_BACK_PAUSE_MS = [5, 250];
 
-/** Longest wait for the answer whether a transaction was lost, in milliseconds. */
 const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
@@ -249,8 +242,8 @@ export function iterate(tools, operation) {
 async function steps(tools, operation) {
   const { clock, inclusion, presigner } = tools;
 
-  // Watched before it is sent: a block may hold it before the node's answer is read. What is found is noted at once:
-  // others of this wallet in the same block are read back as of it, too.
+  // Watched before it is sent: it can be in a block before the response is read. The inclusion is noted at once,
+  // because other operations of this wallet in the same block are read back as of that block too.
   operation.onOffer = (hash) => inclusion.watch(hash, (found) => operation.foundIn(hash, found));
   operation.hashes.forEach(operation.onOffer);
   operation.offer(presigner.sign(operation.account, operation.nonce));
@@ -267,7 +260,7 @@ async function steps(tools, operation) {
   operation.taken();
   presigner.signLater(operation.account, operation.account.nextNonce);
 
-  // Its block may leave the chain before the effect is read back: then it waits for the next one.
+  // A reorg before the read-back returns to waiting for inclusion.
   let isVerified = false;
   while (!isVerified && !operation.isCancelled) {
     isVerified = await readBack(tools, operation, await operation.included());
@@ -275,12 +268,12 @@ async function steps(tools, operation) {
 }
 
 /**
- * Fetches the effect until the node serves the block that holds the operation, whatever it answers until then. When
- * it serves the block and the effect is not in it, the receipt says whether the transaction was reverted.
+ * Reads the effect until the node serves the block of the operation. If the node serves that block and the effect is
+ * missing, the receipt tells whether the transaction was reverted.
  * @param {Tools} tools
  * @param {Operation} operation
  * @param {Inclusion} found
- * @returns {Promise<boolean>} false: that block is no longer part of the chain, or nobody waits for the effect any more
+ * @returns {Promise<boolean>} false: the block was reorged, or the operation has ended
  */
 async function readBack({ rpc, clock, workload, retryPolicy, visibility }, operation, found) {
   const { account } = operation;
@@ -301,23 +294,23 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
     operation.effect = verdict.effect;
     operation.target = verdict.target;
     const { state } = verdict;
-    // What is in the block may be the effect of another one: then the receipt tells whose.
+    // The effect may be that of another operation; the receipt decides.
     const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
     if (status === 0) throw new Failed('reverted');
     if (state === 'ok' || (state === 'likely' && status !== null)) {
-      // Taken here: those of the same batch are all read before the first of them is followed up.
+      // Set here: all results of a batch are processed before the first promise continues.
       operation.verifiedAtUs = clock.nowUs();
       return true;
     }
     const { least, most, latest } = account.boundsAsOf(operation, found.number);
-    // Too many is wrong only once every operation that may have been in time is known to have its block, or to have none.
+    // A count above the bound is wrong only when the inclusion of every earlier submission of the wallet is known.
     const isWrong = state === 'wrong' && most === bounds.most && latest === bounds.latest;
     if (isWrong && !account.hasUnseenBefore(found.seenAtUs)) {
       if (isWrongBefore && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
       isWrongBefore = true;
-      attempt += 1; // the same question: a node that makes the next block just now may have answered as of that
+      attempt += 1; // repeat the same query: the node may have answered as of the next block
     }
-    // Too few is wrong only if none of the others was reverted: that changes what is expected here.
+    // A count below the bound is wrong only if no other operation of the wallet was reverted, which changes the bound.
     const isTooFew = state === 'missing' && status !== null && least === bounds.least;
     if (isTooFew && (await areExecuted(rpc, account.othersAsOf(operation, found.number))) && !operation.isCancelled) {
       const isSettled = account.boundsAsOf(operation, found.number).least === least;
@@ -330,13 +323,13 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
   return false;
 }
 
-/** Whether a block is part of the chain. @param {Rpc} rpc @param {Inclusion} block */
+/** @param {Rpc} rpc @param {Inclusion} block */
 async function isStillThere(rpc, { number, hash }) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'readback').catch(() => null);
   return block?.hash === hash;
 }
 
-/** A lost connection says nothing of the effect, nor does a garbled answer. @param {unknown} error @returns {Verdict} */
+/** Connection errors and invalid responses tell nothing about the effect. @param {unknown} error @returns {Verdict} */
 function noVerdict(error) {
   if (error instanceof TransportError || error instanceof ProtocolError)
     return { state: 'behind', effect: null, target: null };
@@ -352,15 +345,15 @@ async function statusOf(rpc, hashes) {
   return null;
 }
 
-/** @param {Rpc} rpc @param {Operation[]} operations that were found in blocks */
+/** @param {Rpc} rpc @param {Operation[]} operations */
 async function areExecuted(rpc, operations) {
   const statuses = await Promise.all(operations.map(({ hashes }) => statusOf(rpc, hashes)));
   return statuses.every((status) => status === 1);
 }
 
 /**
- * Time is up: does the node still know the transaction that it had accepted? Where it does not answer soon, it
- * is taken to.
+ * The time limit was reached: `lost` if the node no longer knows a transaction it had accepted, otherwise (also without
+ * an answer in time) `timed_out`.
  * @param {Tools} tools
  * @param {Operation} operation
  */
@@ -379,7 +372,7 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
   else operation.end('timed_out', null, clock.nowUs());
 }
 
-/** Why an operation failed, as a stable word. @param {unknown} error @returns {string} */
+/** @param {unknown} error @returns {string} */
 export function failureCode(error) {
   if (error instanceof Failed) return error.code;
   if (error instanceof RpcError)
@@ -389,8 +382,8 @@ export function failureCode(error) {
 }
 
 /**
- * One plain call from start to outcome: asked, answered, its answer checked. There is no block to wait for, and its
- * deadline is that of its request. A check that takes time, because somebody else has to be asked, is no part of it.
+ * The steps of one plain call: send, receive, check the result. The request time limit is its only deadline. The time
+ * of an asynchronous check is not part of the latency.
  *
  * @typedef {object} CallTools
  * @property {Rpc} rpc
@@ -401,7 +394,7 @@ export function failureCode(error) {
 /** @param {CallTools} tools @param {Operation} operation */
 export function call({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
-  operation.taken(); // calls need not arrive in order
+  operation.taken(); // calls have no order
   /** @param {Error} error */
   const fail = (error) => {
     if (operation.isCancelled) return;

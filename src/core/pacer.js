@@ -1,17 +1,13 @@
 /** @import { RateStage } from '../types.d.ts' */
 
-/**
- * Closed loop: an operation is due as soon as a wallet is idle, so the number of wallets is the load.
- * @returns {Pacer}
- */
+/** Closed loop: an operation is due as soon as a wallet is idle. @returns {Pacer} */
 export function closed() {
   return { isOpen: false, dueUs: () => 0 };
 }
 
 /**
- * How operations arrive: how much of the schedule has to be owed before operation number n is due. Uniform: n of them,
- * so that they follow each other evenly. Poisson: the sum of n exponentially distributed figures with a mean of 1, which
- * is how the requests of many users who know nothing of each other arrive.
+ * When operation n is due, as an integral of the rate. Uniform: n. Poisson: the sum of n exponential variates with mean
+ * 1 (independent arrivals).
  *
  * @callback Owed asked for in ascending order
  * @param {number} ordinal from 0
@@ -34,13 +30,13 @@ export const arrivals = {
 };
 
 /**
- * The same figures for the same seed, in every thread: xorshift with 32 bits of state (G. Marsaglia, Xorshift RNGs,
- * 2003), two of its outputs for the 53 bits of a double.
+ * Random numbers, the same for a seed in every thread: xorshift with 32 bits of state (Marsaglia 2003), two outputs for
+ * the 53 bits of a double.
  * @param {number} seed
- * @returns {() => number} at least 0, below 1
+ * @returns {() => number} in [0, 1)
  */
 function randomNumbers(seed) {
-  // Zero is the one state that it never leaves.
+  // Xorshift never leaves state zero.
   let state = seed >>> 0 || 0x9e3779b9;
   const next = () => {
     state ^= state << 13;
@@ -52,9 +48,7 @@ function randomNumbers(seed) {
 }
 
 /**
- * Open loop: operations are due at instants that are fixed beforehand, whatever becomes of them. The instants come from
- * the integral of the rate: operation n is due when n of them are owed.
- *
+ * Open loop: operations are due at fixed instants. Operation n is due when the integral of the rate reaches n.
  * @param {Schedule} schedule
  * @param {Share} share
  * @returns {Pacer}
@@ -73,7 +67,7 @@ export function open({ stages, arrival, seed }, { numbers, of }) {
   };
 }
 
-/** How many operations all stages ask for: those that are due before their end. @param {RateStage[]} stages */
+/** The operations that are due in all stages together. @param {RateStage[]} stages */
 export function operationsOf(stages) {
   return withStarts(stages).at(-1)?.owedAtEnd ?? 0;
 }
@@ -95,10 +89,10 @@ function withStarts(stages) {
 }
 
 /**
- * When a stage owes that many: the solution of owed = r t + (a / 2) t^2, with the rate r at its start and its growth a,
- * in the form that does not cancel digits when a is small.
+ * When the integral of the rate reaches `owed`: the solution of owed = r t + (a / 2) t^2, with the rate r at the start
+ * of the stage and its growth a, in the form that does not cancel digits for a small a.
  * @param {Part} part
- * @param {number} owed in all, by the end of the stages before as well
+ * @param {number} owed including earlier stages
  */
 function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStart }, owed) {
   const more = owed - owedAtStart;
@@ -109,23 +103,22 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
 }
 
 /**
- * A pacer decides when each operation is due. It knows neither the clock nor what became of the ones before: a pure
- * function of an operation's number, so that lateness never adds up.
+ * A pacer tells when each operation is due: a pure function of its number, so that lateness does not accumulate.
  *
  * @typedef {object} Pacer
- * @property {boolean} isOpen false: the next one is due as soon as a wallet is idle, and dueUs is not asked
- * @property {(ordinal: number) => number} dueUs when operation number `ordinal` (from 0, and asked for in ascending
- *   order) is due, in microseconds since the start of the load; Infinity when the schedule is over
+ * @property {boolean} isOpen false: closed loop, dueUs is not used
+ * @property {(ordinal: number) => number} dueUs of operation `ordinal` (from 0, called in ascending order), in
+ *   microseconds since the start of the load; Infinity when the schedule is over
  *
- * @typedef {object} Schedule what an open loop asks for
- * @property {RateStage[]} stages one after the other
+ * @typedef {object} Schedule of an open loop
+ * @property {RateStage[]} stages
  * @property {Arrival} arrival
- * @property {number} seed of random arrivals
+ * @property {number} seed
  *
- * @typedef {'uniform' | 'poisson'} Arrival uniform: at the rate; poisson: independent of each other, at the rate on average
+ * @typedef {'uniform' | 'poisson'} Arrival
  *
- * @typedef {object} Share the part of a schedule that is one thread's: of every `of` operations in a row those of the
- *   given numbers, in ascending order. What a thread starts is decided without asking the others.
+ * @typedef {object} Share a thread's part of the schedule: of every `of` operations in a row, those with these numbers,
+ *   in ascending order
  * @property {readonly number[]} numbers
  * @property {number} of
  */
@@ -134,9 +127,9 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
 const WHOLE = Object.freeze({ numbers: Object.freeze([0]), of: 1 });
 
 /**
- * A schedule shared by threads, each by the number of wallets it has, and as evenly as these allow: the next operation is
- * that of the thread that is furthest behind.
- * @param {number[]} wallets of each thread
+ * Splits a schedule between threads in proportion to their wallets: the next operation belongs to the thread that is
+ * furthest behind.
+ * @param {number[]} wallets per thread
  * @returns {Share[]}
  */
 export function shares(wallets) {
@@ -150,11 +143,7 @@ export function shares(wallets) {
   return numbers.map((own) => ({ numbers: own, of }));
 }
 
-/**
- * @param {Schedule | null} schedule null for a closed loop
- * @param {Share} [share]
- * @returns {Pacer}
- */
+/** @param {Schedule | null} schedule null: closed loop @param {Share} [share] @returns {Pacer} */
 export function createPacer(schedule, share = WHOLE) {
   return schedule === null ? closed() : open(schedule, share);
 }

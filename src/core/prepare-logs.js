@@ -14,19 +14,15 @@ import { fundFrom } from './setup.js';
  * @import { ChainInfo, DataSet, DataSet as DatasetDataSet, Page, Receipt, Rpc, Sender } from '../types.d.ts'
  */
 
-/**
- * Pages of logs, as a load will list them, read once before anybody relies on them.
- *
- * @typedef {Omit<DatasetDataSet, 'schema'>} PagedLogs
- */
+/** @typedef {Omit<DatasetDataSet, 'schema'>} PagedLogs */
 
-/** Of more pages than these only so many are read, from the first to the last. */
+/** Most pages read back, evenly spread. */
 const MOST_PAGES = 50;
 
-/** The offset and the length that stand before the data, in bytes. */
+/** Bytes of offset and length before the data (ABI). */
 const BEFORE_DATA = 64;
 
-/** How long is waited for a node that has the receipts, but not yet the logs, in milliseconds. */
+/** A node may have the receipts before the logs. */
 const SETTLE_MS = 5000;
 const PAUSE_MS = 200;
 
@@ -34,8 +30,8 @@ const PAUSE_MS = 200;
  * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
  * @param {PagedLogs} dataSet
  * @param {(label: string, done: number, all: number) => void} onProgress
- * @returns {Promise<number>} how many pages were read
- * @throws {UnavailableError} one is not as it must be
+ * @returns {Promise<number>} number of pages read
+ * @throws {UnavailableError} a page differs
  */
 export async function checkPages(sender, dataSet, onProgress) {
   const numbers = sampleOf(dataSet.pages.length);
@@ -46,7 +42,7 @@ export async function checkPages(sender, dataSet, onProgress) {
   return numbers.length;
 }
 
-/** @param {number} pages @returns {number[]} numbers of pages, evenly spread */
+/** @param {number} pages @returns {number[]} page numbers, evenly spread */
 export function sampleOf(pages) {
   const amount = Math.min(pages, MOST_PAGES);
   return Array.from({ length: amount }, (_, i) => (amount === 1 ? 0 : Math.round((i * (pages - 1)) / (amount - 1))));
@@ -69,7 +65,7 @@ async function checkPage({ rpc, clock, signal }, dataSet, number) {
 /** @param {Rpc} rpc @param {PagedLogs} dataSet @param {number} number */
 async function readPage(rpc, dataSet, number) {
   try {
-    // It is as large as the user wants it, as it is for the load.
+    // With the size limit of load responses.
     return await rpc.call('eth_getLogs', pageParams(dataSet, number), 'load');
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
@@ -77,12 +73,7 @@ async function readPage(rpc, dataSet, number) {
   }
 }
 
-/**
- * @param {unknown} logs
- * @param {PagedLogs} dataSet
- * @param {number} number of the page
- * @returns {string | null}
- */
+/** @param {unknown} logs @param {PagedLogs} dataSet @param {number} number of the page @returns {string | null} */
 export function whatIsWrong(logs, { bytes, pageSize, pages }, number) {
   if (!Array.isArray(logs)) return 'the answer is no list of logs';
   const { count } = pages[number];
@@ -103,10 +94,11 @@ function shortened(topic) {
 }
 
 /**
- * `stress prepare logs`: a contract emits logs that a load can list page by page afterwards.
+ * `stress prepare logs`: a contract emits logs that a load can list page by page. The pages are read back once.
  *
  * @typedef {object} Tools
- * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null, maxSpendWei: bigint | null}} wanted
+ * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null, maxSpendWei: bigint | null}}
+ *   wanted
  * @property {Wallet[]} wallets
  * @property {Wallet | null} funder
  * @property {Sender} sender
@@ -114,7 +106,7 @@ function shortened(topic) {
  * @property {(label: string, done: number, all: number) => void} onProgress
  * @property {(line: string) => void} say
  *
- * @typedef {object} Part what one transaction emits
+ * @typedef {object} Part logs of one transaction
  * @property {number} first
  * @property {number} amount
  */
@@ -124,15 +116,15 @@ const ARTIFACT = new URL('../../contracts/artifacts/Logs.json', import.meta.url)
 const TOPIC = id('Item(uint256,uint256,bytes)');
 const WRITE = id('write(uint256,uint256,uint256,uint256)').slice(0, 10);
 
-/** No transaction takes more than this share of a block. */
+/** Largest share of a block per transaction. */
 const SHARE_OF_BLOCK = 5;
-/** No transaction may have more gas than 2^24 (EIP-7825); what is asked for has a margin on top. */
+/** Below the limit of 2^24 gas per transaction (EIP-7825), with a margin for the estimate. */
 const MOST_GAS = 15_000_000;
-/** A receipt repeats its logs, and no more of it is read, in characters. */
+/** A receipt contains its logs; limit of its size in characters. */
 const LONGEST_RECEIPT = 900_000;
-/** What stands in a receipt around the data of a log, in characters. */
+/** Characters of a log in a receipt without its data. */
 const AROUND_DATA = 1000;
-/** Transactions that are under way at once: their receipts are in memory together. */
+/** Transactions in flight; their receipts are in memory together. */
 const WAVE = 32;
 
 /**
@@ -166,10 +158,7 @@ export async function prepareLogs(tools) {
   return { dataSet, transactions: 1 + parts.length, pagesRead };
 }
 
-/**
- * Asked of the node as deployments that emit one log and two, so that nothing has to be sent first.
- * @param {Tools} tools
- */
+/** Estimates gas with deployments that emit one and two logs, without sending anything. @param {Tools} tools */
 async function measure({ wanted, wallets, sender }) {
   const gasFor = (/** @type {number} */ amount) =>
     estimateGas(sender.rpc, { from: wallets[0].address, data: creation(amount, wanted.bytes) });
@@ -203,7 +192,7 @@ function partsOf(count, atOnce) {
 }
 
 /**
- * What it costs is said where fees are money, before any are paid.
+ * Checks --max-spend, and prints the estimate where fees are real money.
  * @param {Tools} tools
  * @param {bigint} gas of all transactions
  * @param {number} transactions
@@ -220,11 +209,7 @@ function estimateCost({ wanted, sender, chain, say }, gas, transactions) {
   );
 }
 
-/**
- * Each wallet has so much afterwards.
- * @param {Tools} tools
- * @param {bigint} needWei
- */
+/** Tops up the wallets. @param {Tools} tools @param {bigint} needWei */
 async function provide({ wallets, funder, sender, onProgress }, needWei) {
   const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
   if (missing.length === 0) return;
@@ -242,15 +227,15 @@ async function deploy(sender, wallet) {
 }
 
 /**
- * Wave after wave. The price follows the blocks, which are full of this, and so does what the wallets need.
+ * Sends the logs in waves. The fee and the funds needed follow the base fee, which full blocks raise.
  * @param {Tools} tools
  * @param {string} address
  * @param {Part[]} parts
- * @returns {Promise<number[]>} the block of each part
+ * @returns {Promise<number[]>} block number of each part
  */
 async function emit(tools, address, parts) {
   const { wanted, wallets, sender, onProgress } = tools;
-  // A receipt may be as large as what is read of one answer: no two of them in one.
+  // A receipt can have the size limit of a response, so receipts are not batched.
   const inTurn = { ...sender, rpc: { ...sender.rpc, gather: sender.rpc.call } };
   const call = (/** @type {Part} */ part) => writeCall(part, wanted);
   const from = wallets[0].address;
@@ -288,7 +273,7 @@ function checkExecuted(receipts) {
 }
 
 /**
- * Transactions are mined in any order, and a page may be made by several of them.
+ * A page may consist of several transactions, mined in any order.
  * @param {{count: number, pageSize: number}} wanted
  * @param {Part[]} parts
  * @param {number[]} blocks of the parts
@@ -308,7 +293,7 @@ export function pagesOf({ count, pageSize }, parts, blocks) {
   });
 }
 
-/** @param {number} amount of logs that the deployment emits itself @param {number} bytes */
+/** @param {number} amount logs that the deployment emits @param {number} bytes */
 function creation(amount, bytes) {
   return JSON.parse(readFileSync(ARTIFACT, 'utf8')).bytecode + words(amount, bytes);
 }

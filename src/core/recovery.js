@@ -15,30 +15,30 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Decision } from './transaction-status.js'
  */
 
-/** How often in a row a workload of the user's own may fail before its wallet is given up. */
+/** Errors of a user's workload in a row before the wallet is retired. */
 const WORKLOAD_FAILURES = 5;
 
-/** Wallets that send again what was lost, at a time. */
+/** Wallets that resubmit at a time. */
 const AT_ONCE = 32;
 
 /**
- * Takes care of wallets that cannot simply go on: an operation of theirs did not verify, or the chain has lost one. What
- * it waits for is the kind's business; here it is decided what that means for the wallet.
+ * Recovers wallets after a failed operation or a reorg: holds back their next operations until the status is known,
+ * then continues or retires them.
  *
  * @typedef {Pick<DriverOptions, 'clock' | 'kind' | 'accounts' | 'budget' | 'onStop'>} Shared
  *
  * @typedef {object} Own
  * @property {ReadonlySet<Operation>} live
- * @property {AbortSignal} signal aborts when nothing is started any more
- * @property {AbortSignal} drained aborts when nothing is waited for any more
- * @property {(account: Account, times: number) => void} rearm so many operations of a wallet may be started
- * @property {(account: Account) => void} retire no more of it are
+ * @property {AbortSignal} signal aborts when no more operations are started
+ * @property {AbortSignal} drained aborts at the end of the drain
+ * @property {(account: Account, times: number) => void} rearm allows so many more operations of a wallet
+ * @property {(account: Account) => void} retire uses a wallet no more
  */
 export class Recovery {
   #retired = 0;
-  /** What a workload said that kept failing. @type {string | null} */
+  /** Message of a user's workload that kept failing. @type {string | null} */
   #workloadWords = null;
-  /** Wallets that send again now, and those that will. */
+  /** Wallets that resubmit now, and those that wait. */
   #busy = 0;
   /** @type {Queue<() => void>} */
   #waiting = new Queue();
@@ -49,11 +49,7 @@ export class Recovery {
     this.#options = options;
   }
 
-  /**
-   * @param {Operation} operation
-   * @param {Sample} sample
-   * @param {number} [restMs] its wallet is not used again before that
-   */
+  /** @param {Operation} operation @param {Sample} sample @param {number} [restMs] think time of the wallet */
   recover(operation, sample, restMs = 0) {
     const { clock, kind, signal, onStop } = this.#options;
     const { account, bug } = operation;
@@ -74,7 +70,7 @@ export class Recovery {
     return 'its workload keeps failing';
   }
 
-  /** Others may have waited for what was reserved for it. @param {Operation} operation */
+  /** Other wallets may wait for the released fees. @param {Operation} operation */
   #giveBack(operation) {
     const { budget, rearm } = this.#options;
     if (!budget) return;
@@ -83,10 +79,10 @@ export class Recovery {
   }
 
   /**
-   * Blocks have left the chain: what was in them has to get into others.
-   * @param {number} blockNumber of the first of them
-   * @param {string[]} unconfirmed hashes of transactions in them that were not told of
-   * @returns {Pick<ReorgEvent, 'operations' | 'touched' | 'isComplete'>} what was in them
+   * After a reorg: gets the transactions of the removed blocks included again.
+   * @param {number} blockNumber of the first removed block
+   * @param {string[]} unconfirmed hashes in them that were not reported yet
+   * @returns {Pick<ReorgEvent, 'operations' | 'touched' | 'isComplete'>}
    */
   reorganise(blockNumber, unconfirmed = []) {
     const { kind, live } = this.#options;
@@ -108,7 +104,7 @@ export class Recovery {
     return { operations: all.length, touched: named, isComplete };
   }
 
-  /** The chain no longer has what a wallet did from a nonce on. @type {OnLost} */
+  /** The chain no longer has a wallet's transactions from a nonce on. @type {OnLost} */
   lost = (account, nonce) => this.#resubmitOrphans(this.#options.kind.reopenOf(account, nonce));
 
   /** @param {RecentInclusion[]} orphans */
@@ -132,13 +128,18 @@ export class Recovery {
     }
   }
 
-  /** A node may have dropped what had to wait for a nonce that was gone. @param {Account} account */
+  /** The node may have dropped transactions behind the missing nonce. @param {Account} account */
   #rebroadcastMissing({ slots }) {
     const live = slots.flatMap(({ operation, standing }) => (standing === 'live' ? (operation ?? []) : []));
     return this.#options.kind.hasten(live);
   }
 
-  /** After a reorg all wallets have something to send at once: a node is given a few at a time. @template T @param {() => Promise<T>} action @returns {Promise<T>} */
+  /**
+   * Limits how many wallets resubmit at once after a reorg.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
   async #inSequence(action) {
     if (this.#busy >= AT_ONCE) await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
     this.#busy += 1;
@@ -152,8 +153,8 @@ export class Recovery {
 
   /**
    * @param {Account} account
-   * @param {Promise<string | null>} looking gives why the wallet cannot be used any more, or null
-   * @param {number} toStart operations that may be started when that is over
+   * @param {Promise<string | null>} looking resolves with why the wallet cannot be used any more, or null
+   * @param {number} toStart operations that may be started afterwards
    */
   #lookAfter(account, looking, toStart) {
     const { signal, rearm, onStop } = this.#options;
@@ -185,37 +186,34 @@ export class Recovery {
 }
 
 /**
- * Looks after transactions that the node has accepted and that are in no block for too long: what the node does not know
- * any more is sent again, what offers too little is replaced, and what the node knows is left alone while the chain makes
- * no blocks.
+ * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a fee.
+ * Transactions that the node knows stay as they are while no blocks are made.
  */
 
-/** How often it is looked for such. */
 const LOOK_MS = 1000;
 
-/** An accepted operation that is in no block after so many is overdue; in milliseconds no less and no more than that. */
+/** An accepted transaction is overdue after this many blocks, within these limits in milliseconds. */
 const OVERDUE_BLOCKS = 5;
 const OVERDUE_MS = Object.freeze([1000, 15_000]);
 
-/** One that the node knows is sent again after that time, then after twice that and so on. */
+/** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** Blocks without a transaction that the node knows, after which it is sent again: another node may not have it. */
+/** Blocks that leave out a known transaction before it is rebroadcast: block producers may not have it. */
 const PASSED_BY_BLOCKS = 3;
 
 /**
- * How long a node may know less of a wallet than we do before its transactions are sent again, in milliseconds. A node that
- * lags refuses them; a chain that has lost blocks, and makes new ones only for transactions, needs them to go on.
+ * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
+ * them, but a chain that lost blocks and makes blocks on demand needs them.
  */
 const LOST_MS = 2000;
 
-/** How many are looked after at a time. */
 const LOOK_AFTER_AT_ONCE = 100;
 
-/** How many transactions are made for one nonce at most. */
+/** Most transactions for one nonce. */
 const MOST_HASHES = 20;
 
-/** When an accepted operation is overdue, in milliseconds after it was sent. @param {Pick<Tools, 'inclusion'>} tools */
+/** @param {Pick<Tools, 'inclusion'>} tools */
 export function overdueAfterMs({ inclusion }) {
   const [leastMs, mostMs] = OVERDUE_MS;
   return Math.min(Math.max(inclusion.stats().blockMs * OVERDUE_BLOCKS, leastMs), mostMs);
@@ -227,16 +225,10 @@ export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
   return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(pushed.times, 10), LONGEST_WAIT_MS) * 1000;
 }
 
-/**
- * Until the signal aborts.
- * @param {Tools} tools
- * @param {Set<Operation>} live
- * @param {AbortSignal} signal
- * @param {OnLost} onLost
- */
+/** @param {Tools} tools @param {Set<Operation>} live @param {AbortSignal} signal @param {OnLost} onLost */
 export async function rebroadcastOverdue(tools, live, signal, onLost) {
   const { clock, retryPolicy } = tools;
-  /** Since when the node has known less of a wallet than we do. @type {Map<Account, number>} */
+  /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
   const behind = new Map();
   for (let round = 0; !signal.aborted; round += 1) {
     await clock.sleep(Math.max(LOOK_MS, retryPolicy.waitMs(clock.nowUs())), signal);
@@ -246,16 +238,16 @@ export async function rebroadcastOverdue(tools, live, signal, onLost) {
     const waiting = [...live].filter(({ inclusion, acceptedAtUs }) => inclusion === null && acceptedAtUs !== null);
     for (const { pushed } of waiting) pushed.block ??= newestBlock;
     const all = waiting.filter((operation) => isDue(operation, nowUs, overdueMs));
-    // Others each time, so that none is hidden for ever behind those that are just slow.
+    // Rotates, so that slow operations do not hide others.
     const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
     const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
-    // In the order of their nonces: a node takes them as they come.
+    // Nodes need them in nonce order.
     overdue.sort((a, b) => a.nonce - b.nonce);
     const nonces = await checkOverdue(tools, overdue, newestBlock).catch((error) => {
       retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return new Map(); // the endpoint is away; there is a next round
+      return new Map(); // the endpoint is down; retried in the next round
     });
-    // For a moment it may be a node that lags; for longer the chain may have lost it.
+    // For a short time the node may only lag.
     for (const [account, next] of nonces) {
       if (next >= account.wallet.nonce) behind.delete(account);
       else if (nowUs - (behind.get(account) ?? nowUs) >= LOST_MS * 1000) onLost(account, next);
@@ -265,11 +257,11 @@ export async function rebroadcastOverdue(tools, live, signal, onLost) {
 }
 
 /**
- * One batch tells what is known of all of them; only those that need it cost more.
+ * Checks all of them with one batch; more calls only where needed.
  * @param {Tools} tools
  * @param {Operation[]} overdue
- * @param {number} newestBlock that was read
- * @returns {Promise<Map<Account, number>>} the next nonce of each wallet, as the chain has it
+ * @param {number} newestBlock
+ * @returns {Promise<Map<Account, number>>} next nonce of each wallet on the chain
  */
 async function checkOverdue(tools, overdue, newestBlock) {
   const { rpc, clock, startBlock, presigner } = tools;
@@ -293,7 +285,7 @@ async function checkOverdue(tools, overdue, newestBlock) {
       else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
     } else if (known[i] === null) {
       await rebroadcast(tools, operation, { isUnknown: true });
-      // What it had lost it may lose again.
+      // The node may lose it again soon.
       operation.pushed.times = 0;
     } else if (isNext) {
       const { pushed, fee } = operation;
@@ -306,7 +298,7 @@ async function checkOverdue(tools, overdue, newestBlock) {
   return nextNonces;
 }
 
-/** Nodes answer with null, or an error, for what they do not know. @param {Rpc} rpc @param {string | null} hash */
+/** Nodes answer null or an error for an unknown hash. @param {Rpc} rpc @param {string | null} hash */
 function byHash(rpc, hash) {
   return rpc.gather('eth_getTransactionByHash', [hash], 'resolve').catch((error) => {
     if (error instanceof RpcError) return null;
@@ -315,12 +307,12 @@ function byHash(rpc, hash) {
 }
 
 /**
- * Sends a transaction again; where its fee has become too low for the node, one with a higher fee. What the node says is
- * of no consequence: the chain tells what became of it.
+ * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
+ * status.
  * @param {Tools} tools
  * @param {Open['operation'] | Operation} operation
- * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: its fee is known to be; isUnknown: the node has
- *   just said that it does not know the transaction
+ * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isUnknown:
+ *   the node has just reported it as unknown
  */
 export async function rebroadcast(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
   const { rpc, clock, presigner, retryPolicy, resubmissions } = tools;
@@ -335,14 +327,19 @@ export async function rebroadcast(tools, operation, { isTooLow = false, isUnknow
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
   const failure = await send(rpc, operation, (error) => retryPolicy.noteRetryAfter(error, clock.nowUs()));
-  // Another node behind the same address may have it: then the answer is an error.
+  // Another node behind the same address may know it and answers with an error.
   if (isUnknown && failure === null) resubmissions.lost += 1;
   if (failure !== 'underpriced' || !raise()) return;
   resubmissions.replaced += 1;
   await send(rpc, operation, () => {});
 }
 
-/** @param {Rpc} rpc @param {Parameters<typeof rebroadcast>[1]} operation @param {(error: unknown) => void} onError @returns {Promise<string | null>} what the node has against it; null: it has taken it */
+/**
+ * @param {Rpc} rpc
+ * @param {Parameters<typeof rebroadcast>[1]} operation
+ * @param {(error: unknown) => void} onError
+ * @returns {Promise<string | null>} failure code; null: accepted
+ */
 async function send(rpc, operation, onError) {
   try {
     await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
@@ -355,21 +352,18 @@ async function send(rpc, operation, onError) {
   }
 }
 
-/**
- * Looks after wallets whose operation did not verify, or left the chain again: what became of it decides the wallet's
- * next nonce.
- */
+/** Finds the status of failed and reorged operations, which decides the wallet's next nonce. */
 
-/** First and longest pause before a wallet whose operation failed is used again, in milliseconds. */
+/** First and longest pause of a wallet after a failure, in milliseconds. */
 export const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
 
 /**
- * Finds out what became of an operation and enters it into the ledger.
+ * Resolves the status of a failed operation and enters it into the ledger.
  * @param {Tools} tools
  * @param {Ledger} ledger
  * @param {Operation} operation
  * @param {Sample} sample
- * @param {AbortSignal} signal ends it; the audit resolves the operation then
+ * @param {AbortSignal} signal ends it; the audit resolves the operation later
  * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
  */
 export async function resolveFailed(tools, ledger, operation, sample, signal) {
@@ -378,7 +372,6 @@ export async function resolveFailed(tools, ledger, operation, sample, signal) {
   const pauseMs = REPAIR_PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
   return watchStatus(tools, operation, pauseMs, signal, async (decision) => {
     if (decision.fate === 'pending') {
-      // What is stuck in the pool is helped, so that the wallet can go on.
       if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await rebroadcast(tools, operation);
       return false;
     }
@@ -388,11 +381,11 @@ export async function resolveFailed(tools, ledger, operation, sample, signal) {
 }
 
 /**
- * Sees to it that operations of a wallet that were in a block get into one again: the node puts them back into its pool,
- * or is sent the same bytes once more. The chain takes nonces in order, so the first that is open tells of all.
+ * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
+ * again. Nonces execute in order, so the first unresolved one tells about all.
  * @param {Tools} tools
  * @param {Ledger} ledger
- * @param {RecentInclusion[]} orphans of one wallet, in the order of their nonces; the ledger expects them
+ * @param {RecentInclusion[]} orphans of one wallet in nonce order, unresolved in the ledger
  * @param {AbortSignal} signal as above
  * @returns {Promise<string | null>} as above
  */
@@ -401,7 +394,7 @@ export async function resubmit(tools, ledger, orphans, signal) {
   const sendAll = async () => {
     for (const { operation } of open) if (!signal.aborted) await rebroadcast(tools, operation);
   };
-  // A node that has put them back into its pool knows them already.
+  // Has no effect if the node has them in its pool.
   await sendAll();
   let sentAgain = 1;
   for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
@@ -425,10 +418,10 @@ export async function resubmit(tools, ledger, orphans, signal) {
 /**
  * @param {Tools} tools
  * @param {Open['operation']} operation
- * @param {number} firstMs pause before the node is asked
+ * @param {number} firstMs first pause
  * @param {AbortSignal} signal
- * @param {(decision: Decision) => Promise<boolean>} onDecision true: that was it
- * @returns {Promise<boolean>} whether it was still not known when the time was over
+ * @param {(decision: Decision) => Promise<boolean>} onDecision returns true if it is final
+ * @returns {Promise<boolean>} whether it was unknown at the time limit
  */
 async function watchStatus(
   { clock, rpc, txTimeoutMs, startBlock, retryPolicy },
@@ -463,32 +456,32 @@ function whyUnusable({ account, nonce }, { code }) {
 }
 
 /**
- * What was put into a block lately, so that it can be followed up when that block leaves the chain.
+ * The latest inclusions, needed when their blocks are removed by a reorg.
  *
  * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} Identified
  *
  * @typedef {object} Entry
  * @property {Account} account
  * @property {number} nonce
- * @property {string[]} hashes of its transactions
- * @property {string | null} raw the bytes of the last one
+ * @property {string[]} hashes
+ * @property {string | null} raw of the last transaction
  * @property {number} blockNumber
  * @property {Outcome} outcome
- * @property {boolean} isExecuted with its effect; otherwise it was reverted
+ * @property {boolean} isExecuted false: reverted
  *
- * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry as one thread hands it to another
+ * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry for another thread
  *
  * @typedef {{operation: Open['operation'], sample: Identified, isExecuted: boolean}} RecentInclusion
  */
 
-/** Operations that are remembered: some seconds of a fast chain, hours of a slow one. */
+/** Inclusions kept: some seconds of a fast chain, hours of a slow one. */
 const MAX_RECENT_INCLUSIONS = 16_384;
 
 export class RecentInclusions {
-  /** A ring, in the order in which they were added. @type {Entry[]} */
+  /** A ring buffer. @type {Entry[]} */
   #entries = [];
   #next = 0;
-  /** The newest block of which something was forgotten. */
+  /** The newest block with an overwritten entry. */
   #forgottenBlock = -1;
 
   /** @param {Entry} entry */
@@ -504,28 +497,37 @@ export class RecentInclusions {
   }
 
   /**
-   * Takes out what was in the blocks from a number on.
+   * Removes and returns the entries from a block on.
    * @param {number} blockNumber
-   * @returns {{entries: Entry[], isComplete: boolean}} isComplete: nothing of these blocks was forgotten
+   * @returns {{entries: Entry[], isComplete: boolean}} isComplete: no entry of these blocks was overwritten
    */
   takeFrom(blockNumber) {
     const entries = this.#take((entry) => entry.blockNumber >= blockNumber);
     return { entries, isComplete: this.#forgottenBlock < blockNumber };
   }
 
-  /** Takes out what a wallet did from a nonce on. @param {Account} account @param {number} nonce @returns {Entry[]} */
+  /**
+   * Removes and returns a wallet's entries from a nonce on.
+   * @param {Account} account
+   * @param {number} nonce
+   * @returns {Entry[]}
+   */
   takeOf(account, nonce) {
     return this.#take((entry) => entry.account === account && entry.nonce >= nonce);
   }
 
-  /** @returns {EntryState[]} as another thread can take it over */
+  /** @returns {EntryState[]} */
   toState() {
     return this.#entries.map(({ account, ...rest }) => ({ ...rest, position: account.position }));
   }
 
-  /** Takes over what another thread remembers. @param {EntryState[]} entries @param {(position: number) => Account} accountOf */
+  /**
+   * Adds the entries of another thread.
+   * @param {EntryState[]} entries
+   * @param {(position: number) => Account} accountOf
+   */
   fromState(entries, accountOf) {
-    // The other thread has forgotten what is too much; here nothing is added any more.
+    // Not limited: the load is over.
     this.#entries.push(...entries.map(({ position, ...rest }) => ({ ...rest, account: accountOf(position) })));
   }
 
@@ -533,7 +535,7 @@ export class RecentInclusions {
   #take(isWanted) {
     const taken = this.#entries.filter(isWanted);
     if (taken.length === 0) return taken;
-    // In their order again: the ring begins anew.
+    // In order of age: the ring starts again at 0.
     const rest = [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
     this.#entries = rest.filter((entry) => !isWanted(entry));
     this.#next = 0;

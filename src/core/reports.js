@@ -19,28 +19,22 @@ import { workersOf } from './workers.js';
  * @import { startOf } from './run.js'
  */
 
-/** Without an answer for so long the endpoint is named in the row. */
+/** Silence of the endpoint from which on the row mentions it. */
 const SILENT_MS = 1500;
 
-/**
- * Makes the row of an interval, hands it to the outputs, and keeps it for the run file.
- */
+/** Makes the row of each interval for the outputs and the run file. */
 export class Reporter {
   #log = new IntervalLog();
   #watch;
   #outputs;
   #plan;
   #windowVerified = 0;
-  /** In the order of the intervals. @type {Promise<void>} */
+  /** Resolved when all rows so far are written. @type {Promise<void>} */
   #settled = Promise.resolve();
-  /** CPU time of this process over the window, in microseconds. */
+  /** CPU time of this process in the window. */
   cpuUs = 0;
 
-  /**
-   * @param {Plan} plan
-   * @param {Output[]} outputs
-   * @param {Watch} watch
-   */
+  /** @param {Plan} plan @param {Output[]} outputs @param {Watch} watch */
   constructor(plan, outputs, watch) {
     this.#plan = plan;
     this.#outputs = outputs;
@@ -53,29 +47,24 @@ export class Reporter {
   }
 
   /**
-   * The probes are read at once; the row is made when the last of them has answered, and the next interval does not wait
-   * for that.
+   * Reads the probes now; the row is written later, when all probes have responded, without delaying the next interval.
    * @param {Phase} phase
    * @param {Report} report
    */
   add(phase, report) {
     const readings = this.#watch.sample(report.loop, report.transport);
-    // One that fails fails whoever asks whether all is settled.
+    // Errors are thrown by settled().
     readings.catch(() => {});
     this.#settled = this.#settled.then(async () => this.#addRow(phase, report, await readings));
     this.#settled.catch(() => {});
   }
 
-  /** @returns {Promise<void>} when every row is made */
+  /** @returns {Promise<void>} */
   settled() {
     return this.#settled;
   }
 
-  /**
-   * @param {Phase} phase
-   * @param {Report} report
-   * @param {Readings} probes
-   */
+  /** @param {Phase} phase @param {Report} report @param {Readings} probes */
   #addRow(phase, { interval, inFlight, blocks, totals, silence }, probes) {
     const { startUs, endUs, counts, failures, byEndpoint, distributions } = interval;
     const { loadStartUs } = this.#plan;
@@ -117,26 +106,27 @@ export class Reporter {
 }
 
 /**
- * Keeps what is known of a run while it goes on, so that little is lost when something kills it.
+ * Writes partial run files during a run, so that little is lost if the process is killed.
  *
  * @typedef {object} CheckpointOptions
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
- * @property {(words: string) => void} warn called once, whatever goes wrong how often
+ * @property {(words: string) => void} warn called at most once
  */
 
 /**
- * How a run file is made: asking takes a while where others know, and no time of this thread.
+ * How a run file is made: ask() waits for workers, describe() uses time of this thread.
+ *
  * @template T
  * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} Making
  */
 
-/** From the beginning of the load to the first one in it: between two reports of the usual interval, not with one. */
+/** First checkpoint of the load: between two reports of the default interval. */
 const FIRST_MS = 1000;
 const PERIOD_MS = 5000;
 
-/** The load stands still while one is made: that may take a fiftieth of the time. */
+/** Making a checkpoint blocks the load: at most 1/50 of the time. */
 const PERIODS_PER_COST = 50;
 
 export class Checkpoints {
@@ -145,7 +135,7 @@ export class Checkpoints {
   #hasWarned = false;
   #isOver = false;
   #cancel = () => {};
-  /** Of the one that is being written. @type {Promise<unknown>} */
+  /** The current write. @type {Promise<unknown>} */
   #keeping = Promise.resolve();
 
   /** @param {CheckpointOptions} options */
@@ -154,11 +144,7 @@ export class Checkpoints {
     this.#keepers = options.outputs.flatMap((output) => output.checkpoint?.bind(output) ?? []);
   }
 
-  /**
-   * @template T
-   * @param {Making<T>} making
-   * @returns {Promise<number>} what it took of this thread's time, in milliseconds
-   */
+  /** @template T @param {Making<T>} making @returns {Promise<number>} time of this thread, in milliseconds */
   async keep({ ask, describe }) {
     const { clock, stop } = this.#options;
     if (this.#keepers.length === 0) return 0;
@@ -174,24 +160,24 @@ export class Checkpoints {
     };
     try {
       const known = await timed(ask);
-      // The whole run file may be there by now.
+      // The final run file may have been written meanwhile.
       if (!this.#isOver) await timed(() => this.#hand(describe(known)));
     } catch (error) {
-      // Whether the run file can be written is decided by the end: a disk may have room again by then.
+      // Not fatal: the disk may have room again at the end.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);
       else stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
     }
     return busyUs / 1000;
   }
 
-  /** @param {RunFile} runFile @returns {Promise<unknown>} when it is written */
+  /** @param {RunFile} runFile @returns {Promise<unknown>} */
   #hand(runFile) {
     const kept = this.#keepers.map(async (keeper) => keeper(runFile));
     this.#keeping = Promise.allSettled(kept);
     return Promise.all(kept);
   }
 
-  /** Now and then until stop(). @template T @param {Making<T>} making */
+  /** Repeats until stop(). @template T @param {Making<T>} making */
   begin(making) {
     if (this.#keepers.length > 0) this.#keepAfter(FIRST_MS, making);
   }
@@ -207,14 +193,14 @@ export class Checkpoints {
     if (!this.#isOver) this.#keepAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), making);
   }
 
-  /** @returns {Promise<void>} when none is being written any more: it would replace the whole run file */
+  /** @returns {Promise<void>} waits for the current write, which would replace the final run file */
   async stop() {
     this.#isOver = true;
     this.#cancel();
     await this.#keeping;
   }
 
-  /** Nothing was loaded: nothing is to look as if it had been killed under load. */
+  /** No load took place: removes the partial run file. */
   async discard() {
     await this.stop();
     for (const output of this.#options.outputs) output.discard?.();
@@ -228,26 +214,26 @@ export class Checkpoints {
 }
 
 /**
- * Watches what is beside the load, with all probes at once. One that does not answer in time has no reading.
+ * Reads all probes of a run and collects its warnings.
  *
  * @typedef {IndexProbe<any>} Probe
  *
  * @typedef {object} WatchOptions
  * @property {Pick<Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
- * @property {URL[]} urls of the endpoints
- * @property {boolean} [isEmbedded] whether the process of --node-pid is the embedded chain
- * @property {Rpc | null} rpc null where nothing is sent that could be in a pool
+ * @property {URL[]} urls
+ * @property {boolean} [isEmbedded] whether nodePid is the embedded chain
+ * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
- * @property {(words: string) => void} warn called for each thing that is worth it, a few times for one kind
+ * @property {(words: string) => void} warn called a few times per kind
  */
 
-/** How long a probe may take, in milliseconds: the report of the interval waits for it. */
+/** Time limit of a probe; the row of the interval waits for it. */
 const PROBE_TIMEOUT_MS = 1000;
 
-/** Whoever asked for these wants to know that there is nothing to see. */
+/** Probes selected by the user: a failure gives a warning. */
 const ASKED_FOR = Object.freeze(['node', 'metrics']);
 
-/** The embedded chain keeps what was sent to it. From this much memory on the user is told, while there is time to act. */
+/** Memory of the embedded chain, which grows with every transaction, from which on a warning is given. */
 const EMBEDDED_WARNING_BYTES = 750e6;
 
 export class Watch {
@@ -256,19 +242,19 @@ export class Watch {
   #connections = probes.connections({ stats: () => this.#transport });
   /** @type {Record<string, Probe>} */
   #others;
-  /** Why there is no such probe, by name. @type {Record<string, string>} */
+  /** Why a probe does not exist, by name. @type {Record<string, string>} */
   #missing = {};
   #clock;
   #warn;
   #memoryLimitBytes;
-  /** What was warned about. @type {string[]} */
+  /** @type {string[]} */
   warnings = [];
-  /** How many there were of each kind. @type {Map<string, number>} */
+  /** Number of warnings by kind. @type {Map<string, number>} */
   #said = new Map();
-  /** Where in the warnings it stands how many more there were of a kind. @type {Map<string, number>} */
+  /** Index of the line that counts further warnings, by kind. @type {Map<string, number>} */
   #rest = new Map();
 
-  /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: of the embedded chain, until it is warned of */
+  /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
   constructor({ config, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
     const { nodePid, nodeMetrics, nodeSeries, insecure } = config;
     this.#clock = clock;
@@ -283,25 +269,25 @@ export class Watch {
     else this.#others.metrics = probes.metrics({ url: nodeMetrics, series: nodeSeries, insecure });
   }
 
-  /** The first reading of the sockets starts a thread, which is not to be part of the window. */
+  /** The first reading of the sockets starts a thread: not within the window. */
   async prepare() {
     await this.#inTime(this.#others.sockets).catch(() => {});
   }
 
-  /** What happened before counts nowhere. */
+  /** Discards what happened before. */
   begin() {
     this.#self.sample();
     this.#connections.sample();
   }
 
   /**
-   * @param {LoopReading | null} loop of the thread that is worst off
+   * @param {LoopReading | null} loop of the slowest thread
    * @param {TransportStats} transport of all threads, since the start
    * @returns {Promise<Readings>}
    */
   async sample(loop, transport) {
     this.#transport = transport;
-    // These two are of this moment, whatever the others take.
+    // Read at once; other probes take longer.
     const self = this.#self.sample();
     const connections = this.#connections.sample();
     /** @type {Record<string, any>} */
@@ -326,7 +312,7 @@ export class Watch {
       );
     }
     if (readings.sockets !== null) {
-      // The figures in them change, and are no other warning for that.
+      // The kind is the text without its figures.
       for (const words of socketWarnings(readings.sockets))
         this.warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
     }
@@ -339,7 +325,7 @@ export class Watch {
     const late = this.#clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(() => {
       throw new Error(`no answer within ${PROBE_TIMEOUT_MS / 1000} s`);
     });
-    // The sleep ends early when it is not needed any more; nobody listens then.
+    // The sleep is aborted when it is no longer needed.
     late.catch(() => {});
     try {
       return await Promise.race([Promise.resolve(probe.sample()), late]);
@@ -348,16 +334,12 @@ export class Watch {
     }
   }
 
-  /** What goes on for a while is one thing. @param {string} kind @param {string} words */
+  /** Warns once per kind. @param {string} kind @param {string} words */
   warnOnce(kind, words) {
     if (!this.#said.has(kind)) this.warnOf(kind, words);
   }
 
-  /**
-   * What happens again is another one: the first few of a kind are said, the rest are counted.
-   * @param {string} kind
-   * @param {string} words
-   */
+  /** Warns of the first few of a kind; the rest are counted. @param {string} kind @param {string} words */
   warnOf(kind, words) {
     const count = (this.#said.get(kind) ?? 0) + 1;
     this.#said.set(kind, count);
@@ -377,20 +359,17 @@ export class Watch {
   }
 }
 
-/** A run that goes on for days must not fill its log with them, and none may drown those of another kind. */
+/** Keeps the log of long runs short. */
 const MOST_OF_A_KIND = 5;
 
-/**
- * A run that ended before its load began: a CI server that reads files, and not the terminal, is told as well.
- */
-
-/** The endpoint, or what is needed there, is missing; or going on could do harm. @type {readonly number[]} */
+/** Exit codes for which the outputs are written. @type {readonly number[]} */
 const TOLD = Object.freeze([EXIT.unavailable, EXIT.refused]);
 
 /**
- * Writes the files of a run without a load.
- * @param {unknown} error that ended it
- * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {config: Config, times: ReturnType<startOf>, endpoints: Endpoints | null}} parts
+ * Writes the outputs of a run that ended before its load, for CI servers that read files.
+ * @param {unknown} error
+ * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {config: Config, times: ReturnType<startOf>, endpoints: Endpoints | null}}
+ *   parts
  */
 export async function tellSetUpFailed(error, { outputs, log, ...parts }) {
   if (!(error instanceof StressError) || !TOLD.includes(error.exitCode)) return;
@@ -404,7 +383,7 @@ export async function tellSetUpFailed(error, { outputs, log, ...parts }) {
   }
 }
 
-/** What no load has changed. */
+/** The figures of a run without a load. */
 const IDLE_GENERATOR = Object.freeze({
   cpuUs: 0,
   endpoints: [],
@@ -421,7 +400,7 @@ const IDLE_GENERATOR = Object.freeze({
   samplesDropped: 0,
 });
 
-/** JSON pointers of the figures that a run file does not have where no load began. */
+/** JSON pointers of the figures that are null without a load. */
 const UNKNOWN_BEFORE_LOAD = [
   ...['clientVersion', 'chainId', 'genesisHash', 'roundTripMs'].map((name) => `/environment/${name}`),
   ...['blockGasLimit', 'feeMode', 'signer', 'inclusion'].map((name) => `/environment/${name}`),
@@ -486,7 +465,7 @@ function describeFailedSetUp(error, { clock, version, config, times, endpoints }
   });
   if (verdict === null) run.unmeasured['/verdict'] = why;
   else delete run.unmeasured['/verdict'];
-  // That thresholds were not measured is no news beside this.
+  // Unmeasured thresholds do not change the exit code.
   return { ...run, exitCode: error.exitCode, verdict };
 }
 

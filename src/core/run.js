@@ -36,14 +36,9 @@ import { addUpThreads, createEngine, workersOf } from './workers.js';
  */
 
 /**
- * What is left to do when a run is over: its files, and the few lines that nobody must miss.
- */
-
-/**
- * What is still on its way into files is given its time.
+ * Waits until the outputs have written their samples.
  * @param {Output[]} outputs
- * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samples that the disk was too slow for, and what
- *   could not be written
+ * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
  */
 export async function settleAll(outputs) {
   let samplesDropped = 0;
@@ -58,7 +53,7 @@ export async function settleAll(outputs) {
 }
 
 /**
- * Every output gets the run, also when one of them fails.
+ * Gives the run file to every output, even if one fails.
  * @param {Output[]} outputs
  * @param {RunFile} runFile
  * @returns {Promise<StressError[]>}
@@ -82,19 +77,19 @@ export function unexpected(error) {
 }
 
 /**
- * One line for each thing that went wrong, after the summary, where it is seen.
+ * Logs one line per problem, after the summary.
  * @param {Logger} log
  * @param {Stop} stop
  * @param {Ledger} ledger
  * @param {RunFile} run
- * @param {string[]} said warnings that were given while it went on
+ * @param {string[]} said warnings given during the run
  */
 export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
   const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
   for (const message of messages) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
-  // What the probes found was said when they found it; the rest is not to be missed, not even with --quiet.
-  // The summary says that the window is short.
+  // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
+  // window.
   const heard = [...said, shortWindow(run)?.words];
   for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
   const warning = auditWarning(run);
@@ -117,7 +112,7 @@ function foreignSender(foreign) {
   return foreignInWords(`wallets ${indexRanges(indexes)}`, foreign[0]);
 }
 
-/** Nothing that is in flight can arrive any more. @param {Stop} stop @param {string} words */
+/** No operation in flight can end any more. @param {Stop} stop @param {string} words */
 export function chainEnded(stop, words) {
   const error = new UnavailableError(`the embedded chain ended: ${words}`);
   stop.request('chain_ended', EXIT.unavailable, error);
@@ -125,16 +120,16 @@ export function chainEnded(stop, words) {
 }
 
 /**
- * What a run ran on and with, as the run file states it.
+ * The environment of a run, for the run file.
  * @param {object} parts
  * @param {string} parts.version
  * @param {Ready['chain']} parts.chain
  * @param {Pick<Rpc, 'display'>} parts.rpc
- * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints where there are several
- * @param {Sender | null} parts.sender null where nothing is signed
+ * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
+ * @param {Sender | null} parts.sender null: plain calls
  * @param {Record<string, unknown>} parts.facts of the workload
  * @param {Config} parts.config
- * @param {Chosen | null} parts.inclusion null where nothing is included
+ * @param {Chosen | null} parts.inclusion null: plain calls
  * @param {boolean} parts.embedded
  */
 export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
@@ -166,13 +161,13 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, co
   };
 }
 
-/** What `--transport auto` goes by. @param {readonly URL[]} urls */
+/** Why `--transport auto` chose its transport. @param {readonly URL[]} urls */
 function whyTransport(urls) {
   const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
   return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
 }
 
-/** The transports to all endpoints, by name. @param {Pick<Config, 'transport' | 'rpc'>} config */
+/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'rpc'>} config */
 export function transportsOf({ transport, rpc }) {
   const names = rpc.map((url) => chooseTransport(transport, url));
   return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
@@ -181,7 +176,7 @@ export function transportsOf({ transport, rpc }) {
 /**
  * @param {Ready['chain']} chain
  * @param {Sender | null} sender
- * @returns {Record<string, string>} why figures are null, by their JSON pointers
+ * @returns {Record<string, string>} why figures are null, by JSON pointer
  */
 export function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
   const notAsked = 'plain calls do not need it';
@@ -201,10 +196,10 @@ export function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs 
 }
 
 /**
- * Which instance of a run this is, as its run file states it.
+ * The instance, for the run file.
  * @param {Config} config
  * @param {StartFacts} start
- * @returns {InstanceFacts | null} null where it is the only one and waited for nothing
+ * @returns {InstanceFacts | null} null: a single instance without a common start
  */
 export function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
   if (runId === null && index === null && start.by === null) return null;
@@ -212,14 +207,14 @@ export function describeInstance({ runId, index, instances, attempt, scheduler, 
 }
 
 /**
- * What the pacer is to ask for.
+ * The schedule of the pacer.
  * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
- * @returns {Schedule | null} null for a closed loop
+ * @returns {Schedule | null} null: closed loop
  */
 export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
   if (wanted === null) return null;
-  // A warm-up goes at the rate that the window begins with; an automatic one has no stages behind it.
+  // The warm-up uses the first rate of the window; an automatic one has no stages after it.
   const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
   return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
 }
@@ -229,21 +224,13 @@ function constant(perSecond, durationUs) {
   return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
 }
 
-/**
- * One whole run, assembled: chain, set-up, load, drain, audit, summary. The only place that knows all parts.
- */
+/** Assembles one run: chain, set-up, load, drain, audit, summary. */
 
-/** Why a run of plain calls has no audit. */
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-/** Why it is not known what the load has cost. */
 const GOES_ON = Object.freeze({ why: 'the run was still going on when this was written' });
 
-/**
- * @param {Config} config
- * @param {Surroundings} surroundings
- * @returns {Promise<number>} the exit code
- */
+/** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readGiven(config);
@@ -283,12 +270,7 @@ export async function run(config, surroundings) {
   }
 }
 
-/**
- * The way of this thread to the endpoints.
- * @param {Config} config
- * @param {URL[]} urls
- * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
- */
+/** @param {Config} config @param {URL[]} urls @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings */
 function openWay(config, urls, { clock, stop }) {
   const health = Health.of(urls.length);
   const retryOptions = {
@@ -309,12 +291,16 @@ export function startOf(clock) {
   return {
     id: randomUUID(),
     startedUs,
-    /** The load, and with it what is known of the run. */
+    /** Whether the load has started. */
     hasBegun: () => hasBegun,
     begin: () => void (hasBegun = true),
-    /** The clock of the machine may be set in mid-run; what follows in the run follows in its file. @param {number} atUs */
+    /** Derived from the monotonic clock, because the system clock may be set during the run. @param {number} atUs */
     timeOfDayMs: (atUs) => Math.round(aheadMs + atUs / 1000),
-    /** Instances that began together are compared by the time of day as it was then. @param {number} wallMs @param {number} nowUs */
+    /**
+     * Instances with a common start share the time of day of that start.
+     * @param {number} wallMs
+     * @param {number} nowUs
+     */
     setTimeOfDay: (wallMs, nowUs) => void (aheadMs = wallMs - nowUs / 1000),
   };
 }
@@ -339,7 +325,7 @@ async function runOn(context) {
   return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
 }
 
-/** Set-up, load, drain, audit. @param {RunContext} context */
+/** @param {RunContext} context */
 async function carryOut(context) {
   const { config, urls, transport, rpc, monitor, chainIdentity, clock, stop } = context;
   const { connect } = context.endpoints;
@@ -356,7 +342,7 @@ async function carryOut(context) {
   const { wallets, sender, costs, inclusion } = ready;
   const retryOptions = { clock, confirmations: config.confirmations, signal: stop.drain };
   const setUpBlock = await confirmSetUp(rpc, ready, retryOptions);
-  // What follows watches the chain and keeps signatures ready: minutes before the load that would be too early.
+  // The rest of the set-up would be out of date if done minutes before the load.
   await context.common.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { ...retryOptions, setUpBlock });
@@ -365,7 +351,7 @@ async function carryOut(context) {
   const unconfirmed = (await chainIdentity?.compare(stop.drain)) ?? [];
   chainIdentity?.begin(start);
 
-  // Workers have connections of their own.
+  // Workers open their own connections.
   if (workersOf(config) > 1) await transport.rest();
   const schedule = scheduleOf(config);
   const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
@@ -374,7 +360,7 @@ async function carryOut(context) {
   const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
   const warmUp = config.warmupMs === 'auto' ? warmUpOf(context, schedule !== null, workload) : null;
   const engine = await createEngine({ ...context, ...loadParts, warmUp });
-  // Its threads would keep the process alive, whatever went wrong.
+  // Worker threads would keep the process alive.
   try {
     return await loadAndAudit(context, {
       workload,
@@ -407,14 +393,14 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  * @param {Workload} prepared.workload
  * @param {Ready} prepared.ready
  * @param {StartBlock} prepared.start
- * @param {Balance} prepared.before what the wallets have before the load
+ * @param {Balance} prepared.before before the load
  * @param {Schedule | null} prepared.schedule
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
  * @param {LoadEngine} prepared.engine
  * @param {WarmUp | null} prepared.warmUp
  * @param {string[]} prepared.names of the endpoints
- * @param {string | null} prepared.warning of them; where nothing is sent, nothing is looked for elsewhere
+ * @param {string | null} prepared.warning about the endpoints
  */
 async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
@@ -428,7 +414,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     isEmbedded: context.embedded && config.nodePid === null,
   });
   warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
-  // Plain calls tell themselves whether they are answered.
+  // Plain calls show themselves whether the endpoint answers.
   if (context.chainIdentity === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('unconfirmed', warning);
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
@@ -463,7 +449,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
 }
 
 /**
- * What the wallets have less since the load began.
+ * The decrease of the balance during the load.
  * @param {Rpc} rpc
  * @param {Ready} ready
  * @param {Balance} before
@@ -475,11 +461,7 @@ async function leftAfter(rpc, { wallets }, before, { report, reason }) {
   return spentBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
 }
 
-/**
- * @param {RunContext} context
- * @param {Watch} watch
- * @returns {Promise<number>} the instant at which the load begins
- */
+/** @param {RunContext} context @param {Watch} watch @returns {Promise<number>} start of the load */
 async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
   const began = await common.begin();
   begin();
@@ -491,7 +473,7 @@ async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
 
 /**
  * @param {RunContext} context
- * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut so far
+ * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut
  * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
  * @returns {RunParts}
  */

@@ -29,33 +29,32 @@ import { workersOf } from './workers.js';
  * @import { Endpoints } from './endpoints.js'
  */
 
-/**
- * Everything between the connection and the load: which chain, which wallets, what they have, their contracts.
- */
+/** The set-up between the connection and the load: chain, wallets, funds, contracts, start block. */
 
-/** What the funding check reckons with where no duration says how long a run is. */
+/** Operations per wallet assumed for the funding check without a duration. */
 const OPERATIONS_WITHOUT_DURATION = 1000;
-/** Blocks a second of a development chain: it makes them as it needs them, so that old ones tell nothing. */
+/** Assumed for development chains, which make blocks on demand. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
-/** Seconds between two blocks that are believed; a pause of a chain is no pace. */
+/** Longest block time used; a longer gap was a pause of the chain. */
 const LONGEST_BLOCK_S = 60;
 
-/** How long is waited for the transaction that took a nonce of ours to be mined, in milliseconds. */
+/** Time limit for a foreign transaction with our nonce to be mined. */
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {Surroundings & {config: Config, given: Given, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}} Context
+ * @typedef {Surroundings & {config: Config, given: Given, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}}
+ *   Context
  *
- * @typedef {object} Ready what a load is made from
+ * @typedef {object} Ready the result of the set-up
  * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
  * @property {Wallet[]} wallets by position
- * @property {Sender | null} sender null where nothing is signed
+ * @property {Sender | null} sender null: plain calls
  * @property {SetUpCosts} costs
- * @property {Chosen | null} inclusion null where nothing is included
+ * @property {Chosen | null} inclusion null: plain calls
  */
 
 /**
- * Plain calls need no funds and no contracts, and their users no keys.
+ * Plain calls need no funds, contracts or keys.
  * @param {Context} context
  * @param {Rpc} rpc
  * @param {CallWorkload} workload
@@ -67,7 +66,7 @@ export async function setUpCalls({ config, urls, outputs, given, onProgress, sto
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
   notice(`${node} at ${rpc.display}; ${config.threads} users`);
-  // Their addresses are asked for where calls are about them, and signed is nothing.
+  // Derived only if the calls use them.
   const addresses = async () => {
     const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId ?? 0));
     return addressesOf(await deriveWallets(source, config, stop.drain, onProgress));
@@ -77,12 +76,7 @@ export async function setUpCalls({ config, urls, outputs, given, onProgress, sto
   return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null };
 }
 
-/**
- * @param {Context} context
- * @param {Rpc} rpc
- * @param {TransactionWorkload} workload
- * @returns {Promise<Ready>}
- */
+/** @param {Context} context @param {Rpc} rpc @param {TransactionWorkload} workload @returns {Promise<Ready>} */
 export async function setUp(
   { config, given, urls, endpoints, embedded, clock, outputs, onProgress, stop, log },
   rpc,
@@ -138,9 +132,9 @@ export async function setUp(
 }
 
 /**
- * All of them are asked for blocks.
+ * One candidate per endpoint.
  * @param {Rpc[]} rpcs
- * @param {ChainInfo} chain as the first one tells it
+ * @param {ChainInfo} chain of the first endpoint
  * @param {Pick<Context, 'clock' | 'stop'>} surroundings
  */
 function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
@@ -155,8 +149,8 @@ function addressesOf(wallets) {
 }
 
 /**
- * What one wallet may need in this run, in wei: as many operations as may be in flight in every block, at the highest price of the offer. It is
- * an estimate; a wallet that runs dry is retired, and `--fund-amount` sets the figure.
+ * The estimated need of one wallet: as many operations as can be in flight in every block, at the highest price
+ * offered. A wallet without funds is retired; `--fund-amount` sets another amount.
  * @param {Pick<Config, 'warmupMs' | 'durationMs' | 'fundAmountWei' | 'inFlight'>} config
  * @param {Gas} gas
  * @param {Fees} fees
@@ -175,11 +169,11 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
 }
 
 /**
- * Waits until the wallets are settled.
+ * The missing funds, after waiting until the wallets are settled.
  * @param {Sender} sender
  * @param {Wallet[]} wallets
- * @param {bigint} needWei of each
- * @param {Wallet | null} funder who could pay
+ * @param {bigint} needWei per wallet
+ * @param {Wallet | null} funder
  * @param {Config} config
  * @returns {Promise<Array<{wallet: Wallet, missingWei: bigint}>>}
  */
@@ -190,7 +184,7 @@ async function missingFunds(sender, wallets, needWei, funder, config) {
 }
 
 /**
- * One of several instances has no funder: all are paid before, for as long as the load will be.
+ * The remedy for an instance of several, whose wallets are funded by `stress fund` before the run.
  * @param {Pick<Config, 'index' | 'instances' | 'warmupMs' | 'durationMs' | 'inFlight'>} config
  * @returns {string | undefined}
  */
@@ -208,7 +202,7 @@ export function fundingCure({ index, instances, warmupMs, durationMs, inFlight }
 /**
  * @param {Wallet} funder
  * @param {Sender} sender
- * @param {Wallet[]} wallets the whole slice
+ * @param {Wallet[]} wallets
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
  * @param {(label: string, done: number, all: number) => void} onProgress
  */
@@ -228,7 +222,7 @@ export function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * A nonce of the set-up was taken: a mined transaction that is not ours proves that the wallet is used elsewhere.
+ * A nonce of the set-up was used: a mined foreign transaction proves that another sender uses the wallet.
  * @param {NonceTakenError} error
  * @param {Rpc} rpc
  * @param {number} head
@@ -250,16 +244,14 @@ async function proveForeignSender({ wallet, nonce, hash }, rpc, head, wallets, {
   return null;
 }
 
-/** Where in the chain the load begins: what tells the chain from one that was started anew. */
-
 /**
- * @typedef {object} StartBlock the latest block before the load
+ * @typedef {object} StartBlock the latest block before the load; identifies the chain after a restart
  * @property {number} startBlock
  * @property {string | null} startHash
- * @property {string | null} genesisHash of the chain that it is part of
+ * @property {string | null} genesisHash
  */
 
-/** How long is waited for confirmations of the set-up, and for what left the chain to come back, in milliseconds. */
+/** Time limit for confirmations of the set-up, and for reorged transactions to return. */
 const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 
@@ -273,13 +265,13 @@ const PAUSE_MS = 250;
  */
 
 /**
- * With confirmations the set-up gets as many, so that a reorg of that depth does not take it away. That takes a while, and
- * is done before instances wait for each other.
+ * Waits until the set-up has --confirmations, so that a reorg cannot remove it. Done before the common start, because
+ * it takes time.
  * @param {Rpc} rpc
  * @param {Sent} sent
  * @param {Patience} retryOptions
- * @returns {Promise<number>} a block that has what the set-up did
- * @throws {UnavailableError} it is no longer on the chain
+ * @returns {Promise<number>} a block that contains the set-up
+ * @throws {UnavailableError} the set-up was reorged
  */
 export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmations, signal }) {
   if (sender === null || confirmations === 0) return 0;
@@ -294,18 +286,18 @@ export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmati
 }
 
 /**
- * With confirmations a block that has as many, so that it is still there when the load is over.
+ * The start block: with --confirmations, so that a reorg during the load cannot remove it.
  * @param {Rpc} rpc
  * @param {Sent & {chain: {genesisHash?: string | null}}} ready
  * @param {Patience & {setUpBlock: number}} retryOptions
  * @returns {Promise<StartBlock>}
- * @throws {UnavailableError} what the set-up did is no longer on the chain
+ * @throws {UnavailableError} the set-up was reorged
  */
 export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal, setUpBlock }) {
   if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
   const latest = await latestBlock(rpc);
   const head = toNumber(latest.number);
-  // The set-up may be long ago, where instances wait for each other.
+  // The set-up may have ended long before the common start.
   sender.fees.observe((latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
@@ -327,7 +319,7 @@ async function blockAt(rpc, which) {
 }
 
 /**
- * What left the chain may come back.
+ * Waits for reorged transactions of the set-up to return.
  * @param {Rpc} rpc
  * @param {Sent['wallets']} wallets
  * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} retryOptions
@@ -355,7 +347,7 @@ async function noncesOf(rpc, wallets) {
 }
 
 /**
- * Another run may have used the wallets since they were settled, while instances waited for each other for instance.
+ * Another run may have used the wallets since, for instance during the wait for the common start.
  * @param {Rpc} rpc
  * @param {Wallet[]} wallets
  * @param {number[]} nonces
@@ -371,8 +363,8 @@ async function refuseForeign(rpc, wallets, nonces) {
 }
 
 /**
- * On a chain that was started anew nothing of the run can be found. That a node no longer has the start block proves
- * nothing: many keep only the latest blocks.
+ * Fails if the chain was started again during the run. A missing start block alone proves nothing: many nodes keep only
+ * the latest blocks.
  * @param {Rpc} rpc
  * @param {StartBlock} start
  * @throws {UnavailableError}
@@ -388,7 +380,7 @@ export async function assertSameChain(rpc, { startBlock, startHash, genesisHash 
     throw new UnavailableError(otherChain(rpc.display));
 }
 
-/** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
+/** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node does not have the block */
 async function hashAt(rpc, number) {
   try {
     const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit');

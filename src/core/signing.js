@@ -8,8 +8,8 @@ import { WorkloadError } from '../errors.js';
  */
 
 /**
- * Signs the next transaction of a wallet while its last one waits for a block, so that it can be sent the moment it
- * is due. One whose nonce or fee no longer holds when its time comes is thrown away, and signed again.
+ * Signs the next transaction of each wallet ahead of time, so that it can be sent as soon as it is due. It is signed
+ * again if nonce or fee have changed by then.
  *
  * @typedef {SignedTransaction & {fee: Fee}} Signed
  *
@@ -19,16 +19,16 @@ import { WorkloadError } from '../errors.js';
  * @property {Fees} fees
  * @property {TransactionWorkload} workload
  * @property {number} chainId
- * @property {FeeBudget | null} [budget] null without a cap
+ * @property {FeeBudget | null} [budget] null: no limit
  */
 
-/** How long is signed in one turn of the event loop: answers that arrive meanwhile wait no longer than for this. */
+/** Longest time spent on signing per turn of the event loop. */
 const TURN_US = 1000;
 
 export class Presigner {
-  /** Signatures made ahead that were used, and that were thrown away. */
+  /** Transactions signed ahead of time. */
   stats = { used: 0, discarded: 0 };
-  /** Wallets whose next transaction is wanted, with its nonce. @type {Map<Account, number>} */
+  /** Nonces to sign next, by wallet. @type {Map<Account, number>} */
   #wanted = new Map();
   #isStopped = false;
   #isTurnDue = false;
@@ -39,11 +39,7 @@ export class Presigner {
     this.#options = options;
   }
 
-  /**
-   * @param {Account} account
-   * @param {number} nonce
-   * @returns {Signed}
-   */
+  /** @param {Account} account @param {number} nonce @returns {Signed} */
   sign(account, nonce) {
     const { ahead } = account;
     account.ahead = null;
@@ -63,7 +59,11 @@ export class Presigner {
     this.#turnSoon();
   }
 
-  /** The first transactions of a run, before it starts. @param {Account[]} accounts @param {AbortSignal} signal */
+  /**
+   * Signs the first transaction of each wallet before the load.
+   * @param {Account[]} accounts
+   * @param {AbortSignal} signal
+   */
   async signFirst(accounts, signal) {
     for (const account of accounts) this.#wanted.set(account, account.wallet.nonce);
     while (this.#wanted.size > 0 && !signal.aborted) {
@@ -72,7 +72,6 @@ export class Presigner {
     }
   }
 
-  /** Nothing is wanted any more. */
   stop() {
     this.#isStopped = true;
     this.#wanted.clear();
@@ -97,16 +96,16 @@ export class Presigner {
       try {
         account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
       } catch {
-        // What cannot be signed ahead fails when its operation asks for it, and is counted there.
+        // Its operation fails with the same error and counts it.
       }
       if (clock.nowUs() >= endUs) return;
     }
   }
 
   /**
-   * Signs an operation's transaction again, with a fee that replaces the one before.
+   * Signs a replacement with a higher fee.
    * @param {Operation} operation
-   * @returns {boolean} false: more may not be offered
+   * @returns {boolean} false: the fee cannot be raised
    */
   raise(operation) {
     const { account, nonce, fee } = operation;
@@ -116,14 +115,14 @@ export class Presigner {
       if (higher === null || budget?.raise(operation, higher) === false) return false;
       operation.offer(this.#signNow(account, nonce, higher));
     } catch (error) {
-      // What was sent before goes on as it is.
+      // The earlier transaction stays valid.
       if (error instanceof WorkloadError) return false;
       throw error;
     }
     return true;
   }
 
-  /** Whether a transaction offers too little for the newest block. @param {Fee} fee */
+  /** Whether the fee is below that of the newest block. @param {Fee} fee */
   isTooLow(fee) {
     return this.#options.fees.isTooLow(fee);
   }

@@ -10,34 +10,33 @@ import { knownOf } from './transaction-status.js';
  */
 
 /**
- * Hands a transaction to the node. A lost answer leaves it unknown whether the node has it, so the same bytes are sent
- * again until the node says: the hash tells, and a transaction can be in a chain only once.
+ * Submits a transaction and repeats it while the outcome is unknown. After a lost response the same bytes are sent
+ * again: the hash identifies the transaction, and a chain includes it only once.
  *
  * @typedef {object} Resubmissions how often transactions were sent again
- * @property {number} repeated the same bytes, because the node did not answer, or was busy
- * @property {number} rebroadcast the same bytes, of a transaction that was accepted and is in no block, or whose block has
- *   left the chain
- * @property {number} lost of these: the node did not know the transaction when it was asked, and took it anew
+ * @property {number} repeated the same bytes, after a lost response or because the node was busy
+ * @property {number} rebroadcast the same bytes of a transaction that was accepted and is overdue or reorged
+ * @property {number} lost rebroadcasts that the node accepted again because it had lost the transaction
  * @property {number} replaced with a higher fee
  *
- * @typedef {{fromUs: number, toUs: number, words: string}} Stall in which no submission was accepted, and why
+ * @typedef {{fromUs: number, toUs: number, words: string}} Stall a period without an accepted submission
  */
 
-/** How often a node that refuses the nonce is asked for the transaction that may have used it. */
+/** Lookups of the own transaction when the node reports its nonce as used. */
 const LOOKUPS = 5;
 
-/** How often a fee that the node finds too low is raised before the operation fails. */
+/** Fee increases after "underpriced" before the operation fails. */
 const MOST_RAISES = 5;
 
 /**
  * @param {Tools} tools
- * @param {Operation} operation with its transaction signed
- * @param {(endpoint?: number) => unknown} onSent when the bytes are written
- * @returns {Promise<void>} the node has it, or the operation was cancelled; rejects with what the node has against it
+ * @param {Operation} operation
+ * @param {(endpoint?: number) => unknown} onSent
+ * @returns {Promise<void>} resolves when the node has it or the operation was cancelled; rejects with the node's error
  */
 export async function submit(tools, operation, onSent) {
   const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions } = tools;
-  // Also by an earlier operation with the same nonce.
+  // An earlier operation with the same nonce may have been received as well.
   let isUnsure = operation.hashes.length > 1;
   let lookups = 0;
   let raises = 0;
@@ -93,7 +92,7 @@ async function pause({ clock, retryPolicy }, operation, ms, why) {
 }
 
 /**
- * Its block may have been read before anybody watched for it. One that was not read yet will be.
+ * Uses a receipt, if its block was already read before the hash was watched. Later blocks are found by the detector.
  * @param {Pick<Tools, 'clock' | 'inclusion'>} tools
  * @param {Operation} operation
  * @param {any} receipt
@@ -104,7 +103,7 @@ export function foundByReceipt({ clock, inclusion }, operation, receipt) {
   operation.foundIn(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
 }
 
-/** @param {unknown} error @param {string | null} failure what the node has against the transaction */
+/** @param {unknown} error @param {string | null} failure */
 function isRepeatable(error, failure) {
   if (error instanceof RpcError) return error.isBusy || failure === 'pool_full' || failure === 'nonce_too_high';
   return error instanceof ProtocolError || isLost(error);
@@ -115,16 +114,16 @@ function lengthOf({ fromUs, toUs }) {
   return toUs - fromUs;
 }
 
-/** No endpoint silences us for longer, whatever it asks for. */
+/** Longest Retry-After that is respected. */
 const LONGEST_REST_MS = 60_000;
 
-/** An endpoint that asks to be left alone for a while (Retry-After, RFC 9110) is left alone by all. */
+/** The Retry-After pause (RFC 9110) of all submissions, and the longest period without an accepted one. */
 export class RetryPolicy {
   /** @type {Pauses} */
   pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
-  /** The longest time in which no submission was accepted. @type {Stall | null} */
+  /** The longest one. @type {Stall | null} */
   stall = null;
-  /** The one that goes on. @type {Stall | null} */
+  /** The current one. @type {Stall | null} */
   #stall = null;
   #untilUs = 0;
   #random;
@@ -141,7 +140,7 @@ export class RetryPolicy {
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
   }
 
-  /** A submission without an answer of use. @param {unknown} error @param {number} nowUs */
+  /** A submission failed with an error that may pass. @param {unknown} error @param {number} nowUs */
   refused(error, nowUs) {
     const { message } = /** @type {Error} */ (error);
     this.#stall ??= { fromUs: nowUs, toUs: nowUs, words: message };
@@ -149,19 +148,22 @@ export class RetryPolicy {
     if (this.stall === null || lengthOf(this.#stall) > lengthOf(this.stall)) this.stall = this.#stall;
   }
 
-  /** A submission was accepted, or the node had something to say of it. @param {Clock} clock */
+  /** A submission was accepted or rejected for a definite reason. @param {Clock} clock */
   answered(clock) {
     if (this.#stall === null) return;
     this.refused(new Error(), clock.nowUs());
     this.#stall = null;
   }
 
-  /** What is left of that. @param {number} nowUs */
+  /** What is left of the Retry-After pause. @param {number} nowUs */
   retryAfterMs(nowUs) {
     return Math.max(0, (this.#untilUs - nowUs) / 1000);
   }
 
-  /** How long it wants to be left alone from now on: 0, or that and a random tenth more. @param {number} nowUs */
+  /**
+   * The rest of the Retry-After pause plus up to a random tenth, so that wallets do not continue at once.
+   * @param {number} nowUs
+   */
   waitMs(nowUs) {
     if (nowUs >= this.#untilUs) return 0;
     return ((this.#untilUs - nowUs) / 1000) * (1 + this.#random() / 10);

@@ -8,18 +8,17 @@ import { RpcError } from '../errors.js';
  */
 
 /**
- * What became of an operation that was not verified, as the chain tells it:
- * included: executed in a block after all; reverted: in a block, without effect; replaced: a mined transaction that
- * is not ours has its nonce; never_sent: the node knows nothing of it; pending: it may still be included, or the
- * chain does not tell.
+ * The status of an operation that was not verified. included: executed after all; reverted: included without effect;
+ * replaced: a foreign transaction was mined with its nonce; never_sent: unknown to the node; pending: may still be
+ * included, or cannot be determined.
  *
  * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} TransactionStatus
  *
  * @typedef {object} Decision
  * @property {TransactionStatus} fate
- * @property {{hash: string, blockNumber: number} | null} foreign the transaction that has the nonce of a replaced one
- * @property {number} [blockNumber] of one that is in a block
- * @property {any} [receipt] of that one
+ * @property {{hash: string, blockNumber: number} | null} foreign mined with the nonce
+ * @property {number} [blockNumber] of the inclusion
+ * @property {any} [receipt]
  */
 
 /**
@@ -40,7 +39,7 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
     }
   }
   if (latest > operation.nonce) {
-    // No receipt is no proof: a node may be slow to index, or another one may have answered.
+    // A missing receipt proves nothing: nodes index late, and another node may have answered.
     const mined = await findMinedTransaction(rpc, address, operation.nonce, startBlock);
     return mined === null || operation.hashes.includes(mined.hash) ? decided('pending') : decided('replaced', mined);
   }
@@ -53,10 +52,10 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
 }
 
 /**
- * What the node knows of an operation's transactions; one that does not answer knows nothing.
+ * What the node knows of an operation's transactions; no response counts as unknown.
  * @param {Rpc} rpc
  * @param {Pick<Open['operation'], 'hashes'>} operation
- * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null while none of them is in a block
+ * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null if not included
  */
 export async function knownOf(rpc, { hashes }) {
   let isKnown = false;
@@ -74,8 +73,7 @@ function decided(fate, foreign = null) {
 }
 
 /**
- * Some nodes answer with an error, not null, for a transaction that no accepted block holds. Any other error says
- * nothing of the transaction.
+ * Some nodes answer with an error instead of null for a transaction that is not in an accepted block.
  * @param {Promise<any>} answer
  */
 async function nullIfUnknown(answer) {

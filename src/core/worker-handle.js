@@ -21,11 +21,11 @@ import { requestStop } from './workers.js';
  * @import { PoolOptions } from './workers.js'
  */
 
-/** How long a worker may take for what is done at once, and beyond what it was given for a drain, in milliseconds. */
+/** Time limit of a response, also after the end of the drain. */
 const ANSWER_MS = 30_000;
-/** The same when the user is in a hurry. */
+/** The same when the run is aborted. */
 const HURRIED_MS = 2000;
-/** How long a checkpoint waits for a worker: then it is content with what the worker has said before. */
+/** Time limit of a checkpoint; after it the previous state is used. */
 const STATE_MS = 1000;
 
 /**
@@ -33,30 +33,30 @@ const STATE_MS = 1000;
  */
 
 /**
- * One worker of a fleet: the wallets it has, what was heard from it last, and whether it lives. Every wait for it is
- * bounded; one that does not answer is ended, and has died.
+ * The main thread's side of one worker. Every wait is bounded; a worker that does not respond is terminated and counts
+ * as dead.
  */
 export class WorkerHandle {
-  /** As of its last report: what the intervals add up to. @type {State | null} */
+  /** As of its last report. @type {State | null} */
   state = null;
-  /** What it said last, in a report or between two. @type {State | null} */
+  /** The latest one, from a report or a checkpoint. @type {State | null} */
   latest = null;
-  /** Of the interval that was asked for last. @type {EngineReport | null} */
+  /** Of the current interval. @type {EngineReport | null} */
   report = null;
-  /** What it has done so far, as it said last. @type {Counts | null} */
+  /** The latest totals. @type {Counts | null} */
   totals = null;
   isDead = false;
   diedAtUs = Infinity;
-  /** Why. @type {StressError | null} */
+  /** Why it died. @type {StressError | null} */
   error = null;
-  /** All iterations of its wallets are made; the others may not be there yet. */
+  /** All iterations of its wallets are done. */
   hasDoneAll = false;
   #isClosing = false;
   #hasStarted = false;
   #reports = 0;
   #worker;
   #options;
-  /** Those who wait for a message of a type, or for the end. @type {Map<string, () => void>} */
+  /** Waiting for a message, by type. @type {Map<string, () => void>} */
   #waiting = new Map();
 
   /**
@@ -95,13 +95,12 @@ export class WorkerHandle {
     await this.#waitFor('report', ANSWER_MS);
   }
 
-  /** Has it say what it knows, for which the interval goes on. One that takes too long lives on. */
+  /** Requests the state without ending the interval. A late response is no error. */
   async askForState() {
     this.order({ type: 'state' });
     await this.#waitFor('state', STATE_MS, () => this.#wake('state'));
   }
 
-  /** Totals of the whole run so far, without ending the interval. */
   async askForCounts() {
     this.order({ type: 'counts' });
     await this.#waitFor('counts', STATE_MS, () => this.#wake('counts'));
@@ -122,8 +121,8 @@ export class WorkerHandle {
   /**
    * @param {string} type
    * @param {number} mostMs
-   * @param {() => void} [giveUp] what happens then: the worker is ended
-   * @returns {Promise<void>} ends also when the worker does
+   * @param {() => void} [giveUp] default: terminates the worker
+   * @returns {Promise<void>} also resolves when the worker has died
    */
   async #waitFor(type, mostMs, giveUp = () => this.#end()) {
     if (this.isDead) return;
@@ -168,7 +167,7 @@ export class WorkerHandle {
       this.state = message.made?.state ?? this.state;
       this.latest = message.made?.state ?? this.latest;
       this.totals = message.made?.report.totals ?? this.totals;
-      if (message.number !== this.#reports) return; // that one is not waited for any more
+      if (message.number !== this.#reports) return; // late response
       this.report = message.made?.report ?? null;
       this.#wake('report');
     } else {
@@ -187,7 +186,7 @@ export class WorkerHandle {
     for (const type of [...this.#waiting.keys()]) this.#wake(type);
   }
 
-  /** One that is not waited for any more, and has done nothing yet. */
+  /** The run was aborted before the load. */
   #interrupted() {
     const { exitCodes } = this.#options.stop;
     const exitCode = worstExit([...exitCodes, EXIT.nothingVerified]);
@@ -196,7 +195,7 @@ export class WorkerHandle {
     this.#wakeAll();
   }
 
-  /** @param {string} words @param {Error & {code?: unknown}} [cause] as it came through from the other thread */
+  /** @param {string} words @param {Error & {code?: unknown}} [cause] as the other thread threw it */
   #died(words, cause) {
     if (this.isDead) return;
     this.isDead = true;
@@ -214,7 +213,7 @@ export class WorkerHandle {
   }
 }
 
-/** A thread without an error ends only if somebody ends it, and we do not. @param {string} workload */
+/** Without an error a thread ends only by process.exit() in the user's workload. @param {string} workload */
 function endOf(workload) {
   if (!isWorkloadFile(workload)) return undefined;
   return new WorkloadError(
@@ -222,7 +221,7 @@ function endOf(workload) {
   );
 }
 
-/** @param {{reason: StopReason, message: string | null}} message of a worker that asks for an end */
+/** @param {{reason: StopReason, message: string | null}} message */
 function errorOf({ reason, message }) {
   if (message === null) return undefined;
   if (reason === 'workload_failed') return new WorkloadError(message);

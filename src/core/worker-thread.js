@@ -1,31 +1,34 @@
 /**
- * A worker thread: the engine for a part of the slice, at the other end of src/core/workers.js.
+ * A worker thread: runs the engine for a part of the slice and answers the requests of worker-handle.js.
  *
- * @typedef {object} Task what a worker is given
+ * @typedef {object} Task
  * @property {WorkerConfig} config
- * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: that
- *   of its wallets
+ * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: index of the
+ *   endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
  * @property {{name: string, state: unknown}} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
- * @property {BatchFacts} batches as the set-up learned them
+ * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
  * @property {Schedule | null} schedule
  * @property {Share} share
  *
- * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>} WorkerConfig
+ * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
+ *   WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}} Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}}
+ *   Order
  *
- * @typedef {object} State everything a worker knows
- * @property {number} atUs when it was so
- * @property {ReturnType<Engine['open']>} open operations in flight
+ * @typedef {object} State the whole state of a worker
+ * @property {number} atUs
+ * @property {ReturnType<Engine['open']>} open
  * @property {RecorderState} recorder
  * @property {LedgerState} ledger
  * @property {EngineStats} stats
  * @property {ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}} Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
+ *   Message
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -50,14 +53,11 @@ import { Account } from './nonces.js';
  * @import { MessagePort } from 'node:worker_threads'
  */
 
-/** Samples are told together: so many, or what there is after so long. */
+/** Limits of a batch of samples. */
 const SAMPLES_AT_ONCE = 1000;
 const SAMPLES_WAIT_MS = 200;
 
-/**
- * @param {Task} task
- * @param {MessagePort} port
- */
+/** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
   const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
   /** @param {Message} message */
@@ -118,7 +118,7 @@ async function work(task, port) {
       tell({ type: 'state', state: state() });
       engine.check();
     } else if (order.type === 'stop') {
-      // What was counted since then was counted inside: the window lasts until here.
+      // Until now operations counted as inside of the window.
       engine.stop(Math.max(order.nowUs, clock.nowUs()));
       stoppedAtUs = engine.recorder.endUs;
     } else {
@@ -137,20 +137,20 @@ async function work(task, port) {
 }
 
 /**
- * What nobody caught; it may be the user's own workload that threw it.
+ * Uncaught errors of the user's workload end the run.
  * @param {string} workload
  * @param {(reason: StopReason, error: Error) => void} askForStop
  */
 function catchStrayErrors(workload, askForStop) {
   process.on('uncaughtException', (thrown) => {
     const theirs = strayErrorOf(workload, thrown);
-    // One of ours leaves this thread in no state to go on: it ends, as it would have without us.
+    // A bug of ours: the thread ends.
     if (theirs === null) throw thrown;
     askForStop('workload_failed', theirs);
   });
 }
 
-/** The way of this thread to the endpoints. @param {Task} task @param {Clock} clock */
+/** @param {Task} task @param {Clock} clock */
 function openWay({ config, endpoints, batches }, clock) {
   const { home, spread } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
@@ -158,7 +158,7 @@ function openWay({ config, endpoints, batches }, clock) {
 }
 
 /**
- * Samples travel together: a message for each would cost more than what is in it.
+ * Batches samples: a message for each would be too expensive.
  * @param {Clock} clock
  * @param {(samples: Sample[]) => void} onFull
  */
@@ -178,12 +178,7 @@ function createBundle(clock, onFull) {
   return { add, flush };
 }
 
-/**
- * @param {Engine} engine
- * @param {Endpoints} endpoints
- * @param {number} atUs
- * @returns {State}
- */
+/** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {State} */
 function stateOf(engine, endpoints, atUs) {
   const thread = threadStatsOf(endpoints);
   const { recorder, ledger } = engine;

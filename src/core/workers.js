@@ -26,37 +26,36 @@ import { WorkerHandle } from './worker-handle.js';
  */
 
 /**
- * Those who do the load: the engine in this thread, or a fleet of workers. The rest of a run does not care which.
+ * The engine of a run, in this thread or in a pool of worker threads with a part of the wallets each.
  *
  * @typedef {object} LoadEngine
- * @property {(signal: AbortSignal) => Promise<void>} prepare what can be done before the first operation is due
+ * @property {(signal: AbortSignal) => Promise<void>} prepare before the load
  * @property {(plan: Plan) => void} start
  * @property {(plan: Plan) => void} setWindow after an automatic warm-up
- * @property {() => Promise<Counts>} counts of the whole run so far
+ * @property {() => Promise<Counts>} counts
  * @property {(nowUs: number) => Promise<Report>} report ends an interval
- * @property {() => void} check asserts the law of conservation. Throws InternalError.
- * @property {(nowUs: number) => void} stop nothing is started any more; nowUs is the end of the window
+ * @property {() => void} check asserts the law of conservation
+ * @property {(nowUs: number) => void} stop ends the window at nowUs
  * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
- * @property {(nowUs: number) => Promise<SoFar>} soFar while it goes on
- * @property {() => Promise<Result>} result once it is drained
+ * @property {(nowUs: number) => Promise<SoFar>} soFar during the load
+ * @property {() => Promise<Result>} result after the drain
  * @property {() => Promise<void>} close
  *
  * @typedef {object} Result
  * @property {Recorder} recorder
  * @property {Ledger} ledger
  * @property {EngineStats} stats
- * @property {ThreadStats[]} threads of the workers; what this thread did itself is not in it
+ * @property {ThreadStats[]} threads of the workers, without the main thread
  *
- * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar what is known now, and up to which instant
+ * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar untilUs: when it was so
  *
  * @typedef {object} ThreadStats
  * @property {Record<string, number>} rpcCalls
  * @property {TransportStats} transport
  * @property {BatchFacts} batches
- * @property {Traffic[]} endpoints where there are several
+ * @property {Traffic[]} endpoints with several endpoints
  */
 
-/** Exit codes of the reasons for which the driver ends a run. */
 const STOP_EXIT = Object.freeze({
   iterations: EXIT.ok,
   foreign_sender: EXIT.notExact,
@@ -67,24 +66,14 @@ const STOP_EXIT = Object.freeze({
   internal: EXIT.internal,
 });
 
-/**
- * What a thread asks for.
- * @param {Stop} stop
- * @param {StopReason} reason
- * @param {Error} [error]
- */
+/** Ends the run for a reason of the driver. @param {Stop} stop @param {StopReason} reason @param {Error} [error] */
 export function requestStop(stop, reason, error) {
   stop.request(reason, STOP_EXIT[reason], error);
-  // Nothing that was sent to the chain before can arrive on this one.
+  // Nothing sent to the earlier chain can arrive any more.
   if (reason === 'chain_replaced') stop.hurry(error?.message);
 }
 
-/**
- * One thread, this one.
- * @param {EngineOptions} options
- * @param {Pick<Transport, 'stats'>} transport
- * @returns {LoadEngine}
- */
+/** @param {EngineOptions} options @param {Pick<Transport, 'stats'>} transport @returns {LoadEngine} */
 export function createLocalEngine(options, transport) {
   let blocks = noBlocks();
   const engine = new Engine({
@@ -120,21 +109,21 @@ export function createLocalEngine(options, transport) {
 }
 
 /**
- * Worker threads that share the slice, as instances with disjoint offsets would. Each reports all it knows at every
- * interval and at every checkpoint, so that what is known of one that dies is as old as the last of these.
+ * Worker threads with disjoint parts of the slice. Each sends its whole state with every report and checkpoint, so that
+ * little is lost when a worker dies.
  *
  * @typedef {object} PoolOptions
  * @property {Pick<Config, 'offset' | 'threads' | 'connections'>} config
  * @property {number} workers
- * @property {Account[]} accounts by position in the slice
- * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task for a part of
- *   the positions, by the number of the worker as well
- * @property {(block: SeenBlock) => void} onBlock each new block, in order, with what is ours in all
+ * @property {Account[]} accounts by position
+ * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task of a worker
+ *   for a part of the positions
+ * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
  * @property {Stop} stop
  * @property {Output[]} outputs
  */
 
-/** @param {PoolOptions} options @returns {Promise<LoadEngine>} whose workers are ready */
+/** @param {PoolOptions} options @returns {Promise<LoadEngine>} with its workers ready */
 export async function startWorkerPool(options) {
   const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
@@ -145,11 +134,11 @@ export async function startWorkerPool(options) {
     if (parts.every(({ hasDoneAll }) => hasDoneAll)) requestStop(stop, 'iterations');
   };
   const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
-  // All tasks before the first thread: what cannot be handed over leaves none behind.
+  // Created before the first thread, so that an error leaves no thread behind.
   const tasks = slices.map(({ offset, threads }, i) => taskOf(offset, threads, i));
   /** @type {WorkerHandle[]} */
   const parts = slices.map(({ offset, threads }, i) => {
-    // What is left over by an even split goes to the first ones.
+    // The first workers get the remainder.
     const connections = Math.floor((config.connections + workers - 1 - i) / workers);
     const task = tasks[i];
     return new WorkerHandle({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
@@ -214,7 +203,7 @@ export async function startWorkerPool(options) {
   };
 }
 
-/** A workload that cannot be made in a worker thread ends the run before its load, and so does a hurry. @param {WorkerHandle[]} parts */
+/** Ends the run if a workload cannot be created in a worker, or on abort. @param {WorkerHandle[]} parts */
 async function allReady(parts) {
   await Promise.all(parts.map((part) => part.ready));
   const failed = parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
@@ -231,10 +220,10 @@ async function prepareAll(parts) {
 }
 
 /**
- * The instant up to which all is known: a little later in some parts than in others. A dead one does nothing any more.
+ * The time up to which the state of all living workers is known.
  * @param {WorkerHandle[]} parts
- * @param {number} nowUs if there is no other
- * @param {number} loadStartUs before which there is nothing to know
+ * @param {number} nowUs the default
+ * @param {number} loadStartUs
  */
 function knownUntilUs(parts, nowUs, loadStartUs) {
   const living = parts.filter(({ isDead }) => !isDead);
@@ -249,13 +238,13 @@ function recorderOf(config, { startUs, endUs }) {
   return recorder;
 }
 
-/** What was in flight at the last report of one that has died. @param {WorkerHandle} part */
+/** The operations in flight at the last report of a dead worker. @param {WorkerHandle} part */
 function openOf({ isDead, state, diedAtUs }) {
   if (!isDead || state === null) return [];
   return state.open.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
 }
 
-/** Those that have said something. @param {WorkerHandle[]} parts @param {'state' | 'latest'} which */
+/** @param {WorkerHandle[]} parts @param {'state' | 'latest'} which */
 function heard(parts, which) {
   return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
 }
@@ -263,36 +252,32 @@ function heard(parts, which) {
 /**
  * @param {ReturnType<typeof heard>} known
  * @param {Recorder} recorder of all wallets, which has nothing yet
- * @param {number} endUs of the window, where no part has told one
+ * @param {number} endUs default end of the window
  */
 function mergeStates(known, recorder, endUs) {
   for (const { state, first } of known) recorder.fromState(state.recorder, first);
-  // The window is over when it is over in all of them.
+  // The window ends with its last part.
   const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
   recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
   const threads = known.map(({ state }) => state.thread);
   return { recorder, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
 }
 
-/** What the transports of all parts have done, of those that died as far as it was heard. @param {WorkerHandle[]} parts */
+/** @param {WorkerHandle[]} parts */
 function transportOf(parts) {
   const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   for (const { state } of parts) if (state !== null) addTo(sum, state.thread.transport);
   return sum;
 }
 
-/** What a dead one has done counts on. @param {WorkerHandle[]} parts */
+/** Including dead workers. @param {WorkerHandle[]} parts */
 function totalsOf(parts) {
   const totals = zeroCounts();
   for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
   return totals;
 }
 
-/**
- * @param {WorkerHandle[]} parts whose reports are of the same interval; one that has died has none
- * @param {number} nowUs
- * @returns {EngineReport}
- */
+/** @param {WorkerHandle[]} parts a dead one has no report @param {number} nowUs @returns {EngineReport} */
 function mergeReports(parts, nowUs) {
   const totals = totalsOf(parts);
   const reports = parts.flatMap(({ report }) => report ?? []);
@@ -315,7 +300,7 @@ function mergeReports(parts, nowUs) {
 /** @typedef {NonNullable<EngineReport['silence']>} Silence */
 
 /**
- * What one thread hears is said: of several endpoints only one may be silent.
+ * With several endpoints one thread may get responses while another does not: the shorter silence counts.
  * @param {Silence} a
  * @param {Silence} b
  * @returns {Silence}
@@ -374,18 +359,18 @@ function mergeStats(all) {
  * @typedef {object} EngineParts
  * @property {Config} config
  * @property {URL[]} urls
- * @property {Health} health of the endpoints
+ * @property {Health} health
  * @property {Clock} clock
  * @property {Output[]} outputs
- * @property {WarmUp | null} warmUp null where its length was given
+ * @property {WarmUp | null} warmUp null unless --warmup auto
  * @property {Stop} stop
  * @property {Rpc} rpc
  * @property {Endpoints['transport']} transport
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {Sender | null} sender null where nothing is signed
- * @property {bigint | null} capWei what may be spent on fees
+ * @property {Sender | null} sender null: plain calls
+ * @property {bigint | null} capWei limit of fees; null: none
  * @property {StartBlock} start
  * @property {{name: string} | null} inclusion
  */
@@ -441,16 +426,12 @@ function workerTasks(parts, workers) {
   });
 }
 
-/** What a part of the wallets may spend. @param {bigint | null} capWei @param {number} count @param {number} of */
+/** The fee limit of a part of the wallets. @param {bigint | null} capWei @param {number} count @param {number} of */
 function shareOf(capWei, count, of) {
   return capWei === null ? null : (capWei * BigInt(count)) / BigInt(of);
 }
 
-/**
- * @param {Output[]} outputs
- * @param {WarmUp | null} warmUp
- * @returns {(block: SeenBlock) => void}
- */
+/** @param {Output[]} outputs @param {WarmUp | null} warmUp @returns {(block: SeenBlock) => void} */
 function tellBlock(outputs, warmUp) {
   const wanting = [
     ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
@@ -460,22 +441,18 @@ function tellBlock(outputs, warmUp) {
 }
 
 /**
- * Every endpoint has as many workers as the others, so that each gets as many wallets.
+ * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
  * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
  */
 export function workersOf({ workers, threads, connections, rpc }) {
   const endpoints = Math.max(1, rpc.length);
-  // The other half is for the node, which often runs on the same machine.
+  // Half of the CPUs are left for a node on the same machine.
   const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
   const most = Math.floor(Math.min(threads, connections) / endpoints);
   return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
 }
 
-/**
- * @param {ThreadStats} own of this thread
- * @param {ThreadStats[]} others
- * @returns {ThreadStats} of all of them
- */
+/** @param {ThreadStats} own @param {ThreadStats[]} others @returns {ThreadStats} */
 export function addUpThreads(own, others) {
   return others.reduce(
     (sum, { rpcCalls, transport, batches, endpoints }) => ({
