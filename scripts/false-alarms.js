@@ -5,7 +5,8 @@
  *     node scripts/false-alarms.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
-import { MOST_FALSE_ALARMS, decide } from '../src/studies/compare.js';
+import { decide } from '../src/studies/compare.js';
+import { MOST_FALSE_ALARMS } from '../src/studies/statistics.js';
 import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
 import { randomNumbers } from '../src/studies/statistics.js';
 import { trend } from '../src/studies/trend.js';

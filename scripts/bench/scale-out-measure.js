@@ -13,7 +13,7 @@ import { computeAddress } from 'ethers';
 import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/keys.js';
 import { createClock } from '../../src/clock.js';
 import { Barrier, CommonStart } from '../../src/core/common-start.js';
-import { Stop } from '../../src/core/load.js';
+import { Stop } from '../../src/core/stop.js';
 import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
 

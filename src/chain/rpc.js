@@ -1,3 +1,4 @@
+import { parseJson } from './json.js';
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
@@ -13,34 +14,6 @@ import { subscribe } from './subscription.js';
  * JSON from outside. What parsing costs is not a matter of bytes but of the objects and arrays it makes: 64 MB of {},
  * or of [, take a minute and 2 GB, a block of that size a second. No answer that is worth having is made of so little.
  */
-
-/** Below this size the worst is a few hundred milliseconds, and texts are not looked at. */
-const LOOKED_AT_CHARS = 1024 * 1024;
-/** What an object or an array takes of a text on average, at least; in a block, a receipt or a trace it is far more. */
-const LEAST_CHARS_EACH = 16;
-
-const BRACE = '{'.charCodeAt(0);
-const BRACKET = '['.charCodeAt(0);
-
-/**
- * @param {string} text
- * @returns {any}
- * @throws {SyntaxError}
- */
-export function parseJson(text) {
-  if (text.length > LOOKED_AT_CHARS && isCrowded(text)) throw new SyntaxError('too many objects and arrays');
-  return JSON.parse(text);
-}
-
-/** @param {string} text */
-function isCrowded(text) {
-  let left = text.length / LEAST_CHARS_EACH;
-  for (let at = 0; at < text.length && left >= 0; at += 1) {
-    const character = text.charCodeAt(at);
-    if (character === BRACE || character === BRACKET) left -= 1;
-  }
-  return left < 0;
-}
 
 /**
  * What the body of an answer says.

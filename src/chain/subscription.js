@@ -1,4 +1,4 @@
-import { parseJson } from './rpc.js';
+import { parseJson } from './json.js';
 
 /**
  * @import { TransportError } from '../errors.js'

@@ -19,7 +19,8 @@ import {
 import { SetUpCosts, estimatePayments, some } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { prepareLogs } from '../core/prepare-logs.js';
-import { run, transportsOf } from '../core/run.js';
+import { run } from '../core/run.js';
+import { transportsOf } from '../core/environment.js';
 import { walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';

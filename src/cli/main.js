@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { createClock } from '../clock.js';
-import { Stop } from '../core/load.js';
+import { Stop } from '../core/stop.js';
 import {
   EXIT,
   InternalError,

@@ -1,18 +1,15 @@
 import { checkChain } from '../chain/networks.js';
 import { retry } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
-import { InternalError, ProtocolError, RefusedError, RpcError, StressError } from '../errors.js';
+import { RefusedError } from '../errors.js';
 import { numbered } from '../stats/recorder.js';
-import { audit } from './audit.js';
 import { clientVersionOf } from './connect.js';
 import { AWAY, BEHIND } from './endpoint-health.js';
-import { unexpected } from './run.js';
-import { assertSameChain } from './setup.js';
 
 /**
  * @import { AuditReport, Clock, Config, Purpose, Rpc } from '../types.d.ts'
  * @import { Health } from './endpoint-health.js'
- * @import { Stop } from './load.js'
+ * @import { Stop } from './stop.js'
  * @import { StartBlock } from './setup.js'
  */
 
@@ -210,30 +207,4 @@ async function headOf(rpc) {
 async function hashOf(rpc, number, purpose) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], purpose);
   return typeof block?.hash === 'string' ? block.hash : null;
-}
-
-/**
- * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
- * @param {StartBlock} start
- * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
- * @param {Stop} stop
- * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
- */
-export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
-  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
-  if (stop.now.aborted) return hurried();
-  try {
-    await assertSameChain(parts.rpc, start);
-    // A request that timed out may still arrive within its time limit.
-    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
-    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
-  } catch (error) {
-    if (stop.now.aborted) return hurried();
-    // The endpoint cannot serve the audit: pruned state or a missing method.
-    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
-    if (isAnswer) return { report: null, reason: error.message };
-    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
-    stop.request('audit_failed', known.exitCode, known);
-    return { report: null, reason: known.message };
-  }
 }

@@ -9,7 +9,7 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 /**
  * @import { Clock, Config } from '../types.d.ts'
  * @import { OutputError } from '../errors.js'
- * @import { Stop } from './load.js'
+ * @import { Stop } from './stop.js'
  */
 
 /**

@@ -1,8 +1,15 @@
-/**
- * @import { FailIf, RateStage, Scheduler, StudyConfig, Threshold } from '../types.d.ts'
- * @import { Spread } from './endpoints.js'
- * @import { Arrival } from './pacer.js'
- */
+import { availableParallelism } from 'node:os';
 
-/** What was asked for on the command line, in the environment and in a file, as one object. */
-export {};
+/** @import { Config } from '../types.d.ts' */
+
+/**
+ * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
+ * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
+ */
+export function workersOf({ workers, threads, connections, rpc }) {
+  const endpoints = Math.max(1, rpc.length);
+  // Half of the CPUs are left for a node on the same machine.
+  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
+  const most = Math.floor(Math.min(threads, connections) / endpoints);
+  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
+}

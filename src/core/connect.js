@@ -22,7 +22,7 @@ import { sliceIndexes } from './nonces.js';
 /**
  * @import { Wallet } from '../chain/keys.js'
  * @import { ChainInfo, Config, KeySource, Rpc, Transport } from '../types.d.ts'
- * @import { Stop } from './load.js'
+ * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
  */
 

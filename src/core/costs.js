@@ -2,7 +2,6 @@ import { ether, paymentsFor } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { RefusedError, StressError } from '../errors.js';
-import { warmupSeconds } from './load.js';
 import { operationsOf } from './pacer.js';
 
 /**
@@ -317,4 +316,13 @@ export function describeSpending({ maxSpendWei }, { sender, costs }, load, { lef
     unmeasured['/spending/transactions'] =
       sender === null ? NOT_PAID.why : 'transactions of the load are counted under a cap (--max-spend)';
   return { facts, unmeasured };
+}
+
+export const BLOCKS = 3;
+
+export const SHORTEST_MS = 1000;
+
+/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
+export function warmupSeconds(warmupMs, blockSeconds) {
+  return warmupMs === 'auto' ? Math.max(SHORTEST_MS / 1000, (BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

@@ -1,5 +1,5 @@
+import { Queue } from './queue.js';
 import { setMaxListeners } from 'node:events';
-import { Quota } from './funds.js';
 import { Operation } from './operation.js';
 import { Recovery } from './recovery.js';
 
@@ -11,31 +11,6 @@ import { Recovery } from './recovery.js';
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  */
-
-/** A FIFO queue in O(1); Array.shift() is O(n). @template T */
-export class Queue {
-  /** @type {T[]} */
-  #items = [];
-  #first = 0;
-
-  /** @param {T} item */
-  push(item) {
-    this.#items.push(item);
-  }
-
-  /** @returns {T | null} null when it is empty */
-  shift() {
-    if (this.#first === this.#items.length) return null;
-    const item = this.#items[this.#first];
-    this.#first += 1;
-    // Compacted when half is used: each item moves at most once on average.
-    if (this.#first * 2 >= this.#items.length) {
-      this.#items.splice(0, this.#first);
-      this.#first = 0;
-    }
-    return item;
-  }
-}
 
 /**
  * Starts operations when they are due, and makes a wallet available again when its operation has ended. After a failure
@@ -290,5 +265,39 @@ export class Driver {
   #rearm(account, times) {
     for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
+  }
+}
+
+/** The operations left for each wallet (--iterations). */
+export class Quota {
+  /** By position. */
+  #left;
+  #allLeft;
+
+  /** @param {number} wallets @param {number} each operations per wallet; Infinity: no limit */
+  constructor(wallets, each) {
+    this.#left = new Float64Array(wallets).fill(each);
+    this.#allLeft = wallets * each;
+  }
+
+  get isSpent() {
+    return this.#allLeft === 0;
+  }
+
+  /** @param {number} position */
+  isSpentOf(position) {
+    return this.#left[position] === 0;
+  }
+
+  /** @param {number} position */
+  take(position) {
+    this.#left[position] -= 1;
+    this.#allLeft -= 1;
+  }
+
+  /** The wallet is retired. @param {number} position */
+  forfeit(position) {
+    if (this.#left[position] < Infinity) this.#allLeft -= this.#left[position];
+    this.#left[position] = 0;
   }
 }

@@ -117,37 +117,3 @@ async function followFees({ rpc, fees }) {
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
 }
-
-/** The operations left for each wallet (--iterations). */
-export class Quota {
-  /** By position. */
-  #left;
-  #allLeft;
-
-  /** @param {number} wallets @param {number} each operations per wallet; Infinity: no limit */
-  constructor(wallets, each) {
-    this.#left = new Float64Array(wallets).fill(each);
-    this.#allLeft = wallets * each;
-  }
-
-  get isSpent() {
-    return this.#allLeft === 0;
-  }
-
-  /** @param {number} position */
-  isSpentOf(position) {
-    return this.#left[position] === 0;
-  }
-
-  /** @param {number} position */
-  take(position) {
-    this.#left[position] -= 1;
-    this.#allLeft -= 1;
-  }
-
-  /** The wallet is retired. @param {number} position */
-  forfeit(position) {
-    if (this.#left[position] < Infinity) this.#allLeft -= this.#left[position];
-    this.#left[position] = 0;
-  }
-}

@@ -1,9 +1,10 @@
-import { setMaxListeners } from 'node:events';
+import { BLOCKS, SHORTEST_MS } from './costs.js';
 import { EXIT, UnavailableError } from '../errors.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { Reporter } from './reports.js';
 
 /**
+ * @import { Stop } from './stop.js'
  * @import { Clock, Config, Counts, Output, Phase, RunFile } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { Checkpoints, Making, Watch } from './reports.js'
@@ -216,47 +217,6 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
   }
 }
 
-/** Ends a run: first gracefully (no new operations, drain, audit), then at once. The first reason is kept. */
-export class Stop {
-  #drain = new AbortController();
-  #now = new AbortController();
-  /** @type {string | null} */
-  reason = null;
-  /** Why the run was aborted. @type {string | null} */
-  hurriedBecause = null;
-  /** Exit codes of the reasons. @type {number[]} */
-  exitCodes = [];
-  /** @type {Error[]} */
-  errors = [];
-
-  constructor() {
-    // Every retry adds a listener.
-    setMaxListeners(0, this.drain, this.now);
-  }
-
-  get drain() {
-    return this.#drain.signal;
-  }
-
-  get now() {
-    return this.#now.signal;
-  }
-
-  /** @param {string} reason @param {number} [exitCode] @param {Error} [error] */
-  request(reason, exitCode, error) {
-    this.reason ??= reason;
-    if (exitCode !== undefined && exitCode !== 0) this.exitCodes.push(exitCode);
-    if (error !== undefined) this.errors.push(error);
-    this.#drain.abort();
-  }
-
-  /** Ends the run without drain and audit. @param {string} [why] */
-  hurry(why = 'ended at once, on request') {
-    this.hurriedBecause ??= why;
-    this.#now.abort();
-  }
-}
-
 /**
  * The automatic warm-up ends when the pipeline is full, so that the operations in flight at both ends of the window are
  * balanced.
@@ -277,8 +237,6 @@ export class Stop {
  * @property {() => number} [random]
  */
 
-const BLOCKS = 3;
-const SHORTEST_MS = 1000;
 const PERIOD_MS = 100;
 /** The window is set so long before it begins, so that every thread knows it in time. */
 const AHEAD_MS = 300;
@@ -340,9 +298,4 @@ export class WarmUp {
 /** @param {Counts} counts */
 function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
-}
-
-/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
-export function warmupSeconds(warmupMs, blockSeconds) {
-  return warmupMs === 'auto' ? Math.max(SHORTEST_MS / 1000, (BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

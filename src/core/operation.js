@@ -1,7 +1,7 @@
+import { Failed, submit } from './submit.js';
 import { isLimit } from '../chain/retries.js';
 import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
-import { submit } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
@@ -13,15 +13,6 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Presigner, Signed } from './signing.js'
  * @import { RetryPolicy, Resubmissions } from './submit.js'
  */
-
-/** A failure with a stable code: reverted, wrong count, hash mismatch. */
-export class Failed extends Error {
-  /** @param {string} code */
-  constructor(code) {
-    super(code);
-    this.code = code;
-  }
-}
 
 /**
  * One operation: a wallet and a nonce with every hash sent for them, or one plain call. It ends once, with one frozen

@@ -1,7 +1,7 @@
 import { submitFailure } from '../chain/rpc.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
-import { Queue } from './driver.js';
+import { Queue } from './queue.js';
 import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 

@@ -6,8 +6,8 @@ import { Recorder } from '../stats/recorder.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { threadStatsOf } from './endpoints.js';
-import { describeEnvironment, describeInstance } from './run.js';
-import { workersOf } from './workers.js';
+import { describeEnvironment, describeInstance } from './environment.js';
+import { workersOf } from './config.js';
 
 /**
  * @import { Clock, Config, IntervalRow, LoopReading, Output, Phase, Readings, Rpc, RunFile, Surroundings, TransportStats } from '../types.d.ts'
@@ -15,7 +15,7 @@ import { workersOf } from './workers.js';
  * @import { Verdict } from '../stats/verdict.js'
  * @import { Endpoints } from './endpoints.js'
  * @import { Plan, Report } from './engine.js'
- * @import { Stop } from './load.js'
+ * @import { Stop } from './stop.js'
  * @import { startOf } from './run.js'
  */
 

@@ -1,15 +1,15 @@
+import { audit } from './audit.js';
+import { describeEnvironment, describeInstance } from './environment.js';
 import { randomInt, randomUUID } from 'node:crypto';
-import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
 import { startDevChain } from '../chain/devchain.js';
 import { foreignInWords, indexRanges } from '../chain/funding.js';
-import { EXIT, InternalError, StressError, UnavailableError, worstExit } from '../errors.js';
+import { EXIT, InternalError, StressError, UnavailableError, worstExit, ProtocolError, RpcError } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { numbered } from '../stats/recorder.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
-import { chooseTransport } from '../transport/index.js';
 import { createWorkload } from '../workloads/index.js';
-import { auditUnlessHurried, unconfirmedIdentityWords } from './chain-identity.js';
+import { unconfirmedIdentityWords } from './chain-identity.js';
 import { CommonStart } from './common-start.js';
 import { abandonable, checkDescriptors, interruptible, readGiven } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, describeSpending, spentBetween } from './costs.js';
@@ -18,8 +18,9 @@ import { describeEndpoints, startMonitor, openEndpoints, threadStatsOf, warnOfEn
 import { WarmUp, load } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch, tellSetUpFailed } from './reports.js';
-import { confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
-import { addUpThreads, createEngine, workersOf } from './workers.js';
+import { confirmSetUp, setUp, setUpCalls, startBlockOf, assertSameChain } from './setup.js';
+import { addUpThreads, createEngine } from './workers.js';
+import { workersOf } from './config.js';
 
 /**
  * @import { AuditReport, Chosen, Clock, Config, DevChain, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
@@ -28,7 +29,8 @@ import { addUpThreads, createEngine, workersOf } from './workers.js';
  * @import { Given } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Foreign, Ledger } from './ledger.js'
- * @import { LoadSoFar, Stop } from './load.js'
+ * @import { LoadSoFar } from './load.js'
+ * @import { Stop } from './stop.js'
  * @import { Schedule } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
  * @import { LoadEngine } from './workers.js'
@@ -120,60 +122,6 @@ export function chainEnded(stop, words) {
 }
 
 /**
- * The environment of a run, for the run file.
- * @param {object} parts
- * @param {string} parts.version
- * @param {Ready['chain']} parts.chain
- * @param {Pick<Rpc, 'display'>} parts.rpc
- * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
- * @param {Sender | null} parts.sender null: plain calls
- * @param {Record<string, unknown>} parts.facts of the workload
- * @param {Config} parts.config
- * @param {Chosen | null} parts.inclusion null: plain calls
- * @param {boolean} parts.embedded
- */
-export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
-  return {
-    stress: version,
-    node: process.version,
-    platform: `${process.platform} ${process.arch} ${release()}`,
-    cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: availableParallelism(),
-    memoryBytes: totalmem(),
-    endpoint: endpoints[0]?.display ?? rpc.display,
-    endpoints,
-    embeddedChain: embedded,
-    clientVersion: chain.clientVersion,
-    roundTripMs: chain.roundTripMs ?? null,
-    chainId: chain.chainId,
-    genesisHash: chain.genesisHash ?? null,
-    blockGasLimit: chain.blockGasLimit ?? null,
-    feeMode: sender?.fees.mode ?? null,
-    signer: sender?.signer.name ?? null,
-    transport: {
-      name: transportsOf(config),
-      why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
-      connections: config.connections,
-      keepAlive: !config.noKeepAlive,
-    },
-    inclusion,
-    workload: facts,
-  };
-}
-
-/** Why `--transport auto` chose its transport. @param {readonly URL[]} urls */
-function whyTransport(urls) {
-  const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
-  return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
-}
-
-/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'rpc'>} config */
-export function transportsOf({ transport, rpc }) {
-  const names = rpc.map((url) => chooseTransport(transport, url));
-  return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
-}
-
-/**
  * @param {Ready['chain']} chain
  * @param {Sender | null} sender
  * @returns {Record<string, string>} why figures are null, by JSON pointer
@@ -193,17 +141,6 @@ export function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs 
     reasons['/generator/headSource'] = notAsked;
   }
   return reasons;
-}
-
-/**
- * The instance, for the run file.
- * @param {Config} config
- * @param {StartFacts} start
- * @returns {InstanceFacts | null} null: a single instance without a common start
- */
-export function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
-  if (runId === null && index === null && start.by === null) return null;
-  return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
 }
 
 /**
@@ -525,4 +462,30 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
       ...spending.unmeasured,
     },
   };
+}
+
+/**
+ * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
+ * @param {StartBlock} start
+ * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
+ * @param {Stop} stop
+ * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
+ */
+export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
+  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
+  if (stop.now.aborted) return hurried();
+  try {
+    await assertSameChain(parts.rpc, start);
+    // A request that timed out may still arrive within its time limit.
+    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
+    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
+  } catch (error) {
+    if (stop.now.aborted) return hurried();
+    // The endpoint cannot serve the audit: pruned state or a missing method.
+    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
+    if (isAnswer) return { report: null, reason: error.message };
+    const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
+    stop.request('audit_failed', known.exitCode, known);
+    return { report: null, reason: known.message };
+  }
 }

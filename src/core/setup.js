@@ -18,10 +18,9 @@ import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../stats/recorder.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
-import { SetUpCosts, estimateRunCost } from './costs.js';
-import { warmupSeconds } from './load.js';
+import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
-import { workersOf } from './workers.js';
+import { workersOf } from './config.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'

@@ -1,7 +1,6 @@
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
-import { Failed } from './operation.js';
 import { knownOf } from './transaction-status.js';
 
 /**
@@ -167,5 +166,14 @@ export class RetryPolicy {
   waitMs(nowUs) {
     if (nowUs >= this.#untilUs) return 0;
     return ((this.#untilUs - nowUs) / 1000) * (1 + this.#random() / 10);
+  }
+}
+
+/** A failure with a stable code: reverted, wrong count, hash mismatch. */
+export class Failed extends Error {
+  /** @param {string} code */
+  constructor(code) {
+    super(code);
+    this.code = code;
   }
 }

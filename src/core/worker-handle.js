@@ -10,7 +10,7 @@ import {
   worstExit,
 } from '../errors.js';
 import { isWorkloadFile } from '../workloads/user-file.js';
-import { requestStop } from './workers.js';
+import { requestStop } from './stop.js';
 
 /**
  * @import { StressError } from '../errors.js'

@@ -1,6 +1,7 @@
-import { availableParallelism } from 'node:os';
+import { workersOf } from './config.js';
+import { requestStop } from './stop.js';
 import { mergeBatchFacts } from '../chain/batches.js';
-import { EXIT, InterruptedError, WorkloadError } from '../errors.js';
+import { InterruptedError, WorkloadError } from '../errors.js';
 import { SharedBlocks, addBlock, mergeIntervals, noBlocks, zeroCounts } from '../stats/intervals.js';
 import { worstLoop } from '../stats/readings.js';
 import { Recorder, addTo, commonStall } from '../stats/recorder.js';
@@ -18,7 +19,8 @@ import { WorkerHandle } from './worker-handle.js';
  * @import { Health } from './endpoint-health.js'
  * @import { Endpoints, Traffic } from './endpoints.js'
  * @import { EngineOptions, EngineReport, EngineStats, Plan, Report, SeenBlock } from './engine.js'
- * @import { Stop, WarmUp } from './load.js'
+ * @import { WarmUp } from './load.js'
+ * @import { Stop } from './stop.js'
  * @import { Account } from './nonces.js'
  * @import { Schedule } from './pacer.js'
  * @import { StartBlock } from './setup.js'
@@ -55,23 +57,6 @@ import { WorkerHandle } from './worker-handle.js';
  * @property {BatchFacts} batches
  * @property {Traffic[]} endpoints with several endpoints
  */
-
-const STOP_EXIT = Object.freeze({
-  iterations: EXIT.ok,
-  foreign_sender: EXIT.notExact,
-  no_wallets: EXIT.unavailable,
-  workload_failed: EXIT.badInput,
-  max_spend: EXIT.refused,
-  chain_replaced: EXIT.unavailable,
-  internal: EXIT.internal,
-});
-
-/** Ends the run for a reason of the driver. @param {Stop} stop @param {StopReason} reason @param {Error} [error] */
-export function requestStop(stop, reason, error) {
-  stop.request(reason, STOP_EXIT[reason], error);
-  // Nothing sent to the earlier chain can arrive any more.
-  if (reason === 'chain_replaced') stop.hurry(error?.message);
-}
 
 /** @param {EngineOptions} options @param {Pick<Transport, 'stats'>} transport @returns {LoadEngine} */
 export function createLocalEngine(options, transport) {
@@ -438,18 +423,6 @@ function tellBlock(outputs, warmUp) {
     ...(warmUp === null ? [] : [warmUp.onBlock]),
   ];
   return (block) => wanting.forEach((tell) => tell(block));
-}
-
-/**
- * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
- * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
- */
-export function workersOf({ workers, threads, connections, rpc }) {
-  const endpoints = Math.max(1, rpc.length);
-  // Half of the CPUs are left for a node on the same machine.
-  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
-  const most = Math.floor(Math.min(threads, connections) / endpoints);
-  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
 }
 
 /** @param {ThreadStats} own @param {ThreadStats[]} others @returns {ThreadStats} */

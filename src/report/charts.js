@@ -2,7 +2,7 @@ import { Distribution, recordedValues } from '../stats/histogram.js';
 import { figureOf } from '../stats/metrics.js';
 import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
-import { latencyFigure, rounded } from './run-sections.js';
+import { latencyFigure, rounded } from './figures.js';
 
 /**
  * @import { DistributionJson } from '../types.d.ts'

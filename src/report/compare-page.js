@@ -11,7 +11,8 @@ import {
 } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
-import { badge, figureCell, keyFigure, marks, rounded } from './run-sections.js';
+import { badge, figureCell, keyFigure, marks } from './run-sections.js';
+import { rounded } from './figures.js';
 
 /**
  * @import { ComparedMetric, Comparison } from '../types.d.ts'

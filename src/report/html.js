@@ -114,10 +114,12 @@ export function bundle(main) {
   const add = (file) => {
     const known = names.get(file.href);
     if (known !== undefined) return known;
-    const body = read(file).replace(IMPORT, (_, members, from) => {
-      const name = add(new URL(from, file));
-      return `const {${members.replaceAll(' as ', ': ')}} = ${name};`;
-    });
+    const body = read(file)
+      .replace(TYPE_IMPORTS, '')
+      .replace(IMPORT, (_, members, from) => {
+        const name = add(new URL(from, file));
+        return `const {${members.replaceAll(' as ', ': ')}} = ${name};`;
+      });
     const name = `module${names.size}`;
     names.set(file.href, name);
     const exported = [...body.matchAll(EXPORT)].map(([, , word]) => word);
@@ -128,6 +130,8 @@ export function bundle(main) {
   return `(() => {\n'use strict';\n${parts.join('\n')}\n})();`;
 }
 
+/** Comments that only import types: @import means another thing on a page. */
+const TYPE_IMPORTS = /^\/\*\*(?:(?!\*\/)[\s\S])*@import(?:(?!\*\/)[\s\S])*\*\/\n/gm;
 const IMPORT = /^import \{([^}]*)\} from '([^']+)';$/gm;
 const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
 

@@ -10,7 +10,7 @@ import { html, renderPage } from './html.js';
 import { chartPlans } from './run-charts.js';
 import { bucketsOf, kindOf, rowData } from './run-data.js';
 import { lead, runPage, runParts, runSections } from './run-page.js';
-import { latencyFigure } from './run-sections.js';
+import { latencyFigure } from './figures.js';
 
 /**
  * @import { Address, IntervalRow, Output, RunFile, Totals } from '../types.d.ts'

@@ -3,7 +3,7 @@ import { reorgInWords } from '../stats/reorgs.js';
 import { isPlain } from '../stats/sample.js';
 import { coarser, deltasOf } from './client/buckets.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
-import { rounded } from './run-sections.js';
+import { rounded } from './figures.js';
 
 /**
  * @import { ReorgEvent, RunFile } from '../types.d.ts'

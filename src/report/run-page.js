@@ -13,13 +13,13 @@ import {
   failures,
   instances,
   keyFigure,
-  latencyFigure,
   names,
   nodeMetrics,
   stages,
   thresholds,
   warnings,
 } from './run-sections.js';
+import { latencyFigure } from './figures.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
@@ -28,7 +28,8 @@ import {
  * @import { OptionFacts, Setting } from './repeat.js'
  * @import { Section } from './run-charts.js'
  * @import { Drawn, RunData } from './run-data.js'
- * @import { KeyFigure, LatencyName } from './run-sections.js'
+ * @import { LatencyName } from './figures.js'
+ * @import { KeyFigure } from './run-sections.js'
  */
 
 /**

@@ -1,7 +1,7 @@
-import { LATENCY_FIGURES, atLeast, count, figure, seconds } from '../outputs/format.js';
+import { latencyFigure, ms } from './figures.js';
+import { count, figure, seconds } from '../outputs/format.js';
 import { auditWord, mergedLines, mergedOf } from '../outputs/summary.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { boundsOf } from '../stats/histogram.js';
 import { censoredOf } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
@@ -10,7 +10,10 @@ import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
 
-/** @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts' */
+/**
+ * @import { LatencyName } from './figures.js'
+ * @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
+ */
 
 /**
  * Figures of a run file on a page: each carries its value as the file has it, so that nothing that was rounded for
@@ -22,8 +25,6 @@ import { STAGE_WORDS } from './run-charts.js';
  * @property {number | null} value as it is in the file
  * @property {string} text as people read it
  * @property {string} [note]
- *
- * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
  */
 
 /** Stands in `<dl class="figures">`. @param {KeyFigure} figure */
@@ -38,18 +39,6 @@ export function keyFigure({ name, label, value, text, note }) {
 /** @param {string} name @param {number | null} value @param {string} text */
 export function figureCell(name, value, text) {
   return html`<td ${marks(name, value)}>${text}</td>`;
-}
-
-/**
- * A figure of a latency, with >= where it may be larger, because operations are censored.
- * @param {DistributionJson} json
- * @param {Parameters<typeof boundsOf>[1]} censored
- * @param {LatencyName} name
- */
-export function latencyFigure(json, censored, name) {
-  const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
-  const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
-  return { value: us, text };
 }
 
 /**
@@ -74,11 +63,6 @@ export function marks(name, value) {
 export function badge(word, kind) {
   const sign = { good: '✓ ', bad: '✗ ', plain: '' }[kind];
   return html`<li class="${kind}">${sign}${word}</li>`;
-}
-
-/** Six digits are more than any screen shows, and take half the room. @param {number | null | undefined} value */
-export function rounded(value) {
-  return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }
 
 /**
@@ -324,11 +308,6 @@ export function stages(run) {
 function censoredWords(run) {
   const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
   return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
-}
-
-/** @param {number | null} us */
-function ms(us) {
-  return us === null ? null : us / 1000;
 }
 
 /** @param {Array<{words: string, of: DistributionJson}>} parts @param {number} allUs */

@@ -17,7 +17,8 @@ import {
 import { quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { badge, figureCell, latencyFigure, rounded } from './run-sections.js';
+import { badge, figureCell } from './run-sections.js';
+import { latencyFigure, rounded } from './figures.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
@@ -25,7 +26,7 @@ import { badge, figureCell, latencyFigure, rounded } from './run-sections.js';
  * @import { Html } from './html.js'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row } from './run-charts.js'
- * @import { LatencyName } from './run-sections.js'
+ * @import { LatencyName } from './figures.js'
  */
 
 /** So many characters of a name fit into a legend on a phone. */

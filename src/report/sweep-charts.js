@@ -1,8 +1,8 @@
 import { across, across as acrossRuns, capital, chartFigure, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html } from './html.js';
-import { marks, rounded } from './run-sections.js';
-import { cellName } from './sweep-page.js';
+import { marks } from './run-sections.js';
+import { rounded } from './figures.js';
 
 /**
  * @import { SweepCell, SweepFile } from '../types.d.ts'
@@ -284,4 +284,11 @@ export function stepper(low, high) {
   const place = (/** @type {number} */ value) => (isLog ? Math.log(value) : value);
   const span = place(high) - place(low);
   return (value) => (span > 0 ? Math.min(STEPS - 1, Math.floor((STEPS * (place(value) - place(low))) / span)) : 0);
+}
+
+/** As people read it. @param {Record<string, string>} settings */
+export function cellName(settings) {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
 }

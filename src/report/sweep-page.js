@@ -1,8 +1,8 @@
+import { bestOf, cellName, gridTable, sweepCharts } from './sweep-charts.js';
 import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
 import { badge, figureCell, keyFigure } from './run-sections.js';
-import { bestOf, gridTable, sweepCharts } from './sweep-charts.js';
 import { cellTables, hrefOf, plan, saturation, warnings } from './sweep-sections.js';
 
 /**
@@ -127,13 +127,6 @@ export function layoutOf(sweep) {
   const across = acrossOf(axis, lines);
   for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
   return { across, groups, linesBy: lineAxis?.name ?? null };
-}
-
-/** As people read it. @param {Record<string, string>} settings */
-export function cellName(settings) {
-  return Object.entries(settings)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
 }
 
 /** The one along which the load grows; without one, the last one of numbers. @param {SweepFile} sweep @returns {Axis | null} */

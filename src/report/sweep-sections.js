@@ -2,7 +2,7 @@ import { across, measureOf, sentence, withBound } from './charts.js';
 import { clockTime } from './client/quantity.js';
 import { html } from './html.js';
 import { figureCell } from './run-sections.js';
-import { cellName } from './sweep-page.js';
+import { cellName } from './sweep-charts.js';
 
 /**
  * @import { SweepCell, SweepFile } from '../types.d.ts'

@@ -3,7 +3,7 @@ import { IncompleteError, InputError } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredIn } from '../stats/sample.js';
 import { MAY_DIFFER, settingsOf } from '../studies/metrics.js';
-import { ranges, safeWords, shown, some, walletsOf, whichOf } from './merge.js';
+import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
 
 /**
  * @import { AuditResult, IntervalRow, RunFile } from '../types.d.ts'

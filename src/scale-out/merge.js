@@ -1,8 +1,8 @@
+import { ranges, some, walletsOf } from './words.js';
 import { createHash } from 'node:crypto';
-import { EXIT, IncompleteError, InputError, oneLine, withoutKeys, worstExit } from '../errors.js';
+import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
-import { VERDICTS } from '../stats/verdict.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
 import { headerOf, checkSums, choose, loadStartOf } from './choose.js';
 import { findSources } from './sources.js';
@@ -18,69 +18,6 @@ import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window
  */
 
 /** How a merge names what it found. */
-
-/** Of a long list so many are named. */
-const INDEXES_NAMED = 20;
-
-/** @param {readonly number[]} indexes @returns {string} such as 0-3, 7, 9-12 */
-export function ranges(indexes) {
-  /** @type {Array<[number, number]>} */
-  const found = [];
-  for (const index of [...indexes].sort((a, b) => a - b)) {
-    const last = found.at(-1);
-    if (last !== undefined && index <= last[1] + 1) last[1] = index;
-    else found.push([index, index]);
-  }
-  const words = found.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
-  const more = words.length - INDEXES_NAMED;
-  return `${words.slice(0, INDEXES_NAMED).join(', ')}${more > 0 ? ` and ${more} more ranges` : ''}`;
-}
-
-/** @param {number} count @param {string} noun */
-export function some(count, noun) {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */
-export function whichOf(headers) {
-  const indexes = headers.flatMap(({ index }) => index ?? []);
-  if (indexes.length === headers.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
-  const names = headers.slice(0, 3).map(({ name }) => name);
-  return `${names.join(', ')}${headers.length > 3 ? ` and ${headers.length - 3} more` : ''}`;
-}
-
-/** @param {{offset: number, threads: number}} slice */
-export function walletsOf({ offset, threads }) {
-  return `wallets ${offset}..${offset + threads - 1}`;
-}
-
-/** A private key, as it may stand in a text, and a mnemonic; words of ours have fewer short ones in a row. */
-const KEY = /(?:0x)?[0-9a-f]{64,}/gi;
-const MNEMONIC = /\b(?:[a-z]{3,8}\s+){11,}[a-z]{3,8}\b/gi;
-const LONGEST_WORDS = 1000;
-
-/** Words of a file that go into another: on one line, and without what may be a key. @param {string} text */
-export function safeWords(text) {
-  return oneLine(text.replace(KEY, '***').replace(MNEMONIC, '***'), LONGEST_WORDS);
-}
-
-/** All words in it; numbers, hashes and addresses stay what they are. @template T @param {T} value @returns {T} */
-export function safe(value) {
-  /** @param {any} one @returns {any} */
-  const cleaned = (one) => {
-    if (typeof one === 'string') return /^(?:0x[0-9a-f]{0,64}|-?\d{1,100})$/i.test(one) ? one : safeWords(one);
-    if (Array.isArray(one)) return one.map(cleaned);
-    if (typeof one !== 'object' || one === null) return one;
-    return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, cleaned(member)]));
-  };
-  return cleaned(value);
-}
-
-/** Of what is in a file everything is somebody else's. @param {unknown} value */
-export function shown(value) {
-  if (value === null || value === undefined) return 'not given';
-  return oneLine(withoutKeys(typeof value === 'string' ? value : JSON.stringify(value)), 60);
-}
 
 /**
  * The run file of all instances together: that of one run, with what the merge has to say of it in `merged`.
@@ -478,37 +415,3 @@ function judged(run, { thresholds }, headers) {
  * What the instances say of themselves. What limits them together nobody of them can see, so that the merge gives what
  * most of them say, and how many say otherwise.
  */
-
-export class Verdicts {
-  /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
-  #said = new Map();
-  #silent = 0;
-
-  /** @param {Verdict | null} verdict */
-  add(verdict) {
-    if (verdict === null) {
-      this.#silent += 1;
-      return;
-    }
-    const { times, evidence } = this.#said.get(verdict.name) ?? { times: 0, evidence: verdict.evidence };
-    this.#said.set(verdict.name, { times: times + 1, evidence });
-  }
-
-  /** @returns {Verdict | null} */
-  result() {
-    const said = VERDICTS.flatMap((name) => {
-      const one = this.#said.get(name);
-      return one === undefined ? [] : [{ name, ...one }];
-    });
-    if (said.length === 0) return null;
-    const most = said.reduce((a, b) => (b.times > a.times ? b : a));
-    const all = said.reduce((sum, { times }) => sum + times, this.#silent);
-    const others = said.filter((one) => one !== most).map(({ name, times }) => `${times} ${name}`);
-    if (this.#silent > 0) others.push(`${this.#silent} without a verdict`);
-    const rest = others.length === 0 ? '' : `, ${others.join(', ')}`;
-    return {
-      name: most.name,
-      evidence: `so say ${most.times} of ${all} instances of themselves${rest}; the first of them: ${most.evidence}`,
-    };
-  }
-}

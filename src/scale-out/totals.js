@@ -1,14 +1,16 @@
+import { ProbeSums } from './probes.js';
+import { VERDICTS } from '../stats/verdict.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { DistributionSum } from '../stats/histogram.js';
 import { addUp, mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
-import { mergeReadings, worstLoop } from '../stats/readings.js';
 import { commonStall, numbered } from '../stats/recorder.js';
 import { mergeReorgs } from '../stats/reorgs.js';
 import { STAGES } from '../stats/sample.js';
-import { Verdicts, safe, walletsOf } from './merge.js';
+import { safe, walletsOf } from './words.js';
 import { Grid, WindowCounts, maxOf, minOf } from './window.js';
 
 /**
+ * @import { Verdict } from '../stats/verdict.js'
  * @import { AuditReport, Check, GroupJson, Outage, Readings, Reorgs, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Common } from './window.js'
@@ -294,50 +296,6 @@ function weiOf(a, b) {
  * sockets and the pool the worst stays; the node is one, so that only the first who watched it counts.
  */
 
-export class ProbeSums {
-  /** @type {Readings | null} */
-  #sum = null;
-
-  /** @param {Readings} readings */
-  add(readings) {
-    this.#sum = this.#sum === null ? readings : mergeProbes(this.#sum, readings);
-  }
-
-  /** @param {ProbeSums} other */
-  merge(other) {
-    if (other.#sum !== null) this.add(other.#sum);
-  }
-
-  /** @returns {Readings} */
-  result() {
-    return this.#sum ?? NOTHING_READ;
-  }
-}
-
-/** An interval in which no instance reported, although one was at work. @type {Readings} */
-const NOTHING_READ = Object.freeze({
-  self: { cpuUs: 0, rssBytes: 0 },
-  connections: { opened: 0, reused: 0 },
-  loop: null,
-  sockets: null,
-  pool: null,
-  node: null,
-  metrics: null,
-  why: Object.fromEntries(
-    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
-  ),
-});
-
-/** @param {Readings} a @param {Readings} b @returns {Readings} */
-function mergeProbes(a, b) {
-  return {
-    ...mergeReadings(a, b, 1, 1),
-    loop: a.loop === null || b.loop === null ? (a.loop ?? b.loop) : worstLoop(a.loop, b.loop),
-    node: a.node ?? b.node,
-    metrics: a.metrics ?? b.metrics,
-  };
-}
-
 /**
  * What adds up over instances, whenever it happened: counts, failures, distributions, groups. Exact, as the same sums
  * over the threads of one run are.
@@ -565,4 +523,38 @@ function ranksOf(headers) {
   const ranks = [];
   order.forEach(({ i }, rank) => (ranks[i] = rank));
   return ranks;
+}
+
+export class Verdicts {
+  /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
+  #said = new Map();
+  #silent = 0;
+
+  /** @param {Verdict | null} verdict */
+  add(verdict) {
+    if (verdict === null) {
+      this.#silent += 1;
+      return;
+    }
+    const { times, evidence } = this.#said.get(verdict.name) ?? { times: 0, evidence: verdict.evidence };
+    this.#said.set(verdict.name, { times: times + 1, evidence });
+  }
+
+  /** @returns {Verdict | null} */
+  result() {
+    const said = VERDICTS.flatMap((name) => {
+      const one = this.#said.get(name);
+      return one === undefined ? [] : [{ name, ...one }];
+    });
+    if (said.length === 0) return null;
+    const most = said.reduce((a, b) => (b.times > a.times ? b : a));
+    const all = said.reduce((sum, { times }) => sum + times, this.#silent);
+    const others = said.filter((one) => one !== most).map(({ name, times }) => `${times} ${name}`);
+    if (this.#silent > 0) others.push(`${this.#silent} without a verdict`);
+    const rest = others.length === 0 ? '' : `, ${others.join(', ')}`;
+    return {
+      name: most.name,
+      evidence: `so say ${most.times} of ${all} instances of themselves${rest}; the first of them: ${most.evidence}`,
+    };
+  }
 }

@@ -2,8 +2,8 @@ import { IncompleteError, InputError } from '../errors.js';
 import { DistributionSum } from '../stats/histogram.js';
 import { INTERVAL_LIMIT, addUp, addUpEach, mergeBlocks, noBlocks, stagesFrom, zeroCounts } from '../stats/intervals.js';
 import { censoredOf } from '../stats/metrics.js';
-import { whichOf } from './merge.js';
-import { ProbeSums } from './totals.js';
+import { whichOf } from './words.js';
+import { ProbeSums } from './probes.js';
 
 /**
  * @import { IntervalRow, Phase, RunFile } from '../types.d.ts'

@@ -1,9 +1,8 @@
 import { basename, dirname } from 'node:path';
 import { displayName, oneLine, withoutKeys } from '../errors.js';
 import { borderless, textOf } from '../outputs/format.js';
-import { runsNeeded } from './compare.js';
+import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
-import { mean } from './statistics.js';
 
 /**
  * @import { ComparedMetric, Comparison, FailIf } from '../types.d.ts'

@@ -1,3 +1,18 @@
+import {
+  ALPHA,
+  MOST_FALSE_ALARMS,
+  exchanges,
+  holm,
+  interval,
+  mean,
+  median,
+  pValue,
+  randomNumbers,
+  rejects,
+  runsNeeded,
+  signFlips,
+  smallestP,
+} from './statistics.js';
 import { isDeepStrictEqual } from 'node:util';
 import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
@@ -8,18 +23,6 @@ import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
 import { COMPARE_SCHEMA, legible } from './run-files.js';
-import {
-  exchanges,
-  holm,
-  interval,
-  mean,
-  median,
-  pValue,
-  randomNumbers,
-  rejects,
-  signFlips,
-  smallestP,
-} from './statistics.js';
 
 /** @import { Comparison, DistributionJson, FailIf, RunFile } from '../types.d.ts' */
 
@@ -197,15 +200,6 @@ function environments(name, entries) {
  * @typedef {{change: Change, p: number, pAdjusted: number, word: Word}} Decision
  */
 
-/** The rate of false alarms that is put up with, of the metric that decides and of all others together. */
-export const MOST_FALSE_ALARMS = 0.05;
-
-/**
- * The level of the metric that decides. It is below that rate, so that a thousand trials of a node against itself stay below it,
- * too, whatever the noise (scripts/false-alarms.js), and not only on average.
- */
-export const ALPHA = 0.035;
-
 /** Where the sampling of relabellings begins, so that the same runs get the same answer. */
 const SEED = 20_250_107;
 
@@ -226,17 +220,6 @@ export function decide([primary, ...secondaries], isPaired) {
     decision(primary, main, { adjusted: main.p, level: ALPHA }),
     ...others.map((tested, i) => decision(secondaries[i], tested, corrected[i])),
   ];
-}
-
-/** Fewer pairs, or unpaired runs on each side, cannot show anything of so many metrics. @param {boolean} isPaired @param {number} [metrics] */
-export function runsNeeded(isPaired, metrics = 1) {
-  let n = 1;
-  let relabellings = 2;
-  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MOST_FALSE_ALARMS / metrics)) {
-    n += 1;
-    relabellings *= isPaired ? 2 : (2 * (2 * n - 1)) / n;
-  }
-  return n;
 }
 
 /** @param {Sides} sides @param {boolean} isPaired */

@@ -18,7 +18,7 @@ import { readRunFiles } from './run-files.js';
 
 /**
  * @import { Clock, RunFile } from '../types.d.ts'
- * @import { Stop } from '../core/load.js'
+ * @import { Stop } from '../core/stop.js'
  * @import { ChildProcess } from 'node:child_process'
  */
 

@@ -1,3 +1,4 @@
+import { mean } from './statistics.js';
 import { oneLine, withoutKeys } from '../errors.js';
 import { censoredOf, figureOf } from '../stats/metrics.js';
 import { parseThreshold } from '../stats/thresholds.js';
@@ -141,3 +142,18 @@ export const MAY_DIFFER = Object.freeze(
     'duration',
   ]),
 );
+
+/** Figures that the tables have beside METRICS. */
+export const MORE = ['scheduled', 'verified', 'queued.p90', 'submit.p90', 'inclusion.p90', 'readback.p90'];
+
+/** The busiest interval, in percent of a core; no threshold can name them. */
+export const PEAKS = Object.freeze(['peak.node.cpu', 'peak.generator.cpu']);
+
+/** All figures that a sweep keeps of each run. */
+export const KEPT = Object.freeze([...METRICS, ...MORE, ...PEAKS]);
+
+/** @param {ReadonlyArray<number | null>} values */
+export function meanOf(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : mean(known);
+}

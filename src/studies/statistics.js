@@ -356,3 +356,23 @@ export function randomNumbers(seed) {
   for (let i = 0; i < 15; i += 1) next();
   return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
 }
+
+/** The rate of false alarms that is put up with, of the metric that decides and of all others together. */
+export const MOST_FALSE_ALARMS = 0.05;
+
+/**
+ * The level of the metric that decides. It is below that rate, so that a thousand trials of a node against itself stay below it,
+ * too, whatever the noise (scripts/false-alarms.js), and not only on average.
+ */
+export const ALPHA = 0.035;
+
+/** Fewer pairs, or unpaired runs on each side, cannot show anything of so many metrics. @param {boolean} isPaired @param {number} [metrics] */
+export function runsNeeded(isPaired, metrics = 1) {
+  let n = 1;
+  let relabellings = 2;
+  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MOST_FALSE_ALARMS / metrics)) {
+    n += 1;
+    relabellings *= isPaired ? 2 : (2 * (2 * n - 1)) / n;
+  }
+  return n;
+}

@@ -1,9 +1,8 @@
 import { csvLine } from '../outputs/console.js';
 import { borderless, printable, textOf } from '../outputs/format.js';
-import { digits, metricOf } from './metrics.js';
+import { KEPT, PEAKS, digits, meanOf, metricOf } from './metrics.js';
 import { cellName, commandWords } from './plan.js';
 import { standardDeviation } from './statistics.js';
-import { KEPT, PEAKS, meanOf } from './sweep.js';
 
 /**
  * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'

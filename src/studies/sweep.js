@@ -1,3 +1,4 @@
+import { KEPT, METRICS, MORE, lowerBounds, meanOf, metricOf, readMetrics } from './metrics.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, InputError, StressError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
@@ -5,15 +6,13 @@ import { checkWritable, writeFileAtomically } from '../files.js';
 import { backlog, shortWindow } from '../stats/growth.js';
 import { figureOf } from '../stats/metrics.js';
 import { inFolder, isInterruption, runChild, runCommand, splitWords } from './experiment.js';
-import { METRICS, lowerBounds, metricOf, readMetrics } from './metrics.js';
 import { argsOf, cellName, checkSize, differenceOf, fingerprint, planCells, presets, turnsOf } from './plan.js';
 import { environmentOf, newSweep, readRunFiles, readSweepIfAny, runFileReader, writeSweep } from './run-files.js';
-import { mean } from './statistics.js';
 import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
 
 /**
  * @import { Axis, Clock, Config, Find, Parts, Readings, RunFile, SweepCell, SweepFile } from '../types.d.ts'
- * @import { Stop } from '../core/load.js'
+ * @import { Stop } from '../core/stop.js'
  * @import { OutputError } from '../errors.js'
  * @import { Asked, Cell, Turn } from './plan.js'
  * @import { SweepRun } from './run-files.js'
@@ -32,14 +31,6 @@ import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text
  *
  * @typedef {SweepRun & {reading: Reading | null}} Result of one run; null: it measured nothing
  */
-
-/** Figures that the tables have beside METRICS. */
-const MORE = ['scheduled', 'verified', 'queued.p90', 'submit.p90', 'inclusion.p90', 'readback.p90'];
-/** The busiest interval, in percent of a core; no threshold can name them. */
-export const PEAKS = Object.freeze(['peak.node.cpu', 'peak.generator.cpu']);
-
-/** All figures that a sweep keeps of each run. */
-export const KEPT = Object.freeze([...METRICS, ...MORE, ...PEAKS]);
 
 /** Runs that ended so have measured what they were asked to. */
 const WHOLE = Object.freeze(['duration', 'no_wallets']);
@@ -123,12 +114,6 @@ function pointOf({ settings, asked }, results) {
     asked: asked ?? meanOf(readings.map((reading) => reading.asked)),
     isFallingBehind: readings.filter((reading) => reading.isFallingBehind).length * 2 > readings.length,
   };
-}
-
-/** @param {ReadonlyArray<number | null>} values */
-export function meanOf(values) {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : mean(known);
 }
 
 /**

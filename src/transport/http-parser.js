@@ -1,5 +1,5 @@
 import { TransportError } from '../errors.js';
-import { bodyTooLarge, encodingFault } from './index.js';
+import { bodyTooLarge, encodingFault } from './http.js';
 
 /**
  * The head of an HTTP/1.1 response: its status line and its header fields (RFC 9112), strictly.

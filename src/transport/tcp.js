@@ -3,7 +3,7 @@ import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
 import { ResponseParser, createHeadCache } from './http-parser.js';
-import { MAX_BODY_BYTES, MAX_HEAD_BYTES, asTransportError, requestHeaders, retryAfterMs } from './index.js';
+import { MAX_BODY_BYTES, MAX_HEAD_BYTES, asTransportError, requestHeaders, retryAfterMs } from './http.js';
 
 /**
  * @import { Reply, Transport } from '../types.d.ts'

@@ -2,14 +2,7 @@ import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError } from '../errors.js';
-import {
-  MAX_BODY_BYTES,
-  asTransportError,
-  bodyTooLarge,
-  encodingFault,
-  requestHeaders,
-  retryAfterMs,
-} from './index.js';
+import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, encodingFault, requestHeaders, retryAfterMs } from './http.js';
 
 /**
  * @import { Reply, Transport } from '../types.d.ts'

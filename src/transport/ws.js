@@ -1,9 +1,9 @@
 import { Agent, WebSocket } from 'undici';
-import { parseJson } from '../chain/rpc.js';
+import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
-import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, requestHeaders } from './index.js';
+import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, requestHeaders } from './http.js';
 
 /**
  * @import { Transport } from '../types.d.ts'

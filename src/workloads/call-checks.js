@@ -10,7 +10,7 @@ import {
   oneLine,
   withoutKeys,
 } from '../errors.js';
-import { compile } from './calls-file.js';
+import { compile } from './templates.js';
 
 /**
  * @import { Clock, Purpose, Request, Rpc } from '../types.d.ts'

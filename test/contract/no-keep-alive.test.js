@@ -5,7 +5,8 @@ import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TransportError } from '../../src/errors.js';
-import { asTransportError, transports } from '../../src/transport/index.js';
+import { transports } from '../../src/transport/index.js';
+import { asTransportError } from '../../src/transport/http.js';
 import { caught } from '../helpers/caught.js';
 
 /**

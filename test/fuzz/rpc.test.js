@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { createRpc, toHex } from '../../src/chain/rpc.js';
 import { readChain } from '../../src/core/connect.js';
-import { Stop } from '../../src/core/load.js';
+import { Stop } from '../../src/core/stop.js';
 import { setUp } from '../../src/core/setup.js';
 import { detectors } from '../../src/inclusion/index.js';
 import { writeContracts } from '../../src/workloads/counter.js';

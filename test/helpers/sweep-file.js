@@ -1,6 +1,6 @@
 /** Sweep files of tests that need none from a real sweep. */
 import { newSweep } from '../../src/studies/run-files.js';
-import { KEPT } from '../../src/studies/sweep.js';
+import { KEPT } from '../../src/studies/metrics.js';
 
 /** @import { SweepFile } from '../../src/types.d.ts' */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parseJson } from '../../../src/chain/rpc.js';
+import { parseJson } from '../../../src/chain/json.js';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { connectSignals } from '../../../src/cli/main.js';
-import { Stop } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 import { InternalError } from '../../../src/errors.js';
 import { stdout } from '../../../src/outputs/streams.js';
 import { createFakeClock } from '../../helpers/clock.js';

@@ -1,8 +1,8 @@
 /** What an audit says: exact, not exact with proof, or incomplete, with what could not be checked. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { auditUnlessHurried } from '../../../src/core/chain-identity.js';
-import { Stop } from '../../../src/core/load.js';
+import { auditUnlessHurried } from '../../../src/core/run.js';
+import { Stop } from '../../../src/core/stop.js';
 import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { simulate } from './simulation.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Stop } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 import { Checkpoints } from '../../../src/core/reports.js';
 import { InternalError, OutputError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';

@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { CommonStart, LEAD_MS, LONG_LEAD_MS } from '../../../src/core/common-start.js';
-import { Stop } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 import { IncompleteError, InterruptedError, RefusedError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';

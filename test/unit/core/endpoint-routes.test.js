@@ -4,9 +4,10 @@ import { errors } from 'undici';
 import { parseReply } from '../../../src/chain/rpc.js';
 import { AWAY, BEHIND, Heads, Health, UP, isGone } from '../../../src/core/endpoint-health.js';
 import { Route, SPREADS, createRouter } from '../../../src/core/endpoints.js';
-import { mergeSilences, workersOf } from '../../../src/core/workers.js';
+import { mergeSilences } from '../../../src/core/workers.js';
+import { workersOf } from '../../../src/core/config.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { asTransportError } from '../../../src/transport/index.js';
+import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 

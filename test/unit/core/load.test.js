@@ -1,7 +1,8 @@
 /** When a load is reported, with a clock of which every look costs time. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Stop, load } from '../../../src/core/load.js';
+import { load } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 import { Checkpoints } from '../../../src/core/reports.js';
 import { Intervals, intervalState, noBlocks, zeroCounts } from '../../../src/stats/intervals.js';
 import { Recorder } from '../../../src/stats/recorder.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Queue } from '../../../src/core/driver.js';
+import { Queue } from '../../../src/core/queue.js';
 
 describe('Queue', () => {
   it('is an array of which the first is taken, in any order of putting and taking', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Stop } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 
 describe('Stop', () => {
   it('asks for nothing at first', () => {

@@ -1,7 +1,8 @@
 /** When an automatic warm-up ends, on a chain whose blocks come at a fixed distance. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WarmUp, warmupSeconds } from '../../../src/core/load.js';
+import { WarmUp } from '../../../src/core/load.js';
+import { warmupSeconds } from '../../../src/core/costs.js';
 import { zeroCounts } from '../../../src/stats/intervals.js';
 import { createFakeClock } from '../../helpers/clock.js';
 

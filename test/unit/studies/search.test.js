@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
-import { Stop } from '../../../src/core/load.js';
+import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { judgeTrial, paceOf, search } from '../../../src/studies/find.js';
 import { readSweep } from '../../../src/studies/run-files.js';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planCells } from '../../../src/studies/plan.js';
-import { KEPT, isWhole, meanOf, readRun, summarizeCells } from '../../../src/studies/sweep.js';
+import { isWhole, readRun, summarizeCells } from '../../../src/studies/sweep.js';
+import { KEPT, meanOf } from '../../../src/studies/metrics.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /** @import { Result } from '../../../src/studies/sweep.js' */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { retryAfterMs } from '../../../src/transport/index.js';
+import { retryAfterMs } from '../../../src/transport/http.js';
 
 describe('retryAfterMs()', () => {
   const NOW_MS = Date.parse('2026-03-01T12:00:00Z');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { TEMPLATES, compile } from '../../../src/workloads/calls-file.js';
+import { TEMPLATES, compile } from '../../../src/workloads/templates.js';
 import { TemplateValues, newUser, random } from '../../../src/workloads/calls.js';
 
 const ADDRESSES = [1, 2, 3].map((digit) => `0x${String(digit).repeat(40)}`);
