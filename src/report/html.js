@@ -130,7 +130,7 @@ export function bundle(main) {
   return `(() => {\n'use strict';\n${parts.join('\n')}\n})();`;
 }
 
-/** Comments that only import types: @import means another thing on a page. */
+// Comments that import types do not belong into a page: CSS has an import rule of the same name.
 const TYPE_IMPORTS = /^\/\*\*(?:(?!\*\/)[\s\S])*@import(?:(?!\*\/)[\s\S])*\*\/\n/gm;
 const IMPORT = /^import \{([^}]*)\} from '([^']+)';$/gm;
 const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
