@@ -249,7 +249,7 @@ const NO_METHOD = -32601;
 const TOO_MANY = 429;
 
 /** Heads kept per endpoint. */
-const REMEMBERED = 16;
+const MAX_HEADS = 16;
 
 /**
  * An endpoint is behind without a block that another one has had for so long. Shorter than the time after which
@@ -276,7 +276,7 @@ export class Heads {
     // A reorg at this endpoint.
     if (number < (seen.at(-1)?.number ?? 0)) seen.length = 0;
     seen.push({ number, atUs });
-    if (seen.length > REMEMBERED) seen.shift();
+    if (seen.length > MAX_HEADS) seen.shift();
   }
 
   /** @param {number} index @param {number} askedAtUs time of the request */

@@ -115,7 +115,7 @@ export function callKind({ clock, pauses: sums, ...tools }) {
 }
 
 /** Blocks whose times are kept; older ones count as seen now. */
-const REMEMBERED = 1024;
+const MAX_BLOCKS_SEEN = 1024;
 
 export class Visibility {
   /** By block number. @type {Map<number, number>} */
@@ -143,9 +143,9 @@ export class Visibility {
   /** All blocks up to this number are visible. @param {number} number */
   saw(number) {
     const nowUs = this.#clock.nowUs();
-    for (let at = Math.max(this.#head + 1, number - REMEMBERED); at <= number; at += 1) {
+    for (let at = Math.max(this.#head + 1, number - MAX_BLOCKS_SEEN); at <= number; at += 1) {
       if (!this.#seenAtUs.has(at)) this.#seenAtUs.set(at, nowUs);
-      if (this.#seenAtUs.size > REMEMBERED)
+      if (this.#seenAtUs.size > MAX_BLOCKS_SEEN)
         this.#seenAtUs.delete(/** @type {number} */ (this.#seenAtUs.keys().next().value));
     }
     this.#head = number;

@@ -363,7 +363,7 @@ export class Watch {
 const MOST_OF_A_KIND = 5;
 
 /** Exit codes for which the outputs are written. @type {readonly number[]} */
-const TOLD = Object.freeze([EXIT.unavailable, EXIT.refused]);
+const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
 
 /**
  * Writes the outputs of a run that ended before its load, for CI servers that read files.
@@ -372,7 +372,7 @@ const TOLD = Object.freeze([EXIT.unavailable, EXIT.refused]);
  *   parts
  */
 export async function tellSetUpFailed(error, { outputs, log, ...parts }) {
-  if (!(error instanceof StressError) || !TOLD.includes(error.exitCode)) return;
+  if (!(error instanceof StressError) || !REPORTED_EXIT_CODES.includes(error.exitCode)) return;
   const run = describeFailedSetUp(error, parts);
   for (const output of outputs) {
     try {

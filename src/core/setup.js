@@ -255,7 +255,7 @@ const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 
 /**
- * @typedef {object} Patience
+ * @typedef {object} SettleOptions
  * @property {Clock} clock
  * @property {number} confirmations
  * @property {AbortSignal} signal
@@ -268,7 +268,7 @@ const PAUSE_MS = 250;
  * it takes time.
  * @param {Rpc} rpc
  * @param {Sent} sent
- * @param {Patience} retryOptions
+ * @param {SettleOptions} retryOptions
  * @returns {Promise<number>} a block that contains the set-up
  * @throws {UnavailableError} the set-up was reorged
  */
@@ -288,7 +288,7 @@ export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmati
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
  * @param {Rpc} rpc
  * @param {Sent & {chain: {genesisHash?: string | null}}} ready
- * @param {Patience & {setUpBlock: number}} retryOptions
+ * @param {SettleOptions & {setUpBlock: number}} retryOptions
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} the set-up was reorged
  */
@@ -321,7 +321,7 @@ async function blockAt(rpc, which) {
  * Waits for reorged transactions of the set-up to return.
  * @param {Rpc} rpc
  * @param {Sent['wallets']} wallets
- * @param {Pick<Patience, 'clock' | 'signal'> & {endUs: number}} retryOptions
+ * @param {Pick<SettleOptions, 'clock' | 'signal'> & {endUs: number}} retryOptions
  */
 async function settle(rpc, wallets, { clock, signal, endUs }) {
   for (;;) {

@@ -8,7 +8,7 @@ import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './h
  */
 
 /** Blocks whose hashes are remembered: a reorg that goes deeper is seen, but not where it began. */
-const REMEMBERED = 256;
+const MAX_HISTORY = 256;
 
 /** The hashes of the newest blocks of the chain, as it was read. */
 export class BlockHistory {
@@ -52,7 +52,7 @@ export class BlockHistory {
   /** @param {number} number @param {string} hash */
   add(number, hash) {
     this.#hashes.set(number, hash);
-    if (this.#hashes.size > REMEMBERED) this.#hashes.delete(/** @type {number} */ (this.oldest));
+    if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.oldest));
   }
 
   /** Forgets what came after a block. @param {number} number */

@@ -16,7 +16,7 @@ import { oneLine, withoutControl } from '../errors.js';
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 /** A time stamp, and what OpenMetrics writes after it. */
-const REST = /^(\d+(\.\d+)?|-\d+(\.\d+)?)?(\s*#.*)?$/;
+const TIMESTAMP_AND_EXEMPLAR = /^(\d+(\.\d+)?|-\d+(\.\d+)?)?(\s*#.*)?$/;
 
 /** @type {Record<string, number>} */
 const SPECIAL = Object.freeze({ nan: NaN, inf: Infinity, '+inf': Infinity, '-inf': -Infinity });
@@ -57,7 +57,7 @@ function parseLine(line) {
   if (valueAt === end && !hasLabels) return null;
   const valueEnd = nextBlank(line, valueAt);
   const value = parseValue(line.slice(valueAt, valueEnd));
-  if (value === null || !REST.test(line.slice(skipBlanks(line, valueEnd)))) return null;
+  if (value === null || !TIMESTAMP_AND_EXEMPLAR.test(line.slice(skipBlanks(line, valueEnd)))) return null;
   return { name, key: labels === '{}' ? name : name + labels, value };
 }
 

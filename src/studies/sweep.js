@@ -277,7 +277,7 @@ export function timeText(ms) {
  */
 
 /** So many runs in a row without a result end the sweep. */
-const PATIENCE = 3;
+const MAX_EMPTY_RUNS = 3;
 /** What ends a run so will end the others, too. @type {readonly number[]} */
 const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
 
@@ -424,8 +424,8 @@ class SweepRunner {
       onProgress('', 1, 1);
       this.#report(turn, result, `${done + 1}/${all}`, time.words(i + 1));
       if (FATAL.includes(result.exitCode)) throw failureOf(result);
-      if (failures === PATIENCE)
-        throw new UnavailableError(`${PATIENCE} runs in a row measured nothing; the last: ${result.complaint}`);
+      if (failures === MAX_EMPTY_RUNS)
+        throw new UnavailableError(`${MAX_EMPTY_RUNS} runs in a row measured nothing; the last: ${result.complaint}`);
     }
   }
 

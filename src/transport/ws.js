@@ -25,7 +25,7 @@ export const NO_ID = '';
 
 /** How most begin, ours among them: they need not be parsed to be told apart. */
 const FIRST_ID = /^\[?\{"jsonrpc":"2\.0","id":(\d+)[,}]/;
-const PUSH = /^\{"jsonrpc":"2\.0","method":/;
+const NOTIFICATION = /^\{"jsonrpc":"2\.0","method":/;
 
 /**
  * The id of a message, or of the first one in a batch, where it stands in the usual place.
@@ -46,7 +46,7 @@ export function outline(text) {
     .filter(isId)
     .map((id) => JSON.stringify(id));
   if (ids.length > 0) return { ids, isPush: false };
-  return { ids: [NO_ID], isPush: PUSH.test(text) || typeof messages[0]?.method === 'string' };
+  return { ids: [NO_ID], isPush: NOTIFICATION.test(text) || typeof messages[0]?.method === 'string' };
 }
 
 /** @param {string} text @returns {any} null where it is no JSON: whoever asked says so */

@@ -209,7 +209,7 @@ export class Calls {
     const follower = plan.needs.has('head') ? new Head(rpc, present(clock), wantsBlocks, head ?? undefined) : null;
     this.#sources = { head: follower, addresses, data };
     this.#users = Array.from({ length: users }, (_, i) => newUser(seed, first + i));
-    this.#weights = sums(plan.kinds.map(({ weight }) => weight));
+    this.#weights = runningSums(plan.kinds.map(({ weight }) => weight));
     const isCompared = checkUrl !== null && plan.kinds.some(({ check }) => check === 'same');
     this.#reference = isCompared ? new Reference(present(connect)(new URL(checkUrl)), present(clock)) : null;
     this.callsPerIteration = plan.isPaged ? (data?.pages.length ?? 1) : 1;
@@ -306,7 +306,7 @@ export class Calls {
 }
 
 /** Each with all those before it. @param {readonly number[]} values */
-function sums(values) {
+function runningSums(values) {
   let sum = 0;
   return values.map((value) => (sum += value));
 }

@@ -12,7 +12,7 @@ import { offerThemes } from './theme.js';
  */
 
 /** @param {PageData} data */
-function draw(data) {
+function drawPage(data) {
   const board = new Board(data);
   offerNumbers(board.plots);
   // For tests, and for whoever looks at a page with the tools of the browser.
@@ -23,12 +23,12 @@ function draw(data) {
 
 document.documentElement.classList.add('has-script');
 const text = document.getElementById('data')?.textContent ?? 'null';
-const page = { board: draw(JSON.parse(text) ?? { time: null, charts: [] }) };
+const page = { board: drawPage(JSON.parse(text) ?? { time: null, charts: [] }) };
 offerThemes(() => page.board);
 new ResizeObserver(() => page.board.resize()).observe(document.body);
 if (document.body.hasAttribute('data-live')) {
   const redraw = (/** @type {PageData} */ data) => {
-    page.board = draw(data);
+    page.board = drawPage(data);
   };
   listen(() => page.board, redraw);
 }

@@ -22,7 +22,7 @@ export function offerThemes(board) {
     if (label) label.textContent = choice;
     board().redraw();
   };
-  const kept = remembered();
+  const kept = storedTheme();
   if (kept !== null && CHOICES.includes(kept)) apply(kept);
   button?.addEventListener('click', () => {
     const next = CHOICES[(CHOICES.indexOf(root.dataset.theme ?? CHOICES[0]) + 1) % CHOICES.length];
@@ -47,7 +47,7 @@ export function offerThemes(board) {
 }
 
 /** A page from a file may have no place to keep anything. */
-function remembered() {
+function storedTheme() {
   try {
     return localStorage.getItem(KEPT_AS);
   } catch {
