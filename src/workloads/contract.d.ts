@@ -42,7 +42,7 @@ export interface TransactionWorkload {
   /** The effects of each wallet at a block; kit.auditByNonce() where it is left out. */
   audit?: (blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>;
   /** What else has to agree over all wallets at that block. */
-  reconcile?: (snapshot: Books) => Promise<Check[]>;
+  reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
   /** What the run file states of it, once it is prepared. */
   facts?: () => Record<string, unknown>;
   /** What a worker thread needs for a part of the positions; as the structured clone algorithm can copy it. */
@@ -129,7 +129,7 @@ export interface AuditReading {
   target?: string | null;
 }
 
-export interface Books {
+export interface AuditSnapshot {
   blockHash: string;
   blockNumber: number;
   startBlock: number;
