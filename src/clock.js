@@ -7,7 +7,7 @@ export function createClock() {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
   };
-  // performance.now() begins with its thread; seen from the system's monotonic clock, all threads agree.
+  // performance.now() starts with its thread; the offset to the system's monotonic clock makes all threads agree.
   const originUs = monotonicOriginUs();
   return {
     nowUs: () => originUs + Math.round(performance.now() * 1000),
@@ -27,7 +27,7 @@ export function createClock() {
   };
 }
 
-/** Both clocks are read in one moment: where too long a one passed between, they are read again. */
+/** Both clocks are read together, again if the thread was interrupted in between. */
 function monotonicOriginUs() {
   for (let tries = 0; ; tries += 1) {
     const beforeMs = performance.now();

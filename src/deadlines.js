@@ -1,8 +1,8 @@
 /** @import { Clock } from './types.d.ts' */
 
 /**
- * Deadlines that all lie the same time ahead, so that they fall due in the order they were set: a linked list and
- * one timer, where a timer for each would cost more than what it guards.
+ * Deadlines with one common time-out, which therefore fall due in the order in which they are set: a linked list and one
+ * timer, because a timer for each request would cost more than the request.
  *
  * @typedef {object} Deadline
  * @property {number} dueUs
@@ -41,12 +41,12 @@ export class Deadlines {
     if (this.#last === null) this.#first = deadline;
     else this.#last.next = deadline;
     this.#last = deadline;
-    // It is left running when the list empties: most deadlines are met, and the next one is near.
+    // The timer keeps running when the list is empty, because the next deadline usually comes soon.
     if (!this.#isStopped) this.#cancel ??= this.#clock.after(() => this.#expire(), this.#timeoutMs);
     return deadline;
   }
 
-  /** @param {Deadline} deadline set here; one that is not set any more stays so */
+  /** @param {Deadline} deadline may already be cleared */
   clear(deadline) {
     if (!deadline.isSet) return;
     deadline.isSet = false;
@@ -55,20 +55,20 @@ export class Deadlines {
     else previous.next = next;
     if (next === null) this.#last = previous;
     else next.previous = previous;
-    // One that the garbage collector takes for old would keep all that came after it alive.
+    // A cleared deadline in the garbage collector's old generation would keep all later ones alive.
     deadline.previous = null;
     deadline.next = null;
     deadline.onDue = nothing;
   }
 
-  /** No deadline falls due any more, not even one that is set later. */
+  /** No deadline falls due any more, including ones set later. */
   stop() {
     this.#isStopped = true;
     this.#cancel?.();
   }
 
   #expire() {
-    // Not null yet: one that is set meanwhile does not set the timer, which is for the first one.
+    // #cancel is still set here, so that a deadline set by onDue does not start a second timer.
     for (
       let first = this.#first;
       first !== null && !this.#isStopped && first.dueUs <= this.#clock.nowUs();

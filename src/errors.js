@@ -1,6 +1,6 @@
 /**
- * Every error this program raises on purpose, each with a stable `code` and the exit code it ends the
- * process with. A message is one line: what is wrong, and what to do about it. It never carries a key.
+ * Every error that this program raises on purpose, each with a stable `code` and the exit code of the process. A message
+ * is one line, `<what failed>: <why>; <what to do>`, and never contains a key.
  */
 
 /** Exit codes. Where sysexits(3) has a name for the case, the number is its number. */
@@ -21,45 +21,47 @@ export const EXIT = Object.freeze({
   terminated: 143,
 });
 
-/** Those that nobody sees: of no width, or turning the direction of what follows. */
+/** Zero-width and bidirectional control characters. */
 export const UNSEEN_CHARACTERS = /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
 
-/** Those, and those that drive a terminal. */
+/** The same, and the control characters of terminals. */
 const CONTROL_CHARACTERS =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]+/g;
 
-/** Text from outside as it may stand in a file. @param {string} text @param {number} limit in characters */
+/** Text from outside without control characters, cut to the limit. @param {string} text @param {number} limit in characters */
 export function withoutControl(text, limit) {
   return text.slice(0, limit).replace(CONTROL_CHARACTERS, ' ');
 }
 
-/** The code of a JSON-RPC error: more was asked than the node wants to answer just now (EIP-1474). */
+/** The code of a JSON-RPC error for a rate limit (EIP-1474). */
 const LIMIT_EXCEEDED = -32005;
 
-/** More than this of a text is not looked at: none of it would be shown. */
-const LONGEST_LOOK = 4096;
+/** Least number of characters of a text that are searched for secrets; the rest is cut off. */
+const MIN_SEARCHED_CHARS = 4096;
 
 /**
- * Text that came from outside, made safe for one line of a terminal and for a log: no control or escape characters,
- * no credentials, bounded in length.
+ * Text from outside for one line of a terminal or a log: without control characters and credentials, and cut to the
+ * limit.
  * @param {unknown} text
- * @param {number} [limit] longest result, in characters
- * @param {readonly string[]} [secrets] that whoever said it knows: hidden wherever they stand
+ * @param {number} [limit] of the result, in characters
+ * @param {readonly string[]} [secrets] to hide
  */
 export function oneLine(text, limit = 300, secrets = []) {
-  const look = Math.max(LONGEST_LOOK, 2 * limit);
-  const whole = typeof text === 'object' && text !== null ? wordsOf(text) : String(text);
-  const known = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), whole.slice(0, look));
-  // A secret that is cut in two would not be recognised.
+  const searched = Math.max(MIN_SEARCHED_CHARS, 2 * limit);
+  const whole = typeof text === 'object' && text !== null ? stringify(text) : String(text);
+  const hidden = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), whole.slice(0, searched));
+  // The end may be the first part of a secret, which was not recognised.
   const longest = Math.max(0, ...secrets.map(({ length }) => length));
-  const isCut = whole.length > look;
-  const start = isCut ? `${known.slice(0, Math.max(0, known.length - longest)).replace(/\S{1,200}$/, '')}...` : known;
+  const isCut = whole.length > searched;
+  const start = isCut
+    ? `${hidden.slice(0, Math.max(0, hidden.length - longest)).replace(/\S{1,200}$/, '')}...`
+    : hidden;
   const line = withoutCredentials(start.replace(CONTROL_CHARACTERS, ' ').trim());
   return line.length > limit ? `${line.slice(0, limit)}...` : line;
 }
 
-/** An object, as JSON gives one, may have a toString of its own or be nested too deeply. @param {unknown} value */
-function wordsOf(value) {
+/** An object from JSON may have its own toString, or be nested too deeply. @param {unknown} value */
+function stringify(value) {
   try {
     return value instanceof Error ? String(value) : JSON.stringify(value);
   } catch {
@@ -68,8 +70,8 @@ function wordsOf(value) {
 }
 
 /**
- * Endpoints repeat what they were asked, and with which URL: user, password, query and long parts of a path are hidden,
- * and so are what follows the name of an authorization and long words that are no hash, which begins with 0x.
+ * Endpoints repeat the request and its URL. Hidden are user, password, query, long parts of a path, the value of an
+ * authorization, and long words of letters and digits except hashes, which start with 0x.
  * @param {string} text
  */
 function withoutCredentials(text) {
@@ -82,20 +84,14 @@ function withoutCredentials(text) {
     .replace(/(?<![0-9a-z/])(?!0x)(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{32,}/gi, '***');
 }
 
-/**
- * What was typed by mistake may be a key, one with a wrong character in it too, or a mnemonic.
- * @param {string} text
- */
+/** Hides what may be a key, a mistyped key or a mnemonic. @param {string} text */
 export function withoutKeys(text) {
   return text
     .replace(/(?=\d*[a-z])[0-9a-z]{32,}|(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{16,}/gi, '***')
     .replace(/\b(?:[a-z]{3,8}\s+){3,}[a-z]{3,8}\b/gi, '***');
 }
 
-/**
- * A file's name as messages may show it: what was given in its place may be a key or a mnemonic.
- * @param {string} name
- */
+/** A file's name for messages. A key or mnemonic may have been given in its place. @param {string} name */
 export function displayName(name) {
   const last = name.split('/').at(-1) ?? '';
   const mayBeSecret = /[0-9a-z]{32,}/i.test(last) || name.trim().split(/\s+/).length >= 6 || withoutKeys(last) !== last;
@@ -118,7 +114,7 @@ export class StressError extends Error {
   }
 }
 
-/** A flag, an environment variable or a combination of them makes no sense. */
+/** Invalid options, environment variables, or combinations of them. */
 export class UsageError extends StressError {
   /** @param {string} message */
   constructor(message) {
@@ -126,7 +122,7 @@ export class UsageError extends StressError {
   }
 }
 
-/** A file that was given to us cannot be read or understood. */
+/** An input file cannot be read or is invalid. */
 export class InputError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -134,16 +130,16 @@ export class InputError extends StressError {
   }
 }
 
-/** A workload of the user's own cannot be used, or went wrong in mid-run; its file is named, and the line where it is known. */
+/** A user's workload file is invalid or failed during the run. The message names the file, and the line if it is known. */
 export class WorkloadError extends StressError {
-  /** @param {string} message @param {string | null} [details] lines to be shown as they are, such as a compiler's */
+  /** @param {string} message @param {string | null} [details] lines to show unchanged, such as a compiler's */
   constructor(message, details = null) {
     super(message, 'workload_error', EXIT.badInput);
     this.details = details;
   }
 }
 
-/** A place we were told to write to cannot be written. */
+/** An output cannot be written. */
 export class OutputError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -151,7 +147,7 @@ export class OutputError extends StressError {
   }
 }
 
-/** The endpoint, or what a run needs on it (funds, settled wallets), is not there. */
+/** The endpoint is not available, or the chain lacks what a run needs, such as funds. */
 export class UnavailableError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -159,10 +155,10 @@ export class UnavailableError extends StressError {
   }
 }
 
-/** Wallets have less than a run may need. */
+/** Wallets have less than the run may need. */
 export class FundsError extends UnavailableError {}
 
-/** A law of our own was broken, conservation for instance: a bug of ours. */
+/** An invariant of this program is violated, which is a bug. */
 export class InternalError extends StressError {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -170,7 +166,7 @@ export class InternalError extends StressError {
   }
 }
 
-/** Not all instances of a run are there: its common start was missed, or its merge would lack some. */
+/** The common start of the instances was missed, or a merge lacks some of them. */
 export class IncompleteError extends StressError {
   /** @param {string} message */
   constructor(message) {
@@ -178,7 +174,7 @@ export class IncompleteError extends StressError {
   }
 }
 
-/** A mined transaction of the wallets of this slice is not of this run. */
+/** A mined transaction of a wallet of this slice was not sent by this run. */
 export class ForeignSenderError extends StressError {
   /** @param {string} message */
   constructor(message) {
@@ -186,7 +182,7 @@ export class ForeignSenderError extends StressError {
   }
 }
 
-/** Going on could harm something that we were not clearly pointed at. */
+/** To continue could do harm, and the user has not clearly asked for it. */
 export class RefusedError extends StressError {
   /** @param {string} message */
   constructor(message) {
@@ -194,7 +190,7 @@ export class RefusedError extends StressError {
   }
 }
 
-/** The user asked for an end while something was still being set up. */
+/** The user interrupted the set-up. */
 export class InterruptedError extends StressError {
   /** @param {string} message @param {number} [exitCode] */
   constructor(message, exitCode = EXIT.interrupted) {
@@ -202,7 +198,7 @@ export class InterruptedError extends StressError {
   }
 }
 
-/** No answer came back: refused, reset, timed out. Whether the node has the request is unknown. */
+/** No answer came: refused, reset, timed out. Whether the node received the request is unknown. */
 export class TransportError extends StressError {
   /**
    * @param {string} message
@@ -214,26 +210,26 @@ export class TransportError extends StressError {
   }
 }
 
-/** An answer came back that is not JSON-RPC 2.0, or not the answer to what was asked. */
+/** The answer is not JSON-RPC 2.0, or belongs to another request. */
 export class ProtocolError extends StressError {
   /**
    * @param {string} message
    * @param {unknown} [cause]
    * @param {number} [status] HTTP status code
-   * @param {number | null} [retryAfterMs] how long the endpoint asks to be left alone
+   * @param {number | null} [retryAfterMs] the wait that the endpoint asked for
    */
   constructor(message, cause, status = 200, retryAfterMs = null) {
     super(message, 'protocol', EXIT.unavailable, cause);
     this.status = status;
     this.retryAfterMs = retryAfterMs;
-    /** Too many requests, or a gateway without a node behind it: it may be well again in a moment. */
+    /** Too many requests, or a gateway without a node: a retry may succeed. */
     this.isBusy = status === 429 || status >= 500;
   }
 }
 
-/** An answer came back, and it is not what it must be. */
+/** The answer differs from what a check expects. */
 export class CheckError extends StressError {
-  /** @param {string} message @param {'check_failed' | 'check_unavailable'} [code] the latter: what it is held against is not there */
+  /** @param {string} message @param {'check_failed' | 'check_unavailable'} [code] the latter: the reference is missing */
   constructor(message, code = 'check_failed') {
     super(message, code, EXIT.nothingVerified);
   }
@@ -254,16 +250,16 @@ export class RpcError extends StressError {
     this.rpcCode = rpcCode;
     this.rpcMessage = rpcMessage;
     this.data = data;
-    /** How long the endpoint asks to be left alone. */
+    /** The wait that the endpoint asked for. */
     this.retryAfterMs = retryAfterMs;
-    /** It is asked too much just now. */
+    /** A rate limit, or too much load: a retry may succeed. */
     this.isBusy = rpcCode === LIMIT_EXCEEDED || status === 429 || status === 503;
   }
 }
 
 /**
- * The exit code that wins when several apply: our bug, then the audit, then a threshold, then an interrupt: figures
- * that cannot be trusted come before figures that are not good enough, and who interrupts a run knows it.
+ * The exit code if several apply. Untrustworthy figures (bug, audit) come before bad figures (threshold), and an
+ * interrupt comes last because the user knows about it.
  * @param {number[]} codes
  */
 export function worstExit(codes) {

@@ -4,13 +4,14 @@ import { access, open, realpath, rename, rm, stat, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path';
 import { OutputError, displayName, oneLine } from './errors.js';
 
-/** What a file of ours may be at most: everybody may read it, its owner write it. */
+/** Writes files atomically, and checks before a run whether outputs can be written. */
+
+/** The most permissive mode of written files: readable by all, writable by the owner. */
 export const FILE_MODE = 0o644;
 
 /**
- * Writes a file so that a reader sees the old one or the whole new one, never a part, also after a power failure: it is
- * on the disk before it takes the name. The thread goes on meanwhile. A link stays a link, and a device such as /dev/null
- * stays a device. What others might not read before they may not read afterwards.
+ * Readers see the old file or the whole new one, also after a power failure: the data is flushed before the rename.
+ * Links and devices such as /dev/null are kept, and the mode never becomes more permissive.
  * @param {string} file
  * @param {string} text
  * @throws {OutputError}
@@ -19,7 +20,7 @@ export async function writeFileAtomically(file, text) {
   await checkWritable(file);
   const existing = await statIfAny(file);
   const target = existing === undefined ? file : await realpath(file);
-  // A name that nobody can foresee, and never a file that is there already: it may be a link to another.
+  // The random name, with the flag 'wx', cannot be the name of a link to another file.
   const temporary = `${target}.${randomBytes(8).toString('hex')}.tmp`;
   try {
     if (existing?.isCharacterDevice()) return await writeFile(target, text);
@@ -32,7 +33,7 @@ export async function writeFileAtomically(file, text) {
   await flushFolder(dirname(target));
 }
 
-/** Until then a power failure may undo the rename. Windows and some network disks cannot do it. @param {string} folder */
+/** Without it a power failure may undo the rename. Windows and some network disks do not support it. @param {string} folder */
 async function flushFolder(folder) {
   const handle = await open(folder).catch(() => null);
   await handle?.sync().catch(() => {});
@@ -41,8 +42,8 @@ async function flushFolder(folder) {
 
 /**
  * @param {string} file
- * @returns {string | null} its mode in digits where others than its owner may have it; null where they may not, where
- *   there are no modes, and where there is no such file
+ * @returns {string | null} its octal mode if others than the owner have access; otherwise null, also on Windows and for
+ *   a missing file
  */
 export function modeForOthers(file) {
   if (process.platform === 'win32') return null;
@@ -51,15 +52,12 @@ export function modeForOthers(file) {
     if (found === undefined || !found.isFile() || (found.mode & 0o077) === 0) return null;
     return (found.mode & 0o777).toString(8).padStart(4, '0');
   } catch {
-    // Who reads the file will say why it cannot be read.
+    // An attempt to read the file reports the reason.
     return null;
   }
 }
 
-/**
- * A folder and those it is in, one by one: where none can be made, as under /proc, a recursive mkdir tries for ever.
- * @param {string} folder
- */
+/** Like a recursive mkdir, which never returns where a folder cannot be made, as under /proc. @param {string} folder */
 export function makeFolder(folder) {
   if (existsSync(folder) && statSync(folder).isDirectory()) return;
   const parent = dirname(folder);
@@ -67,13 +65,13 @@ export function makeFolder(folder) {
   try {
     mkdirSync(folder);
   } catch (error) {
-    // Somebody else who shares the disk may have made it just now.
+    // Another instance on a shared disk may have made it.
     if (!(statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false)) throw error;
   }
 }
 
 /**
- * Makes a folder and proves by writing that files can be written there: whoever is root may do what the disk cannot.
+ * Makes a folder and checks it by writing a file: for root, access() says yes even on a read-only disk.
  * @param {string} folder
  * @throws {OutputError}
  */
@@ -91,13 +89,13 @@ export function proveWritable(folder) {
   }
 }
 
-/** What is written to it, it does not keep. @param {string} file */
+/** @param {string} file */
 export function isDevice(file) {
   return statSync(file, { throwIfNoEntry: false })?.isCharacterDevice() ?? false;
 }
 
 /**
- * Finds out before the load whether a file can be written afterwards.
+ * Checks before the load that a file can be written after it.
  * @param {string} file
  * @throws {OutputError}
  */
@@ -111,7 +109,7 @@ export async function checkWritable(file) {
     if (existing !== undefined) await access(file, constants.W_OK);
     if (existing === undefined || existing.isFile()) {
       await access(dirname(existing === undefined ? file : await realpath(file)), constants.W_OK);
-      // A file under a file: access() of the folder alone does not see that it is none.
+      // access() succeeds for a "folder" that is a file.
       if (!(await stat(dirname(file))).isDirectory())
         throw new OutputError(`cannot write ${displayName(file)}: its folder is a file`);
     }

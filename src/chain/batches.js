@@ -3,32 +3,27 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 /** @import { BatchFacts, Reply } from '../types.d.ts' */
 
 /**
- * Requests that travel together in JSON-RPC batches. How many a node takes in one is learned from its refusals, which
- * nodes word in many ways.
+ * Sends the requests of one turn of the event loop as JSON-RPC batches. The largest batch that a node accepts is found
+ * from its refusals, which have no common error code.
  *
  * @typedef {object} Item
  * @property {number} id
  * @property {string} method
  * @property {string} text the request as JSON
  * @property {string} purpose
- * @property {boolean} isLarge whether its answer may be
+ * @property {boolean} isLarge whether a large answer is expected
  *
- * @typedef {object} Waiting an item that somebody waits for
+ * @typedef {object} Waiting
  * @property {Item} item
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
- *
- * @typedef {object} BatcherOptions
- * @property {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} post sends one body, gives its
- *   JSON. Rejects with TransportError or ProtocolError.
- * @property {(answer: any, item: Item, reply: Reply) => any} resultOf throws RpcError or ProtocolError
  */
 
-/** Where the limit starts. Nodes take 100 and more, gateways often fewer. */
+/** The limit at first. Nodes accept 100 and more, gateways often fewer. */
 const FIRST_LIMIT = 100;
 
-/** Failures after which it is unknown whether the node dislikes the batch or is just not well. */
-const UNANSWERED = new Set(['transport_timeout', 'transport_reset']);
+/** After these failures it is unknown whether the batch was the reason. */
+const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
 
 export class Batcher {
   #limit;
@@ -40,7 +35,13 @@ export class Batcher {
   #queues = new Map();
   #options;
 
-  /** @param {BatcherOptions} options @param {{limit: number, largest: number}} [known] what was learned before */
+  /**
+   * @param {object} options
+   * @param {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} options.post sends
+   *   one body and parses the answer; rejects with TransportError or ProtocolError
+   * @param {(answer: any, item: Item, reply: Reply) => any} options.resultOf throws RpcError or ProtocolError
+   * @param {{limit: number, largest: number}} [known] the facts of an earlier Batcher for the same endpoint
+   */
   constructor(options, known) {
     this.#options = options;
     this.#limit = known?.limit ?? FIRST_LIMIT;
@@ -63,7 +64,7 @@ export class Batcher {
     const queue = this.#queues.get(purpose);
     if (queue === undefined) {
       this.#queues.set(purpose, [waiting]);
-      // Behind everything that this turn of the event loop has to ask.
+      // At the end of this turn of the event loop, when all of its requests are queued.
       setImmediate(() => this.#flush(purpose));
       return;
     }
@@ -74,7 +75,7 @@ export class Batcher {
   #flush(purpose) {
     const queue = this.#queues.get(purpose) ?? [];
     this.#queues.delete(purpose);
-    // In equal parts, so that none has to wait for a larger one.
+    // In equal parts, so that no request waits for a larger batch.
     const parts = Math.ceil(queue.length / this.#limit);
     const size = Math.ceil(queue.length / parts);
     for (let at = 0; at < queue.length; at += size) this.#exchange(queue.slice(at, at + size), purpose);
@@ -91,12 +92,12 @@ export class Batcher {
     );
   }
 
-  /** Matches by id, whatever the order. @param {Waiting[]} part @param {any} answers @param {Reply} reply */
+  /** @param {Waiting[]} part @param {any} answers in any order @param {Reply} reply */
   #distribute(part, answers, reply) {
     /** @type {Map<unknown, any>} */
     const byId = new Map();
     const isList = Array.isArray(answers) && answers.length <= part.length;
-    // Of two answers with one id neither is believed.
+    // Two answers with the same id are both ignored.
     if (isList) for (const answer of answers) byId.set(answer?.id, byId.has(answer?.id) ? undefined : answer);
     /** @type {Waiting[]} */
     const missing = [];
@@ -110,12 +111,12 @@ export class Batcher {
       return;
     }
     const error = this.#errorIn(isList ? answers : [answers], part[0].item, reply);
-    // It says nothing of the size of a batch.
+    // A busy node says nothing about the accepted size of a batch.
     if (this.#isProven && error?.isBusy) for (const { reject } of missing) reject(error);
     else this.#refuse(missing, part.length, error?.rpcMessage ?? 'answers are missing');
   }
 
-  /** The first error among answers. @param {any[]} answers @param {Item} item @param {Reply} reply */
+  /** @param {any[]} answers @param {Item} item @param {Reply} reply @returns {RpcError | null} the first error among the answers */
   #errorIn(answers, item, reply) {
     try {
       const answer = answers.find((one) => one?.error);
@@ -137,7 +138,7 @@ export class Batcher {
 
   /** @param {Waiting[]} part @param {unknown} error */
   #failed(part, error) {
-    // Asked one by one, the node names the real fault if there is one.
+    // A second attempt in smaller batches shows whether the batch was the reason.
     const isRefusal =
       (error instanceof ProtocolError && !(this.#isProven && error.isBusy)) ||
       (error instanceof TransportError && this.#isSuspect(error));
@@ -145,21 +146,21 @@ export class Batcher {
     else for (const { reject } of part) reject(error);
   }
 
-  /** A node that has never answered a batch may be one that never will. @param {TransportError} error */
+  /** A node that has never answered a batch may support none. @param {TransportError} error */
   #isSuspect({ code }) {
     if (code === 'transport_body_too_large') return true;
-    if (this.#isProven || !UNANSWERED.has(code)) return false;
+    if (this.#isProven || !UNCLEAR_FAILURES.has(code)) return false;
     this.#limit = 1;
     return true;
   }
 
-  /** It has answered a batch before: what fails now need not be because of the batch. */
+  /** Whether the node has answered a batch before. */
   get #isProven() {
     return this.#largest > 1;
   }
 
   /**
-   * @param {Waiting[]} unanswered are asked again, in smaller batches
+   * @param {Waiting[]} unanswered requests to repeat in smaller batches
    * @param {number} size of the batch
    * @param {string} why
    */
@@ -171,7 +172,7 @@ export class Batcher {
   }
 }
 
-/** What was learned in two places. @param {BatchFacts} a @param {BatchFacts} b @returns {BatchFacts} */
+/** @param {BatchFacts} a @param {BatchFacts} b @returns {BatchFacts} */
 export function mergeBatchFacts(a, b) {
   return {
     limit: Math.min(a.limit, b.limit),
@@ -181,7 +182,7 @@ export function mergeBatchFacts(a, b) {
   };
 }
 
-/** geth's error of an item behind the point where the whole answer had become too large. @param {any} answer */
+/** geth's error for the items that no longer fit into the largest answer. @param {any} answer */
 function isTooLarge(answer) {
   const { code, message } = answer?.error ?? {};
   return code === -32003 && typeof message === 'string' && /too large/i.test(message);

@@ -10,6 +10,8 @@ import { UnavailableError, oneLine } from '../errors.js';
 import { toHex } from './rpc.js';
 
 /**
+ * The embedded chain: starts, funds and stops anvil for runs without --rpc.
+ *
  * @import { Clock, DevChain, Rpc } from '../types.d.ts'
  * @import { AddressInfo } from 'node:net'
  */
@@ -17,10 +19,8 @@ import { toHex } from './rpc.js';
 const KEEPER = fileURLToPath(new URL('keeper.js', import.meta.url));
 
 /**
- * A block every 100 ms makes anvil as fast as automine does, without a state for each transaction. The gas limit
- * is far above the load, so the base fee never rises. Bodies of blocks older than a minute are dropped, and old states
- * are moved out of memory, of which anvil keeps one on disk: with its defaults they fill first the one and then the
- * other, by gigabytes, even when nothing happens.
+ * A block every 100 ms is as fast as automine, but does not store a state for each transaction. With its high gas limit
+ * the base fee never rises. With anvil's defaults, block bodies and old states would fill memory and disk by gigabytes.
  */
 const ANVIL_FLAGS = [
   ...['--quiet', '--host', '127.0.0.1', '--accounts', '1'],
@@ -28,7 +28,7 @@ const ANVIL_FLAGS = [
   ...['--transaction-block-keeper', '600', '--max-persisted-states', '1'],
 ];
 
-/** What each wallet of the slice gets on an embedded chain: enough for any run. */
+/** Balance of each wallet on an embedded chain: more than any run needs. */
 export const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
 
 const START_TIMEOUT_MS = 20_000;
@@ -52,7 +52,7 @@ async function freePort() {
   return /** @type {number} */ (await listenBriefly(0));
 }
 
-/** Whether nobody listens on a loopback port. @param {number} port */
+/** @param {number} port on loopback */
 export async function isFree(port) {
   return (await listenBriefly(port)) !== null;
 }
@@ -78,7 +78,7 @@ function listenBriefly(port) {
 export async function startDevChain(clock, { port } = {}) {
   const binary = anvilBinary();
   let lastWords = '';
-  // Between choosing a free port and listening on it somebody else may take it, hence the tries.
+  // Another process may take the port before the chain listens on it.
   for (let tries = 0; tries < (port === undefined ? START_TRIES : 1); tries += 1) {
     const chain = launch(binary, port ?? (await freePort()));
     const outcome = await Promise.race([answers(chain.url, clock), chain.ended]);
@@ -103,23 +103,23 @@ function launch(binary, port) {
   keeper.stderr?.on('data', (chunk) => {
     stderr = (stderr + chunk).slice(-2000);
   });
-  keeper.stdin?.on('error', () => {}); // a keeper that is gone already closes the pipe under us
+  keeper.stdin?.on('error', () => {}); // the keeper may have exited
   const pid = keeper.pid ?? -1;
 
-  /** Ends what is left of the group, should the keeper itself have been killed. */
-  const sweep = () => {
+  /** Kills the process group, in case that the keeper itself was killed. */
+  const killGroup = () => {
     try {
       if (pid > 0) process.kill(-pid, 'SIGKILL');
     } catch {
-      // nobody is left, as it should be
+      // the group has already ended
     }
   };
   /** @type {Promise<string>} */
   const ended = new Promise((resolve) => {
     keeper.once('error', (error) => resolve(oneLine(error.message)));
     keeper.once('exit', (code, signal) => {
-      sweep();
-      rmSync(folder, { recursive: true, force: true }); // where the keeper could not
+      killGroup();
+      rmSync(folder, { recursive: true, force: true }); // the keeper may have been killed
       resolve(oneLine(stderr) || `it ended with ${signal ?? `code ${code}`}`);
     });
   });
@@ -130,14 +130,14 @@ function launch(binary, port) {
     ended,
     stop: async () => {
       keeper.stdin?.end();
-      const timer = setTimeout(sweep, 5000);
+      const timer = setTimeout(killGroup, 5000);
       await ended;
       clearTimeout(timer);
     },
   };
 }
 
-/** The chain needs none of our environment, and our secrets least of all. */
+/** The rest of the environment may have secrets that the chain does not need. */
 function keeperEnvironment() {
   const { PATH, NODE_V8_COVERAGE, SystemRoot } = process.env;
   return { PATH, NODE_V8_COVERAGE, SystemRoot };
@@ -165,11 +165,7 @@ function canConnect(port) {
   });
 }
 
-/**
- * Gives wallets of an embedded chain their balance, without a transaction.
- * @param {Rpc} rpc
- * @param {string[]} addresses
- */
+/** Sets balances of an embedded chain without a transaction. @param {Rpc} rpc @param {string[]} addresses */
 export async function fundOnDevChain(rpc, addresses) {
   const balance = toHex(DEV_BALANCE_WEI);
   await rpc.batch(

@@ -4,33 +4,31 @@ import { toBigInt } from './rpc.js';
 /** @import { Fee, Fees, Rpc } from '../types.d.ts' */
 
 /**
- * What a transaction offers for its gas. The fee follows the base fee of blocks that were fetched anyway, so
- * following costs no call of its own.
+ * The fee that transactions offer. It follows the base fee of blocks that are fetched anyway, without calls of its own.
  *
  * @typedef {object} FeeOptions
- * @property {boolean} legacy legacy transactions although blocks have a base fee
+ * @property {boolean} legacy use legacy transactions although blocks have a base fee
  * @property {bigint | null} gasPriceWei a fixed gas price, which implies legacy
- * @property {bigint | null} maxFeeWei upper bound of what is offered per gas
+ * @property {bigint | null} maxFeeWei upper bound of the offer per gas
  */
 
 /**
- * The offer is this many times the base fee. A block can raise the base fee by an eighth (EIP-1559), so five
- * times lasts for 13 full blocks of waiting; what is not needed is not paid.
+ * The offer as a multiple of the base fee. A block can raise the base fee by an eighth (EIP-1559), so 5 covers 13 full
+ * blocks; the unused part of the offer is not charged.
  */
 const DYNAMIC_HEADROOM = 5n;
 
-/** A legacy transaction pays all it offers, hence the smaller margin: 5 full blocks. */
+/** A legacy transaction pays its whole offer, so the margin is smaller: 5 full blocks. */
 const LEGACY_HEADROOM = 2n;
 
 /**
- * Pools replace a transaction when both of its fees are raised by a tenth at least (geth's --txpool.pricebump); an
- * eighth leaves room for those that ask for a little more.
+ * A replacement raises both fees by 1/8. Pools require a tenth (geth's --txpool.pricebump), some slightly more.
  */
-const RAISED_BY = 8n;
+const REPLACEMENT_DIVISOR = 8n;
 
 /**
  * @param {Rpc} rpc
- * @param {bigint | null} baseFeeWei of the latest block, null where blocks have none
+ * @param {bigint | null} baseFeeWei of the latest block; null on chains without a base fee
  * @param {FeeOptions} options
  * @returns {Promise<Fees>}
  */
@@ -56,21 +54,21 @@ async function readTip(rpc) {
 
 /**
  * @typedef {object} FeeState
- * @property {bigint | null} baseFeeWei null where blocks have none
- * @property {bigint} tipWei where blocks have no base fee the whole gas price
+ * @property {bigint | null} baseFeeWei null on chains without a base fee
+ * @property {bigint} tipWei the whole gas price on chains without a base fee
  * @property {boolean} legacy
  * @property {bigint | null} maxFeeWei
+ *
+ * @param {FeeState} options @returns {Fees}
  */
-
-/** @param {FeeState} options @returns {Fees} */
 export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
   const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
   const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;
   let baseFee = baseFeeWei ?? 0n;
-  let fee = offer();
+  let fee = currentOffer();
 
   /** @returns {Fee} */
-  function offer() {
+  function currentOffer() {
     const wanted = baseFee * headroom + tipWei;
     const price = maxFeeWei !== null && wanted > maxFeeWei ? maxFeeWei : wanted;
     if (mode === 'legacy') return { gasPriceWei: price };
@@ -83,36 +81,33 @@ export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
     state: () => ({ baseFeeWei: baseFeeWei === null ? null : baseFee, tipWei, legacy, maxFeeWei }),
     holds: (earlier) => {
       // Two blocks can move the base fee by a quarter.
-      const isEnough = priceOf(earlier) * 4n >= priceOf(fee) * 3n;
-      // What a dynamic fee offers too much is not paid.
-      return isEnough && (mode === 'eip1559' || priceOf(earlier) * 3n <= priceOf(fee) * 4n);
+      const isEnough = maxPriceWei(earlier) * 4n >= maxPriceWei(fee) * 3n;
+      // The unused part of a dynamic fee is not charged, so an offer that is too high is fine.
+      return isEnough && (mode === 'eip1559' || maxPriceWei(earlier) * 3n <= maxPriceWei(fee) * 4n);
     },
     raise: (earlier) => {
-      const raised = higherOf(earlier, fee);
-      return maxFeeWei !== null && priceOf(raised) > maxFeeWei ? null : raised;
+      const raised = replacementFee(earlier, fee);
+      return maxFeeWei !== null && maxPriceWei(raised) > maxFeeWei ? null : raised;
     },
-    isTooLow: (earlier) => baseFeeWei !== null && priceOf(earlier) < baseFee,
-    worstPriceWei: () => priceOf(fee),
+    isTooLow: (earlier) => baseFeeWei !== null && maxPriceWei(earlier) < baseFee,
+    worstPriceWei: () => maxPriceWei(fee),
     priceWei: () => {
       const wei = baseFee + tipWei;
-      return mode === 'eip1559' && wei < priceOf(fee) ? wei : priceOf(fee);
+      return mode === 'eip1559' && wei < maxPriceWei(fee) ? wei : maxPriceWei(fee);
     },
     observe: (newBaseFee) => {
       if (baseFeeWei === null || newBaseFee === null || newBaseFee === baseFee) return;
       baseFee = newBaseFee;
-      fee = offer();
+      fee = currentOffer();
     },
   };
 }
 
-/**
- * @param {Fee} earlier @param {Fee} current
- * @returns {Fee} the current offer, but as much above the earlier one as a replacement must be
- */
-function higherOf(earlier, current) {
+/** The current offer, raised where needed to replace the earlier one. @param {Fee} earlier @param {Fee} current @returns {Fee} */
+function replacementFee(earlier, current) {
   /** @param {bigint | undefined} before @param {bigint | undefined} now */
   const higher = (before = 0n, now = 0n) => {
-    const least = before + before / RAISED_BY + 1n;
+    const least = before + before / REPLACEMENT_DIVISOR + 1n;
     return now > least ? now : least;
   };
   if (earlier.gasPriceWei !== undefined) return { gasPriceWei: higher(earlier.gasPriceWei, current.gasPriceWei) };
@@ -124,7 +119,7 @@ function higherOf(earlier, current) {
   };
 }
 
-/** @param {Fee} fee @returns {bigint} in wei, the most that one gas can cost */
-function priceOf(fee) {
+/** @param {Fee} fee @returns {bigint} the most that one gas can cost */
+function maxPriceWei(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
 }

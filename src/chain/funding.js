@@ -19,28 +19,29 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
  */
 
 /**
- * What wallets have, what they lack, and how they get it.
+ * Balances and nonces of wallets before a run: waits for pending transactions, fills nonce gaps that an earlier run
+ * left, funds the wallets and returns their funds.
  *
  * @typedef {object} WalletState
  * @property {bigint} balanceWei
- * @property {number} latest nonce of the latest block
- * @property {number} pending nonce including what waits in the pool
+ * @property {number} latest nonce as of the latest block
+ * @property {number} pending nonce including the pool
  */
 
-/** Wallets paid by one transaction: some 8 million gas, which fits into half a block nearly everywhere. */
+/** Wallets funded by one transaction: about 8 million gas, half a block or less on nearly all chains. */
 export const WALLETS_PER_PAYMENT = 200;
 
-/** How long a slice in use is watched, to name all of its wallets and not just the first, in milliseconds. */
+/** How long a slice with a foreign sender is watched, to name all affected wallets. */
 const FOREIGN_WATCH_MS = 1000;
 
-/** A transaction in the pool that stays where it is for so long waits for a nonce that nobody sends, in milliseconds. */
+/** A pooled transaction whose nonce does not become the next one within this time waits for a missing nonce. */
 const STUCK_MS = 1000;
 
-/** Missing nonces of one wallet that are filled at most; geth keeps 64 transactions of an account that wait. */
-const MOST_FILLED = 64;
+/** Most missing nonces of a wallet that are filled; geth keeps 64 queued transactions per account. */
+const MAX_FILLED = 64;
 
-/** A pool with more transactions is not read as a whole. */
-const MOST_READ = 10_000;
+/** A larger pool is not read as a whole. */
+const MAX_POOL = 10_000;
 
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
 const TRANSFER_GAS = 21_000;
@@ -67,7 +68,7 @@ async function readStates(rpc, wallets) {
  * @param {{rpc: Rpc, clock: Clock, signal: AbortSignal, timeoutMs: number}} sender
  * @param {Wallet[]} wallets
  * @returns {Promise<WalletState[]>}
- * @throws {ForeignSenderError} a wallet's nonce passed what was pending when we came: somebody else mines with it
+ * @throws {ForeignSenderError} a wallet's nonce passed the first pending one: another sender uses the wallet
  * @throws {UnavailableError} still pending after timeoutMs
  */
 export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) {
@@ -89,7 +90,7 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
       open.map((i) => wallets[i]),
     );
     now.forEach((state, k) => (states[open[k]] = state));
-    // One more than was pending may be the last of an earlier run that was killed; two are somebody at work.
+    // One more may be the last transaction of an earlier run that was killed; two prove an active sender.
     if (open.some((i) => states[i].latest > pendingAtFirst[i] + 1)) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       throw await foreignSender(rpc, wallets, pendingAtFirst);
@@ -101,26 +102,26 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
 }
 
 /**
- * We have sent nothing, and yet transactions were mined.
+ * This run has sent nothing yet, so each mined transaction is of another sender.
  * @param {Rpc} rpc
  * @param {Wallet[]} wallets
- * @param {number[]} pendingAtFirst nonces when we came, including what was in the pool
+ * @param {number[]} pendingAtFirst nonces at the start, including the pool
  */
 async function foreignSender(rpc, wallets, pendingAtFirst) {
   const states = await readStates(rpc, wallets);
   const used = wallets.filter((_, i) => states[i].latest > pendingAtFirst[i]);
   const nonce = pendingAtFirst[wallets.indexOf(used[0])];
   const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
-  const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: used[0].index, nonce };
-  return new ForeignSenderError(foreignInWords(listWallets(used), proof));
+  const foreign = { hash: mined?.hash ?? '(hash not found)', walletIndex: used[0].index, nonce };
+  return new ForeignSenderError(describeForeign(listWallets(used), foreign));
 }
 
 /**
- * What is proven is no more than that: the other run may be over, and its transaction may have waited in a pool since.
- * @param {string} owner wallets that have it
- * @param {{hash: string, walletIndex: number | null, nonce: number}} proof
+ * The other run may have ended, and its transaction may have waited in a pool since.
+ * @param {string} owner the wallets
+ * @param {{hash: string, walletIndex: number | null, nonce: number}} transaction
  */
-export function foreignInWords(owner, { hash, walletIndex, nonce }) {
+export function describeForeign(owner, { hash, walletIndex, nonce }) {
   const place = walletIndex === null ? `nonce ${nonce}` : `wallet ${walletIndex}, nonce ${nonce}`;
   return `${owner} sent a transaction that is not of this run: ${hash} (${place}) was mined; another run uses the same wallets, or left it in a pool before: give each run its own wallets (-o)`;
 }
@@ -133,24 +134,24 @@ function stillInPool(wallets, timeoutMs) {
 }
 
 /**
- * Transactions that an earlier run left in the node's pool, behind a nonce that never arrived: the load would run into
- * them. An empty transaction for each missing nonce lets the chain mine them before. Where the node does not show its
- * pool, nothing is done.
+ * Fills nonce gaps: an earlier run may have left transactions in the node's pool behind a nonce that was never sent. An
+ * empty transaction for each missing nonce lets the chain mine them before the load. Without access to the pool, as on
+ * public endpoints, nothing is done.
  * @param {Sender} sender
- * @param {Wallet[]} wallets with their next nonces; without anything that waits for a block
+ * @param {Wallet[]} wallets with their next nonces, and without pending transactions
  * @param {(line: string) => void} notice
- * @throws {UnavailableError} they do not get into a block
+ * @throws {UnavailableError} the transactions do not get into a block
  */
 export async function mineQueued(sender, wallets, notice) {
   const { rpc, clock, signal, timeoutMs } = sender;
   let deadlineUs = clock.nowUs() + timeoutMs * 1000;
-  /** First nonce of each wallet in the pool, as of the look before. @type {Map<Wallet, number> | null} */
+  /** First pooled nonce of each wallet at the previous check. @type {Map<Wallet, number> | null} */
   let before = null;
   let gas = 0n;
   for (let open = wallets; ;) {
     const pooled = await pooledNonces(rpc, open);
     if (pooled === null) return;
-    // Behind the look into the pool: what has left it by then is counted.
+    // Read after the pool, so that transactions mined in between are counted.
     const states = before === null ? [] : await readStates(rpc, open);
     states.forEach(({ latest }, i) => (open[i].nonce = latest));
     open = open.filter((wallet) => pooled.has(wallet));
@@ -180,10 +181,10 @@ export async function mineQueued(sender, wallets, notice) {
   }
 }
 
-/** @param {Wallet} wallet @param {number} first nonce that is in the pool @returns {Order[]} */
+/** @param {Wallet} wallet @param {number} first pooled nonce @returns {Order[]} */
 function fillersOf(wallet, first) {
   const missing = first - wallet.nonce;
-  if (missing > MOST_FILLED)
+  if (missing > MAX_FILLED)
     throw new UnavailableError(
       `wallet ${wallet.index} has a transaction with nonce ${first} in the node's pool, and its next nonce is ${wallet.nonce}: the load would run into it; use other wallets (-o), or have the node drop it`,
     );
@@ -193,8 +194,8 @@ function fillersOf(wallet, first) {
 /**
  * @param {Rpc} rpc
  * @param {Wallet[]} wallets
- * @returns {Promise<Map<Wallet, number> | null>} the lowest nonce of each wallet that has transactions in the pool; null:
- *   the node does not say
+ * @returns {Promise<Map<Wallet, number> | null>} the lowest pooled nonce of each wallet that has any; null without
+ *   access to the pool
  */
 async function pooledNonces(rpc, wallets) {
   try {
@@ -215,12 +216,7 @@ async function pooledNonces(rpc, wallets) {
   }
 }
 
-/**
- * @param {Rpc} rpc
- * @param {Wallet[]} wallets
- * @param {number} size of the pool
- * @returns {Promise<number[][]>} nonces in the pool, by wallet
- */
+/** @param {Rpc} rpc @param {Wallet[]} wallets @param {number} size of the pool @returns {Promise<number[][]>} pooled nonces by wallet */
 async function poolsOf(rpc, wallets, size) {
   try {
     const answers = await rpc.batch(
@@ -229,8 +225,8 @@ async function poolsOf(rpc, wallets, size) {
     );
     return answers.map((pool) => noncesIn(pool?.pending, pool?.queued));
   } catch (error) {
-    // Anvil has only the method for the whole pool.
-    if (!(error instanceof RpcError) || size > MOST_READ) throw error;
+    // Anvil can only return the whole pool.
+    if (!(error instanceof RpcError) || size > MAX_POOL) throw error;
     const { pending, queued } = (await rpc.call('txpool_content', [], 'setup')) ?? {};
     const byAddress = [pending, queued].map(
       (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
@@ -245,11 +241,10 @@ function noncesIn(...parts) {
 }
 
 /**
- * What each wallet lacks, in wei.
  * @param {Wallet[]} wallets
  * @param {WalletState[]} states
  * @param {bigint} needWei of each wallet
- * @returns {Array<{wallet: Wallet, missingWei: bigint}>}
+ * @returns {Array<{wallet: Wallet, missingWei: bigint}>} the wallets that have less
  */
 export function shortfalls(wallets, states, needWei) {
   return wallets
@@ -260,22 +255,22 @@ export function shortfalls(wallets, states, needWei) {
 /**
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
  * @param {bigint} needWei
- * @param {string} [cure]
+ * @param {string} [remedy]
  * @returns {UnavailableError}
  */
-export function fundsMissing(missing, needWei, cure = "fund them with --fund-from or 'stress fund'") {
+export function fundsMissing(missing, needWei, remedy = "fund them with --fund-from or 'stress fund'") {
   const total = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   const first = missing
     .slice(0, 3)
     .map(({ wallet, missingWei }) => `${wallet.index} (${wallet.address}) lacks ${ether(missingWei)}`);
   return new FundsError(
     `${missing.length} wallet${missing.length === 1 ? ' has' : 's have'} less than the ${ether(needWei)} this run may need, ${ether(total)} in all: ` +
-      `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; ${cure}, or set the need with --fund-amount`,
+      `wallet ${first.join(', ')}${missing.length > 3 ? ', ...' : ''}; ${remedy}, or set the need with --fund-amount`,
   );
 }
 
 /**
- * Tops wallets up through Disperse, hundreds of them in one transaction.
+ * Funds wallets through the Disperse contract, many in one transaction.
  * @param {Sender} sender
  * @param {Wallet} funder
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
@@ -313,7 +308,7 @@ export async function topUp(sender, funder, missing, onProgress) {
 }
 
 /**
- * Sends what wallets have, less the fee, to one address.
+ * Sends the balances of wallets, less the fees, to one address.
  * @param {Sender} sender
  * @param {Wallet[]} wallets
  * @param {string} to
@@ -325,9 +320,9 @@ export async function reclaim(sender, wallets, to, onProgress) {
   const gas = toNumber(
     await sender.rpc.call('eth_estimateGas', [{ from: wallets[0].address, to, value: '0x0' }], 'setup'),
   );
-  // A plain payment costs its price to the unit, so that nothing is left over; a contract may want more.
+  // A plain payment uses exactly its gas limit, so nothing is left over; a contract may use more than estimated.
   const gasLimit = gas === TRANSFER_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
-  // The price paid is fixed by making the tip as large as the whole offer.
+  // With the tip as large as the whole offer, the price does not depend on the base fee.
   const price = sender.fees.worstPriceWei();
   const fee =
     sender.fees.mode === 'legacy' ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
@@ -339,18 +334,18 @@ export async function reclaim(sender, wallets, to, onProgress) {
   const failed = receipts.filter(({ status }) => toNumber(status) !== 1);
   if (failed.length > 0) {
     throw new UnavailableError(
-      `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): does it take payments?`,
+      `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): check that the address accepts payments`,
     );
   }
   return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
 }
 
-/** Transactions that pay so many wallets. @param {number} wallets */
+/** @param {number} wallets */
 export function paymentsFor(wallets) {
   return Math.ceil(wallets / WALLETS_PER_PAYMENT);
 }
 
-/** What deploys a Disperse that pays them. @param {Array<{wallet: {address: string}, missingWei: bigint}>} part */
+/** The code of a contract creation that pays the wallets. @param {Array<{wallet: {address: string}, missingWei: bigint}>} part */
 export function disperseData(part) {
   const { bytecode } = JSON.parse(
     readFileSync(new URL('../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'),
@@ -379,10 +374,7 @@ export function listWallets(wallets) {
   return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
 }
 
-/**
- * Indexes as ranges a person can read: 0..49, 52.
- * @param {number[]} indexes
- */
+/** Indexes as ranges, such as 0..49, 52. @param {number[]} indexes */
 export function indexRanges(indexes) {
   const sorted = [...new Set(indexes)].sort((a, b) => a - b);
   /** @type {Array<[number, number]>} */

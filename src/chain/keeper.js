@@ -1,8 +1,7 @@
 /**
- * Keeps one embedded chain: `node keeper.js FOLDER BINARY ARGUMENT...`. It ends the chain and removes its
- * folder when standard input closes, which happens however its parent ends, kill -9 included. It runs in a
- * process group of its own, so that a terminal's Ctrl-C does not reach the chain before the drain is over. The chain's process id
- * is the only line of its output.
+ * Parent process of one embedded chain: `node keeper.js FOLDER BINARY ARGUMENT...`. It kills the chain and removes the
+ * folder when standard input closes, which happens however its own parent ends, kill -9 included. It has a process
+ * group of its own, so that Ctrl-C does not reach the chain before the drain ends. It prints the chain's process id.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -15,7 +14,7 @@ const chain = spawn(binary, args, {
   cwd: folder,
 });
 
-// Who does not want to know closes the pipe.
+// The parent may close the pipe early.
 process.stdout.on('error', () => {});
 if (chain.pid !== undefined) process.stdout.write(`${chain.pid}\n`);
 
@@ -32,7 +31,7 @@ function leave(exitCode) {
 
 chain.on('error', () => leave(127));
 chain.on('exit', (code, signal) => {
-  // One that we killed ourselves ended as it should.
+  // A kill by this process is the expected end.
   if (!chain.killed && signal !== null) process.stderr.write(`killed by ${signal}`);
   leave(code ?? (chain.killed ? 0 : 1));
 });

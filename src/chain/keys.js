@@ -2,25 +2,24 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Mnemonic, getAddress, keccak256 } from 'ethers';
+import { createKeccak } from 'hash-wasm';
 import { InputError, UsageError, displayName, oneLine } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /**
  * @import { Call, KeySource, Signer } from '../types.d.ts'
  * @import { Transaction } from './transaction.js'
- */
-
-/**
+ *
  * @typedef {typeof import('secp256k1')} NativeLibrary
  * @typedef {typeof import('tiny-secp256k1')} WasmLibrary
  */
 
 /**
- * The secp256k1 curve: signatures, addresses, child keys. libsecp256k1 does it, as native code or, where its package
- * has no binary for this platform, as WebAssembly, which takes twice as long to sign; ethers takes seven times as long.
- * BIP-32 is here, too, because ethers needs 0.1 s for the first key.
+ * Private keys: the secp256k1 curve, wallets, mnemonics and key files. libsecp256k1 is used as native code or, on
+ * platforms without a binary, as WebAssembly, which takes twice as long to sign; ethers takes seven times as long. BIP-32
+ * is implemented here because ethers needs 0.1 s for the first key.
  *
- * @typedef {object} Signature deterministic (RFC 6979) and with a low s (EIP-2), so every library gives the same bytes
+ * @typedef {object} Signature deterministic (RFC 6979) and with a low s (EIP-2), so that all libraries give the same bytes
  * @property {string} r 64 hexadecimal digits
  * @property {string} s 64 hexadecimal digits
  * @property {number} yParity 0 or 1
@@ -31,14 +30,14 @@ import { encodeCall, signTransaction } from './transaction.js';
  * @property {(privateKey: Uint8Array) => string} addressOf with its checksum (EIP-55)
  * @property {(parent: ExtendedKey) => (index: number) => ExtendedKey} childrenOf from index 2^31 on they are hardened
  *
- * @typedef {object} ExtendedKey of BIP-32
+ * @typedef {object} ExtendedKey a key of BIP-32
  * @property {Uint8Array} privateKey
  * @property {Uint8Array} chainCode
  */
 
 const HARDENED = 2 ** 31;
 
-/** The libraries are loaded when they are needed: WebAssembly takes 30 ms. */
+/** The libraries are loaded on first use: WebAssembly takes 30 ms. */
 const require = createRequire(import.meta.url);
 
 /** @returns {Curve} */
@@ -46,12 +45,12 @@ export function createCurve() {
   return createNativeCurve() ?? createWasmCurve();
 }
 
-/** @returns {Curve | null} null where there is no binary for this platform */
+/** @returns {Curve | null} null on platforms without a binary */
 export function createNativeCurve() {
   /** @type {NativeLibrary} */
   let library;
   try {
-    // The package's main module would silently fall back to a slow one in JavaScript; its bindings do not.
+    // The package's main module would fall back to slow JavaScript; its bindings fail instead.
     library = require('secp256k1/bindings.js');
   } catch {
     return null;
@@ -86,6 +85,21 @@ export function createWasmCurve() {
   };
 }
 
+/**
+ * Keccak-256 in WebAssembly takes a twelfth of the time of ethers'.
+ * @param {Curve} [curve]
+ * @returns {Promise<Signer>}
+ */
+export async function createSigner({ name, sign } = createCurve()) {
+  const hasher = await createKeccak(256);
+  return {
+    name,
+    sign,
+    keccak256: (bytes) => hasher.init().update(bytes).digest('binary'),
+    keccak256Hex: (bytes) => hasher.init().update(bytes).digest('hex'),
+  };
+}
+
 /** @param {Uint8Array} bytes r and s @param {number} yParity @returns {Signature} */
 function toSignature(bytes, yParity) {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 64).toString('hex');
@@ -94,7 +108,7 @@ function toSignature(bytes, yParity) {
 
 /**
  * @param {(privateKey: Uint8Array, isCompressed: boolean) => Uint8Array | null} publicKeyOf
- * @param {(privateKey: Uint8Array, tweak: Uint8Array) => Uint8Array | null} add modulo the order of the curve; it may
+ * @param {(privateKey: Uint8Array, tweak: Uint8Array) => Uint8Array | null} add modulo the order of the curve; may
  *   overwrite the key
  * @returns {Pick<Curve, 'addressOf' | 'childrenOf'>}
  */
@@ -118,7 +132,7 @@ function keysOf(publicKeyOf, add) {
         const hmac = createHmac('sha512', chainCode).update(index < HARDENED ? point : secret);
         const mac = hmac.update(number).digest();
         const child = add(Buffer.from(privateKey), mac.subarray(0, 32));
-        // One index in 2^127 has no child.
+        // Such an index has a probability of 2^-127.
         if (child === null) throw new Error(`the extended key has no child ${index}`);
         return { privateKey: child, chainCode: mac.subarray(32) };
       };
@@ -141,7 +155,7 @@ export function extendedKeyOf(curve, seed, path) {
   return key;
 }
 
-/** The mnemonic that hardhat and anvil use. Everybody knows its keys: it is for development chains only. */
+/** The public mnemonic of hardhat and anvil, for development chains only. */
 export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
 
 /** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
@@ -149,21 +163,21 @@ export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
-/** The order of the secp256k1 group (SEC 2, section 2.4.1): a private key is from 1 to this less one. */
+/** The order of the secp256k1 group (SEC 2, section 2.4.1): private keys are below it and above 0. */
 const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** A key, its address and its next nonce. The key cannot be read from outside, so it cannot be logged by mistake. */
+/** A key, its address and its next nonce. The key is private to the class, so it cannot be logged by mistake. */
 export class Wallet {
   /** @type {Buffer} */
   #privateKey;
-  /** The call signed last, and its encoding: most workloads make the same one again. @type {Call | null} */
+  /** The call signed last, and its encoding: most workloads repeat the same call. @type {Call | null} */
   #call = null;
   #encodedCall = '';
 
   /**
    * @param {number} index
    * @param {string} privateKey
-   * @param {string} [address] when it is known already, because computing it costs a curve multiplication
+   * @param {string} [address] saves a curve multiplication where it is known
    */
   constructor(index, privateKey, address) {
     this.index = index;
@@ -173,12 +187,12 @@ export class Wallet {
     this.nonce = 0;
   }
 
-  /** A user of plain calls: a number, and nothing to sign with. @param {number} index */
+  /** A wallet for plain calls, which cannot sign. @param {number} index */
   static withoutKey(index) {
     return new Wallet(index, '0x', '');
   }
 
-  /** For another thread of this process, and nothing else: it holds the key. */
+  /** Contains the key: for worker threads only. */
   toState() {
     return {
       index: this.index,
@@ -188,8 +202,8 @@ export class Wallet {
     };
   }
 
-  /** @param {ReturnType<Wallet['toState']>} handed */
-  static resume({ index, address, nonce, privateKey }) {
+  /** @param {ReturnType<Wallet['toState']>} state */
+  static fromState({ index, address, nonce, privateKey }) {
     const wallet = new Wallet(index, toHexKey(privateKey), address);
     wallet.nonce = nonce;
     return wallet;
@@ -212,12 +226,12 @@ export class Wallet {
  * @param {string} phrase
  * @param {string} [path]
  * @returns {KeySource}
- * @throws {UsageError} never with the phrase in its message
+ * @throws {UsageError} the message does not contain the phrase
  */
 export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
   const words = phrase.trim().split(/\s+/);
   if (![12, 15, 18, 21, 24].includes(words.length)) {
-    throw new UsageError(`the mnemonic has ${words.length} words: 12, 15, 18, 21 or 24 are possible`);
+    throw new UsageError(`the mnemonic has ${words.length} words: give 12, 15, 18, 21 or 24`);
   }
   if (!Mnemonic.isValidMnemonic(words.join(' '))) {
     throw new UsageError(
@@ -238,10 +252,10 @@ export function mnemonicSource(phrase, path = DEFAULT_HD_PATH) {
 }
 
 /**
- * A JSON array of keys or of objects with privateKey, or one key a line ('#' starts a comment line).
+ * Reads a JSON array of keys or of objects with privateKey, or a text file with one key per line ('#' starts a comment).
  * @param {string} file
  * @returns {KeySource}
- * @throws {InputError} names the entry, never shows it
+ * @throws {InputError} the message names the entry and does not contain it
  */
 export function keyFileSource(file) {
   const name = displayName(file);
@@ -271,7 +285,7 @@ function parseKeys(text, file) {
   return entries.map(({ value, where }) => {
     const key = normalizeKey(value);
     if (key === null)
-      throw new InputError(`${file}, ${where}: not a private key (64 hexadecimal digits, 0x before them or not)`);
+      throw new InputError(`${file}, ${where}: not a private key: expected 64 hexadecimal digits, with or without 0x`);
     const earlier = seen.get(key);
     if (earlier !== undefined) throw new InputError(`${file}, ${where}: the same key as ${earlier}`);
     seen.set(key, where);
@@ -285,7 +299,7 @@ function jsonEntries(text, file) {
   try {
     array = JSON.parse(text);
   } catch {
-    // The parser's message quotes the text around the fault, which may be a key.
+    // The parser's message quotes the text at the error, which may be a key.
     throw new InputError(`${file} starts like a JSON array but is not valid JSON`);
   }
   return array.map((/** @type {any} */ entry, /** @type {number} */ i) => ({
@@ -296,7 +310,7 @@ function jsonEntries(text, file) {
 
 /**
  * @param {unknown} value
- * @returns {string | null} 0x and 64 digits, or null when it is no key
+ * @returns {string | null} 0x and 64 lower-case digits; null for anything but a private key
  */
 export function normalizeKey(value) {
   const match = typeof value === 'string' ? /^(?:0x)?([0-9a-f]{64})$/i.exec(value) : null;
@@ -306,19 +320,17 @@ export function normalizeKey(value) {
   return number > 0n && number < SECP256K1_ORDER ? key : null;
 }
 
-/**
- * A single wallet from a key, or from a file that holds one: the funder.
- * @param {string} value
- * @returns {Wallet}
- */
+/** @param {string} value a key, or the name of a file with exactly one @returns {Wallet} */
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
   if (key !== null) return new Wallet(0, key);
   if (displayName(value) !== value) {
-    throw new UsageError('--fund-from is not a private key (64 hexadecimal digits), nor the name of a file with one');
+    throw new UsageError(
+      '--fund-from is neither a private key (64 hexadecimal digits) nor the name of a file with one',
+    );
   }
   const source = keyFileSource(value);
-  if (source.size !== 1) throw new InputError(`${source.name} holds ${source.size} keys: the funder is one`);
+  if (source.size !== 1) throw new InputError(`${source.name} has ${source.size} keys: give a file with one key`);
   return source.wallet(0);
 }
 

@@ -2,16 +2,15 @@ import { readFileSync } from 'node:fs';
 import { RefusedError } from '../errors.js';
 import { displayUrl } from './rpc.js';
 
-/** Chain ids that only development chains use: hardhat and anvil, geth --dev, AvalancheGo's local network. */
+/** Known networks, and the check that the endpoint's chain is the one that the user means. */
+
+/** Chain ids of development chains only: hardhat and anvil, geth --dev, AvalancheGo's local network. */
 export const DEV_CHAIN_IDS = new Set([31337, 1337, 43112]);
 
-/** Chain ids on which the publicly known test mnemonic is the default, if the endpoint is on loopback. */
+/** Chain ids on which the public test mnemonic is the default, on loopback endpoints. */
 const DEV_MNEMONIC_CHAIN_IDS = new Set([31337, 1337]);
 
-/**
- * Public networks whose coins are worth money, by chain id: made by scripts/make-networks.js.
- * @type {ReadonlyMap<number, string>}
- */
+/** Networks whose coins have a value: names by chain id, from scripts/make-networks.js. @type {ReadonlyMap<number, string>} */
 export const PUBLIC_MAINNETS = new Map(JSON.parse(readFileSync(new URL('mainnets.json', import.meta.url), 'utf8')));
 
 /** @param {URL} url */
@@ -20,22 +19,18 @@ export function isLoopback(url) {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/**
- * Whether wallets of the publicly known test mnemonic may be used without being asked for.
- * @param {URL} url
- * @param {number} chainId
- */
+/** Whether the public test mnemonic may be the default. @param {URL} url @param {number} chainId */
 export function devMnemonicAllowed(url, chainId) {
   return isLoopback(url) && DEV_MNEMONIC_CHAIN_IDS.has(chainId);
 }
 
 /**
- * Refuses a chain that the user did not clearly point us at. Called before anything is signed.
+ * Called before anything is signed.
  * @param {URL} url
- * @param {number} chainId what the endpoint says
+ * @param {number} chainId the answer of eth_chainId
  * @param {number | null} expectedChainId --chain-id
  * @param {number | null} allowedChainId --allow-chain
- * @throws {RefusedError}
+ * @throws {RefusedError} unless the user has clearly chosen this chain
  */
 export function checkChain(url, chainId, expectedChainId, allowedChainId) {
   if (expectedChainId !== null && expectedChainId !== chainId) {

@@ -2,8 +2,10 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /** @import { Clock, Purpose, RetryOptions } from '../types.d.ts' */
 
-/** Failures of the way to an endpoint after which nothing is gained by trying again. */
-const FINAL = new Set([
+/** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */
+
+/** Failures of the transport that a retry cannot mend. */
+const PERMANENT = new Set([
   'transport_not_sent',
   'transport_closed',
   'transport_no_ports',
@@ -11,68 +13,69 @@ const FINAL = new Set([
   'transport_body_too_large',
 ]);
 
-/** Whether no answer came, and the next one may. @param {unknown} error */
+const HTTP_TOO_MANY_REQUESTS = 429;
+
+/** JSON-RPC 2.0. Some nodes report a missing method in the same words as a missing block. */
+const METHOD_NOT_FOUND = -32601;
+
+/** First and longest backoff. */
+const BACKOFF_MS = Object.freeze([50, 2000]);
+
+/** How long the calls of the run itself, as opposed to those of its load, are repeated. */
+const RETRY_MS = 20_000;
+
+/** The first call to an endpoint. It is not repeated, so that an endpoint that is down is reported at once. */
+const FIRST_METHOD = 'eth_chainId';
+
+/** Whether no answer came because of a failure that may be temporary. @param {unknown} error */
 export function isLost(error) {
-  return error instanceof TransportError && !FINAL.has(error.code);
+  return error instanceof TransportError && !PERMANENT.has(error.code);
 }
 
-/** Whether it may be gone in a moment: no answer came, or the endpoint has too much to do. @param {unknown} error */
+/** Whether a retry may succeed: no answer came, or the endpoint is busy. @param {unknown} error */
 export function isRetryable(error) {
   return isLost(error) || ((error instanceof ProtocolError || error instanceof RpcError) && error.isBusy);
 }
 
-/** How long an endpoint asks to be left alone (Retry-After, RFC 9110). @param {unknown} error */
+/** The wait that the endpoint asked for (Retry-After, RFC 9110), 0 if none. @param {unknown} error */
 export function retryAfterMs(error) {
   return error instanceof ProtocolError || error instanceof RpcError ? (error.retryAfterMs ?? 0) : 0;
 }
 
-/** Whether the endpoint asks for less: 429, Retry-After, or the JSON-RPC error for it. @param {unknown} error */
+/** Whether it is a rate limit: HTTP 429, Retry-After, or the JSON-RPC error for it. @param {unknown} error */
 export function isLimit(error) {
   if (error instanceof RpcError) return error.isBusy;
-  return error instanceof ProtocolError && (error.status === TOO_MANY || (error.retryAfterMs ?? 0) > 0);
+  return error instanceof ProtocolError && (error.status === HTTP_TOO_MANY_REQUESTS || (error.retryAfterMs ?? 0) > 0);
 }
 
-/** The HTTP status of an endpoint that is asked too much. */
-const TOO_MANY = 429;
-
-/** First and longest pause before something is asked again, in milliseconds. */
-const PAUSE_MS = Object.freeze([50, 2000]);
-
 /**
- * Twice as long each time, and a random half of it, so that those that failed together do not come back together.
+ * Exponential backoff. Half of it is random, so that requests that failed together are not repeated together.
  * @param {number} tries
  * @param {() => number} random from 0 to 1
  */
 export function backOffMs(tries, random) {
-  const [firstMs, longestMs] = PAUSE_MS;
-  const most = Math.min(firstMs * 2 ** Math.min(tries, 20), longestMs);
-  return most / 2 + (random() * most) / 2;
+  const [firstMs, longestMs] = BACKOFF_MS;
+  const mostMs = Math.min(firstMs * 2 ** Math.min(tries, 20), longestMs);
+  return mostMs / 2 + (random() * mostMs) / 2;
 }
 
-/** JSON-RPC 2.0: the method does not exist, which some nodes say in the words that others have for a block. */
-const METHOD_NOT_FOUND = -32601;
-
-/** The node has no such block: it has left the chain. Other errors may be those of a node without EIP-1898. @param {unknown} error */
+/** Whether the block left the chain. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
 export function isUnknownBlock(error) {
   if (!(error instanceof RpcError) || error.rpcCode === METHOD_NOT_FOUND) return false;
   return /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
 }
 
-/** For how long something is asked for that belongs to the run and not to its load, in milliseconds. */
-const INSIST_MS = 20_000;
-
 /**
- * Asks again while the reason may pass.
  * @template T
- * @param {() => Promise<T>} ask
- * @param {{clock: Clock, signal: AbortSignal, forMs?: number}} options signal: ends it
+ * @param {() => Promise<T>} request repeated while its failure may be temporary
+ * @param {{clock: Clock, signal: AbortSignal, forMs?: number}} options signal: ends the retries
  * @returns {Promise<T>}
  */
-export async function retry(ask, { clock, signal, forMs = INSIST_MS }) {
+export async function retry(request, { clock, signal, forMs = RETRY_MS }) {
   const endUs = clock.nowUs() + forMs * 1000;
   for (let tries = 0; ; tries += 1) {
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
       if (!isRetryable(error) || signal.aborted || clock.nowUs() + pauseMs * 1000 > endUs) throw error;
@@ -81,21 +84,17 @@ export async function retry(ask, { clock, signal, forMs = INSIST_MS }) {
   }
 }
 
-/** What an endpoint is asked first. */
-const FIRST_METHOD = 'eth_chainId';
-
 /**
- * What belongs to the run and not to its load is asked for again while the reason may pass; but for the first question,
- * because an endpoint that is not there is to be named at once.
+ * Retries a call where the options have a signal for its purpose. Transactions and the first call are never repeated.
  * @param {RetryOptions | null} retryOptions
  * @param {string} method
  * @param {Purpose} purpose
- * @param {() => Promise<any>} ask
+ * @param {() => Promise<any>} request
  */
-export function withRetries(retryOptions, method, purpose, ask) {
+export function withRetries(retryOptions, method, purpose, request) {
   const signal = retryOptions?.signals[purpose];
   if (retryOptions === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
-    return ask();
-  const forMs = Math.min(INSIST_MS, retryOptions.mostMs?.[purpose] ?? INSIST_MS);
-  return retry(ask, { clock: retryOptions.clock, signal, forMs });
+    return request();
+  const forMs = Math.min(RETRY_MS, retryOptions.mostMs?.[purpose] ?? RETRY_MS);
+  return retry(request, { clock: retryOptions.clock, signal, forMs });
 }

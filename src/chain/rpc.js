@@ -1,39 +1,40 @@
-import { parseJson } from './json.js';
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
+import { parseJson } from './json.js';
 import { withRetries } from './retries.js';
-import { subscribe } from './subscription.js';
 
 /**
+ * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
+ * calls by purpose. Also here: the checks of values in answers, subscriptions, and what of a URL may be shown.
+ *
  * @import { BatchFacts, Reply, RetryOptions, Rpc, Transport } from '../types.d.ts'
- * @import { Tools } from './subscription.js'
+ *
+ * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  */
 
 /**
- * JSON from outside. What parsing costs is not a matter of bytes but of the objects and arrays it makes: 64 MB of {},
- * or of [, take a minute and 2 GB, a block of that size a second. No answer that is worth having is made of so little.
- */
-
-/**
- * What the body of an answer says.
  * @param {Reply} reply
- * @param {{display: string, secrets: readonly string[]}} endpoint that it is of
+ * @param {Endpoint} endpoint
  * @returns {any}
  * @throws {ProtocolError}
  */
 export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
   try {
     const answer = parseJson(text);
-    // Nodes may say a JSON-RPC error with any status; what a gateway says in JSON is no answer of the node.
+    // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
     const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
     if (status === 200 || isAnswer) return answer;
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status === 401 || status === 403)
-      throw new ProtocolError(`${display} refuses us (HTTP ${status}): check its credentials`, cause, status);
+      throw new ProtocolError(
+        `${display} refused the request with HTTP ${status}: check its credentials`,
+        cause,
+        status,
+      );
     if (status === 404)
-      throw new ProtocolError(`${display} has nothing there (HTTP 404): check the path of the URL`, cause, status);
+      throw new ProtocolError(`${display} answered HTTP 404 (not found): check the path of the URL`, cause, status);
     if (status !== 200) {
       throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
     }
@@ -45,40 +46,31 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
   }
 }
 
-/**
- * JSON-RPC 2.0 over a transport: ids matched, errors told apart, calls counted by what they were made for.
- *
- * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
- */
-
-/** A read whose connection was lost is asked again: a node may close an idle connection just when it is used. */
+/** Reads are repeated after a lost connection, because a node may close an idle connection at the moment it is used. */
 const READ_TRIES = 3;
 
-/** A block may be as large as the transport takes. Nothing else that we ask for comes near these, in bytes. */
-const MOST_BYTES = 1024 * 1024;
-const MOST_BYTES_EACH = 64 * 1024;
-/** A block of 300 million gas with all its transactions has a few. */
-const MOST_BYTES_BLOCK = 24 * 1024 * 1024;
+/** Limits of an answer's size, in bytes: of any, of each call of a batch beyond that, and of a block (300 million gas). */
+const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES_PER_CALL = 64 * 1024;
+const MAX_BLOCK_BYTES = 24 * 1024 * 1024;
 
-/** How much of what an endpoint says is shown, in characters. */
-const MOST_WORDS = 300;
+/** Longest excerpt of an endpoint's own error message, in characters. */
+const MAX_MESSAGE_CHARS = 300;
 
-/** How many requests of one list are on their way at once. */
-const GATHERED_AT_ONCE = 800;
+/** Requests of one list that are under way at the same time. */
+const MAX_IN_FLIGHT = 800;
 
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
  * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, retryOptions?: RetryOptions | null}} [options]
- *   secrets: of the endpoint's URL, hidden wherever it repeats them, see secretsOf. batches: what another Rpc to the
- *   same endpoint has learned of them. fixedId: the id of every request, for servers that answer a constant.
- *   A connection carries one request at a time, so it still tells whose answer came; batches are not made.
- *   retryOptions: for which purposes to ask again, until the signal aborts.
+ *   secrets: parts of the URL that messages must not show, see secretsOf. batches: batch limits that another Rpc to the
+ *   same endpoint has found. fixedId: id of every request, for servers that send a constant answer; it disables batches.
  * @returns {Rpc}
  */
 export function createRpc(transport, display, { fixedId = null, secrets = [], batches, retryOptions = null } = {}) {
   const endpoint = { display, secrets };
-  // Not from 1: whoever answers with a constant would be right once.
+  // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;
   /** @type {Record<string, number>} */
@@ -87,21 +79,21 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const encode = createEncoder();
 
   /**
-   * Plain promises and no async functions: each costs a kilobyte of garbage, and this is done for every request.
+   * Plain promises instead of async functions, each of which makes a kilobyte of garbage for every request.
    * @template T
    * @param {string} body
    * @param {{purpose: string, calls: number, tries: number, isLarge: boolean, onSent?: () => unknown}} exchange
-   * @param {(reply: Reply) => T} then what becomes of the answer
+   * @param {(reply: Reply) => T} then
    * @returns {Promise<T>}
    */
   function post(body, exchange, then) {
     const { purpose, calls, tries, isLarge, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    const limit = isUnbounded(purpose) ? Infinity : isLarge ? MOST_BYTES_BLOCK : MOST_BYTES + calls * MOST_BYTES_EACH;
+    const limit = isUnbounded(purpose) ? Infinity : isLarge ? MAX_BLOCK_BYTES : MAX_BYTES + calls * MAX_BYTES_PER_CALL;
     return transport.post(body, onSent, limit).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-      error.message = `${display}: ${oneLine(error.message, MOST_WORDS, secrets)}`;
+      error.message = `${display}: ${oneLine(error.message, MAX_MESSAGE_CHARS, secrets)}`;
       throw error;
     });
   }
@@ -109,7 +101,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   /** @type {Rpc['call']} */
   function callOnce(method, params, purpose, onSent) {
     const id = nextId();
-    // What is the load, and what changes the chain, is asked for once.
+    // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
     const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
     return post(encode(id, method, params), exchange, (reply) => resultIn(reply, exchange, endpoint));
@@ -142,8 +134,12 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const gather = (method, params, purpose) =>
     withRetries(retryOptions, method, purpose, () => gatherOnce(method, params, purpose));
 
-  /** @type {Tools['ask']} */
-  const ask = (method, params) => {
+  /**
+   * A request of a subscription, and the function that reads its result from the answer.
+   * @param {string} method
+   * @param {unknown[]} params
+   */
+  const prepareRequest = (method, params) => {
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
     const read = (/** @type {string} */ text) =>
@@ -158,7 +154,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     call,
     gather,
     batch: batchOf(gather),
-    subscribe: send === undefined ? null : (...args) => subscribe({ send, ask }, ...args),
+    subscribe: send === undefined ? null : (...args) => subscribe(send, prepareRequest, ...args),
     callCounts: () => ({ ...counts }),
     batchFacts: () => batcher.facts(),
   };
@@ -168,79 +164,77 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
 export function batchOf(gather) {
   return async (requests, purpose) => {
     const results = [];
-    for (let at = 0; at < requests.length; at += GATHERED_AT_ONCE) {
-      const part = requests.slice(at, at + GATHERED_AT_ONCE);
+    for (let at = 0; at < requests.length; at += MAX_IN_FLIGHT) {
+      const part = requests.slice(at, at + MAX_IN_FLIGHT);
       results.push(...(await Promise.all(part.map(({ method, params }) => gather(method, params, purpose)))));
     }
     return results;
   };
 }
 
-/** What the user asks for may have any answer: as a load, or to hold it against another. @param {string} purpose */
+/** The user chooses these calls, so their answers may have any size and form. @param {string} purpose */
 function isUnbounded(purpose) {
   return purpose === 'load' || purpose === 'check';
 }
 
-/** Whether the answer may be large: blocks are, and what the user asks for as a load. @param {string} method @param {string} purpose */
+/** Blocks are large, and so may be the answers to the user's calls. @param {string} method @param {string} purpose */
 function mayBeLarge(method, purpose) {
   return isUnbounded(purpose) || method.startsWith('eth_getBlock');
 }
 
-/** @typedef {{id: number, method: string, purpose: string}} Asked */
-
-/** @param {Reply} reply to a single request @param {Asked} asked @param {Endpoint} endpoint */
-function resultIn(reply, asked, endpoint) {
-  return resultOf(parseReply(reply, endpoint), asked, reply, endpoint);
+/**
+ * @typedef {{id: number, method: string, purpose: string}} Request
+ *
+ * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
+ */
+function resultIn(reply, request, endpoint) {
+  return resultOf(parseReply(reply, endpoint), request, reply, endpoint);
 }
 
-/**
- * @param {any} answer
- * @param {Asked} asked
- * @param {Reply} reply it was in
- * @param {Endpoint} endpoint
- */
+/** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
 function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
   if (error !== undefined && error !== null) {
     const code = Number.isInteger(error.code) ? error.code : 0;
-    throw new RpcError(method, code, oneLine(error.message ?? error, MOST_WORDS, secrets), error.data, reply);
+    throw new RpcError(method, code, oneLine(error.message ?? error, MAX_MESSAGE_CHARS, secrets), error.data, reply);
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
-  if (!isUnbounded(purpose) && !areHashesWhole(method, answer.result))
-    throw new ProtocolError(`${display} answered ${method} with a hash or an address that is none`);
+  if (!isUnbounded(purpose) && !areHashesValid(method, answer.result))
+    throw new ProtocolError(`${display} answered ${method} with an invalid hash or address`);
   return answer.result;
 }
 
 /**
- * Hashes and addresses are printed and kept as the node writes them, so that they must be what they seem to be.
+ * Hashes and addresses are printed and stored as the node sends them, so their form is checked.
  * @param {string} method
  * @param {any} result
  */
-function areHashesWhole(method, result) {
+function areHashesValid(method, result) {
   switch (method) {
     case 'eth_sendRawTransaction':
       return isHash(result);
     case 'eth_getBlockByNumber':
-      return areWhole(66, result?.hash, result?.parentHash);
+      return areHexOrMissing(66, result?.hash, result?.parentHash);
     case 'eth_sendRawTransactionSync':
     case 'eth_getTransactionReceipt':
       return (
-        areWhole(66, result?.transactionHash, result?.blockHash) && areWhole(42, result?.to, result?.contractAddress)
+        areHexOrMissing(66, result?.transactionHash, result?.blockHash) &&
+        areHexOrMissing(42, result?.to, result?.contractAddress)
       );
     default:
       return true;
   }
 }
 
-/** @param {number} length @param {unknown} a @param {unknown} b either may be missing, as of a block that is pending */
-function areWhole(length, a, b) {
-  return (a === undefined || a === null || isHex(a, length)) && (b === undefined || b === null || isHex(b, length));
+/** A pending block has no hash, a contract creation no receiver. @param {number} length @param {...unknown} values */
+function areHexOrMissing(length, ...values) {
+  return values.every((value) => value === undefined || value === null || isHex(value, length));
 }
 
-/** @param {unknown} value @param {number} length in characters @returns {value is string} */
+/** @param {unknown} value @param {number} length @returns {value is string} */
 function isHex(value, length) {
   return typeof value === 'string' && value.length === length && /^0x[0-9a-f]+$/i.test(value);
 }
@@ -250,7 +244,7 @@ export function isHash(value) {
   return isHex(value, 66);
 }
 
-/** Requests as JSON. The parameters that were encoded last are kept: plain calls send the same ones each time. */
+/** Plain calls send the same parameters each time, so the text of the last ones is kept. */
 function createEncoder() {
   let lastParams = /** @type {unknown} */ (null);
   let text = '';
@@ -264,8 +258,8 @@ function createEncoder() {
 }
 
 /**
- * Why a node would not take a transaction, as a stable word. Nodes only agree on prose here, so the words of
- * geth, its descendants and anvil are looked for.
+ * The failure code for a refused transaction. Nodes have no common error codes for this, so the message is searched for
+ * the words of geth, its forks and anvil.
  * @param {RpcError} error
  */
 export function submitFailure({ rpcMessage }) {
@@ -289,23 +283,23 @@ export function submitFailure({ rpcMessage }) {
 /** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
 export function toNumber(quantity) {
   const value = typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? Number(quantity) : NaN;
-  if (!Number.isSafeInteger(value))
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${whatItIs(quantity)}`);
+  if (!Number.isSafeInteger(value)) throw notQuantity(quantity);
   return value;
 }
 
 /** @param {unknown} quantity @returns {bigint} */
 export function toBigInt(quantity) {
-  if (typeof quantity !== 'string' || !/^0x[0-9a-f]{0,64}$/i.test(quantity)) {
-    throw new ProtocolError(`expected a quantity such as 0x1b4, got ${whatItIs(quantity)}`);
-  }
+  if (typeof quantity !== 'string' || !/^0x[0-9a-f]{0,64}$/i.test(quantity)) throw notQuantity(quantity);
   return quantity === '0x' ? 0n : BigInt(quantity);
 }
 
-/** Its words may be anything, a secret of the URL that was asked for example. @param {unknown} answer */
-function whatItIs(answer) {
-  if (typeof answer !== 'string') return answer === null || answer === undefined ? 'none' : `a ${typeof answer}`;
-  return /^(0x)?[0-9a-f]{0,3}$/i.test(answer) ? `"${answer}"` : `a text of ${answer.length} characters`;
+/** A longer text is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
+function notQuantity(answer) {
+  const isMissing = answer === null || answer === undefined;
+  let description = isMissing ? 'none' : `a ${typeof answer}`;
+  if (typeof answer === 'string')
+    description = /^(0x)?[0-9a-f]{0,3}$/i.test(answer) ? `"${answer}"` : `a text of ${answer.length} characters`;
+  return new ProtocolError(`expected a quantity such as 0x1b4, got ${description}`);
 }
 
 /** @param {number | bigint} value @returns {string} */
@@ -313,53 +307,104 @@ export function toHex(value) {
   return `0x${value.toString(16)}`;
 }
 
-/** What of an endpoint's URL may be shown, and what must not be, whoever repeats it. */
+/** A part of a URL's path of this length may be a key. */
+const MIN_KEY_CHARS = 20;
 
-/** A part of a path that is as long may be a key. */
-const LONG_PART = 20;
-
-/** What is shorter is in every other sentence, and is no secret worth the name. */
-const SHORTEST_SECRET = 4;
+/** Shorter texts are too common in messages to be hidden. */
+const MIN_SECRET_CHARS = 4;
 
 /**
- * The URL as it may be shown: credentials, query and anything in the path that looks like a key are hidden.
+ * The URL without credentials, query, and parts of the path that may be keys.
  * @param {URL} url
  */
 export function displayUrl(url) {
   const path = url.pathname
     .split('/')
-    .map((part) => (part.length >= LONG_PART ? '***' : part))
+    .map((part) => (part.length >= MIN_KEY_CHARS ? '***' : part))
     .join('/');
   return `${url.protocol}//${url.username || url.password ? '***@' : ''}${url.host}${path === '/' ? '' : path}${url.search ? '?***' : ''}`;
 }
 
 /**
- * What displayUrl hides, as an endpoint may repeat it: as it is written in the URL, and as it is meant.
+ * The texts that displayUrl hides, URL-encoded and decoded, because an endpoint may repeat either form.
  * @param {URL} url
- * @returns {readonly string[]} the longest first: one may be a part of another
+ * @returns {readonly string[]} the longest first, because one may contain another
  */
 export function secretsOf({ username, password, pathname, search }) {
-  const user = meant(username);
-  const secret = meant(password);
-  const written = [
+  const user = decode(username);
+  const secret = decode(password);
+  const encoded = [
     ...[username, password, search.slice(1)],
     ...(username + password === '' ? [] : [`${user}:${secret}`, Buffer.from(`${user}:${secret}`).toString('base64')]),
-    ...pathname.split('/').filter((part) => part.length >= LONG_PART),
-    // Of a pair without = all of it.
+    ...pathname.split('/').filter((part) => part.length >= MIN_KEY_CHARS),
+    // The value of each name=value, or the whole of a parameter without =.
     ...search
       .slice(1)
       .split('&')
       .map((pair) => pair.slice(pair.indexOf('=') + 1)),
   ];
-  const all = new Set([...written, ...written.map(meant)]);
-  return [...all].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
+  const all = new Set([...encoded, ...encoded.map(decode)]);
+  return [...all].filter(({ length }) => length >= MIN_SECRET_CHARS).sort((a, b) => b.length - a.length);
 }
 
-/** @param {string} text of a URL @returns {string} without its percent signs, where they can be read */
-function meant(text) {
+/** @param {string} text of a URL @returns {string} the text itself where its percent signs are malformed */
+function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
     return text;
+  }
+}
+
+/** Notifications that are kept until the subscription's id is known; an endpoint may send any number. */
+const MAX_EARLY_EVENTS = 100;
+
+/**
+ * A subscription by eth_subscribe.
+ * @param {NonNullable<Transport['subscribe']>} send
+ * @param {(method: string, params: unknown[]) => {body: string, read: (text: string) => any}} prepareRequest
+ * @param {string} kind the parameter of eth_subscribe, such as newHeads
+ * @param {(event: any) => void} onEvent
+ * @param {(error: TransportError) => void} onLost called once if the connection is lost
+ * @returns {Promise<() => void>} ends the subscription
+ */
+async function subscribe(send, prepareRequest, kind, onEvent, onLost) {
+  /** Notifications received before the id of the subscription. @type {any[] | null} */
+  let early = [];
+  /** @type {unknown} */
+  let id = null;
+  /** @param {any} params of a notification */
+  const take = (params) => {
+    if (params?.subscription === id) onEvent(params.result);
+  };
+  const request = prepareRequest('eth_subscribe', [kind]);
+  const { text, end } = await send(
+    request.body,
+    (push) => {
+      const params = notificationParams(push);
+      if (early === null) take(params);
+      else if (early.length < MAX_EARLY_EVENTS) early.push(params);
+    },
+    onLost,
+  );
+  try {
+    id = request.read(text);
+  } catch (error) {
+    end();
+    throw error;
+  }
+  const kept = early;
+  early = null;
+  kept.forEach(take);
+  return () => end(prepareRequest('eth_unsubscribe', [id]).body);
+}
+
+/** @param {string} text @returns {any} null for anything but a notification of a subscription */
+function notificationParams(text) {
+  try {
+    const { method, params } = parseJson(text);
+    return method === 'eth_subscription' ? params : null;
+  } catch {
+    return null;
   }
 }

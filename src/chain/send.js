@@ -8,13 +8,13 @@ import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
  */
 
 /**
- * Transactions of the set-up: sent many at once, waited for together. The load has a path of its own.
+ * Sends the transactions of the set-up in waves and waits for their receipts. The load does not use this file.
  *
  * @typedef {object} Costs
- * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of them may be sent at once, from the first on
+ * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of the orders, from the first on, may be sent now
  * @property {(receipts: Receipt[], priceWei: bigint) => void} spend
  *
- * @typedef {object} Order one transaction of one wallet, with the wallet's next nonce
+ * @typedef {object} Order a transaction with its wallet's next nonce
  * @property {Wallet} wallet
  * @property {string | null} to
  * @property {string} data
@@ -22,22 +22,22 @@ import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
  * @property {bigint} gasLimit
  */
 
-/** How many transactions of the set-up are on their way at once. */
+/** Transactions of a wave. */
 const WAVE = 500;
 
-/** For how long one is sent again that gets no answer, in milliseconds. */
-const INSIST_MS = 30_000;
+/** How long an unanswered transaction is sent again. */
+const RETRY_MS = 30_000;
 
 /**
- * The pool of geth takes over the state of a new block after it has announced the block: for a moment a wallet that was
- * funded in that block has insufficient funds. Funds are checked before anything is sent, so this is tried again.
+ * How long "insufficient funds" is retried: geth's pool takes over the state of a new block only after it has announced
+ * the block, so it does not know at first that the block funded the wallet.
  */
-const POOL_BEHIND_MS = 5000;
+const POOL_LAG_MS = 5000;
 
-/** What is in no block after this time may have been dropped, in milliseconds. */
+/** After this time without a receipt the pool may have dropped the transaction. */
 const LOST_AFTER_MS = 3000;
 
-/** A wallet's nonce was used by a transaction that we did not send, or one of ours is stuck there. */
+/** The nonce is taken by a transaction of another sender, or by an earlier one of ours that is stuck. */
 export class NonceTakenError extends UnavailableError {
   /** @param {Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
   constructor(wallet, nonce, hash, why) {
@@ -84,8 +84,8 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
   );
   const { clock, signal } = sender;
   const startUs = clock.nowUs();
-  const endUs = startUs + Math.min(sender.timeoutMs, INSIST_MS) * 1000;
-  let isUnsure = false;
+  const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
+  let mayHaveArrived = false;
   for (let tries = 0; ; tries += 1) {
     try {
       await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
@@ -93,14 +93,14 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
-      // Where an answer was lost it may be ours that has the nonce: the receipt will tell.
-      if (failure === 'already_known' || (isNonceUsed && isUnsure)) return { raw, hash };
+      // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
+      if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
-      const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_BEHIND_MS * 1000;
+      const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
       const mayPass = isRetryable(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
       const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
       if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) throw error;
-      isUnsure ||= !isPoolBehind;
+      mayHaveArrived ||= !isPoolBehind;
       await clock.sleep(pauseMs, signal);
     }
   }
@@ -113,26 +113,22 @@ async function waitForReceipts(sender, sent, onProgress) {
   /** @type {Map<string, Receipt>} */
   const receipts = new Map();
   let pauseMs = 20;
-  let lookedAtUs = clock.nowUs();
+  let checkedAtUs = clock.nowUs();
   while (receipts.size < sent.length) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
-    const open = sent.filter(({ hash }) => !receipts.has(hash));
-    const answers = await receiptsOf(
-      rpc,
-      open.map(({ hash }) => hash),
-    );
+    const missing = sent.filter(({ hash }) => !receipts.has(hash));
+    const answers = await Promise.all(missing.map(({ hash }) => receiptOf(rpc, hash)));
     for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, receipt);
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
-      const missing = sent.length - receipts.size;
       throw new UnavailableError(
-        `${missing} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${open[0].hash}): does the chain make blocks?`,
+        `${sent.length - receipts.size} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
       );
     }
-    if (clock.nowUs() - lookedAtUs > LOST_AFTER_MS * 1000) {
-      await sendLostAgain(rpc, open);
-      lookedAtUs = clock.nowUs();
+    if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {
+      await resendLost(rpc, missing);
+      checkedAtUs = clock.nowUs();
     }
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
@@ -140,30 +136,28 @@ async function waitForReceipts(sender, sent, onProgress) {
   return sent.map(({ hash }) => /** @type {Receipt} */ (receipts.get(hash)));
 }
 
-/** A pool that is too small drops what it has taken, and says nothing. @param {Rpc} rpc @param {Sent[]} open */
-async function sendLostAgain(rpc, open) {
+/** A full pool may drop transactions without an error. @param {Rpc} rpc @param {Sent[]} missing */
+async function resendLost(rpc, missing) {
   await Promise.all(
-    open.map(async ({ raw, hash }) => {
+    missing.map(async ({ raw, hash }) => {
       const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => null);
       if (known === null) await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch(() => null);
     }),
   );
 }
 
-/** AvalancheGo answers with an error, not null, while a transaction is not accepted. @param {Rpc} rpc @param {string[]} hashes */
-async function receiptsOf(rpc, hashes) {
-  return Promise.all(
-    hashes.map((hash) =>
-      rpc.gather('eth_getTransactionReceipt', [hash], 'setup').catch((/** @type {unknown} */ error) => {
-        if (error instanceof RpcError) return null;
-        throw error;
-      }),
-    ),
-  );
+/** AvalancheGo answers with an error, not null, until a transaction is accepted. @param {Rpc} rpc @param {string} hash */
+async function receiptOf(rpc, hash) {
+  try {
+    return await rpc.gather('eth_getTransactionReceipt', [hash], 'setup');
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
 }
 
 /**
- * Gas for a set-up transaction or a workload's call, with a margin of a tenth.
+ * An estimate with a margin of a tenth.
  * @param {Rpc} rpc
  * @param {{from: string, to?: string, data: string, value?: string}} transaction
  */
@@ -173,8 +167,8 @@ export async function estimateGas(rpc, transaction) {
 }
 
 /**
- * The mined transaction with this sender and nonce, found by bisection over the sender's nonce, because nodes
- * do not index transactions that way. Null when there is none, or the node no longer has the states to tell.
+ * The mined transaction with this sender and nonce. Nodes have no index for that, so it is found by bisection over the
+ * sender's nonce at past blocks. Null if there is none, or the node no longer has the states.
  * @param {Rpc} rpc
  * @param {string} address
  * @param {number} nonce
@@ -194,11 +188,11 @@ export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
     (/** @type {any} */ tx) => tx.from?.toLowerCase() === address.toLowerCase() && toNumber(tx.nonce) === nonce,
   );
   if (found === undefined) return null;
-  if (!isHash(found.hash)) throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with no hash`);
+  if (!isHash(found.hash)) throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with an invalid hash`);
   return { hash: found.hash, blockNumber: low };
 }
 
-/** A state that is no longer there is an old one, so it counts as before. @param {Rpc} rpc @param {string} address @param {number} block */
+/** A pruned state is an old one: -1 sorts it before the transaction. @param {Rpc} rpc @param {string} address @param {number} block */
 async function nonceAt(rpc, address, block) {
   try {
     return toNumber(await rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));

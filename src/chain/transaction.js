@@ -2,9 +2,7 @@
 
 /**
  * Encodes and signs transactions: legacy with replay protection (EIP-155) and dynamic fee (EIP-1559).
- *
- * The encoder is our own because it is on the hot path: building RLP as one hex string costs a tenth of what
- * a general encoder does. test/unit/chain/transaction.test.js holds it to ethers' bytes.
+ * The encoder is on the hot path: building RLP as one hex string costs a tenth of what ethers' encoder does.
  *
  * @typedef {object} Transaction
  * @property {number} chainId
@@ -32,7 +30,7 @@ function rlpString(hex) {
   return prefix(hex.length / 2, 0x80) + hex;
 }
 
-/** RLP knows an integer as its big-endian bytes without leading zeros, zero as none. @param {number | bigint} value */
+/** RLP integers are big-endian bytes without leading zeros; zero has no bytes. @param {number | bigint} value */
 function rlpInteger(value) {
   return value === 0 || value === 0n ? '80' : rlpString(evenHex(value));
 }
@@ -43,7 +41,7 @@ function rlpList(payload) {
 }
 
 /**
- * The part of a transaction that is the same each time a wallet makes the same call.
+ * The part of a transaction that does not change while a wallet repeats the same call.
  * @param {Call} call
  * @returns {string} RLP items as hex
  */
@@ -55,7 +53,7 @@ export function encodeCall({ to, data, value, gasLimit }) {
 
 /**
  * @param {Omit<Transaction, 'call'>} transaction
- * @param {string} encodedCall of encodeCall
+ * @param {string} encodedCall the result of encodeCall
  * @param {Uint8Array} privateKey 32 bytes
  * @param {Signer} signer
  * @returns {SignedTransaction}
@@ -73,7 +71,7 @@ export function signTransaction({ chainId, nonce, fee }, encodedCall, privateKey
   return finish(`02${rlpList(fields + rlpInteger(yParity) + rlpWord(r) + rlpWord(s))}`, signer);
 }
 
-/** A part of a signature is an integer, too: without leading zeros. @param {string} hex 64 digits */
+/** Like all integers, parts of a signature have no leading zeros. @param {string} hex 64 digits */
 function rlpWord(hex) {
   return rlpString(hex.startsWith('00') ? hex.replace(/^(?:00)+/, '') : hex);
 }

@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether } from '../chain/funding.js';
-import { DEFAULT_HD_PATH } from '../chain/keys.js';
+import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
-import { createSigner } from '../chain/signer.js';
 import {
   abandonable,
   chooseFees,

@@ -2,7 +2,7 @@ import { audit } from './audit.js';
 import { describeEnvironment, describeInstance } from './environment.js';
 import { randomInt, randomUUID } from 'node:crypto';
 import { startDevChain } from '../chain/devchain.js';
-import { foreignInWords, indexRanges } from '../chain/funding.js';
+import { describeForeign, indexRanges } from '../chain/funding.js';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit, ProtocolError, RpcError } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
@@ -111,7 +111,7 @@ export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
 /** @param {Foreign[]} foreign */
 function foreignSender(foreign) {
   const indexes = foreign.map(({ walletIndex }) => walletIndex);
-  return foreignInWords(`wallets ${indexRanges(indexes)}`, foreign[0]);
+  return describeForeign(`wallets ${indexRanges(indexes)}`, foreign[0]);
 }
 
 /** No operation in flight can end any more. @param {Stop} stop @param {string} words */

@@ -1,6 +1,6 @@
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
-  foreignInWords,
+  describeForeign,
   fundsMissing,
   listWallets,
   mineQueued,
@@ -8,11 +8,10 @@ import {
   shortfalls,
   topUp,
 } from '../chain/funding.js';
-import { Wallet } from '../chain/keys.js';
+import { Wallet, createSigner } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
-import { createSigner } from '../chain/signer.js';
 import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
@@ -236,7 +235,7 @@ async function proveForeignSender({ wallet, nonce, hash }, rpc, head, wallets, {
     if (mined !== null) {
       const isOwn = wallets.includes(wallet);
       const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce };
-      return new ForeignSenderError(foreignInWords(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
+      return new ForeignSenderError(describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
     }
     await clock.sleep(250, signal);
   }
@@ -358,7 +357,7 @@ async function refuseForeign(rpc, wallets, nonces) {
   const [{ index, address, nonce }] = used;
   const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
   const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: index, nonce };
-  throw new ForeignSenderError(foreignInWords(listWallets(used), proof));
+  throw new ForeignSenderError(describeForeign(listWallets(used), proof));
 }
 
 /**

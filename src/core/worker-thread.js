@@ -32,8 +32,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
-import { Wallet } from '../chain/keys.js';
-import { createSigner } from '../chain/signer.js';
+import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-file.js';
@@ -71,7 +70,7 @@ async function work(task, port) {
   /** @param {SeenBlock} block */
   const onBlock = (block) => tell({ type: 'block', block });
   const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
-  const accounts = wallets.map((handed, position) => new Account(position, Wallet.resume(handed)));
+  const accounts = wallets.map((handed, position) => new Account(position, Wallet.fromState(handed)));
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const onSample = wantsSamples ? bundle.add : () => {};

@@ -1,16 +1,20 @@
-/** What the HTTP transports share: request headers, limits, and errors in words. */
 import { TransportError, oneLine } from '../errors.js';
 
-/** A JSON-RPC answer above this size is a fault of the endpoint, not something to hold in memory. */
+/**
+ * HTTP as the transports share it: request headers, limits, error classes, and for the tcp transport a strict parser of
+ * HTTP/1.1 responses (RFC 9112).
+ */
+
+/** A larger JSON-RPC answer is an error of the endpoint. */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** A head above this size is one, too; it is the limit of Node.js' own HTTP client. */
+/** The limit of Node.js' own HTTP client. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 
-/** No endpoint is obeyed that wants to be left alone for longer. */
-const LONGEST_RETRY_AFTER_MS = 600_000;
+/** A longer Retry-After is cut to this. */
+const MAX_RETRY_AFTER_MS = 600_000;
 
-/** What Node.js calls the faults of a certificate (X509_V_ERR of OpenSSL, and its own check of the name). */
+/** The codes of certificate errors in Node.js (X509_V_ERR of OpenSSL, and its own check of the name). */
 const CERTIFICATE_CODES = /CERT|UNABLE_TO_|_SIGNATURE|CRL_|HOSTNAME_MISMATCH/;
 
 /** @param {URL} url the endpoint, credentials included @returns {Record<string, string>} */
@@ -31,50 +35,44 @@ function decode(text) {
 }
 
 /**
- * What a Retry-After says (RFC 9110, section 10.2.3): seconds, or a date in one of three formats.
+ * The wait that a Retry-After field asks for (RFC 9110, section 10.2.3): seconds, or a date in one of three formats.
  * @param {string} text the field's value
  * @param {number} nowMs since the epoch
- * @returns {number | null} null where it says nothing that can be used, as a moment that is over
+ * @returns {number | null} null for a malformed value or a past date
  */
 export function retryAfterMs(text, nowMs) {
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : dateMs(text) - nowMs;
-  return waitMs >= 0 ? Math.min(waitMs, LONGEST_RETRY_AFTER_MS) : null;
+  return waitMs >= 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : null;
 }
 
-/** @param {string} text @returns {number} NaN where it is no HTTP-date */
+/** @param {string} text @returns {number} NaN for anything but an HTTP-date */
 function dateMs(text) {
   if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [\x20-\x7e]{15,30}$/.test(text)) return NaN;
-  // The oldest of the formats does not say that it means UTC.
+  // The asctime format has no time zone; it means UTC.
   return Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
 }
 
-/**
- * @param {Error & {code?: string}} error
- * @returns {TransportError}
- */
+/** @param {Error & {code?: string}} error @returns {TransportError} */
 export function asTransportError(error) {
   if (error instanceof TransportError) return error;
-  // A host with several addresses, localhost for one: the code of the whole would be that of the first. Where a family
-  // is not in use that is the one that cannot tell, so the last address speaks for all.
+  // A host such as localhost may have several addresses. The code of the whole error is that of the first one, which
+  // may be of an unused address family, so the last one is taken.
   if (error instanceof AggregateError && error.errors.length > 0) return asTransportError(error.errors.at(-1));
   const code = error.code ?? error.name;
-  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return new TransportError(tlsFault(error), 'tls', error);
-  if (code === 'ETIMEDOUT' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')))
-    return new TransportError('no answer in time', 'timeout', error);
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO')
+    return new TransportError(describeTlsError(error), 'tls', error);
+  if (code === 'ETIMEDOUT' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT'))) return timeoutError(error);
   if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
   if (code === 'EADDRNOTAVAIL') {
-    const words = 'no local port is left for a connection to the endpoint: closed ones keep theirs in TIME_WAIT';
-    return new TransportError(words, 'no_ports', error);
+    const message = 'no local port is left for a connection to the endpoint: closed ones keep theirs in TIME_WAIT';
+    return new TransportError(message, 'no_ports', error);
   }
-  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') {
-    return new TransportError('connection lost', 'reset', error);
-  }
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return connectionLost(error);
   if (CERTIFICATE_CODES.test(code)) {
-    const words = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
-    return new TransportError(words, 'certificate', error);
+    const message = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
+    return new TransportError(message, 'certificate', error);
   }
-  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED')
-    return new TransportError('the transport is closed', 'closed', error);
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return transportClosed(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new TransportError(`the answer's header is larger than ${MAX_HEAD_BYTES} bytes`, 'bad_response', error);
@@ -82,11 +80,31 @@ export function asTransportError(error) {
   return new TransportError(oneLine(error.message) || code, code.toLowerCase(), error);
 }
 
-/** The message of OpenSSL has addresses, names of source files and a line break. @param {Error & {code?: string, reason?: string}} error */
-function tlsFault({ code, reason }) {
+/** OpenSSL's message has addresses, names of source files and a line break. @param {Error & {code?: string, reason?: string}} error */
+function describeTlsError({ code, reason }) {
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER'
-    ? 'it does not speak TLS: is it http:// or ws:// that the URL should begin with?'
+    ? 'it does not speak TLS: check whether the URL should begin with http:// or ws://'
     : `no TLS connection: ${oneLine(reason ?? code, 100)}`;
+}
+
+/** @param {unknown} [cause] */
+export function timeoutError(cause) {
+  return new TransportError('no answer in time', 'timeout', cause);
+}
+
+/** @param {unknown} [cause] */
+export function connectionLost(cause) {
+  return new TransportError('connection lost', 'reset', cause);
+}
+
+/** @param {unknown} [cause] */
+export function transportClosed(cause) {
+  return new TransportError('the transport is closed', 'closed', cause);
+}
+
+/** The request timed out, or was withdrawn by its onSent, while it waited for a connection. */
+export function notSent() {
+  return new TransportError('given up before it was sent', 'not_sent');
 }
 
 /** @param {number} maxBodyBytes */
@@ -95,12 +113,303 @@ export function bodyTooLarge(maxBodyBytes) {
 }
 
 /**
- * We ask for none, and what would unpack to something without end is not unpacked.
+ * Requests ask for no encoding, and a small compressed answer could unpack to any size.
  * @param {string | undefined} contentEncoding
- * @returns {TransportError | null} the fault of an answer that is encoded
+ * @returns {TransportError | null} null without an encoding
  */
 export function encodingFault(contentEncoding) {
   if (contentEncoding === undefined || /^identity$|^$/i.test(contentEncoding)) return null;
-  const words = `its answer has the content encoding "${oneLine(contentEncoding, 30)}", which it was not asked for`;
-  return new TransportError(words, 'bad_response');
+  const message = `its answer has the content encoding "${oneLine(contentEncoding, 30)}", which was not requested`;
+  return new TransportError(message, 'bad_response');
+}
+
+/**
+ * @typedef {object} Head the status line and the fields of a response that matter here
+ * @property {number} status
+ * @property {boolean} keepAlive whether the connection may be used again
+ * @property {number | null} keepAliveMs how long the server keeps an idle connection
+ * @property {string | null} retryAfter the field's value
+ * @property {number | 'chunked' | 'until_close'} body its length in bytes, or how its end is found
+ */
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
+/** Size of the cache of heads. Within a second most heads of a server are identical. */
+const MAX_CACHED_HEADS = 64;
+
+/** @param {string} why */
+function malformed(why) {
+  return new TransportError(`the answer is not HTTP/1.1: ${why}`, 'bad_response');
+}
+
+/**
+ * @param {string} text the head without the empty line at its end
+ * @returns {Head}
+ * @throws {TransportError}
+ */
+export function parseHead(text) {
+  const [first, ...lines] = text.split('\r\n');
+  const match = STATUS_LINE.exec(first);
+  if (match === null) throw malformed('its first line is not a status line');
+  const status = Number(match[2]);
+  let keepsAlive = match[1] === '1';
+  let closes = false;
+  /** @type {number | null} */
+  let length = null;
+  let isChunked = false;
+  /** @type {number | null} */
+  let keepAliveMs = null;
+  /** @type {string | null} */
+  let retryAfter = null;
+  for (const [name, value] of lines.map(fieldOf)) {
+    if (name === 'content-length') {
+      if (!/^\d{1,15}$/.test(value)) throw malformed('its Content-Length is not a number');
+      if (length !== null && length !== Number(value)) throw malformed('it has two Content-Lengths');
+      length = Number(value);
+    } else if (name === 'transfer-encoding') {
+      if (isChunked || value.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not "chunked"');
+      isChunked = true;
+    } else if (name === 'connection') {
+      const tokens = value.toLowerCase().split(/[\t ,]+/);
+      closes ||= tokens.includes('close');
+      keepsAlive ||= tokens.includes('keep-alive');
+    } else if (name === 'keep-alive') {
+      const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
+      if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
+    } else if (name === 'content-encoding') {
+      const fault = encodingFault(value);
+      if (fault !== null) throw fault;
+    } else if (name === 'retry-after') {
+      retryAfter ??= value;
+    }
+  }
+  // RFC 9112, section 6.3: a message with both may be an attempt at request smuggling.
+  if (isChunked && length !== null) throw malformed('it has a Content-Length and is chunked');
+  if (isChunked && match[1] === '0') throw malformed('HTTP/1.0 has no chunked encoding');
+  const keepAlive = keepsAlive && !closes;
+  return { status, keepAlive, keepAliveMs, retryAfter, body: bodyOf(status, length, isChunked) };
+}
+
+/** @param {string} line @returns {[string, string]} the name in lower case, and the value */
+function fieldOf(line) {
+  const match = FIELD_LINE.exec(line);
+  if (match === null) throw malformed('a header line is malformed');
+  return [match[1].toLowerCase(), trimmed(match[2])];
+}
+
+/** Only spaces and tabs; trim() would remove more, and a regular expression could be slow. @param {string} value */
+function trimmed(value) {
+  let start = 0;
+  let end = value.length;
+  while (start < end && (value[start] === ' ' || value[start] === '\t')) start += 1;
+  while (end > start && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1;
+  return value.slice(start, end);
+}
+
+/** RFC 9112, section 6.3. @param {number} status @param {number | null} length @param {boolean} isChunked @returns {Head['body']} */
+function bodyOf(status, length, isChunked) {
+  if (status < 200 || status === 204 || status === 304) return 0;
+  return isChunked ? 'chunked' : (length ?? 'until_close');
+}
+
+/** A parser that caches the latest heads. @returns {typeof parseHead} */
+export function createHeadCache() {
+  /** @type {Map<string, Head>} */
+  const known = new Map();
+  return (text) => {
+    const cached = known.get(text);
+    if (cached !== undefined) return cached;
+    const head = parseHead(text);
+    if (known.size === MAX_CACHED_HEADS) known.clear();
+    known.set(text, head);
+    return head;
+  };
+}
+
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const CHUNK_SIZE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+/** The longest line before a chunk, including chunk extensions. */
+const MAX_CHUNK_LINE_BYTES = 1024;
+
+/**
+ * An incremental parser that rejects everything that does not conform. Input may be split at any place, and may contain
+ * several responses.
+ */
+export class ResponseParser {
+  /** An interim response was read, and the final one has not begun. */
+  #isInterim = false;
+  /** The first part of an incomplete head or line. @type {Buffer} */
+  #rest = Buffer.alloc(0);
+  /** Set while its body is read. @type {Head | null} */
+  #head = null;
+  /** @type {Buffer[]} */
+  #parts = [];
+  #bytes = 0;
+  /** Bytes missing of the body or of the chunk. */
+  #missing = 0;
+  /** @type {'size' | 'data' | 'data_end' | 'trailers'} */
+  #chunkState = 'size';
+  /** The limit of the next response. */
+  maxBodyBytes;
+  #maxHeadBytes;
+  #parseHead;
+  #onResponse;
+
+  /**
+   * @param {{maxHeadBytes: number, maxBodyBytes: number}} limits maxHeadBytes: also of the trailers
+   * @param {typeof parseHead} readHead
+   * @param {(head: Head, body: string, bodyBytes: number) => void} onResponse called for each whole response
+   */
+  constructor(limits, readHead, onResponse) {
+    this.#maxHeadBytes = limits.maxHeadBytes;
+    this.maxBodyBytes = limits.maxBodyBytes;
+    this.#parseHead = readHead;
+    this.#onResponse = onResponse;
+  }
+
+  /** Whether a response has begun and is not complete. */
+  get isInside() {
+    return this.#head !== null || this.#isInterim || this.#rest.length > 0;
+  }
+
+  /**
+   * @param {Buffer} bytes may be overwritten when this returns
+   * @throws {TransportError} the parser must not be used after it
+   */
+  feed(bytes) {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#head === null) at = this.#feedHead(bytes, at);
+      else if (this.#head.body === 'chunked') at = this.#feedChunked(bytes, at);
+      else at = this.#feedBody(bytes, at);
+    }
+  }
+
+  /** The server has closed its side. @throws {TransportError} when a response is cut off */
+  end() {
+    if (this.#head?.body === 'until_close') this.#finish();
+    else if (this.isInside) throw new TransportError('the connection was closed within an answer', 'reset');
+  }
+
+  /** @param {Buffer} bytes @param {number} at */
+  #feedHead(bytes, at) {
+    const maxHeadBytes = this.#maxHeadBytes;
+    const known = this.#rest.length;
+    const buffer = known === 0 ? bytes.subarray(at) : Buffer.concat([this.#rest, bytes.subarray(at)]);
+    const end = buffer.indexOf(END_OF_HEAD, Math.max(known - 3, 0));
+    if (end > maxHeadBytes || (end === -1 && buffer.length > maxHeadBytes + END_OF_HEAD.length)) {
+      throw malformed(`its header is larger than ${maxHeadBytes} bytes`);
+    }
+    if (end === -1) {
+      checkStart(buffer);
+      this.#rest = known === 0 ? Buffer.from(buffer) : buffer;
+      return bytes.length;
+    }
+    this.#rest = Buffer.alloc(0);
+    const head = this.#parseHead(buffer.toString('latin1', 0, end));
+    const next = at + end + END_OF_HEAD.length - known;
+    if (head.status === 101) throw malformed('it switches protocols');
+    this.#isInterim = head.status < 200;
+    if (!this.#isInterim) this.#begin(head);
+    return next;
+  }
+
+  /** @param {Head} head */
+  #begin(head) {
+    this.#head = head;
+    this.#parts = [];
+    this.#bytes = 0;
+    this.#chunkState = 'size';
+    if (typeof head.body !== 'number') return;
+    this.#missing = head.body;
+    if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+    if (head.body === 0) this.#finish();
+  }
+
+  /** @param {Buffer} bytes @param {number} at */
+  #feedBody(bytes, at) {
+    const head = /** @type {Head} */ (this.#head);
+    const isUntilClose = head.body === 'until_close';
+    const end = isUntilClose ? bytes.length : Math.min(bytes.length, at + this.#missing);
+    if (this.#parts.length === 0 && !isUntilClose && end - at === this.#missing) {
+      // Most bodies come in one piece, which is not copied.
+      this.#finish(bytes.toString('utf8', at, end), end - at);
+      return end;
+    }
+    this.#take(bytes, at, end);
+    this.#missing -= end - at;
+    if (!isUntilClose && this.#missing === 0) this.#finish();
+    return end;
+  }
+
+  /** @param {Buffer} bytes @param {number} at */
+  #feedChunked(bytes, at) {
+    if (this.#chunkState === 'data') {
+      const end = Math.min(bytes.length, at + this.#missing);
+      this.#take(bytes, at, end);
+      this.#missing -= end - at;
+      if (this.#missing === 0) this.#chunkState = 'data_end';
+      return end;
+    }
+    const isTrailer = this.#chunkState === 'trailers';
+    const limit = isTrailer ? this.#maxHeadBytes : MAX_CHUNK_LINE_BYTES;
+    const { line, next } = this.#takeLine(bytes, at, limit);
+    if (line === null) return next;
+    if (this.#chunkState === 'data_end') {
+      if (line !== '') throw malformed('a chunk is longer than its size');
+      this.#chunkState = 'size';
+    } else if (isTrailer) {
+      this.#missing += line.length + 2;
+      if (this.#missing > limit + 2) throw malformed(`its trailers are larger than ${limit} bytes`);
+      if (line === '') this.#finish();
+      else fieldOf(line);
+    } else {
+      const match = CHUNK_SIZE.exec(line);
+      if (match === null) throw malformed('the size of a chunk is not a number');
+      this.#missing = Number.parseInt(match[1], 16);
+      if (this.#bytes + this.#missing > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      this.#chunkState = this.#missing === 0 ? 'trailers' : 'data';
+    }
+    return next;
+  }
+
+  /**
+   * @param {Buffer} bytes @param {number} at @param {number} limit
+   * @returns {{line: string | null, next: number}} null: the line is incomplete
+   */
+  #takeLine(bytes, at, limit) {
+    const known = this.#rest.length;
+    const newline = bytes.indexOf(0x0a, at);
+    const end = newline === -1 ? bytes.length : newline + 1;
+    if (known + end - at > limit + 2) throw malformed('a line between its chunks is too long');
+    const text = known === 0 ? bytes.subarray(at, end) : Buffer.concat([this.#rest, bytes.subarray(at, end)]);
+    if (newline === -1) {
+      this.#rest = Buffer.from(text);
+      return { line: null, next: end };
+    }
+    this.#rest = Buffer.alloc(0);
+    if (text.length < 2 || text[text.length - 2] !== 0x0d) throw malformed('a line does not end with CR LF');
+    return { line: text.toString('latin1', 0, text.length - 2), next: end };
+  }
+
+  /** @param {Buffer} bytes @param {number} at @param {number} end */
+  #take(bytes, at, end) {
+    this.#bytes += end - at;
+    if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+    this.#parts.push(Buffer.from(bytes.subarray(at, end)));
+  }
+
+  /** @param {string} [text] the whole body, when it came in one piece @param {number} [bytes] */
+  #finish(text = Buffer.concat(this.#parts).toString(), bytes = this.#bytes) {
+    const head = /** @type {Head} */ (this.#head);
+    this.#head = null;
+    this.#parts = [];
+    this.#onResponse(head, text, bytes);
+  }
+}
+
+/** Recognises another protocol by its first bytes, before the time-out. @param {Buffer} buffer */
+function checkStart(buffer) {
+  const start = buffer.toString('latin1', 0, 7);
+  if (!'HTTP/1.'.startsWith(start)) throw malformed('it does not start with HTTP/1.');
 }

@@ -6,22 +6,22 @@ import { createWsTransport } from './ws.js';
 /** @import { Transport } from '../types.d.ts' */
 
 /**
- * A transport carries JSON-RPC bodies to one endpoint and back. It knows nothing of what is in them.
+ * The table of transports. A transport carries bodies to one endpoint and back, without knowledge of their content.
  *
  * @callback OnSent called when a body is about to be written to its socket
  * @returns {unknown} false: do not send it, it is no longer wanted
  *
  * @typedef {object} Subscription
  * @property {string} text the answer
- * @property {(farewell?: string) => void} end listens no more; the farewell is a last body for this connection
+ * @property {(lastBody?: string) => void} end stops listening; lastBody is sent without waiting for its answer
  *
  * @typedef {object} TransportOptions
  * @property {URL} url the endpoint, credentials included
  * @property {number} connections most connections open at once
- * @property {number} timeoutMs longest wait from post() to the whole answer, the wait for a connection included
- * @property {number} [maxBodyBytes] largest response body that is read, in bytes
- * @property {boolean} [keepAlive] false: a connection for each request, closed by us after the answer
- * @property {boolean} [insecure] true: an https endpoint may have any certificate
+ * @property {number} timeoutMs from post() to the end of the answer, including the wait for a connection
+ * @property {number} [maxBodyBytes] largest response body that is read
+ * @property {boolean} [keepAlive] false: a connection for each request, closed by this side after the answer
+ * @property {boolean} [insecure] true: any certificate of an https endpoint is accepted
  */
 
 /** @type {Record<string, (options: TransportOptions) => Transport>} */
@@ -34,8 +34,8 @@ export const transports = {
 /**
  * @param {string} name of a transport, or `auto`
  * @param {URL | null} url the endpoint; null for the embedded chain
- * @returns {string} the name of the transport that is used
- * @throws {UsageError} where the named one does not speak what the endpoint speaks
+ * @returns {string} the name of the transport to use
+ * @throws {UsageError} the named transport does not support the URL's scheme
  */
 export function chooseTransport(name, url) {
   const scheme = (url?.protocol ?? 'http:').slice(0, -1);
@@ -44,5 +44,3 @@ export function chooseTransport(name, url) {
   if ((name === 'ws') === isWebSocket) return name;
   throw new UsageError(`--transport ${name} does not speak ${scheme}://: leave it out, or give another URL with --rpc`);
 }
-
-/** What the transports that speak HTTP share. */

@@ -2,30 +2,44 @@ import { connect } from 'node:net';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
-import { ResponseParser, createHeadCache } from './http-parser.js';
-import { MAX_BODY_BYTES, MAX_HEAD_BYTES, asTransportError, requestHeaders, retryAfterMs } from './http.js';
+import {
+  MAX_BODY_BYTES,
+  MAX_HEAD_BYTES,
+  ResponseParser,
+  asTransportError,
+  connectionLost,
+  createHeadCache,
+  notSent,
+  requestHeaders,
+  retryAfterMs,
+  timeoutError,
+  transportClosed,
+} from './http.js';
 
 /**
+ * HTTP/1.1 over raw sockets: one request at a time on each keep-alive connection, as with undici, for less CPU time. It
+ * implements the part of HTTP that JSON-RPC needs, without TLS.
+ *
  * @import { Reply, Transport } from '../types.d.ts'
- * @import { Head } from './http-parser.js'
+ * @import { Head } from './http.js'
  * @import { OnSent, TransportOptions } from './index.js'
+ *
+ * @typedef {{head: Head, text: string}} Answer
  */
 
-/** A connection that was idle for this long is not used again, whatever the server says, in milliseconds. */
-const LONGEST_IDLE_MS = 60_000;
-/** A server that says how long it keeps an idle connection counts from earlier than we do. */
+/** A connection is not used again after being idle for this time, whatever the server allows. */
+const MAX_IDLE_MS = 60_000;
+/** The server's time of idleness starts earlier than ours. */
 const IDLE_MARGIN_MS = 1000;
 const READ_BUFFER_BYTES = 16 * 1024;
 
-/** @typedef {{head: Head, text: string}} Answer */
-
-/** One socket, and the exchange that is on it. */
-export class TcpConnection {
+/** One socket and its current exchange. */
+class TcpConnection {
   /** On the clock of performance.now(). */
   idleUntilMs = Infinity;
   /** @type {Exchange | null} */
   #exchange = null;
-  /** The whole answer, while the bytes behind it are looked at. @type {Answer | null} */
+  /** The whole answer, until the bytes after it are checked. @type {Answer | null} */
   #answer = null;
   #isOpen = false;
   #isGone = false;
@@ -37,7 +51,7 @@ export class TcpConnection {
   constructor(pool) {
     this.#pool = pool;
     this.#parser = new ResponseParser(pool.limits, pool.parseHead, (head, text, bytes) => {
-      if (this.#answer !== null || this.#exchange === null) throw unasked();
+      if (this.#answer !== null || this.#exchange === null) throw unexpectedAnswer();
       pool.stats.bytesReceived += bytes;
       this.#answer = { head, text };
     });
@@ -53,7 +67,7 @@ export class TcpConnection {
         },
       },
     });
-    const deadline = pool.deadlines.set(() => this.close(new TransportError('no answer in time', 'timeout')));
+    const deadline = pool.deadlines.set(() => this.close(timeoutError()));
     this.#socket.on('connect', () => {
       pool.deadlines.clear(deadline);
       this.#isOpen = true;
@@ -69,18 +83,18 @@ export class TcpConnection {
     });
   }
 
-  /** @param {Exchange} exchange @returns {boolean} false: it was not wanted any more */
+  /** @param {Exchange} exchange @returns {boolean} false: it is no longer wanted */
   send(exchange) {
     const { body, onSent } = exchange;
     if (onSent?.() === false) {
-      exchange.fail(new TransportError('given up before it was sent', 'not_sent'));
+      exchange.fail(notSent());
       return false;
     }
     this.#exchange = exchange;
     this.#parser.maxBodyBytes = exchange.maxBodyBytes;
     exchange.connection = this;
     const bytes = Buffer.byteLength(body);
-    // Text of one byte a character needs no encoding.
+    // latin1 is faster, and correct if each character is one byte.
     this.#socket.write(`${this.#pool.head}${bytes}\r\n\r\n${body}`, bytes === body.length ? 'latin1' : 'utf8');
     return true;
   }
@@ -89,11 +103,11 @@ export class TcpConnection {
   #read(buffer, count) {
     if (this.#isGone) return;
     try {
-      if (this.#exchange === null) throw unasked();
+      if (this.#exchange === null) throw unexpectedAnswer();
       this.#parser.feed(buffer.subarray(0, count));
       if (this.#answer !== null) this.#finish(this.#answer, !this.#parser.isInside);
     } catch (error) {
-      // What went wrong behind a whole answer does not take the answer back.
+      // An error in the bytes after a whole answer does not affect the answer.
       if (this.#answer !== null) this.#finish(this.#answer, false);
       else this.close(/** @type {TransportError} */ (error));
     }
@@ -109,7 +123,7 @@ export class TcpConnection {
     else this.close();
   }
 
-  /** @param {Answer} answer @param {boolean} isClean no bytes came behind it */
+  /** @param {Answer} answer @param {boolean} isClean nothing was received after it */
   #finish({ head, text }, isClean) {
     const exchange = /** @type {Exchange} */ (this.#exchange);
     this.#exchange = null;
@@ -117,17 +131,17 @@ export class TcpConnection {
     const waitMs = head.retryAfter === null ? null : retryAfterMs(head.retryAfter, Date.now());
     exchange.succeed({ status: head.status, text, retryAfterMs: waitMs });
     if (!isClean || !head.keepAlive || !this.#pool.keepAlive) return this.close();
-    this.idleUntilMs = performance.now() + Math.min(LONGEST_IDLE_MS, (head.keepAliveMs ?? Infinity) - IDLE_MARGIN_MS);
+    this.idleUntilMs = performance.now() + Math.min(MAX_IDLE_MS, (head.keepAliveMs ?? Infinity) - IDLE_MARGIN_MS);
     this.#pool.release(this);
   }
 
-  /** @param {TransportError} [error] what its exchange fails with */
-  close(error = new TransportError('connection lost', 'reset')) {
+  /** @param {TransportError} [error] the failure of its exchange */
+  close(error = connectionLost()) {
     if (this.#isGone) return;
     this.#isGone = true;
     if (!this.#isOpen) this.#pool.opened();
     this.#socket.destroy();
-    // One that could not be opened has no exchange yet: its failure is that of the one that waits longest.
+    // A connection that cannot be opened has no exchange; the one that waits longest fails instead.
     const exchange = this.#exchange ?? (this.#isOpen ? null : this.#pool.nextWaiting());
     this.#exchange = null;
     if (exchange !== null && !exchange.isOver) exchange.fail(error);
@@ -135,18 +149,11 @@ export class TcpConnection {
   }
 }
 
-function unasked() {
-  return new TransportError('the endpoint answers what was not asked', 'bad_response');
+function unexpectedAnswer() {
+  return new TransportError('the endpoint sent an answer without a request', 'bad_response');
 }
 
-/**
- * HTTP/1.1 over raw sockets: one request at a time on each of some keep-alive connections, as undici does it, for
- * less of the CPU time. It speaks HTTP as far as JSON-RPC needs it; https stays with undici.
- *
- * @param {TransportOptions} options
- * @returns {Transport}
- * @throws {UsageError} for an https endpoint
- */
+/** @param {TransportOptions} options @returns {Transport} @throws {UsageError} for an https endpoint */
 export function createTcpTransport(options) {
   if (options.url.protocol !== 'http:') {
     throw new UsageError('--transport tcp speaks http:// only: give --transport undici for an https:// endpoint');
@@ -161,8 +168,8 @@ export function createTcpTransport(options) {
 }
 
 /** One request and its answer. */
-export class Exchange {
-  /** Null while it waits for one. @type {TcpConnection | null} */
+class Exchange {
+  /** Null while it waits for a connection. @type {TcpConnection | null} */
   connection = null;
   isOver = false;
   #deadlines;
@@ -184,59 +191,62 @@ export class Exchange {
     this.reject = reject;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.set(() => {
-      this.fail(new TransportError('no answer in time', 'timeout'));
+      this.fail(timeoutError());
       this.connection?.close();
     });
   }
 
   /** @param {Reply} reply */
   succeed(reply) {
-    this.isOver = true;
-    this.#deadlines.clear(this.#deadline);
+    this.#end();
     this.resolve(reply);
   }
 
   /** @param {TransportError} error */
   fail(error) {
+    this.#end();
+    this.reject(error);
+  }
+
+  #end() {
     this.isOver = true;
     this.#deadlines.clear(this.#deadline);
-    this.reject(error);
   }
 }
 
-/** The connections to one endpoint, and what waits for one of them. */
-export class TcpPool {
+/** The connections to one endpoint, and the exchanges that wait for one. */
+class TcpPool {
   stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   parseHead = createHeadCache();
-  /** The one used last at the end, so that no more stay in use than are needed. @type {TcpConnection[]} */
+  /** The last used one is taken first, so that no more connections than needed stay in use. @type {TcpConnection[]} */
   #idle = [];
   /** @type {Set<TcpConnection>} */
   #connections = new Set();
-  /** In the order they came. @type {Set<Exchange>} */
+  /** In order of arrival. @type {Set<Exchange>} */
   #waiting = new Set();
-  /** Connections that are not open yet. */
+  /** Number of connections that are being opened. */
   #opening = 0;
   #isClosed = false;
-  #mostConnections;
+  #maxConnections;
 
   /** @param {TransportOptions} options */
   constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, keepAlive = true }) {
     this.address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) || 80 };
     this.keepAlive = keepAlive;
     this.limits = { maxHeadBytes: MAX_HEAD_BYTES, maxBodyBytes };
-    this.#mostConnections = connections;
+    this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
-    // Also without keep-alive, so that the server leaves the closing, and the TIME_WAIT that comes with it, to us.
+    // keep-alive even for single-use connections: the side that closes first has the TIME_WAIT, and it must be this one.
     const headers = { host: url.host, ...requestHeaders(url), connection: 'keep-alive' };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    /** What every request begins with; the length of its body follows. */
+    /** The start of each request, up to the length of its body. */
     this.head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}content-length: `;
   }
 
   /** @type {Transport['post']} */
   post(body, onSent, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
-    if (this.#isClosed) return Promise.reject(closed());
+    if (this.#isClosed) return Promise.reject(transportClosed());
     const limit = Math.min(maxBodyBytes, this.limits.maxBodyBytes);
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(body, onSent, limit, this.deadlines, resolve, reject);
@@ -245,7 +255,7 @@ export class TcpPool {
         if (!connection.send(exchange)) this.release(connection);
       } else {
         this.#waiting.add(exchange);
-        this.#openIfWanted();
+        this.#openIfNeeded();
       }
     });
   }
@@ -259,19 +269,19 @@ export class TcpPool {
     return null;
   }
 
-  #openIfWanted() {
-    const isWanted = this.#waiting.size > this.#opening && this.#connections.size < this.#mostConnections;
-    if (this.#isClosed || !isWanted) return;
+  #openIfNeeded() {
+    const isNeeded = this.#waiting.size > this.#opening && this.#connections.size < this.#maxConnections;
+    if (this.#isClosed || !isNeeded) return;
     this.#opening += 1;
     this.#connections.add(new TcpConnection(this));
   }
 
-  /** A connection is open, or will never be. */
+  /** Called once per connection: it is open, or failed to open. */
   opened() {
     this.#opening -= 1;
   }
 
-  /** The exchange that waits longest and is still wanted. @returns {Exchange | null} */
+  /** @returns {Exchange | null} the longest waiting exchange that is still wanted */
   nextWaiting() {
     for (const exchange of this.#waiting) {
       this.#waiting.delete(exchange);
@@ -280,7 +290,7 @@ export class TcpPool {
     return null;
   }
 
-  /** A connection is free. @param {TcpConnection} connection */
+  /** @param {TcpConnection} connection is free */
   release(connection) {
     for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) {
       if (connection.send(next)) return;
@@ -289,12 +299,12 @@ export class TcpPool {
     else connection.close();
   }
 
-  /** A connection is gone. @param {TcpConnection} connection */
+  /** @param {TcpConnection} connection is closed */
   remove(connection) {
     this.#connections.delete(connection);
     const at = this.#idle.lastIndexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
-    this.#openIfWanted();
+    this.#openIfNeeded();
   }
 
   rest() {
@@ -303,12 +313,8 @@ export class TcpPool {
 
   close() {
     this.#isClosed = true;
-    for (const connection of this.#connections) connection.close(closed());
-    for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) next.fail(closed());
+    for (const connection of this.#connections) connection.close(transportClosed());
+    for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) next.fail(transportClosed());
     this.deadlines.stop();
   }
-}
-
-function closed() {
-  return new TransportError('the transport is closed', 'closed');
 }

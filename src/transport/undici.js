@@ -1,45 +1,57 @@
 import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { TransportError } from '../errors.js';
-import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, encodingFault, requestHeaders, retryAfterMs } from './http.js';
+import {
+  MAX_BODY_BYTES,
+  asTransportError,
+  bodyTooLarge,
+  encodingFault,
+  notSent,
+  requestHeaders,
+  retryAfterMs,
+  timeoutError,
+  transportClosed,
+} from './http.js';
 
 /**
+ * HTTP/1.1 over undici's connections. It uses dispatch() instead of request(), because dispatch() reports when a request
+ * is written to its socket, and needs no stream for each response.
+ *
+ * @import { TransportError } from '../errors.js'
  * @import { Reply, Transport } from '../types.d.ts'
  * @import { OnSent, TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'
+ *
+ * @typedef {Dispatcher.DispatchOptions} Request
+ * @typedef {Dispatcher.DispatchHandler & {isSent: boolean, isOver: boolean}} Handler isSent: the request was written
+ *   to a connection; isOver: its answer is no longer wanted
  */
 
 /**
- * A connection for each request, closed by us as soon as the whole answer is there. A Pool of undici could only ask for
- * that with "connection: close": most servers then close first, and the TIME_WAITs are theirs. Here the request looks
- * like one that keeps its connection, so that the server leaves the closing to us.
- *
- * @typedef {Dispatcher.DispatchOptions} Request
- * @typedef {Dispatcher.DispatchHandler & {isSent: boolean, isOver: boolean}} Handler isSent: its
- *   request was written to a connection; isOver: nobody waits for its answer any more
+ * A connection for each request, closed by this side after the answer. With a Pool of undici that would need the header
+ * "connection: close", with which most servers close first and have the TIME_WAIT. These requests look like keep-alive.
  */
-export class SingleUsePool {
-  /** In the order they came. @type {Set<{request: Request, handler: Handler}>} */
+class SingleUsePool {
+  /** In order of arrival. @type {Set<{request: Request, handler: Handler}>} */
   #waiting = new Set();
   /** @type {Set<Client>} */
   #clients = new Set();
   #isDestroyed = false;
   #createClient;
-  #mostConnections;
+  #maxConnections;
 
-  /** @param {() => Client} createClient @param {number} mostConnections */
-  constructor(createClient, mostConnections) {
+  /** @param {() => Client} createClient @param {number} maxConnections */
+  constructor(createClient, maxConnections) {
     this.#createClient = createClient;
-    this.#mostConnections = mostConnections;
+    this.#maxConnections = maxConnections;
   }
 
   /** @param {Request} request @param {Handler} handler */
   dispatch(request, handler) {
     this.#waiting.add({ request, handler });
     if (this.#isDestroyed) this.#failWaiting();
-    else if (this.#clients.size < this.#mostConnections) this.#open();
+    else if (this.#clients.size < this.#maxConnections) this.#open();
   }
 
   #open() {
@@ -47,9 +59,9 @@ export class SingleUsePool {
     if (job === null) return;
     const client = this.#createClient();
     this.#clients.add(client);
-    // It drains when its request has an answer, has failed or turned out to be unwanted.
+    // 'drain': the request has an answer, has failed, or was not sent because it is no longer wanted.
     client.on('drain', () => {
-      // A connection that nothing was sent on is as good as new.
+      // A connection on which nothing was sent is used for the next request.
       job = job?.handler.isSent ? null : this.#nextWaiting();
       if (job === null) void client.close().then(() => this.#closed(client));
       else client.dispatch(job.request, job.handler);
@@ -63,7 +75,7 @@ export class SingleUsePool {
     if (!this.#isDestroyed) this.#open();
   }
 
-  /** The one that waits longest and is still wanted. */
+  /** The longest waiting request that is still wanted. */
   #nextWaiting() {
     for (const job of this.#waiting) {
       this.#waiting.delete(job);
@@ -74,12 +86,11 @@ export class SingleUsePool {
 
   #failWaiting() {
     for (let job = this.#nextWaiting(); job !== null; job = this.#nextWaiting()) {
-      const closed = new TransportError('the transport is closed', 'closed');
-      job.handler.onResponseError?.(/** @type {any} */ (null), closed);
+      job.handler.onResponseError?.(/** @type {any} */ (null), transportClosed());
     }
   }
 
-  /** No connection is ever idle, and what is under way closes its own. */
+  /** Nothing to do: no connection is ever idle. */
   async close() {}
 
   async destroy() {
@@ -89,13 +100,7 @@ export class SingleUsePool {
   }
 }
 
-/**
- * HTTP/1.1 over connections of undici, kept alive or not. It uses dispatch() and not request(), because that tells when
- * a request is written to its socket, and because it spares a stream for each response.
- *
- * @param {TransportOptions} options
- * @returns {Transport}
- */
+/** @param {TransportOptions} options @returns {Transport} */
 export function createUndiciTransport({
   url,
   connections,
@@ -107,7 +112,7 @@ export function createUndiciTransport({
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   const clientOptions = {
     keepAliveTimeout: 60_000,
-    // One deadline for the whole exchange, from post() on: undici's own start again with every chunk.
+    // One deadline for the whole exchange instead: undici's time-outs start again with every chunk.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: buildConnector({ timeout: timeoutMs, rejectUnauthorized: !insecure }),
@@ -138,7 +143,7 @@ export function createUndiciTransport({
         );
       }),
     stats: () => ({ ...stats }),
-    // Requests that are under way end on the connections that they have.
+    // Requests under way finish on their connections.
     rest: () => {
       const old = pool;
       pool = open();
@@ -185,8 +190,8 @@ class ReplyHandler {
   onRequestStart(controller) {
     this.controller = controller;
     if (this.isOver || this.onSent?.() === false) {
-      // Thrown, because abort() would take the connection with it.
-      throw new TransportError('given up before it was sent', 'not_sent');
+      // Thrown, because abort() would close the connection.
+      throw notSent();
     }
     this.isSent = true;
   }
@@ -233,9 +238,9 @@ class ReplyHandler {
     this.reject(asTransportError(error));
   }
 
-  /** One that still waits for a connection is given up here, and not sent when its turn comes. */
+  /** A request without a connection is not sent later, because onRequestStart sees isOver. */
   #giveUp() {
-    const error = new TransportError('no answer in time', 'timeout');
+    const error = timeoutError();
     this.reject(error);
     this.controller?.abort(error);
   }

@@ -3,41 +3,53 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
-import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, requestHeaders } from './http.js';
+import {
+  MAX_BODY_BYTES,
+  asTransportError,
+  bodyTooLarge,
+  connectionLost,
+  notSent,
+  requestHeaders,
+  timeoutError,
+  transportClosed,
+} from './http.js';
 
 /**
+ * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
+ * Two bodies with the same id, or two without one, are never on one socket at the same time.
+ *
  * @import { Transport } from '../types.d.ts'
  * @import { OnSent, TransportOptions } from './index.js'
  * @import { Duplex } from 'node:stream'
  * @import { Dispatcher } from 'undici'
- */
-
-/**
- * As much of a JSON-RPC message as one socket for many requests needs: which request it belongs to.
  *
- * @typedef {object} Outline
- * @property {string[]} ids of a message, or of those in a batch, as JSON; NO_ID alone where there are none
- * @property {boolean} isPush nobody asked for it: it has a method, and no id
+ * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void}} Listener
  */
 
-/** What a body without an id is known by: one at a time on a connection, so that its answer is known. */
-export const NO_ID = '';
+/** Stands for the id of a body without one. */
+const NO_ID = '';
 
-/** How most begin, ours among them: they need not be parsed to be told apart. */
+/** The usual start of messages, from which the id is read without parsing the whole text. */
 const FIRST_ID = /^\[?\{"jsonrpc":"2\.0","id":(\d+)[,}]/;
 const NOTIFICATION = /^\{"jsonrpc":"2\.0","method":/;
 
 /**
- * The id of a message, or of the first one in a batch, where it stands in the usual place.
- * @param {string} text
- * @returns {string | null}
+ * Requests on a socket before another one is opened. For 200 small requests one socket is as fast as many and needs less
+ * CPU (anvil, geth). For 1,000, geth serves blocks 1.3 times as fast over several, because it writes the answers on a
+ * socket one after the other.
  */
-export function firstId(text) {
+const REQUESTS_PER_SOCKET = 64;
+
+/** @param {string} text @returns {string | null} the first id, if it is in the usual place */
+function firstId(text) {
   return FIRST_ID.exec(text)?.[1] ?? null;
 }
 
-/** @param {string} text @returns {Outline} */
-export function outline(text) {
+/**
+ * @param {string} text
+ * @returns {{ids: string[], isPush: boolean}} ids: of the message or batch, as JSON, or only NO_ID; isPush: a notification
+ */
+function readIds(text) {
   const first = text.startsWith('{') ? firstId(text) : null;
   if (first !== null) return { ids: [first], isPush: false };
   const messages = [parsed(text)].flat();
@@ -49,7 +61,7 @@ export function outline(text) {
   return { ids: [NO_ID], isPush: NOTIFICATION.test(text) || typeof messages[0]?.method === 'string' };
 }
 
-/** @param {string} text @returns {any} null where it is no JSON: whoever asked says so */
+/** @param {string} text @returns {any} null for invalid JSON, which the caller of the transport reports */
 function parsed(text) {
   try {
     return parseJson(text);
@@ -58,30 +70,26 @@ function parsed(text) {
   }
 }
 
-/** What else may stand there cannot be ours, and may be nested too deeply to be compared. @param {unknown} id */
+/** Other types are not used here, and could be nested too deeply for JSON.stringify. @param {unknown} id */
 function isId(id) {
   return typeof id === 'number' || typeof id === 'string';
 }
 
-/**
- * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void}} Listener
- */
-
-/** One WebSocket: the requests that are on it, and who listens to what it says unasked. */
-export class WsConnection {
-  /** Whom an answer belongs to. One that was given up stays: its answer may still come. @type {Map<string, WsExchange>} */
+/** One WebSocket with its requests and listeners. */
+class WsConnection {
+  /** Includes timed-out requests, whose answers may still come. @type {Map<string, WsExchange>} */
   #byId = new Map();
-  /** Those that somebody waits for. @type {Set<WsExchange>} */
+  /** @type {Set<WsExchange>} */
   #awaited = new Set();
-  /** Those that were sent, and given up since. @type {Set<WsExchange>} */
+  /** Sent requests that have timed out. @type {Set<WsExchange>} */
   #givenUp = new Set();
   /** @type {Set<Listener>} */
   #listeners = new Set();
   #isOpen = false;
   #isGone = false;
-  /** Why it could not be opened, or was lost. @type {TransportError | null} */
+  /** Why it did not open, or was lost. @type {TransportError | null} */
   #fault = null;
-  /** What is below the WebSocket, which itself has no way to end at once. @type {Duplex | null} */
+  /** The socket below; a WebSocket itself cannot be closed at once. @type {Duplex | null} */
   #below = null;
   #pool;
   #socket;
@@ -94,12 +102,12 @@ export class WsConnection {
     );
     this.#socket = new WebSocket(pool.address, { headers: pool.headers, dispatcher });
     this.#socket.binaryType = 'arraybuffer';
-    const deadline = pool.deadlines.set(() => this.close(new TransportError('no answer in time', 'timeout')));
+    const deadline = pool.deadlines.set(() => this.close(timeoutError()));
     this.#socket.addEventListener('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
       this.#isOpen = true;
-      // A copy: each that is not wanted any more makes room for another.
+      // A copy, because release() adds a request for each one that is no longer wanted.
       for (const exchange of [...this.#awaited]) if (!this.#send(exchange)) pool.release(this);
     });
     this.#socket.addEventListener('message', ({ data }) => {
@@ -111,7 +119,7 @@ export class WsConnection {
     });
   }
 
-  /** Requests that it has to answer. */
+  /** The number of requests without an answer. */
   get load() {
     return this.#awaited.size + this.#givenUp.size;
   }
@@ -120,14 +128,14 @@ export class WsConnection {
     return this.load === 0 && this.#listeners.size === 0;
   }
 
-  /** Two answers with one id could not be told apart. @param {WsExchange} exchange */
+  /** Two answers with the same id could not be told apart. @param {WsExchange} exchange */
   canTake({ ids }) {
     return !this.#isGone && !ids.some((id) => this.#byId.has(id));
   }
 
   /**
-   * @param {WsExchange} exchange that it can take; sent now, or when the connection is open
-   * @returns {boolean} false: it was not wanted any more
+   * @param {WsExchange} exchange allowed by canTake; sent now, or when the connection is open
+   * @returns {boolean} false: it is no longer wanted
    */
   take(exchange) {
     exchange.connection = this;
@@ -136,7 +144,7 @@ export class WsConnection {
     return !this.#isOpen || this.#send(exchange);
   }
 
-  /** @param {WsExchange} exchange whose deadline is over */
+  /** @param {WsExchange} exchange has timed out */
   giveUp(exchange) {
     if (!this.#isOpen) {
       this.#forget(exchange);
@@ -145,21 +153,21 @@ export class WsConnection {
     }
     this.#awaited.delete(exchange);
     this.#givenUp.add(exchange);
-    // An endpoint that leaves so much unanswered may be gone. What is due in this turn as well has timed out, too.
+    // With so many unanswered requests the endpoint may be gone. Other deadlines of this turn expire first.
     if (this.#givenUp.size >= this.#awaited.size) setImmediate(() => this.close());
   }
 
-  /** @param {Listener} listener @param {string} [body] said as a farewell; its answer is not waited for */
+  /** @param {Listener} listener @param {string} [body] a last message, whose answer is ignored */
   unlisten(listener, body) {
     const wasListening = this.#listeners.delete(listener);
     if (wasListening && this.#isOpen && body !== undefined) this.#socket.send(body);
   }
 
-  /** @param {WsExchange} exchange @returns {boolean} false: it was not wanted any more */
+  /** @param {WsExchange} exchange @returns {boolean} false: it is no longer wanted */
   #send(exchange) {
     if (exchange.onSent?.() === false) {
       this.#forget(exchange);
-      exchange.fail(new TransportError('given up before it was sent', 'not_sent'));
+      exchange.fail(notSent());
       return false;
     }
     this.#socket.send(exchange.body);
@@ -182,14 +190,14 @@ export class WsConnection {
   /** @param {WsExchange} exchange @param {string} text @param {number} bytes */
   #answer(exchange, text, bytes) {
     if (bytes > exchange.maxBodyBytes) return exchange.fail(bodyTooLarge(exchange.maxBodyBytes));
-    // Before anything else is read: what is pushed may be right behind it.
+    // At once, because the first notification may follow immediately.
     if (exchange.listener !== null) this.#listeners.add(exchange.listener);
     exchange.succeed(text);
   }
 
-  /** @param {string} text @returns {WsExchange | null} null: nobody's, such as the answer to what was given up long ago */
+  /** @param {string} text @returns {WsExchange | null} null: no request's, such as a late answer to a forgotten one */
   #whose(text) {
-    const { ids, isPush } = outline(text);
+    const { ids, isPush } = readIds(text);
     if (isPush) {
       for (const { onPush } of this.#listeners) onPush(text);
       return null;
@@ -198,7 +206,7 @@ export class WsConnection {
       const exchange = this.#byId.get(id);
       if (exchange !== undefined) return exchange;
     }
-    // An error of a request that the node could not read has no id. Where one is open it can only be of that one.
+    // The error for an unreadable request has no id. It can be assigned only if one request is open.
     if (ids[0] !== NO_ID || this.load !== 1) return null;
     const [only] = [...this.#awaited, ...this.#givenUp];
     return only;
@@ -211,21 +219,21 @@ export class WsConnection {
     for (const id of exchange.ids) this.#byId.delete(id);
   }
 
-  /** A WebSocket does not say why it ended. */
+  /** undici's WebSocket does not report why it ended. */
   #whyEnded() {
     if (this.#below === null) {
       const words = 'it was not tried: undici opens no WebSocket to ports that browsers block, such as 6000 or 10080';
       return new TransportError(words, 'handshake');
     }
-    if (this.#below.readableEnded || this.#below.errored !== null) return lost();
-    // Neither the endpoint nor the way to it: undici itself ends what it cannot read.
-    const words = `what it sent is no WebSocket message, or is larger than ${2 * this.#pool.maxBodyBytes} bytes`;
+    if (this.#below.readableEnded || this.#below.errored !== null) return connectionLost();
+    // Neither side of the connection has closed it, so undici has, because of an invalid or too large message.
+    const words = `it sent an invalid WebSocket message, or one larger than ${2 * this.#pool.maxBodyBytes} bytes`;
     return new TransportError(words, 'bad_response');
   }
 
   /**
-   * Sees what a WebSocket does not tell: why there is none, and the socket below it.
-   * @param {Dispatcher.DispatchHandler} handler of the handshake
+   * Wraps the handler of the handshake to get the reason of a failure, and the socket.
+   * @param {Dispatcher.DispatchHandler} handler
    * @returns {Dispatcher.DispatchHandler}
    */
   #overhear(handler) {
@@ -245,54 +253,32 @@ export class WsConnection {
       onResponseData: (...args) => handler.onResponseData?.(...args),
       onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
       onResponseError: (controller, error) => {
-        // What we end ourselves ends with an error of undici's own.
+        // After close() the error is undici's own.
         if (!this.#isGone) this.#fault ??= asTransportError(error);
         handler.onResponseError?.(controller, error);
       },
     };
   }
 
-  /** @param {TransportError} [error] what its requests fail with */
-  close(error = lost()) {
+  /** @param {TransportError} [error] the failure of its requests */
+  close(error = connectionLost()) {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#isOpen = false;
     this.#socket.close();
     this.#below?.destroy();
     this.#pool.remove(this);
-    // An error for each: whoever gets one may add to its words.
-    for (const exchange of this.#awaited) exchange.fail(new TransportError(error.message, reasonOf(error), error));
+    // Each request gets an error object of its own, because callers extend the message.
+    const reason = error.code.replace('transport_', '');
+    for (const exchange of this.#awaited) exchange.fail(new TransportError(error.message, reason, error));
     if (!this.#pool.isClosed) for (const { onLost } of this.#listeners) onLost(error);
   }
 }
 
-/** @param {TransportError} error */
-function reasonOf({ code }) {
-  return code.replace('transport_', '');
-}
-
-function lost() {
-  return new TransportError('connection lost', 'reset');
-}
-
-/**
- * Requests on a connection before another one is opened. For 200 small ones at once a single socket does what many do,
- * for less of the CPU time (anvil, geth); with 1,000 at once geth gives out blocks 1.3 times as fast or more over
- * several, because the answers on one socket are written one after the other.
- */
-const ENOUGH_FOR_ONE = 64;
-
-/**
- * JSON-RPC over WebSockets. Many requests are under way on each at once, and an answer may come in any order, so it is
- * matched to its request by its id. Two bodies with the same id, or without one, are never on one socket together.
- *
- * @param {TransportOptions} options
- * @returns {Transport}
- * @throws {UsageError} for a connection for each request
- */
+/** @param {TransportOptions} options @returns {Transport} @throws {UsageError} without keep-alive */
 export function createWsTransport(options) {
   if (options.keepAlive === false) {
-    throw new UsageError('--no-keep-alive needs an http:// or https:// endpoint: a WebSocket is kept by its nature');
+    throw new UsageError('--no-keep-alive needs an http:// or https:// endpoint: a WebSocket keeps its connection');
   }
   const pool = new WsPool(options);
   return {
@@ -306,8 +292,8 @@ export function createWsTransport(options) {
 }
 
 /** One body and its answer. */
-export class WsExchange {
-  /** Null while it waits for one. @type {WsConnection | null} */
+class WsExchange {
+  /** Null while it waits for a connection. @type {WsConnection | null} */
   connection = null;
   isOver = false;
   /** The answer. */
@@ -318,7 +304,7 @@ export class WsExchange {
   /**
    * @param {string} body
    * @param {OnSent | undefined} onSent
-   * @param {Listener | null} listener who listens to the connection from the answer on
+   * @param {Listener | null} listener added to the connection when the answer is received
    * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(exchange: WsExchange) => void} resolve
@@ -326,7 +312,7 @@ export class WsExchange {
    */
   constructor(body, onSent, listener, maxBodyBytes, deadlines, resolve, reject) {
     this.body = body;
-    this.ids = outline(body).ids;
+    this.ids = readIds(body).ids;
     this.onSent = onSent;
     this.listener = listener;
     this.maxBodyBytes = maxBodyBytes;
@@ -334,7 +320,7 @@ export class WsExchange {
     this.reject = reject;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.set(() => {
-      this.fail(new TransportError('no answer in time', 'timeout'));
+      this.fail(timeoutError());
       this.connection?.giveUp(this);
     });
   }
@@ -354,21 +340,21 @@ export class WsExchange {
 
   #end() {
     this.isOver = true;
-    // One that was given up is remembered, what it was about need not be.
+    // A timed-out exchange stays in memory, but its body is not needed.
     this.body = '';
     this.#deadlines.clear(this.#deadline);
   }
 }
 
-/** The connections to one endpoint, and what waits because of its id. */
-export class WsPool {
+/** The connections to one endpoint, and the exchanges that wait because of their ids. */
+class WsPool {
   stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   isClosed = false;
   /** @type {Set<WsConnection>} */
   #connections = new Set();
-  /** In the order they came. @type {Set<WsExchange>} */
+  /** In order of arrival. @type {Set<WsExchange>} */
   #waiting = new Set();
-  #mostConnections;
+  #maxConnections;
 
   /** @param {TransportOptions} options */
   constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, insecure = false }) {
@@ -378,13 +364,13 @@ export class WsPool {
     const { authorization } = requestHeaders(url);
     this.headers = authorization === undefined ? {} : { authorization };
     this.maxBodyBytes = maxBodyBytes;
-    this.#mostConnections = connections;
+    this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
     this.agent = new Agent({
-      // One deadline, ours, for the handshake as well.
+      // The deadlines of this transport cover the handshake too.
       headersTimeout: 0,
       connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
-      // An answer above the limit fails its own request; one far above it would not even fit in memory.
+      // A larger answer than maxBodyBytes fails its own request; one above this limit ends the connection.
       webSocket: { maxPayloadSize: 2 * maxBodyBytes },
     });
   }
@@ -394,11 +380,11 @@ export class WsPool {
    * @param {OnSent | undefined} onSent
    * @param {Listener | null} listener
    * @param {number} [maxBodyBytes]
-   * @returns {Promise<WsExchange>} with its answer
+   * @returns {Promise<WsExchange>} rejects with TransportError
    */
   post(body, onSent, listener, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
-    if (this.isClosed) return Promise.reject(closed());
+    if (this.isClosed) return Promise.reject(transportClosed());
     const limit = Math.min(maxBodyBytes, this.maxBodyBytes);
     return new Promise((resolve, reject) => {
       const exchange = new WsExchange(body, onSent, listener, limit, this.deadlines, resolve, reject);
@@ -409,18 +395,18 @@ export class WsPool {
   /** @param {string} body @param {Listener} listener */
   async subscribe(body, listener) {
     const { text, connection } = await this.post(body, undefined, listener);
-    return { text, end: (/** @type {string | undefined} */ farewell) => connection?.unlisten(listener, farewell) };
+    return { text, end: (/** @type {string | undefined} */ lastBody) => connection?.unlisten(listener, lastBody) };
   }
 
-  /** @param {WsExchange} exchange @returns {boolean} false: it has to wait */
+  /** @param {WsExchange} exchange @returns {boolean} false: no connection can take it now */
   #assign(exchange) {
     /** @type {WsConnection | null} */
     let least = null;
     for (const connection of this.#connections) {
       if (connection.canTake(exchange) && (least === null || connection.load < least.load)) least = connection;
     }
-    const isEnough = least !== null && least.load < ENOUGH_FOR_ONE;
-    if (!isEnough && this.#connections.size < this.#mostConnections) {
+    const isEnough = least !== null && least.load < REQUESTS_PER_SOCKET;
+    if (!isEnough && this.#connections.size < this.#maxConnections) {
       least = new WsConnection(this);
       this.#connections.add(least);
     }
@@ -428,7 +414,7 @@ export class WsPool {
     return least !== null;
   }
 
-  /** A connection has one request less. @param {WsConnection} connection */
+  /** Uses the free place for waiting requests. @param {WsConnection} connection */
   release(connection) {
     for (const exchange of this.#waiting) {
       if (!exchange.isOver && !connection.canTake(exchange)) continue;
@@ -437,7 +423,7 @@ export class WsPool {
     }
   }
 
-  /** A connection is gone. @param {WsConnection} connection */
+  /** @param {WsConnection} connection is closed */
   remove(connection) {
     this.#connections.delete(connection);
     for (const exchange of this.#waiting) {
@@ -452,14 +438,10 @@ export class WsPool {
 
   close() {
     this.isClosed = true;
-    for (const connection of [...this.#connections]) connection.close(closed());
-    for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(closed());
+    for (const connection of [...this.#connections]) connection.close(transportClosed());
+    for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(transportClosed());
     this.#waiting.clear();
     this.deadlines.stop();
     return this.agent.destroy();
   }
-}
-
-function closed() {
-  return new TransportError('the transport is closed', 'closed');
 }

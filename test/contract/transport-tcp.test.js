@@ -148,7 +148,7 @@ const BROKEN = [
     text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
   },
   {
-    name: 'the size of a chunk is no number',
+    name: 'the size of a chunk is not a number',
     text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}\r\n',
   },
   {

@@ -265,7 +265,7 @@ describe('transport ws: frames', LIMIT, () => {
       const errors = await Promise.all([1, 2].map((id) => caught(() => transport.post(ask(id)))));
       for (const { code, message } of errors) {
         assert.equal(code, 'transport_bad_response');
-        assert.match(message, /^what it sent is no WebSocket message/);
+        assert.match(message, /^it sent an invalid WebSocket message/);
       }
       assert.equal((await transport.post(ask(3))).text, answer(3));
       assert.equal(server.connections(), 2);

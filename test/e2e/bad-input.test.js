@@ -336,7 +336,7 @@ const TABLE = {
       given: 'a line that is no key',
       files: { keys: `${KEYS[0]}\n# two\n${NOT_A_KEY}\n` },
       exit: 65,
-      says: /keys, line 3: not a private key \(64 hexadecimal digits, 0x before them or not\)$/,
+      says: /keys, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x$/,
     },
     {
       args: '-t 1 --keys DIR/keys',
@@ -427,7 +427,7 @@ const TABLE = {
     {
       args: '-t 1',
       env: { STRESS_MNEMONIC: 'test' },
-      says: /^the mnemonic has 1 words: 12, 15, 18, 21 or 24 are possible$/,
+      says: /^the mnemonic has 1 words: give 12, 15, 18, 21 or 24$/,
     },
     {
       args: '-t 1',
@@ -779,19 +779,22 @@ const TABLE = {
         /does not speak JSON-RPC: it answered "<!doctype html><title>Welcome<\/title>"$/,
       ],
       'an empty body': [{ body: '' }, /does not speak JSON-RPC: it answered an empty body$/],
-      'HTTP 401': [{ status: 401, body: 'Unauthorized' }, /refuses us \(HTTP 401\): check its credentials$/],
+      'HTTP 401': [{ status: 401, body: 'Unauthorized' }, /refused the request with HTTP 401: check its credentials$/],
       'HTTP 401 with JSON': [
         { status: 401, body: '{"message":"Unauthorized"}' },
-        /refuses us \(HTTP 401\): check its credentials$/,
+        /refused the request with HTTP 401: check its credentials$/,
       ],
-      'HTTP 403': [{ status: 403, body: '<h1>Forbidden</h1>' }, /refuses us \(HTTP 403\): check its credentials$/],
+      'HTTP 403': [
+        { status: 403, body: '<h1>Forbidden</h1>' },
+        /refused the request with HTTP 403: check its credentials$/,
+      ],
       'HTTP 404': [
         { status: 404, body: '404 page not found' },
-        /has nothing there \(HTTP 404\): check the path of the URL$/,
+        /answered HTTP 404 \(not found\): check the path of the URL$/,
       ],
       'HTTP 404 with JSON': [
         { status: 404, body: '{"statusCode":404}' },
-        /has nothing there \(HTTP 404\): check the path of the URL$/,
+        /answered HTTP 404 \(not found\): check the path of the URL$/,
       ],
       'HTTP 502': [{ status: 502, body: '<h1>Bad Gateway</h1>' }, /answered HTTP 502 without JSON-RPC$/],
       'HTTP 502 with JSON': [{ status: 502, body: '{}' }, /answered HTTP 502 without JSON-RPC$/],
@@ -866,7 +869,7 @@ const TABLE = {
       args: '-t 1 --rpc http://127.0.0.1:1',
       given: 'a key in quotes',
       env: { STRESS_FUNDER_KEY: `"${KEYS[0]}"` },
-      says: /^--fund-from is not a private key \(64 hexadecimal digits\), nor the name of a file with one$/,
+      says: /^--fund-from is neither a private key \(64 hexadecimal digits\) nor the name of a file with one$/,
     },
     {
       args: '-t 1 --rpc http://127.0.0.1:1 --fund-from DIR/none',
@@ -877,7 +880,7 @@ const TABLE = {
       args: '-t 1 --rpc http://127.0.0.1:1 --fund-from DIR/two',
       files: { two: KEYS.slice(0, 2).join('\n') },
       exit: 65,
-      says: /two holds 2 keys: the funder is one$/,
+      says: /two has 2 keys: give a file with one key$/,
     },
   ],
 

@@ -156,7 +156,7 @@ describe('mnemonicSource()', () => {
 
   /** @type {Array<[string, string, RegExp]>} */
   const bad = [
-    ['11 words', DEV_MNEMONIC.split(' ').slice(1).join(' '), /has 11 words: 12, 15, 18, 21 or 24 are possible/],
+    ['11 words', DEV_MNEMONIC.split(' ').slice(1).join(' '), /has 11 words: give 12, 15, 18, 21 or 24/],
     ['13 words', `${DEV_MNEMONIC} test`, /has 13 words/],
     ['a word that is not in the list', DEV_MNEMONIC.replace('junk', 'junkk'), /is not valid/],
     ['a wrong checksum', DEV_MNEMONIC.replace('junk', 'test'), /is not valid/],
@@ -185,11 +185,11 @@ describe('funderWallet()', () => {
     writeFileSync(file, `${A}\n${B}\n`);
     /** @type {Array<[string, typeof UsageError | typeof InputError, RegExp]>} */
     const table = [
-      [A.slice(1), UsageError, /^--fund-from is not a private key/],
-      [`0x${A}b`, UsageError, /^--fund-from is not a private key/],
-      ['0'.repeat(64), UsageError, /^--fund-from is not a private key/],
-      [ORDER, UsageError, /^--fund-from is not a private key/],
-      [file, InputError, /holds 2 keys: the funder is one$/],
+      [A.slice(1), UsageError, /^--fund-from is neither a private key/],
+      [`0x${A}b`, UsageError, /^--fund-from is neither a private key/],
+      ['0'.repeat(64), UsageError, /^--fund-from is neither a private key/],
+      [ORDER, UsageError, /^--fund-from is neither a private key/],
+      [file, InputError, /has 2 keys: give a file with one key$/],
       [`${file}.not`, InputError, /: no such file$/],
     ];
     for (const [value, type, message] of table) {

@@ -142,12 +142,20 @@ describe('call()', () => {
     ],
     ['an empty body', () => ({ text: '' }), 'http://node does not speak JSON-RPC: it answered an empty body'],
     ['half a body', () => ({ text: '{"id":1,' }), 'http://node does not speak JSON-RPC: it answered "{"id":1,"'],
-    ['HTTP 401', () => ({ status: 401, text: HTML }), 'http://node refuses us (HTTP 401): check its credentials'],
-    ['HTTP 403', () => ({ status: 403, text: '' }), 'http://node refuses us (HTTP 403): check its credentials'],
+    [
+      'HTTP 401',
+      () => ({ status: 401, text: HTML }),
+      'http://node refused the request with HTTP 401: check its credentials',
+    ],
+    [
+      'HTTP 403',
+      () => ({ status: 403, text: '' }),
+      'http://node refused the request with HTTP 403: check its credentials',
+    ],
     [
       'HTTP 404',
       () => ({ status: 404, text: 'no' }),
-      'http://node has nothing there (HTTP 404): check the path of the URL',
+      'http://node answered HTTP 404 (not found): check the path of the URL',
     ],
     ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'http://node answered HTTP 429 without JSON-RPC'],
     ['HTTP 500', () => ({ status: 500, text: HTML }), 'http://node answered HTTP 500 without JSON-RPC'],
@@ -586,7 +594,7 @@ describe('hashes and addresses that a node gives', () => {
         for (const ask of [rpc.call, rpc.gather]) {
           const error = await caught(() => ask(method, [], 'submit'));
           assert.ok(error instanceof ProtocolError, JSON.stringify(value));
-          assert.equal(error.message, `http://node answered ${method} with a hash or an address that is none`);
+          assert.equal(error.message, `http://node answered ${method} with an invalid hash or address`);
         }
         await assert.rejects(rpc.batch([{ method, params: [] }, ...requests(1)], 'audit'), ProtocolError);
       }

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createFees } from '../../../src/chain/fees.js';
-import { Wallet } from '../../../src/chain/keys.js';
+import { Wallet, createSigner } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
-import { createSigner } from '../../../src/chain/signer.js';
 import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -106,7 +105,7 @@ describe('findMinedTransaction()', () => {
       eth_getBlockByNumber: () => ({ transactions: [evil] }),
     });
     const { message } = await caught(() => findMinedTransaction(rpc, ADDRESS, 0, 0));
-    assert.equal(message, 'http://fake answered eth_getBlockByNumber with no hash');
+    assert.equal(message, 'http://fake answered eth_getBlockByNumber with an invalid hash');
   });
 
   it('says when the endpoint is gone', async () => {

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SigningKey, Transaction, getAddress } from 'ethers';
 import fc from 'fast-check';
-import { Wallet, createNativeCurve, createWasmCurve } from '../../../src/chain/keys.js';
-import { createSigner } from '../../../src/chain/signer.js';
+import { Wallet, createNativeCurve, createSigner, createWasmCurve } from '../../../src/chain/keys.js';
 import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
 
 /** @import { Call, Fee, Signer } from '../../../src/types.d.ts' */

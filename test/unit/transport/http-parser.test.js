@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
-import { ResponseParser, createHeadCache, parseHead } from '../../../src/transport/http-parser.js';
+import { ResponseParser, createHeadCache, parseHead } from '../../../src/transport/http.js';
 import { caught } from '../../helpers/caught.js';
 
-/** @import { Head, Limits } from '../../../src/transport/http-parser.js' */
+/** @import { Head } from '../../../src/transport/http.js' */
 
 /**
  * @typedef {object} Answer
@@ -24,9 +24,9 @@ import { caught } from '../../helpers/caught.js';
 
 const SEED = 9112;
 
-/** Far above what the valid responses of this file need. @type {Limits} */
+/** Far above what the valid responses of this file need. @type {{maxHeadBytes: number, maxBodyBytes: number}} */
 const ROOMY = Object.freeze({ maxHeadBytes: 16_384, maxBodyBytes: 1_000_000 });
-/** So small that a test can go to the limit and beyond it with few bytes. @type {Limits} */
+/** So small that a test can go to the limit and beyond it with few bytes. @type {{maxHeadBytes: number, maxBodyBytes: number}} */
 const TIGHT = Object.freeze({ maxHeadBytes: 256, maxBodyBytes: 64 });
 /** The longest line before a chunk, with its CR LF: what the parser holds back at most before it gives up. */
 const CHUNK_LINE_BYTES = 1024 + 2;
@@ -41,7 +41,7 @@ const bytesOf = (text) => Buffer.from(text, 'latin1');
  * What a parser makes of bytes that come in these pieces.
  * @param {Buffer} bytes
  * @param {number[]} cuts ascending, each within the bytes
- * @param {{limits?: Limits, closes?: boolean}} [options] closes: the server closes its side behind them
+ * @param {{limits?: {maxHeadBytes: number, maxBodyBytes: number}, closes?: boolean}} [options] closes: the server closes its side behind them
  * @returns {Outcome & {isInside: boolean, fed: number}} fed: how many bytes it took to throw, or all
  */
 function parse(bytes, cuts, { limits = ROOMY, closes = false } = {}) {
@@ -514,7 +514,7 @@ describe('malformed responses', () => {
   it('the message says what is wrong in one line, without what the server sent', async () => {
     const secret = 'HTTP/1.1 200 \x1b[31m\r\n\r\n';
     const error = await caught(() => new ResponseParser(TIGHT, parseHead, () => {}).feed(bytesOf(secret)));
-    assert.equal(error.message, 'the answer is not HTTP/1.1: its first line is no status line');
+    assert.equal(error.message, 'the answer is not HTTP/1.1: its first line is not a status line');
   });
 });
 
