@@ -26,7 +26,7 @@ import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 import { outputs } from '../outputs/index.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
-import { checkContractsFile } from '../workloads/counter.js';
+import { readContractsFile } from '../workloads/counter.js';
 import { writeDataSet } from '../workloads/dataset.js';
 import { createWorkload } from '../workloads/index.js';
 import { isWorkloadFile, loadWorkloadFile } from '../workloads/user-file.js';
@@ -81,7 +81,7 @@ export const commands = {
     const { calls, out, contracts, junit, samples, blocks, hlog, html } = config;
     for (const file of [out, contracts, junit, samples, blocks, hlog, html])
       if (file !== null && file !== '-') await checkWritable(file);
-    if (contracts !== null) checkContractsFile(contracts);
+    if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
     if (isWorkloadFile(config.workload)) await abandonable(surroundings.stop, () => loadWorkloadFile(config.workload));

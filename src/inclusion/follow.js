@@ -3,28 +3,52 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './heads.js';
 
 /**
+ * Reads the chain block by block and detects reorgs. All detectors share this; each one has its own way to find the
+ * watched transactions of a block. The simplest, by the block's list of transactions, is here too.
+ *
  * @import { Inclusion, InclusionDetector } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
+ *
+ * @typedef {object} Found a watched transaction in a block
+ * @property {string} hash of the transaction
+ * @property {number} blockNumber
+ * @property {string} blockHash
+ * @property {(inclusion: Inclusion) => void} callback
+ *
+ * @typedef {Map<string, (inclusion: Inclusion) => void>} Watched by the hash of the transaction
+ *
+ * @typedef {object} Finder
+ * @property {(to: number) => Promise<void>} [prepare] called before blocks up to this one are read
+ * @property {(block: any, number: number) => Found[]} find removes the transactions that it finds from the watched ones
  */
 
-/** Blocks whose hashes are remembered: a reorg that goes deeper is seen, but not where it began. */
+/** Number of block hashes kept. A deeper reorg is detected too, but not where it began. */
 const MAX_HISTORY = 256;
 
-/** The hashes of the newest blocks of the chain, as it was read. */
+/** Blocks fetched at once when the head has moved by many. */
+const MAX_IN_FLIGHT = 8;
+
+/** After this time with a head below the last block read there is a warning. */
+const LAG_MS = 5000;
+
+/** After this time with a head below the first block of the load the run ends, because none of it can be found. */
+const BELOW_START_MS = 20_000;
+
+/** The hashes of the newest blocks that were read. */
 export class BlockHistory {
-  /** In the order of their numbers. @type {Map<number, string>} */
+  /** In ascending order of numbers. @type {Map<number, string>} */
   #hashes = new Map();
   #startNumber;
   #startHash;
 
-  /** @param {number} number of the block before the first one that is read @param {string | null} hash null where it is not known */
+  /** @param {number} number of the block before the first one that is read @param {string | null} hash null if unknown */
   constructor(number, hash) {
     this.#startNumber = number;
     this.#startHash = hash;
     if (hash !== null) this.#hashes.set(number, hash);
   }
 
-  /** The oldest number whose hash is known, or null. */
+  /** The lowest number whose hash is known, or null. */
   get oldest() {
     return this.#hashes.keys().next().value ?? null;
   }
@@ -34,13 +58,13 @@ export class BlockHistory {
     return this.#hashes.get(number) ?? null;
   }
 
-  /** Whether a block is not known to be a child of another one than the one before it. @param {number} number @param {unknown} parentHash as the block states it */
+  /** False only if the block is known to have another parent. @param {number} number @param {unknown} parentHash */
   isChild(number, parentHash) {
     const known = this.hashOf(number - 1);
     return known === null || typeof parentHash !== 'string' || parentHash === known;
   }
 
-  /** Whether it is the block that the run began at, as far as that is known. @param {string} hash */
+  /** Whether the hash may be that of the block at which the run began. @param {string} hash */
   isStart(hash) {
     return this.#startHash === null || this.#startHash === hash;
   }
@@ -55,43 +79,17 @@ export class BlockHistory {
     if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.oldest));
   }
 
-  /** Forgets what came after a block. @param {number} number */
+  /** @param {number} number of the last block to keep */
   cutAfter(number) {
     for (const known of [...this.#hashes.keys()]) if (known > number) this.#hashes.delete(known);
   }
 }
 
 /**
- * Reads the chain block by block, and notices when what was read is no longer part of it. What the detectors share;
- * each only knows how to find what is watched for in a block.
- *
- * @typedef {object} Found something that was watched for
- * @property {string} hash of the transaction
- * @property {number} blockNumber
- * @property {string} blockHash
- * @property {(inclusion: Inclusion) => void} callback
- *
- * @typedef {Map<string, (inclusion: Inclusion) => void>} Watched by the hash of the transaction
- *
- * @typedef {object} Finder
- * @property {(to: number) => Promise<void>} [prepare] before new blocks are read
- * @property {(block: any, number: number) => Found[]} find takes what is in the block off the watched
- */
-
-/** Blocks fetched at once when the head has moved by many. */
-const FETCH_AT_ONCE = 8;
-
-/** A head that stays below what was read for so long is worth a warning, in milliseconds. */
-const LAG_MS = 5000;
-
-/** A head that stays below the block at which the load began for so long ends the run: nothing of it can be found. */
-const BELOW_START_MS = 20_000;
-
-/**
  * @param {InclusionOptions} options
  * @param {(watched: Watched) => Finder} createFinder
- * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive: a
- *   receipt has come unasked; gives whether it has to be kept until its block is read, which will be soon
+ * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive takes a receipt that
+ *   came with an answer; true: its block is not read yet, so the caller keeps it
  */
 export function followChain(options, createFinder) {
   /** @type {Watched} */
@@ -107,7 +105,7 @@ export function followChain(options, createFinder) {
   });
   /** @type {Promise<void> | null} */
   let stopped = null;
-  /** As of the end. @type {ReturnType<typeof heads.stats> | null} */
+  /** The last figures before the stop. @type {ReturnType<typeof heads.stats> | null} */
   let last = null;
   return {
     watch: (hash, callback) => void watched.set(hash, callback),
@@ -125,27 +123,27 @@ export function followChain(options, createFinder) {
         ...stats,
         stillMs,
         newestBlock: reader.done,
-        warning: lagInWords(rpc.display, reader.done, stats.behindMs),
+        warning: describeLag(rpc.display, reader.done, stats.behindMs),
       };
     },
-    // What the last look does not see, the audit does.
+    // The audit covers what the last check misses.
     stop: () => {
       last ??= heads.stats();
       reader.isStopped = true;
-      return (stopped ??= heads.stop().then(() => reader.lookOnce().catch(nothing)));
+      return (stopped ??= heads.stop().then(() => reader.checkLast().catch(() => {})));
     },
   };
 }
 
-/** What was read of the chain so far. */
+/** The state of reading: the last block, its history, and transactions that wait for confirmations. */
 class ChainReader {
   /** Number of the last block that was read. */
   done;
-  /** When it was. */
+  /** When it was read. */
   newestAtUs;
-  /** Nobody waits for more of it: an endpoint may announce any number of blocks. */
+  /** Ends readUpTo, because an endpoint may announce any number of blocks. */
   isStopped = false;
-  /** In blocks that have too few on top. @type {Found[]} */
+  /** Found, but with too few confirmations. @type {Found[]} */
   #unconfirmed = [];
   #history;
   #watched;
@@ -167,10 +165,10 @@ class ChainReader {
     await this.#finder.prepare?.(to);
     while (this.done < to && !this.isStopped) {
       const first = this.done + 1;
-      const count = Math.min(FETCH_AT_ONCE, to - this.done);
-      const asked = Array.from({ length: count }, (_, i) => this.#fetch(first + i));
-      // What came before one that did not come is read.
-      for (const answer of await Promise.allSettled(asked)) {
+      const count = Math.min(MAX_IN_FLIGHT, to - this.done);
+      const requests = Array.from({ length: count }, (_, i) => this.#fetch(first + i));
+      // The blocks before a failed request are used.
+      for (const answer of await Promise.allSettled(requests)) {
         if (answer.status === 'rejected') throw answer.reason;
         const block = answer.value;
         if (!this.#history.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
@@ -185,11 +183,11 @@ class ChainReader {
     return fetchBlock(this.#options.rpc, this.#options.clock, number);
   }
 
-  /** @param {any} block the next one */
+  /** @param {any} block the next one to read */
   #take(block) {
     const { rpc, clock, onBlock } = this.#options;
     const number = this.done + 1;
-    if (toNumber(block.number) !== number) throw new ProtocolError(`${rpc.display} gave another block than asked for`);
+    if (toNumber(block.number) !== number) throw new ProtocolError(`${rpc.display} answered with another block`);
     const seenAtUs = clock.nowUs();
     const found = this.#finder.find(block, number);
     const described = describeBlock(block, seenAtUs, found.length);
@@ -198,38 +196,38 @@ class ChainReader {
     this.#history.add(number, described.hash);
     onBlock(described);
     this.#unconfirmed.push(...found);
-    this.#tell(seenAtUs);
+    this.#reportConfirmed(seenAtUs);
   }
 
-  /** @param {Omit<Found, 'callback'>} receipt @returns {boolean} its block is not read yet */
+  /** @param {Omit<Found, 'callback'>} receipt @returns {boolean} true: its block is not read yet */
   receive({ hash, blockNumber, blockHash }) {
     const callback = this.#watched.get(hash);
-    if (callback === undefined) return false; // it was found, or is not waited for any more
+    if (callback === undefined) return false; // found already, or no longer watched
     if (blockNumber > this.done) return true;
     const known = this.#history.hashOf(blockNumber);
-    if (known !== null && known !== blockHash) return false; // another block has taken its place
+    if (known !== null && known !== blockHash) return false; // the block was replaced
     this.#watched.delete(hash);
     this.#unconfirmed.push({ hash, blockNumber, blockHash, callback });
-    this.#tell(this.#options.clock.nowUs());
+    this.#reportConfirmed(this.#options.clock.nowUs());
     return false;
   }
 
-  /** Whoever waits for what is deep enough by now. @param {number} seenAtUs */
-  #tell(seenAtUs) {
+  /** @param {number} seenAtUs */
+  #reportConfirmed(seenAtUs) {
     const deepest = this.done - (this.#options.confirmations ?? 0);
-    const ripe = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
+    const confirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > deepest);
-    for (const { blockNumber, blockHash, callback } of ripe) {
+    for (const { blockNumber, blockHash, callback } of confirmed) {
       callback({ number: blockNumber, hash: blockHash, seenAtUs });
     }
   }
 
   /**
-   * The head of the node is below the last block that was read. A replica that lags looks the same as a chain that was
-   * rolled back, until another block has the place of one that was read: only that is a reorg.
-   * @param {number} number of its latest block
-   * @param {number} behindMs since when
-   * @returns {Promise<number>} the last block that still counts
+   * The node's head is below the last block read. That may be a lagging replica or a rollback; it is a reorg only if a
+   * block that was read has another hash now.
+   * @param {number} number of the node's latest block
+   * @param {number} behindMs for how long
+   * @returns {Promise<number>} the last block that is still part of the chain
    */
   async fallBehind(number, behindMs) {
     const known = this.#history.hashOf(number);
@@ -242,13 +240,13 @@ class ChainReader {
     return this.done;
   }
 
-  /** A block can be replaced by another one of the same number: without a next one nothing tells of it. */
-  async lookOnce() {
+  /** Detects a replacement of the last block, which no later block has shown. */
+  async checkLast() {
     const known = this.#history.hashOf(this.done);
     if (known !== null && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
   }
 
-  /** Goes back to the block where the chain left the one that we know. @param {number} number */
+  /** Goes back to the last common block. @param {number} number */
   async #goBack(number) {
     const fork = await this.#forkUpTo(number);
     if (fork !== null) return this.#rewind(fork);
@@ -259,9 +257,9 @@ class ChainReader {
   }
 
   /**
-   * @param {number} number the last block that was read, or one before it
-   * @returns {Promise<number | null>} the highest block up to there that is still part of the chain; null: the chain is
-   *   another one
+   * @param {number} number of the last block read, or of one before it
+   * @returns {Promise<number | null>} the highest block up to this one that is still part of the chain; null: it is
+   *   another chain
    */
   async #forkUpTo(number) {
     const { oldest, startNumber } = this.#history;
@@ -270,12 +268,12 @@ class ChainReader {
       if (known === null || (await this.#fetch(at)).hash === known) return at;
     }
     if (oldest === null || oldest <= startNumber) return null;
-    // A node that has pruned its start block says nothing against it.
+    // If the node has pruned the start block, there is no evidence of another chain.
     const start = await this.#hashAt(startNumber);
     return start === null || this.#history.isStart(start) ? oldest - 1 : null;
   }
 
-  /** @param {number} fork the last block that still counts */
+  /** @param {number} fork the last block that is still part of the chain */
   #rewind(fork) {
     if (fork >= this.done) return this.done;
     const number = fork + 1;
@@ -313,31 +311,27 @@ class ChainReader {
 
 /** @param {string} display of the endpoint */
 export function otherChain(display) {
-  return `${display} serves another chain now: its genesis block is not the one that it was. A development chain that was started anew? Start the run again`;
+  return `${display} serves another chain now: its genesis block has changed, as after a new start of a development chain; start the run again`;
 }
 
 /** @param {string} display of the endpoint @param {number} number of the block at which the load began */
 export function otherStart(display, number) {
-  return `${display} has another block ${number} than the one at which the load began: the chain was rolled back or started anew. Start the run again`;
+  return `${display} has another block ${number} than the one at which the load began: the chain was rolled back or started anew; start the run again`;
 }
 
 /** @param {string} display of the endpoint @param {number} head @param {number} number of the block at which the load began */
 export function belowStart(display, head, number) {
-  return `the latest block of ${display} is ${head}, and the load began at block ${number}: the chain was rolled back, or the endpoint is far behind. Start the run again when it has caught up`;
+  return `the latest block of ${display} is ${head}, and the load began at block ${number}: the chain was rolled back, or the endpoint is far behind; start the run again when it has caught up`;
 }
 
 /** @param {string} display of the endpoint @param {number} newest block that was read @param {number} behindMs */
-function lagInWords(display, newest, behindMs) {
+function describeLag(display, newest, behindMs) {
   if (behindMs < LAG_MS) return null;
   return `${display} is behind: its latest block has been below block ${newest}, which was read from it, for ${Math.round(behindMs / 1000)} s; newer transactions are seen when it has caught up`;
 }
 
-function nothing() {}
-
 /**
- * Inclusion by block: one head check and one block fetch serve every waiting transaction, so the cost is per
- * block and not per transaction.
- *
+ * Inclusion by block: the cost is per block and not per transaction.
  * @param {InclusionOptions} options
  * @returns {InclusionDetector}
  */
@@ -349,7 +343,7 @@ export function createBlocksInclusion(options) {
  * @param {Watched} watched
  * @param {any} block
  * @param {number} number
- * @returns {Found[]} what the block lists
+ * @returns {Found[]} the watched transactions in the block's list
  */
 export function takeListed(watched, block, number) {
   /** @type {Found[]} */

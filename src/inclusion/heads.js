@@ -2,26 +2,27 @@ import { retryAfterMs } from '../chain/retries.js';
 import { toBigInt, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
-/** @import { Block, Clock, InclusionDetector, Rpc } from '../types.d.ts' */
+/**
+ * Follows the head of the chain, by subscription if the endpoint supports it, otherwise by polling.
+ *
+ * @import { Block, Clock, InclusionDetector, Rpc } from '../types.d.ts'
+ */
 
 const POLLS_PER_BLOCK = 10;
-const SHORTEST_POLL_MS = 4;
-const LONGEST_POLL_MS = 250;
-/** A block that was announced comes soon, however long the last one took. */
+const MIN_POLL_MS = 4;
+const MAX_POLL_MS = 250;
+/** Longest pause before an announced block is fetched again; it is usually served soon. */
 const NOT_SERVED_MS = 50;
 /** Weight of the newest block in the running mean of the block interval. */
 const SMOOTHING = 0.3;
 
-/**
- * How often a chain is asked for its head: about ten times a block, every 250 ms at least, and ever more seldom while it
- * does not answer.
- */
-export class Pace {
+/** Time between two polls for the head: a tenth of the block interval, at most 250 ms, with a backoff after failures. */
+class PollPace {
   /** The time to the next poll. */
-  pollMs = SHORTEST_POLL_MS;
+  pollMs = MIN_POLL_MS;
   isFailing = false;
   #blockMs = 1000;
-  /** The newest number we were told of; its block may not be served yet. */
+  /** The newest announced number; its block may not be served yet. */
   #announced;
   #announcedAtUs;
   #clock;
@@ -33,7 +34,7 @@ export class Pace {
     this.#announcedAtUs = clock.nowUs();
   }
 
-  /** @param {number} number of the latest block, as the node says */
+  /** @param {number} number of the node's latest block */
   announced(number) {
     if (number <= this.#announced) return;
     const nowUs = this.#clock.nowUs();
@@ -45,19 +46,19 @@ export class Pace {
 
   succeeded() {
     this.isFailing = false;
-    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), LONGEST_POLL_MS);
+    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, MIN_POLL_MS), MAX_POLL_MS);
   }
 
-  /** The newest block is not served yet, but will be in a moment. */
+  /** The newest block is announced, but not served yet. */
   notServed() {
     this.isFailing = true;
-    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, SHORTEST_POLL_MS), NOT_SERVED_MS);
+    this.pollMs = Math.min(Math.max(this.#blockMs / POLLS_PER_BLOCK, MIN_POLL_MS), NOT_SERVED_MS);
   }
 
-  /** @param {boolean} isAway no answer came at all; one that answers nonsense may be well the next time */
-  failed(isAway) {
+  /** @param {boolean} isUnreachable no answer came, as opposed to an invalid one */
+  failed(isUnreachable) {
     this.isFailing = true;
-    this.pollMs = Math.min(Math.max(this.pollMs * 2, 50), isAway ? 1000 : LONGEST_POLL_MS);
+    this.pollMs = Math.min(Math.max(this.pollMs * 2, 50), isUnreachable ? 1000 : MAX_POLL_MS);
   }
 
   /** Running mean of the time between two blocks. */
@@ -67,52 +68,51 @@ export class Pace {
 }
 
 /** Between two attempts to subscribe; doubled until a head is pushed. */
-const SHORTEST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 10_000;
-/** So many heads in a row that only a poll has found. One alone may have been on its way to us. */
-const MISSED_IS_SILENT = 3;
+const MIN_RESUBSCRIBE_MS = 100;
+const MAX_RESUBSCRIBE_MS = 10_000;
+/** After so many heads in a row that only polls have found, the subscription is renewed. A single push may be late. */
+const MAX_MISSED = 3;
 
 /**
- * Keeps a subscription to the heads of the chain for as long as the node allows it: one that is lost, or says nothing
- * though there is headSource, is made again.
+ * Keeps a subscription to new heads, and renews it when it is lost or silent.
  *
  * @param {NonNullable<Rpc['subscribe']>} subscribe
  * @param {object} options
  * @param {Clock} options.clock
  * @param {number} options.head
- * @param {() => void} options.onHead called when there is a new head, and when there may be one that was not pushed,
- *   because the subscription was just made or lost
+ * @param {() => void} options.onHead called for a new head, and when one may have been missed because the subscription
+ *   was just made or lost
  */
 export function subscribeToHeads(subscribe, { clock, head, onHead }) {
   const stopping = new AbortController();
   let newest = head;
-  /** Heads in a row that we were not told of. */
+  /** Heads in a row that were not pushed. */
   let missed = 0;
-  let waitMs = SHORTEST_WAIT_MS;
+  let waitMs = MIN_RESUBSCRIBE_MS;
   let isLive = false;
-  /** Ends the subscription that there is. */
-  let leave = () => {};
+  /** Ends the current subscription. */
+  let end = () => {};
 
   /** @param {any} header */
   function onHeader(header) {
     const number = Number(header?.number);
     if (!Number.isSafeInteger(number)) return;
-    newest = number; // lower than the last one where blocks were replaced
+    newest = number; // lower than before after a reorg
     missed = 0;
-    waitMs = SHORTEST_WAIT_MS;
+    waitMs = MIN_RESUBSCRIBE_MS;
     onHead();
   }
 
-  /** One subscription, from its first word to its end. */
+  /** One subscription, from its start to its end. */
   async function live() {
-    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (leave = resolve));
-    const end = await subscribe('newHeads', onHeader, leave);
+    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (end = resolve));
+    const unsubscribe = await subscribe('newHeads', onHeader, end);
     isLive = true;
     missed = 0;
     onHead();
     await ended;
     isLive = false;
-    end();
+    unsubscribe();
     onHead();
   }
 
@@ -121,11 +121,11 @@ export function subscribeToHeads(subscribe, { clock, head, onHead }) {
       try {
         await live();
       } catch (error) {
-        // A node that knows no subscriptions will not know them later.
+        // The node does not support subscriptions.
         if (error instanceof RpcError || error instanceof ProtocolError) return;
       }
       await clock.sleep(waitMs, stopping.signal);
-      waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+      waitMs = Math.min(waitMs * 2, MAX_RESUBSCRIBE_MS);
     }
   }
   const done = keep();
@@ -134,55 +134,52 @@ export function subscribeToHeads(subscribe, { clock, head, onHead }) {
     isLive: () => isLive,
     /** The newest head that was pushed. */
     newest: () => newest,
-    /** Blocks are gone: what was pushed before does not count. @param {number} number */
+    /** Ignores earlier pushes of replaced blocks. @param {number} number */
     rewind: (number) => {
       newest = Math.min(newest, number);
     },
-    /** A poll has found a head that is new. */
+    /** A poll has found a new head. */
     polled: () => {
       if (!isLive) return;
       missed += 1;
-      if (missed === MISSED_IS_SILENT) leave();
+      if (missed === MAX_MISSED) end();
     },
     stop: () => {
       stopping.abort();
-      leave();
+      end();
       return done;
     },
   };
 }
 
-/** Beside a subscription: it may have fallen silent, and the endpoint may be gone without a word. */
+/** Polling continues beside a subscription, which may fall silent. */
 const SAFETY_POLL_MS = 1000;
 
-/** An answer about the chain that takes longer is asked for on another connection as well. */
+/** After this time a call of this file is repeated on another connection. */
 const HEDGE_MS = 1000;
 
-/** No endpoint keeps us from looking for longer. */
-const LONGEST_REST_MS = 30_000;
+/** Longest accepted Retry-After. */
+const MAX_RETRY_AFTER_MS = 30_000;
 
-/** The node told of a block, and does not serve it yet. */
+/** The node announced a block and does not serve it yet. */
 export class BlockNotServedError extends Error {}
 
 /**
- * Follows the head of the chain. Where the node can speak first, it is subscribed to. Where it cannot, and while there
- * is no subscription, eth_blockNumber is polled at a pace that follows the chain's own.
- *
  * @param {object} options
  * @param {Rpc} options.rpc
  * @param {Clock} options.clock
  * @param {number} options.head
- * @param {(to: number) => Promise<number>} options.onHeads there are blocks up to that one; gives the last one that was
- *   read. When it rejects, it is told again.
- * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node has had no later block than
- *   that for so long, though we have read one; gives the last one that still counts
+ * @param {(to: number) => Promise<number>} options.onHeads blocks up to this one are available; returns the last one that
+ *   was read. Repeated if it rejects.
+ * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node's latest block has been below
+ *   the last one read for this time; returns the last one that is still part of the chain
  * @returns {Pick<InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<InclusionDetector['stats']>, 'stillMs' | 'newestBlock' | 'warning'>}}
- *   announce: something else that the node said tells that it has that block
+ *   announce: another answer shows that the node has this block
  */
 export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
-  const pace = new Pace(clock, head);
+  const pace = new PollPace(clock, head);
   let lastSuccessUs = clock.nowUs();
-  /** Since when the node has been behind us. @type {number | null} */
+  /** Since when the node's head has been below ours. @type {number | null} */
   let behindSinceUs = null;
   let failedPolls = 0;
   /** @type {Error | null} */
@@ -205,7 +202,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
     return polled;
   }
 
-  async function look() {
+  async function check() {
     const number = await latest();
     pace.announced(number);
     behindSinceUs = number >= head ? null : (behindSinceUs ?? clock.nowUs());
@@ -221,17 +218,17 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       isWoken = false;
       let pauseMs = 0;
       try {
-        await look();
+        await check();
         pace.succeeded();
       } catch (error) {
         failedPolls += 1;
-        headSource.doubt(head);
+        headSource.forgetAnnounced(head);
         lastError = /** @type {Error} */ (error);
         if (error instanceof BlockNotServedError) pace.notServed();
         else pace.failed(error instanceof TransportError);
-        pauseMs = Math.min(retryAfterMs(error), LONGEST_REST_MS);
+        pauseMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
       }
-      // What was pushed meanwhile is looked at now.
+      // A head was pushed in the meantime.
       if (isWoken) continue;
       waiting = new AbortController();
       await clock.sleep(Math.max(waitMs(), pauseMs), waiting.signal);
@@ -258,7 +255,7 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
   };
 }
 
-/** What the node says of its head without being asked for it. */
+/** The newest head that the node has announced without a poll. */
 class HeadSource {
   #announced;
   #onHead;
@@ -279,26 +276,25 @@ class HeadSource {
     return Math.max(this.#announced, this.#subscription?.newest() ?? 0);
   }
 
-  /** Something else that it said tells that it has this one. @param {number} number */
+  /** @param {number} number */
   announce(number) {
     if (number <= this.newest) return;
     this.#announced = number;
     this.#onHead();
   }
 
-  /** A poll has found a head that is new. */
   polled() {
     this.#subscription?.polled();
   }
 
-  /** What was announced may have been untrue. @param {number} head */
-  doubt(head) {
+  /** The announced block may not exist. @param {number} head */
+  forgetAnnounced(head) {
     this.#announced = head;
   }
 
-  /** Blocks are gone. @param {number} head */
+  /** @param {number} head the last block that is still part of the chain */
   rewind(head) {
-    this.doubt(head);
+    this.forgetAnnounced(head);
     this.#subscription?.rewind(head);
   }
 
@@ -308,48 +304,37 @@ class HeadSource {
 }
 
 /**
- * A connection may be dead without a word. What is not answered soon is asked for once more, on another one: every
- * operation waits for it.
+ * Repeats a slow call on another connection, because the first one may be dead and all operations wait for the answer.
  * @template T
  * @param {Clock} clock
- * @param {() => Promise<T>} ask
+ * @param {() => Promise<T>} call
  * @returns {Promise<T>} the first answer
  */
-async function hedged(clock, ask) {
+async function hedged(clock, call) {
   const isAnswered = new AbortController();
-  const first = ask().finally(() => isAnswered.abort());
-  first.catch(() => {}); // whoever waits for it hears of it
+  const first = call().finally(() => isAnswered.abort());
+  first.catch(() => {}); // a rejection is reported by the promise that is returned
   await clock.sleep(HEDGE_MS, isAnswered.signal);
   if (isAnswered.signal.aborted) return first;
   try {
-    return await Promise.any([first, ask()]);
+    return await Promise.any([first, call()]);
   } catch (error) {
     throw /** @type {AggregateError} */ (error).errors[0];
   }
 }
 
-/**
- * @param {Rpc} rpc
- * @param {Clock} clock
- * @param {number} number
- * @returns {Promise<any>} the block with the hashes of its transactions
- */
+/** @param {Rpc} rpc @param {Clock} clock @param {number} number @returns {Promise<any>} the block with transaction hashes */
 export async function fetchBlock(rpc, clock, number) {
   const params = [`0x${number.toString(16)}`, false];
   const block = await hedged(clock, () => rpc.call('eth_getBlockByNumber', params, 'inclusion'));
-  // A node may announce a head before it serves the block; the caller asks again at its next poll.
+  // The caller fetches the block again at its next poll.
   if (block === null) throw new BlockNotServedError(`block ${number} is announced but not served yet`);
   if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
-    throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with something that is no block`);
+    throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with an invalid block`);
   return block;
 }
 
-/**
- * @param {any} block as the node gave it
- * @param {number} seenAtUs
- * @param {number} ours
- * @returns {Block}
- */
+/** @param {any} block @param {number} seenAtUs @param {number} ours @returns {Block} */
 export function describeBlock(block, seenAtUs, ours) {
   return {
     number: toNumber(block.number),

@@ -8,37 +8,41 @@ import {
   METHOD as SYNC,
   connectionsFor,
   createSyncInclusion,
-  findsFault,
+  isMalformedTransaction,
   isRefused,
-  mostWaiting,
+  maxWaiting,
 } from './sync.js';
 
-/** @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc } from '../types.d.ts' */
-
 /**
- * An inclusion detector finds out in which block a transaction is.
+ * The table of inclusion detectors, which find the block of a transaction, and the choice of the one that a run uses.
+ *
+ * @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc } from '../types.d.ts'
  *
  * @callback Submit used in place of eth_sendRawTransaction
  * @param {string} raw
  * @param {string} hash
  * @param {Purpose} purpose
  * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
- * @returns {Promise<string>} the node has it: its hash. Rejects as Rpc.call does.
+ * @returns {Promise<string>} the hash of the accepted transaction; rejects like Rpc.call
  *
  * @typedef {object} InclusionOptions
  * @property {Rpc} rpc
  * @property {Clock} clock
  * @property {number} head number of the latest block when the load starts
  * @property {string | null} [headHash] its hash
- * @property {string | null} [genesisHash] of the first block of the chain
+ * @property {string | null} [genesisHash]
  * @property {number} [connections] most requests to the endpoint at once
- * @property {number} [answerMs] longest wait for one answer of it
- * @property {number} [confirmations] blocks on top of its own before a transaction is told of; none unless given
- * @property {(reorg: Reorg) => void} [onReorg] called before the blocks that replace them are read; transactions in them
- *   that were told of are not watched for any more
- * @property {(words: string) => void} [onReplaced] the endpoint serves another chain, or no longer has the block where
- *   the load began
- * @property {(block: Block) => void} onBlock called for each new block, in order, before anybody is told of a transaction in it
+ * @property {number} [answerMs] time-out of an answer
+ * @property {number} [confirmations] blocks after its own before a transaction is reported; 0 unless given
+ * @property {(reorg: Reorg) => void} [onReorg] called before the replacing blocks are read; transactions that were
+ *   reported are no longer watched
+ * @property {(reason: string) => void} [onReplaced] the endpoint serves another chain, or has lost the block at which the
+ *   load began
+ * @property {(block: Block) => void} onBlock called for each new block, in order, before its transactions are reported
+ *
+ * @typedef {'pushesHeads' | 'listsTransactions' | 'submitsSync' | 'servesReceipts'} Ability
+ * @typedef {{clock: Clock, signal: AbortSignal}} RetryOptions
+ * @typedef {string | null} Finding null: the endpoint has the ability; otherwise the reason, which may be empty
  */
 
 /** @type {Record<string, (options: InclusionOptions) => InclusionDetector>} */
@@ -50,7 +54,7 @@ export const detectors = {
 };
 
 /**
- * What an endpoint must be able to do for each of them, the cheapest first: `auto` takes the first one that it can do.
+ * The abilities that each detector needs, the cheapest first: `auto` takes the first one that all endpoints support.
  * @type {Record<keyof detectors, readonly Ability[]>}
  */
 export const needs = Object.freeze({
@@ -60,26 +64,15 @@ export const needs = Object.freeze({
   receipts: ['servesReceipts'],
 });
 
-/**
- * Which detector a run uses: asked of every endpoint before the load, so that what one lacks is said then. Only what may
- * be used is asked for.
- *
- * @typedef {'pushesHeads' | 'listsTransactions' | 'submitsSync' | 'servesReceipts'} Ability
- *
- * @typedef {{clock: Clock, signal: AbortSignal}} RetryOptions
- *
- * @typedef {string | null} Finding null: the endpoint can; else why not, empty where there is nothing to add
- */
-
-/** How long an endpoint may take to say whether it has what a run can do without, in milliseconds. */
+/** Time-out of the probe for an optional ability. */
 const PROBE_MS = 3000;
 
 const NO_TRANSACTION = `0x${'0'.repeat(64)}`;
 
 /**
- * How each ability is found out, and what is said of an endpoint with it, and without. All but the listing of
- * transactions are extras: one that is not told of in time, or refused, is not there.
- * @type {Record<Ability, {probe: (rpc: Rpc, retryOptions: RetryOptions) => Promise<Finding>, has: string, lacks: (words: string) => string}>}
+ * The probe of each ability, and how messages describe its presence and absence. All but listsTransactions are optional:
+ * a probe that fails or times out means that the ability is missing.
+ * @type {Record<Ability, {probe: (rpc: Rpc, retryOptions: RetryOptions) => Promise<Finding>, has: string, lacks: (reason: string) => string}>}
  */
 const abilities = {
   pushesHeads: {
@@ -87,12 +80,12 @@ const abilities = {
       subscribe === null
         ? 'eth_subscribe needs a ws:// URL'
         : inTime(async () => {
-            // One that comes too late is ended too.
-            (await subscribe('newHeads', nothing, nothing))();
+            // A subscription that starts after the time-out is ended too.
+            (await subscribe('newHeads', ignore, ignore))();
             return null;
           }, retryOptions),
     has: 'it pushes its heads',
-    lacks: (words) => `pushes no heads here (${words || 'eth_subscribe'})`,
+    lacks: (reason) => `pushes no heads here (${reason || 'eth_subscribe'})`,
   },
   listsTransactions: {
     probe: async (rpc, retryOptions) => {
@@ -105,18 +98,18 @@ const abilities = {
     lacks: () => 'does not list the transactions of a block (eth_getBlockByNumber)',
   },
   submitsSync: {
-    // No transaction: a node that has the method finds fault with it, and only such a node does.
+    // Only a node that has the method complains about an invalid transaction.
     probe: (rpc, retryOptions) =>
       inTime(async () => {
         try {
-          return `it answers ${oneLine(await rpc.call(SYNC, ['0x'], 'setup'), 100)} to no transaction`;
+          return `it answers ${oneLine(await rpc.call(SYNC, ['0x'], 'setup'), 100)} to an empty transaction`;
         } catch (error) {
-          if (findsFault(error)) return null;
+          if (isMalformedTransaction(error)) return null;
           throw error;
         }
       }, retryOptions),
     has: `it answers a submission with the receipt (${SYNC})`,
-    lacks: (words) => lacksMethod(`${SYNC} (EIP-7966)`, words),
+    lacks: (reason) => lacksMethod(`${SYNC} (EIP-7966)`, reason),
   },
   servesReceipts: {
     probe: (rpc, retryOptions) =>
@@ -129,24 +122,20 @@ const abilities = {
         return null;
       }, retryOptions),
     has: 'it serves receipts (eth_getTransactionReceipt)',
-    lacks: (words) => lacksMethod('eth_getTransactionReceipt', words),
+    lacks: (reason) => lacksMethod('eth_getTransactionReceipt', reason),
   },
 };
 
-/** @param {string} method @param {string} words */
-function lacksMethod(method, words) {
-  return words === '' ? `does not have ${method}` : `does not serve ${method}: ${words}`;
+/** @param {string} method @param {string} reason */
+function lacksMethod(method, reason) {
+  return reason === '' ? `does not have ${method}` : `does not serve ${method}: ${reason}`;
 }
 
-/**
- * @param {() => Promise<Finding>} ask
- * @param {RetryOptions} retryOptions
- * @returns {Promise<Finding>}
- */
-async function inTime(ask, { clock, signal }) {
+/** @param {() => Promise<Finding>} probe @param {RetryOptions} retryOptions @returns {Promise<Finding>} */
+async function inTime(probe, { clock, signal }) {
   const over = new AbortController();
   const late = clock.sleep(PROBE_MS, over.signal).then(() => `no answer within ${PROBE_MS / 1000} s`);
-  const answer = retry(ask, { clock, signal, forMs: PROBE_MS }).catch((error) => {
+  const answer = retry(probe, { clock, signal, forMs: PROBE_MS }).catch((error) => {
     if (!(error instanceof StressError)) throw error;
     if (!(error instanceof RpcError)) return error.message;
     return error.rpcCode === NO_METHOD ? '' : error.rpcMessage;
@@ -158,14 +147,14 @@ async function inTime(ask, { clock, signal }) {
   }
 }
 
-/** An endpoint of the run: what it is asked for is asked once. */
+/** An endpoint of the run. Each ability is probed at most once, and only if a detector may need it. */
 export class Candidate {
   /** @type {Map<Ability, Promise<Finding>>} */
-  #asked = new Map();
+  #findings = new Map();
   #rpc;
   #retryOptions;
 
-  /** @param {Rpc} rpc @param {string} node as messages call it @param {RetryOptions} retryOptions */
+  /** @param {Rpc} rpc @param {string} node its name in messages @param {RetryOptions} retryOptions */
   constructor(rpc, node, retryOptions) {
     this.#rpc = rpc;
     this.node = node;
@@ -174,114 +163,111 @@ export class Candidate {
 
   /** @param {Ability} ability */
   find(ability) {
-    const found = this.#asked.get(ability) ?? abilities[ability].probe(this.#rpc, this.#retryOptions);
-    this.#asked.set(ability, found);
-    return found;
+    const finding = this.#findings.get(ability) ?? abilities[ability].probe(this.#rpc, this.#retryOptions);
+    this.#findings.set(ability, finding);
+    return finding;
   }
 }
 
 /**
- * @typedef {{ability: Ability, node: string, words: string}} Lack
- * @typedef {Pick<Candidate, 'find' | 'node'>} Asked
+ * @typedef {{ability: Ability, node: string, description: string}} Lack
+ * @typedef {Pick<Candidate, 'find' | 'node'>} Endpoint
  */
 
-/** What all endpoints together can do. */
-class Common {
-  /** By ability that was asked for. @type {Map<Ability, Lack[]>} */
-  lacks = new Map();
-  #all;
+/** The abilities that all endpoints have. */
+class CommonAbilities {
+  /** By probed ability. @type {Map<Ability, Lack[]>} */
+  #lacks = new Map();
+  #endpoints;
 
-  /** @param {readonly Asked[]} all */
-  constructor(all) {
-    this.#all = all;
+  /** @param {readonly Endpoint[]} endpoints */
+  constructor(endpoints) {
+    this.#endpoints = endpoints;
   }
 
-  /** @param {readonly string[]} names of detectors @returns {Promise<string | null>} the first that all of them can do */
+  /** @param {readonly string[]} names of detectors @returns {Promise<string | null>} the first that all endpoints support */
   async firstOf(names) {
-    for (const name of names) if ((await this.#lacking(name)).length === 0) return name;
+    for (const name of names) {
+      const lacks = await Promise.all(needs[name].map((ability) => this.#probe(ability)));
+      if (lacks.flat().length === 0) return name;
+    }
     return null;
   }
 
-  /** @param {string} name */
-  async #lacking(name) {
-    const lacking = await Promise.all(needs[name].map((ability) => this.#lackOf(ability)));
-    return lacking.flat();
-  }
-
   /** @param {Ability} ability */
-  async #lackOf(ability) {
-    const found = await Promise.all(this.#all.map((one) => one.find(ability)));
-    const lacks = found.flatMap((words, i) =>
-      words === null ? [] : { ability, node: this.#all[i].node, words: abilities[ability].lacks(words) },
+  async #probe(ability) {
+    const found = await Promise.all(this.#endpoints.map((endpoint) => endpoint.find(ability)));
+    const lacks = found.flatMap((reason, i) =>
+      reason === null ? [] : { ability, node: this.#endpoints[i].node, description: abilities[ability].lacks(reason) },
     );
-    this.lacks.set(ability, lacks);
+    this.#lacks.set(ability, lacks);
     return lacks;
   }
 
-  /** @param {readonly string[]} names of detectors that not all of them can do @returns {Lack[]} why */
+  /** @param {readonly string[]} names of detectors @returns {Lack[]} why not all endpoints support them */
   lackingFor(names) {
-    return [...new Set(names.flatMap((name) => needs[name]))].flatMap((ability) => this.lacks.get(ability) ?? []);
+    return [...new Set(names.flatMap((name) => needs[name]))].flatMap((ability) => this.#lacks.get(ability) ?? []);
   }
 
   /** @returns {Partial<Record<Ability, boolean>>} */
   facts() {
-    const order = /** @type {Ability[]} */ (Object.keys(abilities)).filter((ability) => this.lacks.has(ability));
-    return Object.fromEntries(order.map((ability) => [ability, this.lacks.get(ability)?.length === 0]));
+    const probed = /** @type {Ability[]} */ (Object.keys(abilities)).filter((ability) => this.#lacks.has(ability));
+    return Object.fromEntries(probed.map((ability) => [ability, this.#lacks.get(ability)?.length === 0]));
   }
 }
 
 /**
- * @param {string} asked name of a detector, or `auto`
- * @param {readonly Asked[]} all endpoints, each of which has to do it
+ * @param {string} requested name of a detector, or `auto`
+ * @param {readonly Endpoint[]} endpoints all of which must support it
  * @returns {Promise<Chosen>}
- * @throws {UnavailableError} one of them cannot do what was asked for, or there is nothing that all can do
+ * @throws {UnavailableError} an endpoint does not support it, or there is no detector that all support
  */
-export async function chooseInclusion(asked, all) {
-  const common = new Common(all);
+export async function chooseInclusion(requested, endpoints) {
+  const common = new CommonAbilities(endpoints);
   const names = Object.keys(needs);
-  const name = await common.firstOf(asked === 'auto' ? names : [asked]);
+  const name = await common.firstOf(requested === 'auto' ? names : [requested]);
   if (name !== null) {
-    const why = asked === 'auto' ? whyBest(name, common, all.length) : 'asked for with --inclusion';
+    const why = requested === 'auto' ? whyBest(name, common, endpoints.length) : 'asked for with --inclusion';
     return { name, why, ...common.facts() };
   }
-  const instead = asked === 'auto' ? null : await common.firstOf(names);
+  const instead = requested === 'auto' ? null : await common.firstOf(names);
   if (instead === null) {
     const lacking = common.lackingFor(names);
     const of = (/** @type {string} */ node) =>
-      lacking.flatMap((lack) => (lack.node === node ? lack.words : [])).join(', ');
+      lacking.flatMap((lack) => (lack.node === node ? lack.description : [])).join(', ');
     const nodes = [...new Set(lacking.map(({ node }) => node))];
-    if (all.length === 1)
-      throw new UnavailableError(`${nodes[0]}: no way to see what its blocks hold: it ${of(nodes[0])}`);
+    if (endpoints.length === 1)
+      throw new UnavailableError(`${nodes[0]}: no inclusion detector can be used: it ${of(nodes[0])}`);
     const each = nodes.map((node) => `${node} ${of(node)}`).join('; ');
-    throw new UnavailableError(`no way to see what blocks hold that all endpoints have: ${each}`);
+    throw new UnavailableError(`no inclusion detector can be used with all endpoints: ${each}`);
   }
-  const [lack] = common.lackingFor([asked]);
-  throw new UnavailableError(`${lack.node} ${lack.words}: use --inclusion ${instead}`);
+  const [lack] = common.lackingFor([requested]);
+  throw new UnavailableError(`${lack.node} ${lack.description}: use --inclusion ${instead}`);
 }
 
-/** @param {string} name @param {Common} common @param {number} endpoints */
+/** @param {string} name @param {CommonAbilities} common @param {number} endpoints */
 function whyBest(name, common, endpoints) {
   const has = needs[name].map((ability) => abilities[ability].has);
   const names = Object.keys(needs);
   const lacking = common.lackingFor(names.slice(0, names.indexOf(name)));
   const [who, one] = endpoints === 1 ? ['the endpoint', 'it'] : ['each endpoint', 'one of them'];
-  const lacks = [...new Set(lacking.map(({ words }) => words))].join(', and ');
+  const lacks = [...new Set(lacking.map(({ description }) => description))].join(', and ');
   return `the cheapest of what ${who} can do: ${has.join(' and ')}${lacks === '' ? '' : `; ${one} ${lacks}`}`;
 }
 
 /**
  * @param {string} name of the detector
- * @param {readonly Rpc[]} rpcs of the endpoints, which have as many threads each
- * @param {{connections: number, operations: number, threads: number}} load operations at once, in so many threads
- * @returns {string | null} a warning, where there are too few connections for it
+ * @param {readonly Rpc[]} rpcs of the endpoints, each with the same number of threads
+ * @param {{connections: number, operations: number, threads: number}} load operations: at once, of all threads
+ * @returns {string | null} a warning if there are too few connections
  */
 export function warningOf(name, rpcs, { connections, operations, threads }) {
   const connectionsEach = Math.floor(connections / threads);
   const mostOf = (/** @type {Rpc} */ rpc) =>
-    Math.min(mostWaiting({ rpc, connections: connectionsEach }), operations / threads);
+    Math.min(maxWaiting({ rpc, connections: connectionsEach }), operations / threads);
   const most = Math.floor(rpcs.reduce((sum, rpc) => sum + mostOf(rpc), 0) * (threads / rpcs.length));
   if (name !== 'sync' || most >= operations) return null;
   return `--inclusion sync: a submission holds a connection until its block comes, so only ${most} of ${operations} operations at once are submitted so, the others by eth_sendRawTransaction: give --connections ${connectionsFor(operations, threads)}, or a ws:// URL`;
 }
 
-function nothing() {}
+function ignore() {}

@@ -8,12 +8,12 @@ import { followChain } from './follow.js';
  * @import { InclusionOptions } from './index.js'
  */
 
-/** Receipts asked for at once. */
-const ASK_AT_ONCE = 64;
+/** Receipts fetched at once. */
+const MAX_IN_FLIGHT = 64;
 
 /**
- * Inclusion by receipt: after each new head every waiting transaction is asked for. It costs a call for each
- * transaction and block, and is here for nodes that do not list the transactions of a block, and to compare with.
+ * Inclusion by receipt: after each new head the receipt of every waiting transaction is fetched. It costs a call per
+ * transaction and block, and is for nodes whose blocks do not list their transactions, and for comparisons.
  *
  * @param {InclusionOptions} options
  * @returns {InclusionDetector}
@@ -21,15 +21,15 @@ const ASK_AT_ONCE = 64;
 export function createReceiptsInclusion(options) {
   const { rpc } = options;
   return followChain(options, (watched) => {
-    /** Receipts whose blocks are not read yet, by block. @type {Map<number, Found[]>} */
+    /** Receipts of blocks that are not read yet, by block number. @type {Map<number, Found[]>} */
     const byBlock = new Map();
 
     /** @param {string} hash */
-    async function ask(hash) {
+    async function fetchReceipt(hash) {
       const receipt = await rpc
         .call('eth_getTransactionReceipt', [hash], 'inclusion')
         .catch((/** @type {unknown} */ error) => {
-          // Some nodes answer with an error, not null, while a transaction is in no accepted block.
+          // Some nodes answer with an error, not null, until the transaction is in an accepted block.
           if (error instanceof RpcError) return null;
           throw error;
         });
@@ -45,9 +45,9 @@ export function createReceiptsInclusion(options) {
     return {
       prepare: async (to) => {
         const hashes = [...watched.keys()];
-        for (let at = 0; at < hashes.length; at += ASK_AT_ONCE)
-          await Promise.all(hashes.slice(at, at + ASK_AT_ONCE).map(ask));
-        // One of a block that came meanwhile is asked for again with that: by then another block may have its place.
+        for (let at = 0; at < hashes.length; at += MAX_IN_FLIGHT)
+          await Promise.all(hashes.slice(at, at + MAX_IN_FLIGHT).map(fetchReceipt));
+        // A receipt of a newer block is fetched again with that block, because a reorg may replace the block before.
         for (const number of [...byBlock.keys()].filter((known) => known > to)) {
           for (const { hash, callback } of byBlock.get(number) ?? []) watched.set(hash, callback);
           byBlock.delete(number);
@@ -56,15 +56,15 @@ export function createReceiptsInclusion(options) {
       find: (block, number) => {
         /** @type {Found[]} */
         const all = [];
-        // One whose block was read before its receipt is told of with the next block.
+        // A receipt that came after its block was read is reported with the next block.
         for (const blockNumber of [...byBlock.keys()].filter((known) => known <= number)) {
           all.push(...(byBlock.get(blockNumber) ?? []));
           byBlock.delete(blockNumber);
         }
-        // The receipt may be of a block that another one has replaced meanwhile.
-        const isThere = (/** @type {Found} */ found) => found.blockNumber < number || found.blockHash === block.hash;
-        for (const { hash, callback } of all.filter((found) => !isThere(found))) watched.set(hash, callback);
-        return all.filter(isThere);
+        // The block of a receipt may have been replaced.
+        const isIncluded = (/** @type {Found} */ found) => found.blockNumber < number || found.blockHash === block.hash;
+        for (const { hash, callback } of all.filter((found) => !isIncluded(found))) watched.set(hash, callback);
+        return all.filter(isIncluded);
       },
     };
   });

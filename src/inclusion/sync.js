@@ -3,71 +3,64 @@ import { ProtocolError, RpcError } from '../errors.js';
 import { followChain, takeListed } from './follow.js';
 
 /**
+ * Inclusion by submission (EIP-7966): the node answers a transaction with its receipt once a block has it. The chain is
+ * followed as well: the block of a receipt is read at once, and transactions without a receipt are found in their blocks.
+ *
  * @import { InclusionDetector, Rpc } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
  */
 
 export const METHOD = 'eth_sendRawTransactionSync';
 
-/** The JSON-RPC error code for a method that is not there. Gateways have codes of their own, and words. */
+/** JSON-RPC error code for a missing method. Gateways use codes and words of their own. */
 export const NO_METHOD = -32601;
 
-/** Those of EIP-1474 that are never about a transaction: no request, a method that is not supported. */
-const NEVER_A_FAULT = new Set([NO_METHOD, -32600, -32004]);
+/** Codes of EIP-1474 that are never about a transaction: invalid request, unsupported method. */
+const NOT_ABOUT_TRANSACTION = new Set([NO_METHOD, -32600, -32004]);
 
-/** What is said of a method that is not there, or not for us. */
+/** Messages about a missing or forbidden method. */
 const REFUSAL =
   /method.*(not (found|supported|available|exist|allowed)|unsupported|unknown|disabled)|(unknown|unsupported) method|white-?list|allow-?list|not (available|enabled|allowed|permitted|implemented)|\b(plan|tier|subscription|upgrade|forbidden|api.?key|unauthori[sz]ed|access denied)\b/i;
 
-/** What is said of bytes that are no transaction. */
-const FAULT =
+/** Messages about bytes that are not a transaction. */
+const MALFORMED =
   /\brlp\b|decod|\btyped\b|too short|\beof\b|(invalid|empty|malformed|missing|bad|incorrect|unsigned|unsupported|unknown) ((raw|signed) )?(transaction|tx|hex|data|input|bytes|param|argument|value|length|encoding|signature)|(transaction|tx|data|input|value|params?)\b.*\b(invalid|empty|malformed|missing|type)\b/i;
 
 const PLAIN = 'eth_sendRawTransaction';
 
-/** Error code of EIP-7966: the node has the transaction, and no block had it in time. */
+/** Error code of EIP-7966: the node has the transaction, but no block included it in time. */
 const NOT_IN_TIME = 4;
 
-/** What is left of the wait for an answer, for its way and for the wait for a connection, in milliseconds. */
-const ON_THE_WAY_MS = 1000;
+/** The part of the time-out that is kept for the network and the wait for a connection. */
+const TRANSFER_MS = 1000;
 
-/** How many connections are kept free for everything else: whoever reads a block is not to wait for one. */
-const KEPT_FREE = 8;
+/** Connections kept free for other calls, such as reads of blocks. */
+const RESERVED_CONNECTIONS = 8;
 
-/** Without a word on how long an answer may take, in milliseconds. */
+/** Time-out of an answer unless given. */
 const ANSWER_MS = 10_000;
 
-/**
- * How many submissions may wait for their blocks at once.
- * @param {Pick<InclusionOptions, 'rpc' | 'connections'>} options
- */
-export function mostWaiting({ rpc, connections = Infinity }) {
-  // Where the node can speak first, a connection carries many requests.
-  return rpc.subscribe === null ? Math.max(1, connections - KEPT_FREE) : Infinity;
+/** @param {Pick<InclusionOptions, 'rpc' | 'connections'>} options @returns {number} submissions that may wait for their blocks at once */
+export function maxWaiting({ rpc, connections = Infinity }) {
+  // A WebSocket, which can subscribe, carries many requests at once.
+  return rpc.subscribe === null ? Math.max(1, connections - RESERVED_CONNECTIONS) : Infinity;
 }
 
-/** @param {number} operations at once, in so many threads @param {number} threads @returns {number} connections with which all of them can wait */
+/** @param {number} operations at once @param {number} threads @returns {number} connections with which all of them can wait */
 export function connectionsFor(operations, threads) {
-  return operations + threads * KEPT_FREE;
+  return operations + threads * RESERVED_CONNECTIONS;
 }
 
-/**
- * Inclusion by submission (EIP-7966): the node answers a transaction with its receipt, once a block has it. Beside that
- * the chain is followed as ever: a block that is told of is read at once, one that was not is found by its head, and so
- * is what the node did not answer in time.
- *
- * @param {InclusionOptions} options
- * @returns {InclusionDetector}
- */
+/** @param {InclusionOptions} options @returns {InclusionDetector} */
 export function createSyncInclusion(options) {
   const { rpc, answerMs = ANSWER_MS } = options;
-  const waitMs = Math.ceil(Math.max(answerMs - ON_THE_WAY_MS, answerMs / 2));
-  const most = mostWaiting(options);
+  const waitMs = Math.ceil(Math.max(answerMs - TRANSFER_MS, answerMs / 2));
+  const most = maxWaiting(options);
   let waiting = 0;
-  /** Why it is not used any more. @type {string | null} */
+  /** Why the method is no longer used. @type {string | null} */
   let refusal = null;
-  const takesWait = doesTakeWait(rpc, waitMs);
-  /** Receipts whose blocks are not read yet, by hash. @type {Map<string, {blockNumber: number, blockHash: string}>} */
+  const acceptsWait = doesAcceptWait(rpc, waitMs);
+  /** Receipts of blocks that are not read yet, by transaction hash. @type {Map<string, {blockNumber: number, blockHash: string}>} */
   const early = new Map();
 
   const { receive, stats, ...detector } = followChain(options, (watched) => ({
@@ -77,7 +70,7 @@ export function createSyncInclusion(options) {
         if (blockNumber > number) continue;
         early.delete(hash);
         const callback = watched.get(hash);
-        // Another block may have taken its place; what is not listed then is looked for as whatever is overdue.
+        // The receipt's block may have been replaced. A transaction in neither block is handled as overdue.
         if (callback === undefined || blockHash !== block.hash) continue;
         watched.delete(hash);
         found.push({ hash, blockNumber, blockHash, callback });
@@ -90,7 +83,7 @@ export function createSyncInclusion(options) {
   function take(receipt, hash) {
     const { transactionHash, blockHash } = receipt ?? {};
     if (typeof transactionHash !== 'string' || typeof blockHash !== 'string')
-      throw new ProtocolError(`${rpc.display} answered ${METHOD} with something that is no receipt`);
+      throw new ProtocolError(`${rpc.display} answered ${METHOD} with an invalid receipt`);
     if (transactionHash !== hash) return transactionHash;
     const blockNumber = toNumber(receipt.blockNumber);
     if (receive({ hash, blockNumber, blockHash })) early.set(hash, { blockNumber, blockHash });
@@ -108,64 +101,60 @@ export function createSyncInclusion(options) {
       warning:
         refusal === null
           ? stats().warning
-          : `${rpc.display} does not take ${METHOD} any more (${refusal}): transactions are sent by ${PLAIN} from now on`,
+          : `${rpc.display} no longer accepts ${METHOD} (${refusal}): transactions are sent by ${PLAIN} from now on`,
     }),
     submit: async (raw, hash, purpose, onSent) => {
       if (refusal !== null || waiting >= most) return rpc.call(PLAIN, [raw], purpose, onSent);
       waiting += 1;
       try {
-        const params = (await takesWait) ? [raw, waitMs] : [raw];
+        const params = (await acceptsWait) ? [raw, waitMs] : [raw];
         const answer = await rpc.call(METHOD, params, purpose, onSent);
         if (answer !== null) return take(answer, hash);
         refusal = 'it answers null';
       } catch (error) {
-        if (hasIt(error, hash)) return hash;
+        if (isPending(error, hash)) return hash;
         if (!isRefused(error)) throw error;
         refusal = error.rpcMessage;
       } finally {
         waiting -= 1;
       }
-      // The node has it, or has not: it says so.
+      // If the node already has the transaction, its answer says so.
       return rpc.call(PLAIN, [raw], purpose, onSent);
     },
   };
 }
 
-/**
- * Whether the endpoint does not have the method, or not for us. A transaction is not refused so.
- * @param {unknown} error
- * @returns {error is RpcError}
- */
+/** Whether the method is missing or forbidden. Transactions are never refused in this way. @param {unknown} error @returns {error is RpcError} */
 export function isRefused(error) {
   if (!(error instanceof RpcError) || error.isBusy) return false;
-  return error.rpcCode === NO_METHOD || REFUSAL.test(wordsOf(error));
+  return error.rpcCode === NO_METHOD || REFUSAL.test(messageOf(error));
 }
 
-/** Whether it has read what it was given and finds that it is no transaction. @param {unknown} error */
-export function findsFault(error) {
-  if (!(error instanceof RpcError) || error.isBusy || NEVER_A_FAULT.has(error.rpcCode)) return false;
-  return FAULT.test(wordsOf(error)) && !isRefused(error);
+/** Whether the node has parsed the parameter and found that it is not a transaction. @param {unknown} error */
+export function isMalformedTransaction(error) {
+  if (!(error instanceof RpcError) || error.isBusy || NOT_ABOUT_TRANSACTION.has(error.rpcCode)) return false;
+  return MALFORMED.test(messageOf(error)) && !isRefused(error);
 }
 
-/** Without the name of the method, which has words of its own. @param {RpcError} error */
-function wordsOf({ rpcMessage }) {
+/** Without the name of the method, which contains some of the words searched for. @param {RpcError} error */
+function messageOf({ rpcMessage }) {
   return rpcMessage.replaceAll(METHOD, 'the method');
 }
 
 /**
- * Whether the node can be told how long to wait: anvil finds fault with that, and not with what is no transaction.
+ * Whether the method accepts a time-out as its second parameter: anvil rejects that before it looks at the transaction.
  * @param {Rpc} rpc
  * @param {number} waitMs
  */
-async function doesTakeWait(rpc, waitMs) {
-  const complaint = (/** @type {unknown[]} */ params) => rpc.call(METHOD, params, 'inclusion').then(String, String);
-  const [withIt, without] = await Promise.all([complaint(['0x', waitMs]), complaint(['0x'])]);
-  return withIt === without;
+async function doesAcceptWait(rpc, waitMs) {
+  const answer = (/** @type {unknown[]} */ params) => rpc.call(METHOD, params, 'inclusion').then(String, String);
+  const [withWait, without] = await Promise.all([answer(['0x', waitMs]), answer(['0x'])]);
+  return withWait === without;
 }
 
-/** The node has the transaction, and it is in no block yet. @param {unknown} error @param {string} hash */
-function hasIt(error, hash) {
+/** Whether the node has the transaction, but no block included it in time. @param {unknown} error @param {string} hash */
+function isPending(error, hash) {
   if (!(error instanceof RpcError)) return false;
-  // Anvil says it in words only.
+  // Anvil has no code for it.
   return error.rpcCode === NOT_IN_TIME || error.data === hash || /confirmation timeout/i.test(error.rpcMessage);
 }

@@ -2,27 +2,25 @@ import { isUnknownBlock } from '../chain/retries.js';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
 
+/** Reads what a wallet has done as of a block, from a counter that only the wallet itself can raise. */
+
 /** @import { Executed, Verdict } from './index.js' */
 
 /**
- * Reading what a wallet has done as of a block, where that is a number that only the wallet itself can raise.
- */
-
-/**
- * Where the node no longer has the state of a block, the latest state says nearly the same, because only the wallet
- * can have changed it. Where it does not have it yet, it will: both are asked in turn.
- * @param {(block: string) => Promise<unknown>} ask for the wallet's count as of a block
- * @param {{start: number, shownFrom: number, target: string}} about the count before this run, what is taken off
- *   where it is shown, and what the operation was done to
+ * Nodes may have pruned the state of the block, or not have it yet. Therefore attempts alternate between this block and
+ * the latest one, which says nearly the same because only the wallet changes the counter.
+ * @param {(block: string) => Promise<unknown>} readCount the wallet's count as of a block
+ * @param {{start: number, shownFrom: number, target: string}} counter start: the count before this run; shownFrom:
+ *   subtracted from the count that is shown
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
  * @returns {Promise<Verdict>}
  */
-export function verdictAt(ask, { start, shownFrom, target }, { least, most, latest }, inclusion, attempt) {
+export function verdictAt(readCount, { start, shownFrom, target }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;
   const bound = isExact ? most : latest;
-  return ask(isExact ? toHex(inclusion.number) : 'latest').then(
+  return readCount(isExact ? toHex(inclusion.number) : 'latest').then(
     (answer) => {
       const count = Number(toBigInt(answer));
       const executed = count - start;

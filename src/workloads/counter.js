@@ -9,21 +9,42 @@ import { readAtHash, verdictAt } from './at-block.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
+ * The workload `counter`: one Counter contract per wallet, one increment per operation. The count is read back after each
+ * operation, and again by the audit. Also the file of `--contracts`, which keeps the addresses for later runs. A chain is
+ * identified by its genesis hash, because development chains share chain ids and are often reset.
+ *
  * @import { Wallet } from '../chain/keys.js'
  * @import { Call, Purpose, Rpc, Sender, TransactionWorkload } from '../types.d.ts'
  * @import { Chain, Preparation, Settings, WorkloadOptions } from './index.js'
  * @import { PayloadState } from './payload.js'
- */
-
-/**
- * The file of `--contracts`: which wallet owns which contract on which chain. A chain is known by its genesis
- * hash, because development chains share their chain ids and are wiped often.
+ *
+ * @typedef {object} Counter
+ * @property {string} address
+ * @property {number} start count before the first operation of this run
+ * @property {Call} call the increment
+ *
+ * @typedef {object} CounterState for a worker thread
+ * @property {number} first position of its first wallet in the slice
+ * @property {Counter[]} counters
+ * @property {PayloadState | null} payloads
  */
 
 const SCHEMA = 'evm-stress/contracts@1';
 
-/** @param {string} file @returns {{genesisHash: string | null, chainId: number, contracts: Record<string, string>} | null} */
-function read(file) {
+const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
+
+/** Function selectors of contracts/Counter.sol: the first four bytes of keccak256 of each signature. */
+const INCREMENT = '0xd09de08a';
+const COUNT = '0x06661abd';
+const SELECTOR_BYTES = 4;
+
+/**
+ * Also checks a file before the run.
+ * @param {string} file
+ * @returns {{genesisHash: string | null, chainId: number, contracts: Record<string, string>} | null} null: no such file
+ * @throws {InputError}
+ */
+export function readContractsFile(file) {
   let text;
   try {
     text = readFileSync(file, 'utf8');
@@ -43,7 +64,7 @@ function read(file) {
   }
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
     throw new InputError(
-      `${displayName(file)} is no contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
+      `${displayName(file)} is not a contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
     );
   }
   const bad = Object.entries(json.contracts).find((pair) => !pair.every((address) => isAddress(address)));
@@ -55,29 +76,20 @@ function read(file) {
 }
 
 /**
- * Finds out before anything is started whether a file can be used.
- * @param {string} file
- * @throws {InputError}
- */
-export function checkContractsFile(file) {
-  read(file);
-}
-
-/**
  * @param {string} file
  * @param {Chain} chain
- * @returns {Map<string, string>} contract by wallet; empty when there is no file yet, or it is of another chain
+ * @returns {Map<string, string>} contract by wallet; empty if there is no file, or it is of another chain
  * @throws {InputError}
  */
 export function readContracts(file, { genesisHash }) {
-  const json = read(file);
+  const json = readContractsFile(file);
   return new Map(genesisHash !== null && json?.genesisHash === genesisHash ? Object.entries(json.contracts) : []);
 }
 
 /**
  * @param {string} file
  * @param {Chain} chain
- * @param {Map<string, string>} known contracts of other wallets on the same chain, which are kept
+ * @param {Map<string, string>} known contracts of other wallets on the same chain, which are kept in the file
  * @param {Wallet[]} wallets
  * @param {string[]} addresses by position
  */
@@ -89,34 +101,9 @@ export async function writeContracts(file, { chainId, genesisHash }, known, wall
   await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, chainId, genesisHash, contracts }, null, 2)}\n`);
 }
 
-/**
- * One Counter per wallet, and one increment of it per operation. The count is the effect: it is read back after
- * each operation, and read again by the audit.
- *
- * @typedef {object} Counter
- * @property {string} address
- * @property {number} start count before the first operation of this run
- * @property {Call} call the increment
- *
- * @typedef {object} Handed what another thread needs
- * @property {number} first position of its first wallet in the slice
- * @property {Counter[]} counters
- * @property {PayloadState | null} payloads
- */
-
-const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
-
-/** Function selectors of contracts/Counter.sol: the first four bytes of keccak256 of each signature. */
-const INCREMENT = '0xd09de08a';
-const COUNT = '0x06661abd';
-const SELECTOR_BYTES = 4;
-
-/**
- * @param {WorkloadOptions} options
- * @returns {TransactionWorkload}
- */
+/** @param {WorkloadOptions} options @returns {TransactionWorkload} */
 export function createCounterWorkload({ rpc, settings, state }) {
-  return new CounterWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
+  return new CounterWorkload(rpc, settings, /** @type {CounterState | undefined} */ (state));
 }
 
 class CounterWorkload {
@@ -130,27 +117,27 @@ class CounterWorkload {
   #rpc;
   #contractsFile;
   /**
-   * Behind every transaction's data, where the contract does not look: without it two instances that use the same
-   * wallets by mistake would send the very same transactions, and each would take them for its own.
+   * Appended to the data of every transaction, where the contract ignores it. Without it, two instances that use the same
+   * wallets by mistake would send identical transactions, and each would count those of the other as its own.
    */
   #tag = randomBytes(4).toString('hex');
   #first;
-  /** Instead of the tag, where one is asked for. @type {PayloadState | null} */
+  /** Replaces the tag with --payload. @type {PayloadState | null} */
   #payloads;
   /** @type {ReturnType<typeof createPayloads> | null} */
   #payloadOf;
 
-  /** @param {Rpc} rpc @param {Settings} settings @param {Handed} [handed] */
-  constructor(rpc, { contracts = null, payload = null }, handed) {
-    this.#counters = handed?.counters ?? [];
-    this.#first = handed?.first ?? 0;
-    // The selector is a part of the calldata.
-    this.#payloads = handed?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
+  /** @param {Rpc} rpc @param {Settings} settings @param {CounterState} [state] */
+  constructor(rpc, { contracts = null, payload = null }, state) {
+    this.#counters = state?.counters ?? [];
+    this.#first = state?.first ?? 0;
+    // The selector is part of the calldata.
+    this.#payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
     this.#payloadOf = this.#payloads === null ? null : createPayloads(this.#payloads);
     this.#rpc = rpc;
     this.#contractsFile = contracts;
     const { most, likely } = payloadGas(payload);
-    // A deployment takes about 140,000, the first increment of a counter 43,500: both with room to spare.
+    // A deployment takes about 140,000 gas, the first increment of a counter 43,500; these are upper bounds.
     this.gas = {
       perWallet: 250_000n,
       perOperation: 50_000n + most,
@@ -161,13 +148,13 @@ class CounterWorkload {
   /** @param {Pick<Preparation, 'wallets' | 'chain'>} preparation */
   async unprepared({ wallets, chain }) {
     const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
-    return (await this.#stillThere(wallets, known)).filter((address) => address === null).length;
+    return (await this.#deployedCounters(wallets, known)).filter((address) => address === null).length;
   }
 
   /** @param {Preparation} preparation */
   async prepare({ wallets, sender, chain, onProgress }) {
     const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
-    const found = await this.#stillThere(wallets, known);
+    const found = await this.#deployedCounters(wallets, known);
     const missing = wallets.filter((_, i) => found[i] === null);
     const deployed = await this.#deploy(missing, sender, (done) =>
       onProgress('deploying counters', done, missing.length),
@@ -176,7 +163,7 @@ class CounterWorkload {
     if (this.#contractsFile !== null) await writeContracts(this.#contractsFile, chain, known, wallets, addresses);
 
     const counts = await this.#readCounts(addresses, 'latest', 'setup');
-    // The first increment of a counter costs most, so the lowest count gives the estimate that suits them all.
+    // The first increment of a counter costs most, so the estimate for the lowest count is enough for all.
     const lowest = counts.indexOf(Math.min(...counts));
     const data = INCREMENT + (this.#payloadOf?.(lowest, wallets[lowest].nonce) ?? this.#tag);
     const gasLimit = await estimateGas(this.#rpc, { from: wallets[lowest].address, to: addresses[lowest], data });
@@ -187,7 +174,7 @@ class CounterWorkload {
     }));
   }
 
-  /** @param {number} first @param {number} count @returns {Handed} */
+  /** @param {number} first @param {number} count @returns {CounterState} */
   handOver(first, count) {
     return { first, counters: this.#counters.slice(first, first + count), payloads: this.#payloads };
   }
@@ -203,8 +190,8 @@ class CounterWorkload {
   verify(position, executed, inclusion, attempt) {
     const { address, start } = this.#counters[position];
     /** @param {string} block */
-    const ask = (block) => this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
-    return verdictAt(ask, { start, shownFrom: 0, target: address }, executed, inclusion, attempt);
+    const readCount = (block) => this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
+    return verdictAt(readCount, { start, shownFrom: 0, target: address }, executed, inclusion, attempt);
   }
 
   /** @type {TransactionWorkload['audit']} */
@@ -221,23 +208,23 @@ class CounterWorkload {
   /**
    * @param {Wallet[]} wallets
    * @param {Map<string, string>} known
-   * @returns {Promise<Array<string | null>>} the contract of each wallet that is still on the chain, by position
+   * @returns {Promise<Array<string | null>>} by position, the known contracts that are on the chain
    */
-  async #stillThere(wallets, known) {
+  async #deployedCounters(wallets, known) {
     const addresses = wallets.map(({ address }) => known.get(address) ?? null);
-    const asked = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
+    const listed = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
     const codes = await this.#rpc.batch(
-      asked.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] })),
+      listed.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] })),
       'setup',
     );
-    asked.forEach((i, k) => {
+    listed.forEach((i, k) => {
       if (typeof codes[k] !== 'string' || codes[k].toLowerCase() !== this.#runtimeCode(wallets[i].address))
         addresses[i] = null;
     });
     return addresses;
   }
 
-  /** The code of a Counter that this wallet owns: the owner is an immutable inside it. @param {string} owner */
+  /** The code of a Counter contains its owner as an immutable. @param {string} owner */
   #runtimeCode(owner) {
     const word = owner.slice(2).toLowerCase().padStart(64, '0');
     let code = this.#artifact.deployedBytecode.slice(2);
@@ -264,7 +251,7 @@ class CounterWorkload {
     if (failed !== -1) {
       const { transactionHash } = receipts[failed];
       throw new UnavailableError(
-        `the deployment for wallet ${wallets[failed].index} was reverted (transaction ${transactionHash})`,
+        `the deployment for wallet ${wallets[failed].index} was reverted: see transaction ${transactionHash}`,
       );
     }
     return new Map(wallets.map((wallet, i) => [wallet, getCreateAddress({ from: wallet.address, nonce: nonces[i] })]));

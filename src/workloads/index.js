@@ -4,34 +4,33 @@ import { createTransferWorkload, validateTransfer } from './transfer.js';
 import { createFileWorkload, isWorkloadFile } from './user-file.js';
 
 /**
+ * The table of workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain
+ * can be audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have
+ * positions without wallets.
+ *
  * @import { Wallet } from '../chain/keys.js'
  * @import { Call, CallWorkload, Clock, Request, Rpc, Sender, TransactionWorkload, Workload } from '../types.d.ts'
- */
-
-/**
- * A workload says what one operation is. There are two kinds: transactions, whose effect is on the chain and can be
- * audited there, and plain calls. Wallets, or users of plain calls, are named by their position in the slice, from 0.
  *
- * @typedef {object} Verdict what was read back
- * @property {'ok' | 'likely' | 'behind' | 'missing' | 'wrong'} state likely: it can be, but without one that may have
- *   been executed, and which of them it is cannot be seen; behind: the node does not serve that block yet, ask again;
- *   missing: it does, and the effect is not in it; wrong: there is an effect that should not be
+ * @typedef {object} Verdict the effect that was read back
+ * @property {'ok' | 'likely' | 'behind' | 'missing' | 'wrong'} state likely: there is an effect, but it may be that of
+ *   another operation with an unknown outcome; behind: the node does not serve that block yet, read again; missing: the
+ *   block does not have the effect; wrong: there are more effects than possible
  * @property {string | null} effect for instance the count
  * @property {string | null} target for instance the address of the contract
  *
- * @typedef {object} Executed how many operations of a wallet the chain must have executed in this run, of its own
+ * @typedef {object} Executed bounds of the operations of a wallet that the chain has executed in this run
  * @property {number} least as of the block
- * @property {number} most as of the block; the same, unless what became of an earlier one is not known
+ * @property {number} most as of the block; equal to least unless the outcome of an earlier operation is unknown
  * @property {number} latest as of any later block
  *
- * @typedef {object} AuditReading of one wallet, as the chain has it at one block
- * @property {bigint} start effects before the first operation of this run
- * @property {bigint} now effects at the block that was asked for
+ * @typedef {object} AuditReading the effects of one wallet on the chain
+ * @property {bigint} start before the first operation of this run
+ * @property {bigint} now at the block of the audit
  * @property {string | null} target
  *
  * @typedef {object} Chain
  * @property {number} chainId
- * @property {string | null} genesisHash null when it is not known
+ * @property {string | null} genesisHash null if unknown
  *
  * @typedef {object} Preparation
  * @property {Wallet[]} wallets
@@ -39,7 +38,7 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  * @property {Chain} chain
  * @property {(label: string, done: number, all: number) => void} onProgress
  *
- * @typedef {object} Sent an operation that a block holds
+ * @typedef {object} Sent an included operation
  * @property {number} nonce
  * @property {string} hash of its transaction
  *
@@ -49,38 +48,38 @@ import { createFileWorkload, isWorkloadFile } from './user-file.js';
  * @property {number} startBlock latest block when the load began
  * @property {number[]} startNonces when the load began
  * @property {number[]} nonces
- * @property {number[]} executed operations in between that this run has counted as executed
- * @property {number[]} reverted operations in between that it knows to be in a block without effect
- * @property {number[]} undecided operations of which it is not known what became of them
- * @property {boolean} areOurs whether every nonce in between is an operation of ours that was executed
- * @property {AbortSignal} signal ends what takes long
+ * @property {number[]} executed operations since then that this run has counted as executed
+ * @property {number[]} reverted operations since then that were included without effect
+ * @property {number[]} undecided operations with an unknown outcome
+ * @property {boolean} areOurs whether each nonce since then is that of an executed operation of this run
+ * @property {AbortSignal} signal ends slow checks
  *
- * @typedef {Request & {name?: string}} NamedRequest those of one name are also counted together
+ * @typedef {Request & {name?: string}} NamedRequest requests of one name are also counted together
  *
  * @typedef {object} CallPreparation
- * @property {{chainId: number | null}} chain null when the endpoint is no node
- * @property {() => Promise<string[]>} addresses of the slice's wallets, which calls need no keys of
- * @property {(line: string) => void} notice what the user should know
+ * @property {{chainId: number | null}} chain null if the endpoint is not a node
+ * @property {() => Promise<string[]>} addresses of the slice's wallets
+ * @property {(line: string) => void} notice
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
  * @property {Settings} settings
  * @property {Clock} [clock] of the run
- * @property {(url: URL) => Rpc} [connect] opens another endpoint, for as long as the run lasts
- * @property {unknown} [state] of handOver() in another thread: it is prepared, for that part
+ * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
+ * @property {unknown} [state] in a worker thread: the result of handOver() for its part
  *
- * @typedef {object} Settings what the user asked for
- * @property {number} [threads] how many wallets
+ * @typedef {object} Settings
+ * @property {number} [threads] number of wallets
  * @property {number | null} [payload] bytes of calldata
- * @property {number | null} [receivers] how many addresses are paid; null: the wallets pay each other
- * @property {'before' | 'during' | null} [createReceivers] when they come to be on the chain
- * @property {string | null} [contracts] name of the file that they are kept in
+ * @property {number | null} [receivers] number of receiving addresses; null: the wallets pay each other
+ * @property {'before' | 'during' | null} [createReceivers] when the receivers are created on the chain
+ * @property {string | null} [contracts] name of the file with the addresses of the contracts
  * @property {string | null} [method]
  * @property {unknown[] | null} [params]
- * @property {ReadonlyArray<readonly [string, string]>} [set] settings of a workload of the user's own
+ * @property {ReadonlyArray<readonly [string, string]>} [set] settings of a user's workload
  * @property {string | null} [calls] name of a preset or of a file
- * @property {string | null} [data] name of the file that says where prepared logs are
- * @property {URL | null} [checkRpc] second endpoint that answers are held against
+ * @property {string | null} [data] name of a file that stress prepare logs has written
+ * @property {URL | null} [checkRpc] second endpoint to compare answers with
  */
 
 /** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
@@ -94,17 +93,13 @@ export const callWorkloads = {
   rpc: createRpcWorkload,
 };
 
-/** What settings lack for a workload, behind its name; null where nothing. @type {Record<string, (settings: Settings) => string | null>} */
+/** Returns what the settings lack, in words that follow the workload's name, or null. @type {Record<string, (settings: Settings) => string | null>} */
 export const validate = { transfer: validateTransfer, rpc: validateRpc };
 
 /** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };
 
-/**
- * @param {string} name of a built-in one, or a file
- * @param {WorkloadOptions} options
- * @returns {Promise<Workload>}
- */
+/** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
 export async function createWorkload(name, options) {
   if (isWorkloadFile(name)) return createFileWorkload(name, options);
   return workloads[name](options);

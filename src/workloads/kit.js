@@ -5,7 +5,7 @@ import { estimateGas, sendAll } from '../chain/send.js';
 import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
 import { readAtHash } from './at-block.js';
 import { ContractError, checkedCall, placeOf, whatItIs } from './contract-errors.js';
-import { MOST_MS, Receipts, successCheck } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
 /**
@@ -241,7 +241,7 @@ export function createWorkloadHost(file, rpc, isPrepared = false) {
     },
     checkNonces: async (snapshot, verify) => {
       if (byNonce.length === 0 || byReceipt.has(verify)) return [];
-      const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MOST_MS)]);
+      const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
       return [successCheck(byNonce, snapshot, await receipts.ofRun(byNonce, snapshot, signal))];
     },
   };

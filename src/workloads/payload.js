@@ -2,27 +2,27 @@ import { randomBytes } from 'node:crypto';
 import { oneLine, withoutKeys } from '../errors.js';
 
 /**
- * Calldata of a given size that is different in every transaction: a prefix that no other transaction of the run has,
- * and behind it a stretch of random bytes that were made beforehand, so that a large payload costs hardly more than a
- * small one. No byte is zero: zeros are cheaper, and one estimate of the gas has to do for all.
+ * Calldata of a given size that differs in every transaction: a unique prefix and a part of a prepared pool of random
+ * bytes, so that a large payload costs little more than a small one. No byte is zero, because zeros cost less gas and one
+ * estimate is used for all.
  *
- * @typedef {object} PayloadState what another thread makes the same payloads from
+ * @typedef {object} PayloadState
  * @property {number} bytes of a payload
  * @property {string} pool random bytes, hexadecimal
  * @property {string} tag four bytes of this run, hexadecimal
  */
 
-/** Nodes take transactions of up to 128 KiB; what stands around a payload takes a few hundred bytes. */
+/** Nodes accept transactions of up to 128 KiB, of which the rest of a transaction takes a few hundred bytes. */
 const SMALLEST = 16;
 const LARGEST = 100_000;
 
-/** How much more than one payload is made beforehand, in bytes. */
+/** Size of the pool beyond one payload. */
 const POOL_BYTES = 65_536;
 
-/** Gas of a byte: 16, or 40 where data has a price of its own (EIP-7623), and what an estimate adds. */
+/** Gas of a byte: 16, or 40 on chains with EIP-7623, plus the margin of an estimate. */
 const GAS_PER_BYTE = Object.freeze({ most: 50n, likely: 40n });
 
-/** Digits of a number without zeros, to the base 255: they suffice for all positions, and for 10^12 nonces. */
+/** Digits to the base 255, without zero bytes: enough for all positions and 10^12 nonces. */
 const POSITION_DIGITS = 3;
 const NONCE_DIGITS = 5;
 const TAG_BYTES = 4;
@@ -30,7 +30,7 @@ const PREFIX_BYTES = TAG_BYTES + POSITION_DIGITS + NONCE_DIGITS;
 
 const HEX = Object.freeze(Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')));
 
-/** The size of `--payload`. @param {string} text */
+/** Parses `--payload`. @param {string} text */
 export function payloadSize(text) {
   const bytes = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
   if (bytes >= SMALLEST && bytes <= LARGEST) return bytes;
@@ -39,7 +39,7 @@ export function payloadSize(text) {
   );
 }
 
-/** What a payload adds to the gas of an operation. @param {number | null} bytes */
+/** The gas that a payload adds to an operation. @param {number | null} bytes */
 export function payloadGas(bytes) {
   const count = BigInt(bytes ?? 0);
   return { most: count * GAS_PER_BYTE.most, likely: count * GAS_PER_BYTE.likely };
@@ -55,10 +55,7 @@ function withoutZeros(bytes) {
   return Buffer.from(randomBytes(bytes).map((byte) => byte || 1)).toString('hex');
 }
 
-/**
- * @param {PayloadState} state
- * @returns {(position: number, nonce: number) => string} hexadecimal, without 0x
- */
+/** @param {PayloadState} state @returns {(position: number, nonce: number) => string} hexadecimal, without 0x */
 export function createPayloads({ bytes, pool, tag }) {
   const length = 2 * (bytes - PREFIX_BYTES);
   return (position, nonce) => {

@@ -1,67 +1,79 @@
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError } from '../errors.js';
-import { isSuccess, successCheck } from './receipts.js';
-import { chooseReceivers, replay } from './user-file.js';
+import { MAX_AUDIT_MS, isSuccess, successCheck, sum } from './receipts.js';
 
 /**
+ * The audit of payments: by their receipts as many succeeded as the run has verified, what left the senders, less fees,
+ * is what arrived, and each receiver has exactly what it was paid. Receivers are computed again from the seed; balances
+ * and receipts are read from the chain. Neither depends on what the load has counted.
+ *
  * @import { Check, Rpc } from '../types.d.ts'
  * @import { AuditSnapshot } from './index.js'
  * @import { Outcomes, Receipt, Receipts } from './receipts.js'
  * @import { Receivers } from './transfer.js'
- * @import { Bounds, Choice } from './user-file.js'
- */
-
-/**
- * The audit of payments by receipts and balances: as many succeeded as the run has verified, what left the senders, less
- * fees, is what arrived, and each receiver has exactly what it was paid. Receivers are worked out again from the seed,
- * balances and receipts are read from the chain: neither knows anything of what the load counted.
  *
  * @typedef {object} Payments
  * @property {Rpc} rpc
  * @property {Receivers} receivers
  * @property {Receipts} receipts
- * @property {boolean} arePayers whether the receivers are the payers themselves
+ * @property {boolean} arePayers whether the wallets pay each other
  * @property {string[]} addresses of the payers, by position
  * @property {bigint} valueWei of a payment
- * @property {{balancesWei: bigint[], receiverWei: bigint}} before the payers' balances, and what a receiver had
+ * @property {{balancesWei: bigint[], receiverWei: bigint}} before the balances of the payers, and of a receiver
  *
- * @typedef {object} Tally of those whose balance has been read
- * @property {number} right how many have what they must have
- * @property {string | null} fault the first that has not, in words
- * @property {bigint} grownWei all together
+ * @typedef {object} Tally of the balances read
+ * @property {number} right number of correct balances
+ * @property {string | null} fault the first wrong one
+ * @property {bigint} grownWei sum of all changes
+ *
+ * @typedef {object} Choice of receivers whose balances are read
+ * @property {ArrayLike<number> | null} indexes null: all of them
+ * @property {number} count
+ * @property {string} words a description of them
+ * @property {string} unread a note about receivers that were not read because none was paid, or ''
+ * @property {string | null} why the reason why their sum does not cover all payments
+ *
+ * @typedef {{most: number, others: number}} Bounds most balances read, and most of receivers that were not paid
  */
 
-/** Balances asked for before the event loop and the signal are looked at. */
+/** Balances read in one batch. */
 const READ_AT_ONCE = 8000;
 
-/** The longest time for balances, and for receipts. */
-const MOST_MS = 60_000;
+/** More balances are not read. */
+const MAX_READ = 1_000_000;
+/** Of receivers that were not paid, where not all can be read. */
+const MAX_OTHERS = 100_000;
+
+/** Payments, or receivers, processed in one turn of the event loop. */
+const PER_TURN = 100_000;
 
 const UNSURE = 'what became of some operations is not known';
 
 /**
- * @typedef {object} Paid what became of the payments, by receipts
- * @property {Outcomes | {why: string}} outcomes
- * @property {string | null} why they are not known
+ * @typedef {object} Paid
+ * @property {Outcomes | {why: string}} outcomes by receipts
+ * @property {string | null} why they are unknown
  * @property {bigint[]} feesWei by position
- * @property {Uint32Array | null} to payments that succeeded, by receiver; null: not known
+ * @property {Uint32Array | null} to successful payments by receiver; null if unknown
  */
 
 /** @param {Payments} payments @param {AuditSnapshot} snapshot @param {Bounds} [bounds] @returns {Promise<Check[]>} */
 export async function reconcilePayments(payments, snapshot, bounds) {
-  // Receipts first: a chain that forgets old blocks would forget more of them meanwhile.
+  // Receipts first, because nodes that prune old blocks prune more of them in the meantime.
   const paid = await readPaid(payments, snapshot, limited(snapshot.signal));
   const signal = limited(snapshot.signal);
   const byBalance = payments.arePayers
     ? await amongPayers(payments, snapshot, paid, signal)
     : await toReceivers(
-        ...[payments, snapshot, paid],
+        payments,
+        snapshot,
+        paid,
         await chooseReceivers(payments.receivers.count, paid.to, bounds),
         signal,
       );
   const checks = [successCheck(payments.addresses, snapshot, paid.outcomes), ...byBalance];
-  if (checks.every(({ holds }) => holds !== false) || (await isStillThere(payments.rpc, snapshot))) return checks;
-  const why = `block ${snapshot.blockNumber} has left the chain meanwhile`;
+  if (checks.every(({ holds }) => holds !== false) || (await isCanonical(payments.rpc, snapshot))) return checks;
+  const why = `block ${snapshot.blockNumber} left the chain during the audit`;
   return checks.map((check) => ({ ...check, holds: null, why }));
 }
 
@@ -84,14 +96,14 @@ async function readPaid({ receipts, receivers, addresses }, snapshot, signal) {
   return { outcomes, why: null, feesWei, to };
 }
 
-/** A rollup charges for the data on the chain below, too. @param {Receipt} receipt */
+/** Rollups charge for data on the underlying chain too. @param {Receipt} receipt */
 function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
   return toBigInt(gasUsed) * toBigInt(effectiveGasPrice) + toBigInt(l1Fee ?? '0x0');
 }
 
 /** @param {AbortSignal} signal */
 function limited(signal) {
-  return AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
+  return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
 }
 
 /** @param {Payments} payments @param {AuditSnapshot} snapshot @param {Paid} paid @param {Choice} choice @param {AbortSignal} signal */
@@ -116,7 +128,7 @@ async function toReceivers({ rpc, receivers, addresses, valueWei, before }, snap
       name: 'receivers',
       words: `of ${choice.words}, those that have exactly what was paid to them`,
       expected: choice.count,
-      found: 'why' in arrived ? null : counted(arrived),
+      found: 'why' in arrived ? null : describeTally(arrived),
       why: readWhy ?? (to === null ? UNSURE : null),
     }),
     check({
@@ -155,7 +167,7 @@ async function amongPayers(
       name: 'wallets',
       words: 'wallets that have what they had and received, less what they sent and its fees',
       expected: addresses.length,
-      found: 'why' in changed ? null : counted(changed),
+      found: 'why' in changed ? null : describeTally(changed),
       why: why ?? (to === null ? UNSURE : null),
     }),
     check({
@@ -185,13 +197,13 @@ function check({ name, words, expected, found, why }) {
 }
 
 /** @param {Tally} tally */
-function counted({ right, fault }) {
+function describeTally({ right, fault }) {
   return fault === null ? right : `${right} (${fault})`;
 }
 
 /**
  * @param {{rpc: Rpc, snapshot: AuditSnapshot, signal: AbortSignal, count: number}} reading
- * @param {(i: number) => {address: string, beforeWei: bigint, mustGrowWei: bigint | null}} accountOf null: it may be anything
+ * @param {(i: number) => {address: string, beforeWei: bigint, mustGrowWei: bigint | null}} accountOf mustGrowWei: null if unknown
  * @returns {Promise<Tally | {why: string}>}
  */
 async function tally({ rpc, snapshot, signal, count }, accountOf) {
@@ -207,7 +219,7 @@ async function tally({ rpc, snapshot, signal, count }, accountOf) {
       at += part.length;
     } catch (error) {
       if (!(error instanceof StressError)) throw error;
-      // A node without EIP-1898, or one that has forgotten the block: since then nobody has paid but a stranger.
+      // The node lacks EIP-1898 or has pruned the block. In later blocks balances change only by a foreign sender.
       if (!(error instanceof RpcError) || blocks.length === 1) return { why: error.message };
       blocks.shift();
     }
@@ -224,19 +236,86 @@ function add(found, { address, beforeWei, mustGrowWei }, balanceWei) {
 }
 
 /** @param {Rpc} rpc @param {AuditSnapshot} snapshot */
-async function isStillThere(rpc, { blockHash, blockNumber }) {
+async function isCanonical(rpc, { blockHash, blockNumber }) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(blockNumber), false], 'audit');
   return block?.hash === blockHash;
-}
-
-/** @param {readonly number[] | Uint32Array} numbers */
-function sum(numbers) {
-  let all = 0;
-  for (const number of numbers) all += number;
-  return all;
 }
 
 /** @param {bigint[]} amounts */
 function sumWei(amounts) {
   return amounts.reduce((all, wei) => all + wei, 0n);
+}
+
+/**
+ * @param {Receivers} receivers
+ * @param {Pick<AuditSnapshot, 'startNonces' | 'nonces'>} snapshot
+ * @returns {Promise<Uint32Array>} the number of payments of the run by receiver
+ */
+export async function replay(receivers, { startNonces, nonces }) {
+  const paid = new Uint32Array(receivers.count);
+  let left = PER_TURN;
+  for (const [position, end] of nonces.entries()) {
+    for (let nonce = startNonces[position]; nonce < end; nonce += 1) {
+      paid[receivers.indexFor(position, nonce)] += 1;
+      left -= 1;
+      if (left > 0) continue;
+      left = PER_TURN;
+      await nextTurn();
+    }
+  }
+  return paid;
+}
+
+/**
+ * Chooses the receivers whose balances are read: all, or with millions of them those that were paid and a sample of the
+ * others, because reading all takes minutes.
+ * @param {number} count of receivers
+ * @param {Uint32Array | null} paid number of payments by receiver; null if unknown
+ * @param {Bounds} [bounds]
+ * @returns {Promise<Choice>}
+ */
+export async function chooseReceivers(count, paid, { most, others } = { most: MAX_READ, others: MAX_OTHERS }) {
+  if (count <= most) return { indexes: null, count, words: `${count} receivers`, unread: '', why: null };
+  if (paid === null) {
+    const indexes = everyNth(Math.ceil(count / most), count);
+    const why = `not all of ${count} receivers are read, and which of them were paid is not known`;
+    return { indexes, count: indexes.length, words: `${indexes.length} of ${count} receivers`, unread: '', why };
+  }
+  const { were, not } = await splitByPaid(paid, others);
+  if (were.length <= most) {
+    const words = `${were.length} receivers that were paid and ${not.length} of ${count - were.length} that were not`;
+    const unread = ` (${count - were.length - not.length} receivers without a payment were not read)`;
+    return { indexes: [...were, ...not], count: were.length + not.length, words, unread, why: null };
+  }
+  const indexes = everyNth(Math.ceil(were.length / most), were.length).map((i) => were[i]);
+  const words = `${indexes.length} of ${were.length} receivers that were paid, out of ${count}`;
+  const why = `${were.length} receivers were paid, and at most ${most} are read`;
+  return { indexes, count: indexes.length, words, unread: '', why };
+}
+
+/** All paid receivers, and a sample of the others. @param {Uint32Array} paid @param {number} others */
+async function splitByPaid(paid, others) {
+  /** @type {number[]} */
+  const were = [];
+  for (let at = 0; at < paid.length; at += PER_TURN) {
+    const end = Math.min(paid.length, at + PER_TURN);
+    for (let i = at; i < end; i += 1) if (paid[i] > 0) were.push(i);
+    await nextTurn();
+  }
+  const step = Math.max(1, Math.ceil((paid.length - were.length) / Math.max(1, others)));
+  return {
+    were,
+    not: everyNth(step, paid.length)
+      .filter((i) => paid[i] === 0)
+      .slice(0, others),
+  };
+}
+
+/** @param {number} step @param {number} below */
+function everyNth(step, below) {
+  return Array.from({ length: Math.ceil(below / step) }, (_, i) => i * step);
+}
+
+function nextTurn() {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,43 +3,41 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError } from '../errors.js';
 
 /**
+ * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
+ * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
+ *
  * @import { Check, Rpc } from '../types.d.ts'
  * @import { AuditSnapshot, Verdict } from './index.js'
- */
-
-/**
- * Whether transactions were executed or reverted, by the status in their receipts. The receipts of a block are read in
- * one call (eth_getBlockReceipts); where a node does not serve that, receipts are read one by one, in batches.
  *
  * @typedef {object} Receipt
  * @property {string} transactionHash
  * @property {string} blockNumber
- * @property {string} status 0x1, or 0x0 when the transaction was reverted
+ * @property {string} status 0x1, or 0x0 if the transaction was reverted
  * @property {string} from
  * @property {string | null} to
  * @property {string | null} contractAddress
  * @property {string} gasUsed
  * @property {string} effectiveGasPrice
- * @property {string | null} [l1Fee] what a rollup charges for the data on the chain below
+ * @property {string | null} [l1Fee] a rollup's charge for data on the underlying chain
  *
- * @typedef {object} Outcomes transactions of each wallet in a run, by position
+ * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
  * @property {number[]} succeeded
  * @property {number[]} reverted
  */
 
-/** Blocks whose receipts are kept for the operations in them that are verified later than others. */
-const BLOCKS_KEPT = 8;
-/** Blocks that are read at once: the receipts of a full block are megabytes. */
-const BLOCKS_AT_ONCE = 8;
+/** Blocks whose receipts are kept for operations that are verified later. */
+const MAX_BLOCKS_KEPT = 8;
+/** Blocks read at once: the receipts of a full block are megabytes. */
+const MAX_BLOCKS_AT_ONCE = 8;
 
-/** The longest that the receipts of all blocks of a run are read. */
-export const MOST_MS = 60_000;
+/** Time limit for reading the receipts of a run. */
+export const MAX_AUDIT_MS = 60_000;
 
 export class Receipts {
   #rpc;
   /** Until the node refuses receipts of whole blocks. */
   #servesBlocks = true;
-  /** By block; of each receipt what verify() needs. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>>>>} */
+  /** The members of each receipt that verify() needs, by block. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>>>>} */
   #blocks = new Map();
 
   /** @param {Rpc} rpc */
@@ -48,10 +46,10 @@ export class Receipts {
   }
 
   /**
-   * Right when the receipt is of that block and says success.
+   * The state is ok if the receipt is of that block and its status is success.
    * @param {string} hash
    * @param {{number: number, hash?: string}} block
-   * @param {string | null} target that the operation was done to, where it is not what the receipt says
+   * @param {string | null} target of the operation, if it differs from that of the receipt
    * @returns {Promise<Verdict>}
    */
   async verdict(hash, block, target) {
@@ -65,7 +63,7 @@ export class Receipts {
     };
   }
 
-  /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: the node does not have it yet */
+  /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: not available yet */
   async #find(hash, { number, hash: blockHash }) {
     try {
       if (this.#servesBlocks) return await this.#findInBlock(hash, number, blockHash ?? String(number));
@@ -75,7 +73,7 @@ export class Receipts {
       this.#servesBlocks = false;
     }
     return this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
-      if (error instanceof RpcError) return null; // AvalancheGo, as long as the block is not accepted
+      if (error instanceof RpcError) return null; // AvalancheGo answers so until the block is accepted
       throw error;
     });
   }
@@ -89,40 +87,41 @@ export class Receipts {
       });
       this.#blocks.set(key, reading);
       const [oldest] = this.#blocks.keys();
-      if (this.#blocks.size > BLOCKS_KEPT) this.#blocks.delete(oldest);
+      if (this.#blocks.size > MAX_BLOCKS_KEPT) this.#blocks.delete(oldest);
     }
     const found = await reading.catch((error) => {
       this.#blocks.delete(key);
       throw error;
     });
     const receipt = found.get(hash) ?? null;
-    // A node that was behind has it later.
+    // The node may have answered before it had the whole block.
     if (receipt === null && this.#blocks.get(key) === reading) this.#blocks.delete(key);
     return receipt;
   }
 
   /**
-   * What became of the wallets' transactions in all blocks of a run, as their receipts say.
+   * The outcomes of all transactions of the wallets in the blocks of a run.
    * @param {readonly string[]} addresses of the wallets, by position
    * @param {Pick<AuditSnapshot, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} snapshot
-   * @param {AbortSignal} signal ends it
-   * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt] called for each of them
-   * @returns {Promise<Outcomes | {why: string}>} why it could not be found out
+   * @param {AbortSignal} signal
+   * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt]
+   * @returns {Promise<Outcomes | {why: string}>} why: the reason why they are unknown
    */
   async ofRun(addresses, { startBlock, blockNumber, startNonces, nonces }, signal, onReceipt = () => {}) {
     const positions = new Map(addresses.map((address, i) => [address.toLowerCase(), i]));
     const outcomes = { succeeded: addresses.map(() => 0), reverted: addresses.map(() => 0) };
     const { succeeded, reverted } = outcomes;
     const count = blockNumber - startBlock;
-    for (let done = 0; done < count; done += BLOCKS_AT_ONCE) {
+    for (let done = 0; done < count; done += MAX_BLOCKS_AT_ONCE) {
       if (signal.aborted) return { why: `there was time for the receipts of ${done} of ${count} blocks` };
-      const part = Array.from({ length: Math.min(BLOCKS_AT_ONCE, count - done) }, (_, i) => startBlock + 1 + done + i);
+      const size = Math.min(MAX_BLOCKS_AT_ONCE, count - done);
+      const part = Array.from({ length: size }, (_, i) => startBlock + 1 + done + i);
       try {
         const blocks = await Promise.all(part.map((number) => this.#ofBlock(number, positions)));
         for (const receipt of blocks.flat()) {
           const position = positions.get(String(receipt.from).toLowerCase());
           if (position === undefined) continue;
-          // A wallet's transactions are on the chain in the order of their nonces.
+          // A wallet's transactions are included in the order of their nonces.
           onReceipt(position, startNonces[position] + succeeded[position] + reverted[position], receipt);
           (isSuccess(receipt) ? succeeded : reverted)[position] += 1;
         }
@@ -136,7 +135,7 @@ export class Receipts {
     return seen === used ? outcomes : { why: `the node has the receipts of ${seen} of ${used} transactions` };
   }
 
-  /** @param {number} number @param {Map<string, number>} positions of payers @returns {Promise<Receipt[]>} in the block's order, at least those of payers */
+  /** @param {number} number @param {Map<string, number>} positions by address @returns {Promise<Receipt[]>} in the block's order, at least those of the addresses */
   async #ofBlock(number, positions) {
     try {
       if (this.#servesBlocks) return listed(await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'));
@@ -158,7 +157,7 @@ export function isSuccess({ status }) {
 }
 
 /**
- * As many transactions of each wallet succeeded as this run has counted.
+ * Checks that the chain has as many successful transactions of each wallet as this run has counted.
  * @param {readonly string[]} addresses of the wallets, by position
  * @param {Pick<AuditSnapshot, 'executed' | 'undecided'>} snapshot
  * @param {Outcomes | {why: string}} outcomes
@@ -176,20 +175,22 @@ export function successCheck(addresses, { executed, undecided }, outcomes) {
   return { ...about, expected: String(sum(executed)), found, holds: wrong === -1, why: null };
 }
 
-/** @param {unknown} answer to eth_getBlockReceipts @returns {Receipt[]} none where the node does not have the block */
+/** @param {unknown} answer to eth_getBlockReceipts; null if the node does not have the block @returns {Receipt[]} */
 function listed(answer) {
   if (answer === null) return [];
   if (Array.isArray(answer) && answer.every((receipt) => typeof receipt === 'object' && receipt !== null))
     return answer;
-  throw new ProtocolError('eth_getBlockReceipts: the answer is no list of receipts');
+  throw new ProtocolError('the answer to eth_getBlockReceipts is not a list of receipts');
 }
 
-/** A full block has megabytes of them. @param {Receipt} receipt */
+/** The receipts of a full block are megabytes. @param {Receipt} receipt */
 function brief({ blockNumber, status, to, contractAddress }) {
   return { blockNumber, status, to, contractAddress };
 }
 
-/** @param {readonly number[]} numbers */
-function sum(numbers) {
-  return numbers.reduce((all, number) => all + number, 0);
+/** @param {readonly number[] | Uint32Array} numbers */
+export function sum(numbers) {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
 }

@@ -9,29 +9,61 @@ import { reconcilePayments } from './payments.js';
 import { Receipts } from './receipts.js';
 
 /**
+ * The workload `transfer`: payments of a few wei, from each wallet to a random other wallet of the slice, or to one of
+ * many addresses made for the run. An operation is verified by the status of its receipt, because a reverted payment
+ * raises the wallet's nonce too. The audit adds up what was paid and received.
+ *
  * @import { Wallet } from '../chain/keys.js'
  * @import { Call, Request, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Preparation, Settings, WorkloadOptions } from './index.js'
  * @import { PayloadState } from './payload.js'
+ *
+ * @typedef {object} ReceiversState
+ * @property {number} seed of the run, at most 2^53
+ * @property {number | null} made number of addresses made from the seed; null: the wallets pay each other
+ * @property {readonly string[]} wallets addresses of the whole slice, by position; empty where addresses are made
+ *
+ * @typedef {object} Payer
+ * @property {string} address
+ * @property {number} start its nonce before the first payment
+ *
+ * @typedef {object} TransferState for a worker thread
+ * @property {number} first position of its first wallet in the slice
+ * @property {Payer[]} payers
+ * @property {bigint} valueWei
+ * @property {bigint} gasLimit
+ * @property {ReceiversState} receivers
+ * @property {PayloadState | null} payloads
  */
 
-/** Receivers that are to be there before the load: each is paid a wei, hundreds of them in one transaction. */
+/** A plain payment (Ethereum Yellow Paper, appendix G), and an upper bound of its estimate on chains where it costs more. */
+const PAYMENT_GAS = 21_000;
+const MAX_PAYMENT_GAS = 25_000n;
 
-/** What each of them gets. */
+/**
+ * A run chooses its value at random: otherwise two runs that use the same wallets by mistake would send identical
+ * transactions, and each would count those of the other as its own. The margin of the gas estimate covers the value.
+ */
+const MAX_VALUE_WEI = 1000;
+
+/** Receivers created before the load get this amount. */
 export const FIRST_WEI = 1n;
 
-/** Gas for those that one transaction creates: a new account with its payment takes about 34,000. */
+/** Gas to create WALLETS_PER_PAYMENT receivers: a new account with its payment takes about 34,000. */
 export const CREATION_GAS = BigInt(WALLETS_PER_PAYMENT) * 40_000n;
 
-/** Transactions on their way at once: they fill a few blocks, and the base fee rises. */
-const AT_ONCE = 20;
+/** Creating transactions under way at once. They fill a few blocks, so the base fee rises. */
+const MAX_IN_FLIGHT = 20;
 
-/** How many transactions create so many receivers. @param {number} count */
+const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at least two (-t 2), or --receivers N';
+
+/** @param {number} count of receivers @returns {number} transactions that create them */
 export function creationsFor(count) {
   return Math.ceil(count / WALLETS_PER_PAYMENT);
 }
 
 /**
+ * Creates all receivers on the chain.
  * @param {Receivers} receivers
  * @param {Pick<Preparation, 'wallets' | 'sender' | 'onProgress'>} preparation the wallets pay in turn
  */
@@ -39,11 +71,11 @@ export async function createAll(receivers, { wallets, sender, onProgress }) {
   const { count } = receivers;
   const all = creationsFor(count);
   let gasLimit = 0n;
-  for (let at = 0; at < all; at += AT_ONCE) {
+  for (let at = 0; at < all; at += MAX_IN_FLIGHT) {
     const orders = [];
-    for (let i = at; i < Math.min(at + AT_ONCE, all); i += 1)
+    for (let i = at; i < Math.min(at + MAX_IN_FLIGHT, all); i += 1)
       orders.push({ ...creation(receivers, i), wallet: wallets[i % wallets.length], gasLimit });
-    // The first one pays as many as any other.
+    // No later transaction creates more receivers than the first one.
     if (at === 0) {
       const [{ wallet, data, value }] = orders;
       gasLimit = await estimateGas(sender.rpc, { from: wallet.address, data, value: toHex(value) });
@@ -54,7 +86,7 @@ export async function createAll(receivers, { wallets, sender, onProgress }) {
     );
     const failed = receipts.find(({ status }) => toNumber(status) !== 1);
     if (failed !== undefined)
-      throw new UnavailableError(`the transaction that creates receivers was reverted: ${failed.transactionHash}`);
+      throw new UnavailableError(`cannot create the receivers: transaction ${failed.transactionHash} was reverted`);
     const latest = await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
     sender.fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
   }
@@ -72,15 +104,9 @@ function creation(receivers, ordinal) {
 }
 
 /**
- * Who is paid. A receiver is a function of the run's seed, the wallet and the nonce, so that nothing has to be kept for
- * the audit: it works all of them out again.
- *
- * @typedef {object} ReceiversState what another thread makes the same receivers from
- * @property {number} seed of the run, at most 2^53
- * @property {number | null} made how many addresses are made from the seed; null: the wallets pay each other
- * @property {readonly string[]} wallets addresses of the whole slice, by position; none where addresses are made
+ * Chooses the receiver of each payment by the run's seed, the wallet and the nonce, so that the audit can compute them
+ * again and nothing has to be stored.
  */
-
 export class Receivers {
   #low;
   #high;
@@ -97,7 +123,7 @@ export class Receivers {
     return this.#state.made ?? this.#state.wallets.length;
   }
 
-  /** The receiver of a payment: any other wallet of the slice, or any address that is made. @param {number} position @param {number} nonce @returns {number} its index */
+  /** @param {number} position @param {number} nonce @returns {number} index of a made address, or of another wallet of the slice */
   indexFor(position, nonce) {
     const { made, wallets } = this.#state;
     const hash = mix(mix(mix(this.#low + position) ^ this.#high) ^ Math.imul(nonce, 0x9e3779b1));
@@ -107,8 +133,8 @@ export class Receivers {
   }
 
   /**
-   * Addresses that are made are made when they are asked for: ten million of them would fill the memory. Nobody has
-   * their keys, and nobody has used them before, because no other run has the seed.
+   * Addresses are computed on demand, because ten million of them would fill the memory. They have no known keys, and are
+   * new on the chain because no other run has the seed.
    * @param {number} index
    */
   addressOf(index) {
@@ -118,7 +144,7 @@ export class Receivers {
   }
 }
 
-/** Spreads what differs in a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
+/** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
 function mix(word) {
   let bits = word | 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
@@ -126,47 +152,14 @@ function mix(word) {
   return (bits ^ (bits >>> 16)) >>> 0;
 }
 
-/**
- * Payments of a few wei: from each wallet to another one of the slice that is drawn for it, or to one of many addresses
- * made for the run. That a payment was made shows in the status of its receipt, because one that was reverted raises the
- * wallet's nonce too; what arrived, and what was paid for it, is added up by the audit.
- *
- * @typedef {object} Payer
- * @property {string} address
- * @property {number} start its transactions before the first payment
- *
- * @typedef {object} Handed what another thread needs
- * @property {number} first position of its first wallet in the slice
- * @property {Payer[]} payers
- * @property {bigint} valueWei
- * @property {bigint} gasLimit
- * @property {ReceiversState} receivers
- * @property {PayloadState | null} payloads
- */
-
-/** A plain payment (Ethereum Yellow Paper, appendix G), and what an estimate of one may come to where it costs more. */
-const PAYMENT_GAS = 21_000;
-const MOST_PAYMENT_GAS = 25_000n;
-
-/**
- * A run draws its own value: two that used the same wallets by mistake would else send the very same transactions, and
- * each would take them for its own. It is so low that the gas that is reckoned with beyond a payment's covers it.
- */
-const HIGHEST_VALUE_WEI = 1000;
-
-const NEEDS_TWO = 'pays from wallet to wallet, and one has nobody to pay: use two at least (-t 2), or --receivers N';
-
 /** @param {Settings} settings */
 export function validateTransfer({ threads, receivers = null }) {
   return receivers === null && threads === 1 ? NEEDS_TWO : null;
 }
 
-/**
- * @param {WorkloadOptions} options
- * @returns {TransactionWorkload}
- */
+/** @param {WorkloadOptions} options @returns {TransactionWorkload} */
 export function createTransferWorkload({ rpc, settings, state }) {
-  return new TransferWorkload(rpc, settings, /** @type {Handed | undefined} */ (state));
+  return new TransferWorkload(rpc, settings, /** @type {TransferState | undefined} */ (state));
 }
 
 class TransferWorkload {
@@ -174,43 +167,43 @@ class TransferWorkload {
   subject = 'wallets made payments:';
   gas;
   #rpc;
-  /** @type {Handed} */
-  #own;
+  /** @type {TransferState} */
+  #state;
   #receivers;
   #receipts;
   #payloadOf;
-  /** Transactions that create receivers before the load. */
+  /** Number of transactions that create receivers before the load. */
   #creations;
-  /** Of the wallets before the load, by position. @type {bigint[]} */
+  /** Of the wallets before the load. @type {bigint[]} */
   #balancesWei = [];
 
-  /** @param {Rpc} rpc @param {Settings} settings @param {Handed} [handed] */
-  constructor(rpc, { receivers = null, createReceivers = null, payload = null, threads = 1 }, handed) {
+  /** @param {Rpc} rpc @param {Settings} settings @param {TransferState} [state] */
+  constructor(rpc, { receivers = null, createReceivers = null, payload = null, threads = 1 }, state) {
     this.#rpc = rpc;
     this.#receipts = new Receipts(rpc);
-    this.#own = handed ?? {
+    this.#state = state ?? {
       first: 0,
       payers: [],
       gasLimit: 0n,
-      valueWei: BigInt(randomInt(1, HIGHEST_VALUE_WEI + 1)),
+      valueWei: BigInt(randomInt(1, MAX_VALUE_WEI + 1)),
       receivers: { seed: randomInt(2 ** 48 - 1), made: receivers, wallets: [] },
       payloads: payload === null ? null : drawPayloads(payload),
     };
-    this.#receivers = new Receivers(this.#own.receivers);
-    this.#payloadOf = this.#own.payloads === null ? null : createPayloads(this.#own.payloads);
+    this.#receivers = new Receivers(this.#state.receivers);
+    this.#payloadOf = this.#state.payloads === null ? null : createPayloads(this.#state.payloads);
     this.#creations = createReceivers === 'before' ? creationsFor(receivers ?? 0) : 0;
     const { most, likely } = payloadGas(payload);
     const perWallet = BigInt(Math.ceil(this.#creations / threads)) * CREATION_GAS;
     this.gas = {
       perWallet,
-      perOperation: MOST_PAYMENT_GAS + most,
+      perOperation: MAX_PAYMENT_GAS + most,
       likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
     };
   }
 
-  /** What the wallets pay each other they keep. */
+  /** Payments between the wallets cost them nothing together. */
   get valueWei() {
-    return this.#own.receivers.made === null ? 0n : this.#own.valueWei;
+    return this.#state.receivers.made === null ? 0n : this.#state.valueWei;
   }
 
   /** @param {Pick<Preparation, 'wallets'>} preparation */
@@ -221,30 +214,30 @@ class TransferWorkload {
   /** @param {Preparation} preparation */
   async prepare(preparation) {
     const { wallets } = preparation;
-    const { receivers, valueWei } = this.#own;
+    const { receivers, valueWei } = this.#state;
     if (receivers.made === null) {
       if (wallets.length < 2) throw new UsageError(`--workload transfer ${NEEDS_TWO}`);
       await this.#refuseCode(wallets);
       receivers.wallets = wallets.map(({ address }) => address);
     }
     if (this.#creations > 0) await createAll(this.#receivers, preparation);
-    this.#own.payers = wallets.map(({ address, nonce }) => ({ address, start: nonce }));
+    this.#state.payers = wallets.map(({ address, nonce }) => ({ address, start: nonce }));
     const { to, data } = this.next(0, wallets[0].nonce);
     const payment = { from: wallets[0].address, to, data, value: toHex(valueWei) };
     const gas = toNumber(await this.#rpc.call('eth_estimateGas', [payment], 'setup'));
-    this.#own.gasLimit = BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
+    this.#state.gasLimit = BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
     const requests = wallets.map(({ address }) => ({ method: 'eth_getBalance', params: [address, 'latest'] }));
     this.#balancesWei = (await this.#rpc.batch(requests, 'setup')).map(toBigInt);
   }
 
-  /** @param {number} first @param {number} count @returns {Handed} */
+  /** @param {number} first @param {number} count @returns {TransferState} */
   handOver(first, count) {
-    return { ...this.#own, first, payers: this.#own.payers.slice(first, first + count) };
+    return { ...this.#state, first, payers: this.#state.payers.slice(first, first + count) };
   }
 
   /** @param {number} position @param {number} nonce @returns {Call} */
   next(position, nonce) {
-    const { first, valueWei, gasLimit } = this.#own;
+    const { first, valueWei, gasLimit } = this.#state;
     const data = this.#payloadOf === null ? '0x' : `0x${this.#payloadOf(first + position, nonce)}`;
     return { to: this.#receiverOf(position, nonce), data, value: valueWei, gasLimit };
   }
@@ -256,9 +249,13 @@ class TransferWorkload {
 
   /** @type {TransactionWorkload['audit']} */
   async audit(blockHash, blockNumber, reverted) {
-    const { payers } = this.#own;
+    const { payers } = this.#state;
     /** @param {string | {blockHash: string}} block */
-    const read = (block) => this.#rpc.batch(payers.map(countRequest(block)), 'audit');
+    const read = (block) =>
+      this.#rpc.batch(
+        payers.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
+        'audit',
+      );
     const counts = (await readAtHash(read, blockHash, blockNumber)).map(toNumber);
     return payers.map(({ start }, i) => {
       return { start: 0n, now: BigInt(counts[i] - start - (reverted?.[i] ?? 0)), target: null };
@@ -267,15 +264,16 @@ class TransferWorkload {
 
   /** @type {NonNullable<TransactionWorkload['reconcile']>} */
   reconcile(snapshot) {
-    const { payers, valueWei, receivers } = this.#own;
+    const { payers, valueWei, receivers } = this.#state;
     const before = { balancesWei: this.#balancesWei, receiverWei: this.#creations > 0 ? FIRST_WEI : 0n };
-    const who = { addresses: payers.map(({ address }) => address), arePayers: receivers.made === null };
+    const addresses = payers.map(({ address }) => address);
+    const arePayers = receivers.made === null;
     const known = { rpc: this.#rpc, receipts: this.#receipts, receivers: this.#receivers };
-    return reconcilePayments({ ...who, ...known, valueWei, before }, snapshot);
+    return reconcilePayments({ ...known, addresses, arePayers, valueWei, before }, snapshot);
   }
 
   facts() {
-    const { receivers, valueWei, payloads } = this.#own;
+    const { receivers, valueWei, payloads } = this.#state;
     return {
       receivers: receivers.made ?? 'the wallets of the slice',
       ...(receivers.made === null ? {} : { created: this.#creations > 0 ? 'before the load' : 'by the load' }),
@@ -287,22 +285,17 @@ class TransferWorkload {
 
   /** @param {number} position @param {number} nonce */
   #receiverOf(position, nonce) {
-    return this.#receivers.addressOf(this.#receivers.indexFor(this.#own.first + position, nonce));
+    return this.#receivers.addressOf(this.#receivers.indexFor(this.#state.first + position, nonce));
   }
 
-  /** What has code may refuse a payment, or want more gas for it. @param {Wallet[]} wallets */
+  /** Addresses with code may refuse payments, or need more gas. @param {Wallet[]} wallets */
   async #refuseCode(wallets) {
     const requests = wallets.map(({ address }) => ({ method: 'eth_getCode', params: [address, 'latest'] }));
     const codes = await this.#rpc.batch(requests, 'setup');
     const found = wallets.find((_, i) => codes[i] !== '0x');
     if (found !== undefined)
       throw new UnavailableError(
-        `wallet ${found.index} (${found.address}) has code on this chain, so that payments to it may fail: use other wallets (-o), or pay others (--receivers)`,
+        `wallet ${found.index} (${found.address}) has code on this chain, so payments to it may fail: use other wallets (-o), or pay others (--receivers)`,
       );
   }
-}
-
-/** @param {string | {blockHash: string}} block @returns {(payer: Payer) => Request} */
-function countRequest(block) {
-  return ({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] });
 }

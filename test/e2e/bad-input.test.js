@@ -584,7 +584,7 @@ const TABLE = {
   payments: [
     {
       args: '-t 1 --workload transfer',
-      says: /^--workload transfer pays from wallet to wallet, and one has nobody to pay: use two at least \(-t 2\), or --receivers N$/,
+      says: /^--workload transfer pays from wallet to wallet and has only one: use at least two \(-t 2\), or --receivers N$/,
     },
     { args: '-t 5 --receivers 10', says: /^--receivers is an option of --workload transfer$/ },
     {
@@ -916,7 +916,7 @@ const TABLE = {
       given: 'other JSON',
       files: { file: '{}' },
       exit: 65,
-      says: /file is no contracts file/,
+      says: /file is not a contracts file/,
     },
     { args: '-t 1 --log-file DIR/none/log', exit: 73, says: /^cannot write the log file \S+\/none\/log: / },
     { args: '-t 1 --log-file DIR', exit: 73, says: /^cannot write the log file / },

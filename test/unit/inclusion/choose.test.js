@@ -141,7 +141,7 @@ describe('what an endpoint can do', () => {
   }
 
   it('whoever answers a submission of nothing has not read it', async () => {
-    assert.equal(await endpoint({ [SYNC]: () => null }).find('submitsSync'), 'it answers null to no transaction');
+    assert.equal(await endpoint({ [SYNC]: () => null }).find('submitsSync'), 'it answers null to an empty transaction');
   });
 
   it('what does not answer just now is asked again; what is an extra, and is lost, refused or hangs, is not there', async () => {
@@ -268,7 +268,7 @@ describe('chooseInclusion()', () => {
   it('an endpoint that can do nothing of it is refused', async () => {
     const error = await caught(() => chooseInclusion('auto', [known(ABILITIES)]));
     assert.equal(error.exitCode, 69);
-    assert.match(error.message, /^http:\/\/node: Node\/v1: no way to see .*does not have eth_getTransactionReceipt$/);
+    assert.match(error.message, /^http:\/\/node: Node\/v1: no inclusion detector can be used: .*does not have eth_getTransactionReceipt$/);
   });
 });
 
@@ -295,7 +295,7 @@ describe('chooseInclusion() for several endpoints', () => {
     const error = await caught(() => chooseInclusion('auto', [a, b]));
     assert.match(
       error.message,
-      /^no way to see .* that all endpoints have: .*ws:\/\/b does not list .*; ws:\/\/a does/,
+      /^no inclusion detector can be used with all endpoints: .*ws:\/\/b does not list .*; ws:\/\/a does/,
     );
   });
 });

@@ -284,7 +284,7 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
         ],
       );
       assert.deepEqual(ends, ['hash of a', 'hash of c']);
-      const warning = `http://fake does not take ${SYNC} any more (${words}): transactions are sent by ${PLAIN} from now on`;
+      const warning = `http://fake no longer accepts ${SYNC} (${words}): transactions are sent by ${PLAIN} from now on`;
       assert.equal(detector.stats().warning, warning);
       chain.mine(['hash of a', 'hash of c']);
       await clock.advance(1000);

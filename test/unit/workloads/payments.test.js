@@ -11,7 +11,7 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 /**
  * @import { Check } from '../../../src/types.d.ts'
  * @import { AuditSnapshot } from '../../../src/workloads/index.js'
- * @import { Bounds } from '../../../src/workloads/user-file.js'
+ * @import { Bounds } from '../../../src/workloads/payments.js'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
 
@@ -300,7 +300,7 @@ describe('payments to more receivers than are read', () => {
     );
     assert.equal(
       checks.arrived.words,
-      `wei that arrived from 65 payments of 37 (${4980 - were} receivers that nobody paid were not read)`,
+      `wei that arrived from 65 payments of 37 (${4980 - were} receivers without a payment were not read)`,
     );
   });
 
@@ -331,7 +331,7 @@ describe('payments to more receivers than are read', () => {
       checks.receivers.words,
       new RegExp(`^of \\d\\d of ${were} receivers that were paid, out of 5000, those`),
     );
-    assert.equal(checks.arrived.why, `${were} receivers were paid, and no more than 30 are read`);
+    assert.equal(checks.arrived.why, `${were} receivers were paid, and at most 30 are read`);
   });
 
   it('where it is not known who was paid, some of all are read', async () => {
