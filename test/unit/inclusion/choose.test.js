@@ -268,7 +268,10 @@ describe('chooseInclusion()', () => {
   it('an endpoint that can do nothing of it is refused', async () => {
     const error = await caught(() => chooseInclusion('auto', [known(ABILITIES)]));
     assert.equal(error.exitCode, 69);
-    assert.match(error.message, /^http:\/\/node: Node\/v1: no inclusion detector can be used: .*does not have eth_getTransactionReceipt$/);
+    assert.match(
+      error.message,
+      /^http:\/\/node: Node\/v1: no inclusion detector can be used: .*does not have eth_getTransactionReceipt$/,
+    );
   });
 });
 

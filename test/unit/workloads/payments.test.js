@@ -271,7 +271,7 @@ describe('payments to receivers that were made', () => {
     add(receivers.addressOf(3), 1n);
     const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber: () => ({ hash: '0xother' }) } });
     assert.deepEqual(held(checks), { receivers: null, arrived: null, left: null });
-    assert.match(String(checks.left.why), /block 103 has left the chain/);
+    assert.match(String(checks.left.why), /block 103 left the chain/);
   });
 });
 
