@@ -6,9 +6,8 @@
  */
 import { fileURLToPath } from 'node:url';
 import { decide } from '../src/studies/compare.js';
-import { MOST_FALSE_ALARMS } from '../src/studies/statistics.js';
 import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
-import { randomNumbers } from '../src/studies/statistics.js';
+import { MAX_FALSE_ALARMS, randomNumbers } from '../src/studies/statistics.js';
 import { trend } from '../src/studies/trend.js';
 
 /** @import { Random } from '../src/studies/statistics.js' */
@@ -213,7 +212,7 @@ function main(trials) {
       ])}\n`,
     ].join('\n\n'),
   );
-  if (Math.max(worst, worstTrend) > MOST_FALSE_ALARMS) process.exitCode = 1;
+  if (Math.max(worst, worstTrend) > MAX_FALSE_ALARMS) process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main(Number(process.argv[2] ?? 1000));

@@ -11,54 +11,54 @@ import { latencyFigure, rounded } from './figures.js';
  */
 
 /**
- * What a chart is: data that the script draws with uPlot, and a figure with everything that can be read without it.
+ * The charts of all pages: their data, which the page's script draws with uPlot, and the HTML of their figures.
  *
  * @typedef {object} TimeAxis in seconds since the start of the load
  * @property {number[]} from of each interval
  * @property {number[]} to
- * @property {Array<{from: number, to: number, name: string}>} phases those that are outside of the window
+ * @property {Array<{from: number, to: number, name: string}>} phases outside of the window
  * @property {Array<{at: number, kind: 'failure' | 'reorg', words: string}>} marks
  *
  * @typedef {object} Series
  * @property {string} label
- * @property {number} color 0 to 5: one of the palette in page.css
- * @property {number[]} [x] its own axis, where the others have another
- * @property {number[]} [dash] lengths of dashes and gaps, so that colour alone need not be told apart
- * @property {Array<number | null>} values one for each x; null where nothing was measured
- * @property {Array<number | null>} [low] the ends of intervals around the values
+ * @property {number} color 0 to 5 in the palette of page.css
+ * @property {number[]} [x] if it differs from the chart's
+ * @property {number[]} [dash] lengths of dashes and gaps, so that series differ not only in colour
+ * @property {Array<number | null>} values by x; null: not measured
+ * @property {Array<number | null>} [low] of intervals around the values
  * @property {Array<number | null>} [high]
- * @property {string[]} [names] of the points of a path, which stand beside them
- * @property {boolean[]} [crossed] points with a cross over them; what it says are the chart's crossWords
+ * @property {string[]} [names] labels of the points of a path
+ * @property {boolean[]} [crossed] points with a cross, explained by crossWords
  *
- * @typedef {object} Heat counts in buckets, a column for each x
- * @property {number} perDecade buckets to a factor of ten
- * @property {number} first number of the lowest: bucket n begins at 10^(n/perDecade) us
+ * @typedef {object} Heat counts in buckets, a column per x
+ * @property {number} perDecade buckets per factor of ten
+ * @property {number} first number of the lowest bucket; bucket n begins at 10^(n/perDecade) us
  * @property {number} last
- * @property {number[][]} columns pairs of (number less the one before, count)
+ * @property {number[][]} columns pairs of (number minus the previous number, count)
  *
  * @typedef {object} Chart
  * @property {string} id
  * @property {string} title
- * @property {'lines' | 'stacked' | 'points' | 'path' | 'heat'} kind stacked: areas on top of each other; points: values
- *   without lines; path: points joined in their order, which x need not follow
+ * @property {'lines' | 'stacked' | 'points' | 'path' | 'heat'} kind stacked: areas; points: values
+ *   without lines; path: points joined in their order, not by x
  * @property {Unit} unit of y
  * @property {boolean} [isLog] y is logarithmic
- * @property {number | null} [ceiling] y reaches at least so far
- * @property {number} [floor] where y begins; without it, at 0
- * @property {Array<number>} [x] its own axis; without it, that of the time
+ * @property {number | null} [ceiling] least end of y
+ * @property {number} [floor] start of y; default 0
+ * @property {Array<number>} [x] default: the time axis
  * @property {string} [xLabel]
  * @property {Unit} [xUnit]
- * @property {string[]} [xTexts] what each x is called, where it is not a number to be read as such
- * @property {Array<[number, string]>} [xTicks] what stands on the axis then; without it, all of xTexts
+ * @property {string[]} [xTexts] labels of x values
+ * @property {Array<[number, string]>} [xTicks] default: all of xTexts
  * @property {string} [crossWords]
- * @property {number | null} [mark] an x worth a line, with its words
+ * @property {number | null} [mark] an x with a vertical line
  * @property {string} [markWords]
  * @property {Series[]} series
  * @property {Heat} [heat]
  */
 
 /**
- * The figure of a chart: a title, what it says in one sentence, a legend, room for the plot, and its numbers.
+ * The figure of a chart: title, one sentence, legend, plot and table of numbers.
  * @param {Chart} chart
  * @param {{summary: string, note?: string, isWide?: boolean}} words
  */
@@ -88,7 +88,7 @@ export function chartFigure(chart, { summary, note, isWide = false }) {
   </figure>`;
 }
 
-/** What could not be drawn, and why. @param {string} id @param {string} title @param {string} why */
+/** @param {string} id @param {string} title @param {string} why */
 export function missingFigure(id, title, why) {
   return html`<p class="missing" id="missing-${id}"><strong>${title}</strong>: not measured. ${sentence(why)}</p>`;
 }
@@ -99,7 +99,7 @@ export function sentence(words) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-/** One series needs none, unless there is something over its points. @param {Chart} chart */
+/** A single series needs a legend only for crosses. @param {Chart} chart */
 function legend({ kind, series, crossWords }) {
   const isCrossed = series.some(({ crossed = [] }) => crossed.includes(true));
   if (series.length < 2 && !isCrossed) return null;
@@ -124,21 +124,17 @@ function legend({ kind, series, crossWords }) {
   </ul>`;
 }
 
-/** As the script draws them: a circle, a square, a triangle. */
+/** The script's shapes: circle, square, triangle. */
 const SHAPES = ['M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z', 'M9 1 H17 V9 H9 Z', 'M13 0 L18 9 H8 Z'];
 
-/** Its two ends are told by the script, which knows what is visible. @param {string} id */
+/** The script fills in the two ends, because it knows the visible part. @param {string} id */
 function heatLegend(id) {
   return html`<p class="legend heat-legend" id="legend-${id}">
     <span>few</span> <canvas width="160" height="10" aria-hidden="true"></canvas> <span>many</span>
   </p>`;
 }
 
-/**
- * "Between 180 and 191, median 188."
- * @param {ReadonlyArray<number | null>} values
- * @param {Unit} unit
- */
+/** Such as "between 180 and 191, median 188". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
 export function spread(values, unit) {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (known.length === 0) return 'nothing was measured';
@@ -149,7 +145,7 @@ export function spread(values, unit) {
 }
 
 /**
- * "Median 188, at most 191": where several have to be told in one sentence.
+ * Such as "median 188, at most 191", for a sentence on several series.
  * @param {ReadonlyArray<number | null>} values
  * @param {Unit} unit
  */
@@ -162,18 +158,18 @@ export function middle(values, unit) {
 }
 
 /**
- * The latencies of several sides over each other: how many operations took how long, and how long a share of them took at
- * most. Both have logarithmic axes, because what makes tails is factors and not sums.
+ * One side of a latency chart. The charts show how many operations took how long, and how long a share of them took at
+ * most, on logarithmic axes, because tails differ by factors.
  *
- * @typedef {{label: string, json: DistributionJson, censored?: DistributionJson, look?: number}} Side censored: operations in
- *   it that may have taken longer; look: which of LOOKS, if not that of its place
+ * @typedef {{label: string, json: DistributionJson, censored?: DistributionJson, look?: number}} Side censored: its
+ *   operations that may have taken longer; look: index in LOOKS, if not its own index
  */
 
-/** Buckets to a factor of ten: as few as show a shape, unless all lies close together. */
+/** Buckets per factor of ten: the fewest that give ENOUGH buckets. */
 const PER_DECADE = [12, 24, 48, 96];
 const ENOUGH = 32;
 
-/** No two lines have the same colour or the same dashes. */
+/** Lines differ in colour and dashes. */
 export const LOOKS = [
   { color: 0, dash: [] },
   { color: 1, dash: [8, 4] },
@@ -191,7 +187,7 @@ export function densityChart(sides) {
   const bucketOf = (/** @type {number} */ us) => Math.floor(perDecade * Math.log10(Math.max(1, us)));
   const all = sides.map(({ json }) => shares(json, bucketOf));
   const known = all.flatMap((buckets) => [...buckets.keys()]);
-  // One more on either side, where there is nothing, so that each line begins and ends on the axis.
+  // An empty bucket on either side, so that each line begins and ends on the axis.
   const [first, last] = [Math.min(...known) - 1, Math.max(...known) + 1];
   const x = Array.from({ length: last - first + 1 }, (_, i) => first + i);
   const begin = (/** @type {number} */ bucket) => 10 ** (bucket / perDecade) / 1000;
@@ -231,24 +227,23 @@ function ticksBetween(low, high) {
   for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10)
     ticks.push(...[1, 2, 5].map((digit) => digit * decade));
   const within = ticks.filter((tick) => tick >= low && tick <= high);
-  // All lies within less than a factor of two or so.
+  // The values are within about a factor of two.
   return within.length >= 2 ? within : [low, Math.sqrt(low * high), high];
 }
 
-/** Nines, and the way to the first of them. */
 const PERCENTILES = [
   0, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99,
 ];
 const TICKS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99];
 
-/** A tail that far above the median would press it flat on a linear axis. */
+/** Ratio to the median above which a linear axis would not show the lower values. */
 const LOG_FROM = 8;
 
 /**
- * Beyond what there are operations for, a percentile is only the slowest of them.
+ * A percentile needs at least one operation above it; beyond that it is only the slowest operation.
  * @param {Side[]} sides
- * @param {{each?: boolean}} [how] each: every line goes as far as its own operations do, and not only as far as the
- *   side with the fewest
+ * @param {{each?: boolean}} [how] each: every line ends where its own
+ *   operations end, not where those of the smallest side do
  * @returns {Chart}
  */
 export function percentileChart(sides, { each = false } = {}) {
@@ -295,13 +290,13 @@ export function percentileWords(sides) {
 }
 
 /**
- * A figure that a study has of its runs, as a page shows it: the files have only its name.
+ * How a page shows a figure of a study file, which has only its name.
  *
  * @typedef {object} Measure
  * @property {string} name
  * @property {string} label
- * @property {string} words what it is
- * @property {Unit} unit of a chart of it
+ * @property {string} words definition
+ * @property {Unit} unit of its chart
  * @property {(value: number | null | undefined) => number | null} scaled to that unit
  * @property {(value: number | null | undefined) => string} text with its unit
  */
@@ -322,7 +317,7 @@ const LABELS = {
   'node.rss': 'node memory',
 };
 
-/** Of a chart, and what a value is multiplied by. @type {Record<string, {unit: Unit, factor: number}>} */
+/** Units of charts and factors of values. @type {Record<string, {unit: Unit, factor: number}>} */
 const UNITS = {
   us: { unit: 'ms', factor: 1e-3 },
   perSecond: { unit: 'perSecond', factor: 1 },
@@ -331,9 +326,9 @@ const UNITS = {
   bytes: { unit: 'megabytes', factor: 1e-6 },
 };
 
-/** @param {string} name @returns {Measure} also of a name that this version does not know */
+/** @param {string} name @returns {Measure} also for unknown names */
 export function measureOf(name) {
-  // The busiest interval, which no threshold can name.
+  // The busiest interval; not a figure of thresholds.
   const [, peak] = /^peak\.(.+)$/.exec(name) ?? [];
   if (peak !== undefined)
     return measure(name, `busiest interval: ${peak}`, 'of the interval where it was highest', UNITS.percent);
@@ -360,17 +355,17 @@ function labelOf(name) {
   return name.replace('readback', 'read back').replace('.', ' ');
 }
 
-/** @param {string} text of a figure @param {boolean} [isAtLeast] whether it may be larger, because operations are censored */
+/** @param {string} text of a figure @param {boolean} [isAtLeast] whether it is a lower bound */
 export function withBound(text, isAtLeast = false) {
   return isAtLeast ? `>= ${text}` : text;
 }
 
-/** At the beginning of a title. @param {string} label */
+/** @param {string} label */
 export function capital(label) {
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
-/** @param {ReadonlyArray<number | null> | undefined} values of runs @returns {{mean: number | null, low: number | null, high: number | null}} of those that were measured */
+/** @param {ReadonlyArray<number | null> | undefined} values of runs @returns {{mean: number | null, low: number | null, high: number | null}} of the measured values */
 export function across(values = []) {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return { mean: null, low: null, high: null };
@@ -378,25 +373,21 @@ export function across(values = []) {
   return { mean: sum / known.length, low: Math.min(...known), high: Math.max(...known) };
 }
 
-/**
- * Figures of one interval in the units of a chart, and how lines differ besides their colours.
- */
-
 export const DASHED = [7, 4];
 export const DOTTED = [2, 4];
 export const DASH_DOTTED = [8, 3, 2, 3];
 
-/** A rate of an interval that short says nothing. */
-export const SHORTEST_MS = 100;
+/** In shorter intervals a rate is not meaningful. */
+export const MIN_INTERVAL_MS = 100;
 
 /** @param {Row} row @param {number | null | undefined} amount */
 export function perSecond({ startMs, endMs }, amount) {
-  return amount === null || amount === undefined || endMs - startMs < SHORTEST_MS
+  return amount === null || amount === undefined || endMs - startMs < MIN_INTERVAL_MS
     ? null
     : (1000 * amount) / (endMs - startMs);
 }
 
-/** Time used of the time there was, in percent of one core. @param {Row} row @param {number | null | undefined} us */
+/** Time used, in percent of one core. @param {Row} row @param {number | null | undefined} us */
 export function share(row, us) {
   const used = perSecond(row, us);
   return used === null ? null : used / 1e4;

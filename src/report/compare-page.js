@@ -21,11 +21,9 @@ import { rounded } from './figures.js';
  * @import { KeyFigure } from './run-sections.js'
  */
 
-/**
- * The primary metric in each run of a comparison.
- */
+/** The page of a comparison: verdict, changes with intervals, latencies, and the primary metric in each run. */
 
-/** From there on the values are so close together that an axis from 0 would show them as one. */
+/** Ratio of lowest to highest value above which the axis does not begin at 0. */
 const CLOSE = 0.5;
 
 const SIDES = /** @type {const} */ ([
@@ -57,7 +55,7 @@ export function runsChart(comparison) {
   return { chart, summary: `${isPaired ? pairWords(comparison) : orderWords()}${zero}` };
 }
 
-/** A line joins the two of a pair. @param {Array<Array<number | null>>} values */
+/** A bar joins the two runs of a pair. @param {Array<Array<number | null>>} values */
 function pairedSeries([base, candidate]) {
   const x = base.map((_, i) => i + 1);
   const end = (/** @type {'min' | 'max'} */ which) =>
@@ -72,7 +70,7 @@ function pairedSeries([base, candidate]) {
   };
 }
 
-/** In the order in which they were made. @param {Comparison} comparison @param {Array<Array<number | null>>} values */
+/** In the order of their start. @param {Comparison} comparison @param {Array<Array<number | null>>} values */
 function orderedSeries({ base, candidate }, values) {
   const runs = [base, candidate]
     .flatMap(({ startedAt }, side) => startedAt.map((at, i) => ({ at, side, value: values[side][i] })))
@@ -96,7 +94,7 @@ function orderWords() {
   return 'All runs in the order in which they were made.';
 }
 
-/** A number that is easy to read, below all of them. @param {number} low @param {number} high */
+/** A round number below all values. @param {number} low @param {number} high */
 function floorOf(low, high) {
   const room = Math.max(0.5 * (high - low), 0.01 * high);
   const step = 10 ** Math.floor(Math.log10(room));
@@ -104,12 +102,12 @@ function floorOf(low, high) {
 }
 
 /**
- * Changes with their intervals, a row for each metric: what lies right of the line is more, left of it less; an interval
- * that reaches over the line may be no change at all. Made without a script, so that it is there on paper, too.
+ * Changes with their intervals, one row per metric, drawn without a script, so that they are also printed. Right of the
+ * line is more; an interval across the line may be no change.
  */
 
-/** An interval may be so many times as wide as the changes before it is cut off. */
-const WIDEST = 3;
+/** Wider intervals, relative to the changes, are cut off. */
+const MAX_WIDTH = 3;
 const HEIGHT = 26;
 
 /** @param {Comparison} comparison */
@@ -157,7 +155,7 @@ function row({ name, label, isPrimary, change, word, better }, { placeOf, ticks 
   </div>`;
 }
 
-/** Ends that are beyond the picture are arrows. @param {{place: number, isCut: boolean}} low @param {{place: number, isCut: boolean}} high */
+/** Ends outside of the picture are arrows. @param {{place: number, isCut: boolean}} low @param {{place: number, isCut: boolean}} high */
 function whisker(low, high) {
   const middle = HEIGHT / 2;
   return html`<line x1="${low.place}%" x2="${high.place}%" y1="${middle}" y2="${middle}" />${[
@@ -170,7 +168,7 @@ function whisker(low, high) {
     )}`;
 }
 
-/** A factor of two up is as long as a factor of two down. @param {readonly ComparedMetric[]} metrics */
+/** A logarithmic scale: twice and half are equally far from the line. @param {readonly ComparedMetric[]} metrics */
 function scaleOf(metrics) {
   const log = (/** @type {number | null} */ fraction) => (fraction === null ? 0 : Math.abs(Math.log1p(fraction)));
   const [primary] = metrics;
@@ -181,8 +179,8 @@ function scaleOf(metrics) {
     ...metrics.map(({ change }) => log(change.estimate)),
   );
   const ends = metrics.flatMap(({ change: { low, high } }) => [log(low), log(high)]);
-  const half = 1.1 * Math.min(Math.max(points, ...ends), WIDEST * points);
-  /** In percent of the width. @param {number | null} fraction @param {'low' | 'high'} end what null is: without a bound */
+  const half = 1.1 * Math.min(Math.max(points, ...ends), MAX_WIDTH * points);
+  /** In percent of the width. @param {number | null} fraction @param {'low' | 'high'} end the end that is null without a bound */
   const placeOf = (fraction, end) => {
     const at = fraction === null ? (end === 'low' ? -Infinity : Infinity) : Math.log1p(fraction) / half;
     return { place: round(50 + 50 * Math.min(1, Math.max(-1, at))), isCut: Math.abs(at) > 1 };
@@ -194,7 +192,7 @@ function scaleOf(metrics) {
 }
 
 const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50, 100, 200, 400, 900, 1900, 4900, 9900];
-/** Ticks are at least so much of half of the width apart. */
+/** Least distance of ticks, as a share of half the width. */
 const APART = 0.3;
 
 /** @param {number} half of the width, as a logarithm @returns {number[]} percent, ascending */
@@ -244,7 +242,7 @@ const oneDecimal = new Intl.NumberFormat('en-US', {
 });
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
 
-/** As on the terminal. @param {number | null} fraction */
+/** With a sign, as on the terminal. @param {number | null} fraction */
 export function percent(fraction) {
   if (fraction === null) return '–';
   return `${(Math.abs(fraction) < 1 ? oneDecimal : whole).format(100 * fraction).replace('-', '−')} %`;
@@ -259,10 +257,6 @@ export function intervalWords({ low, high }) {
 function round(place) {
   return Math.round(100 * place) / 100;
 }
-
-/**
- * What is said of a comparison beside its charts.
- */
 
 /** @param {string} title @param {readonly string[]} lines */
 export function notes(title, lines) {
@@ -412,10 +406,6 @@ export function pText(p) {
   return p < 0.0005 ? '< 0.001' : p.toFixed(3);
 }
 
-/**
- * The page of a comparison.
- */
-
 /** @param {Comparison} comparison @returns {string} an HTML document */
 export function renderCompare(comparison) {
   const runs = runsChart(comparison);
@@ -530,7 +520,7 @@ function latencyFigures({ distributions: { base, candidate, censored } }) {
       },
     ];
   } catch (error) {
-    // The form of the file is right, and what is in its histograms is not.
+    // A valid file may have damaged histograms.
     return [{ chart: null, figure: missingFigure('density', 'Latencies', oneLine(error)) }];
   }
 }

@@ -9,7 +9,7 @@ import { quantity } from './client/quantity.js';
  */
 
 /**
- * A figure of a latency, with >= where it may be larger, because operations are censored.
+ * A latency, with >= if it is a lower bound because of censored operations.
  * @param {DistributionJson} json
  * @param {Parameters<typeof boundsOf>[1]} censored
  * @param {LatencyName} name
@@ -20,7 +20,7 @@ export function latencyFigure(json, censored, name) {
   return { value: us, text };
 }
 
-/** Six digits are more than any screen shows, and take half the room. @param {number | null | undefined} value */
+/** Six digits are enough for a screen, and halve the size of the data. @param {number | null | undefined} value */
 export function rounded(value) {
   return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }

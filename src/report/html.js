@@ -6,11 +6,11 @@ import { InternalError, UNSEEN_CHARACTERS } from '../errors.js';
 /** @import { Chart, TimeAxis } from './charts.js' */
 
 /**
- * HTML by a tagged template. What is put into it is escaped unless it is HTML itself: a run file comes from anywhere,
- * and an error message, a client's version or a URL in it may be anything.
+ * HTML by a tagged template that escapes all values except HTML itself, because texts in run files may be anything; and
+ * the frame, script and style of every page. A page is one file that loads nothing.
  */
 
-/** HTML that needs no escaping. */
+/** Text that needs no escaping. */
 export class Html {
   /** @param {string} text */
   constructor(text) {
@@ -26,7 +26,7 @@ export class Html {
 
 /**
  * @param {TemplateStringsArray} strings
- * @param {...Content} values lists are put one after the other; null, undefined and false are nothing
+ * @param {...Content} values lists are concatenated; null, undefined and false give nothing
  * @returns {Html}
  */
 export function html(strings, ...values) {
@@ -45,42 +45,38 @@ function contentOf(value) {
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
 /**
- * For text and for attributes in quotes. What no document may contain is left out, and so is what nobody sees, such as
- * characters that turn the direction of what follows. Of URLs the credentials are hidden: files come from anywhere.
+ * Escapes for text and for quoted attributes. Control characters, invisible characters and credentials in URLs are
+ * replaced.
  * @param {string} text
  */
 export function escape(text) {
-  return seen(text)
+  return withoutHidden(text)
     .replace(/[^\P{Cc}\n\t]/gu, ' ')
     .replace(/[&<>"']/g, (character) => ENTITIES[character]);
 }
 
 /** @param {string} text */
-function seen(text) {
+function withoutHidden(text) {
   return text.replace(UNSEEN_CHARACTERS, ' ').replace(/\/\/[^\s/?#@"'<>]*@/g, '//***@');
 }
 
-/** JSON in a script element: nothing in it can end the element or begin a comment. @param {unknown} value */
+/** JSON that cannot end its script element or begin a comment. @param {unknown} value */
 export function scriptJson(value) {
-  const text = JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? seen(inner) : inner));
+  const text = JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? withoutHidden(inner) : inner));
   return new Html(text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`));
 }
 
-/**
- * The script and the style of a page, as text that can stand in it. What is in client/ are modules like all others, so
- * that they can be linted, type-checked and imported by tests; here they become one plain script.
- */
-
+/** Modules like all others, so that they are linted, type-checked and tested; a page has them as one plain script. */
 const MAIN = new URL('./client/main.js', import.meta.url);
 const STYLE = new URL('./client/page.css', import.meta.url);
 
-/** uPlot allows no import of what is not its main file, so that these are found beside it. @param {string} name */
+/** The package of uPlot exports only its main file, so the others are located beside it. @param {string} name */
 function uplotFile(name) {
   const { resolve } = createRequire(import.meta.url);
   return new URL(name, `file://${resolve('uplot')}`);
 }
 
-/** @returns {{script: string, style: string, policy: string}} policy: what a page may do that has them */
+/** @returns {{script: string, style: string, policy: string}} policy: Content-Security-Policy */
 export function pageAssets() {
   const script = `${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
   const style = `${read(uplotFile('uPlot.min.css'))}\n${read(STYLE)}`;
@@ -91,7 +87,7 @@ export function pageAssets() {
 /** @param {URL} file */
 function read(file) {
   const text = readFileSync(file, 'utf8').trim();
-  // It would end the element that it stands in.
+  // It would end its element.
   if (/<\/(script|style)/i.test(text)) throw new InternalError(`${file.pathname} cannot stand in a page`);
   return text;
 }
@@ -101,12 +97,9 @@ function hashOf(text) {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/**
- * A module and all that it imports, each in a function of its own that returns what it exports.
- * @param {URL} main
- */
+/** Bundles a module with its imports; each becomes a function that returns its exports. @param {URL} main */
 export function bundle(main) {
-  /** Names of the functions' results by module, in the order in which they run. @type {Map<string, string>} */
+  /** Names of the functions' results by module, in the order of execution. @type {Map<string, string>} */
   const names = new Map();
   /** @type {string[]} */
   const parts = [];
@@ -115,7 +108,7 @@ export function bundle(main) {
     const known = names.get(file.href);
     if (known !== undefined) return known;
     const body = read(file)
-      .replace(TYPE_IMPORTS, '')
+      .replace(COMMENT, '')
       .replace(IMPORT, (_, members, from) => {
         const name = add(new URL(from, file));
         return `const {${members.replaceAll(' as ', ': ')}} = ${name};`;
@@ -130,24 +123,24 @@ export function bundle(main) {
   return `(() => {\n'use strict';\n${parts.join('\n')}\n})();`;
 }
 
-// Comments that import types do not belong into a page: CSS has an import rule of the same name.
-const TYPE_IMPORTS = /^\/\*\*(?:(?!\*\/)[\s\S])*@import(?:(?!\*\/)[\s\S])*\*\/\n/gm;
+/** Whole lines of comments, which a page does not need. */
+const COMMENT = /^ *(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)\n/gm;
 const IMPORT = /^import \{([^}]*)\} from '([^']+)';$/gm;
 const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
 
 /**
- * The frame of every page: one file that asks nobody for anything.
+ * The data that the script draws.
  *
- * @typedef {object} PageData what the script draws
- * @property {TimeAxis | null} time the axis that all charts of a run share
+ * @typedef {object} PageData
+ * @property {TimeAxis | null} time the axis that all charts over time share
  * @property {Chart[]} charts
  *
  * @typedef {object} Page
  * @property {string} title
- * @property {Html} lead the verdict and what stands at the top
+ * @property {Html} lead verdict and key figures
  * @property {Html} main
  * @property {PageData} data
- * @property {number} [liveSince] it is served while the run goes on, and listens to what is new after so many intervals
+ * @property {number} [liveSince] for a live page: number of intervals that it has
  */
 
 /** @param {Page} page @returns {string} the whole document */

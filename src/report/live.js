@@ -20,35 +20,34 @@ import { latencyFigure } from './figures.js';
  */
 
 /**
- * What is known of a run that goes on, and the page of it. What is made for those who watch takes time of the load: it is
- * made once for all of them, and not more often than its cost allows.
+ * The dashboard: a page of the run while it goes on, with server-sent events. Pages take time of the load, so that one
+ * page is made for all clients, and only as often as its cost allows.
  */
 
-/** Rows that somebody may have missed between the page and its events. */
+/** Rows kept for clients that missed events. */
 const RECENT = 200;
 
-/** A page is made again after so much time, and not before so many times of what it took. */
+/** A page is kept for PAGE_AGE_MS, and for AGES_PER_COST times the time that it took. */
 const PAGE_AGE_MS = 500;
 const AGES_PER_COST = 20;
 
 export class DashboardState {
-  /** How many rows there were since the start. */
+  /** Rows since the start. */
   count = 0;
-  /** @type {RunFile | null} as it was when the last checkpoint was made */
+  /** @type {RunFile | null} at the last checkpoint */
   #run = null;
-  /** @type {Row[]} those of that checkpoint, and those after it */
+  /** @type {Row[]} of that checkpoint and after it */
   #rows = [];
-  /** @type {Row[]} the last of all */
+  /** @type {Row[]} the last RECENT rows */
   #recent = [];
   /** @type {{text: string, madeMs: number, costMs: number} | null} */
   #page = null;
-  /** What the page that was made last has charts of: rows can be added to none but these. */
+  /** The charts of the last page: rows can be added only to these. */
   #shape = '';
   /** @type {RunKind | null} */
   #kind = null;
-  /** Charts that have something to show; there are only ever more. @type {Set<string>} */
+  /** Charts with values; their number only grows. @type {Set<string>} */
   #drawable = new Set();
-  /** The last interval in words. */
   #last = '';
   #soFar = new SoFar();
   #options;
@@ -64,7 +63,7 @@ export class DashboardState {
 
   /** @param {IntervalRow} row @param {Totals} totals */
   add(row, totals) {
-    // A page of many rows would take long if it began with their histograms.
+    // Buckets are computed once per row, because a page of many rows would take long otherwise.
     const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
     this.count += 1;
     this.#soFar.add(row, totals);
@@ -80,7 +79,7 @@ export class DashboardState {
     this.#run = run;
   }
 
-  /** As far as it is known now. @returns {RunFile | null} */
+  /** The figures so far. @returns {RunFile | null} */
   get run() {
     return this.#run === null ? null : { ...this.#run, intervals: this.#rows };
   }
@@ -101,12 +100,11 @@ export class DashboardState {
     return made;
   }
 
-  /** The next page is made anew. */
   forgetPage() {
     this.#page = null;
   }
 
-  /** The rows after the first `seen`, with their numbers. @param {number} seen @returns {Array<{id: number, data: object}> | null} null: some are not known any more */
+  /** The rows after the first `seen`, with their numbers. @param {number} seen @returns {Array<{id: number, data: object}> | null} null: some are no longer kept */
   rowsAfter(seen) {
     const missing = this.count - seen;
     if (missing < 0 || missing > this.#recent.length || this.run === null) return null;
@@ -116,7 +114,7 @@ export class DashboardState {
       .map((row, i) => ({ id: seen + i + 1, data: { ...rowData(row, kind), now: this.#last } }));
   }
 
-  /** Whether there are other charts by now than on the page that was made last. */
+  /** Whether the last page has other charts than the next one would have. */
   get isPageOld() {
     return this.#shapeNow() !== this.#shape;
   }
@@ -131,7 +129,7 @@ export class DashboardState {
     return JSON.stringify([kind, [...this.#drawable].sort()]);
   }
 
-  /** As far as the charts go: a checkpoint is made at another time than the rows. @returns {Record<string, string>} */
+  /** Figures up to the last row, because checkpoints come at other times than rows. @returns {Record<string, string>} */
   tiles() {
     const { run } = this;
     return run === null ? {} : { lead: this.#lead(run).text };
@@ -142,13 +140,13 @@ export class DashboardState {
     return lead(this.#soFar.of(run));
   }
 
-  /** What is new besides rows. @returns {Record<string, string>} */
+  /** Changed parts other than rows. @returns {Record<string, string>} */
   sections() {
     const { run } = this;
     return run === null ? {} : { ...runSections(run), lead: this.#lead(run).text };
   }
 
-  /** A run that is over, for a page that is there already. @param {RunFile} run */
+  /** The complete run, for pages that are open. @param {RunFile} run */
   final(run) {
     this.keep(run);
     const { title, lead, main, data } = runParts(this.run ?? run, this.#options);
@@ -156,14 +154,14 @@ export class DashboardState {
   }
 }
 
-/** The figures of the tiles, added up from the rows that the charts show. */
+/** The key figures, added up from the rows of the charts. */
 class SoFar {
   #counts = zeroCounts();
   #window = zeroCounts();
   #ms = 0;
   #cpuUs = 0;
   #latency = new Distribution();
-  /** The time waited for operations of the window without a good answer in time: these are in the latency. */
+  /** Time waited for censored operations of the window, which are part of the latency. */
   #censored = new Distribution();
 
   /** @param {IntervalRow} row @param {Totals} totals */
@@ -197,9 +195,9 @@ class SoFar {
 }
 
 /**
- * A long run has merged its rows: what was known of each is added up.
+ * The rows of a long run are merged: their buckets are added up.
  * @param {readonly Row[]} rows
- * @param {readonly Row[]} known in order, too
+ * @param {readonly Row[]} known in order
  * @returns {Row[]}
  */
 function joined(rows, known) {
@@ -222,11 +220,7 @@ function sumOf(parts) {
   return new Map([...sum].sort((a, b) => a[0] - b[0]));
 }
 
-/**
- * @param {IntervalRow} row
- * @param {Totals} totals
- * @param {string} words of what is verified
- */
+/** @param {IntervalRow} row @param {Totals} totals @param {string} words of what is verified */
 function nowWords(row, { attempts, verified, censored }, words) {
   const { startMs, endMs, tps, latency, inFlight, counts } = row;
   const failed = counts.failed + counts.timedOut;
@@ -247,17 +241,16 @@ function waitingPage() {
 }
 
 /**
- * Those who watch: each has an answer that does not end, and gets every event. Whoever does not take what it is sent is
- * let go, so that nothing piles up here.
+ * The clients of the event stream. A client that does not read what is sent is disconnected, so that no memory piles
+ * up.
  */
 
-/** How many may watch at once. */
-export const MOST_CLIENTS = 16;
+export const MAX_CLIENTS = 16;
 
-/** What may wait in the memory of this process for one of them, in bytes: more than the page of a long run. */
-const MOST_WAITING = 4 * 1024 * 1024;
+/** Unsent bytes per client: more than the page of a long run. */
+const MAX_UNSENT = 4 * 1024 * 1024;
 
-/** How long the last event may be on its way. */
+/** Time limit for sending the last event. */
 const FLUSH_MS = 2000;
 
 const EVENT_STREAM_HEADERS = Object.freeze({
@@ -274,12 +267,12 @@ export class EventClients {
     return this.#all.size;
   }
 
-  /** @param {ServerResponse} response @returns {boolean} false: there are too many */
+  /** @param {ServerResponse} response @returns {boolean} false: too many clients */
   add(response) {
-    if (this.#all.size >= MOST_CLIENTS) return false;
+    if (this.#all.size >= MAX_CLIENTS) return false;
     this.#all.add(response);
     response.on('close', () => this.#all.delete(response));
-    // Whoever goes away in mid-sentence is gone, and that is all.
+    // A client may disconnect at any time.
     response.on('error', () => this.#all.delete(response));
     response.writeHead(200, EVENT_STREAM_HEADERS);
     response.write('retry: 1000\n\n');
@@ -293,11 +286,11 @@ export class EventClients {
 
   /** @param {ServerResponse} response @param {string} event */
   send(response, event) {
-    if (response.writableLength > MOST_WAITING) response.destroy();
+    if (response.writableLength > MAX_UNSENT) response.destroy();
     else response.write(event);
   }
 
-  /** Once all that was sent has left this process, or they had their time. @returns {Promise<void>} */
+  /** Resolves when all data was sent, or after FLUSH_MS. @returns {Promise<void>} */
   async end() {
     const all = [...this.#all].map((response) => new Promise((resolve) => response.once('close', resolve)));
     for (const response of this.#all) response.end();
@@ -307,17 +300,13 @@ export class EventClients {
   }
 }
 
-/** @param {string} name @param {unknown} data @param {number} [id] what a client that comes back has seen */
+/** @param {string} name @param {unknown} data @param {number} [id] sent back by a client that reconnects */
 export function eventText(name, data, id) {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/**
- * The page of the run while it goes on. Whoever reaches it can read, and nothing else.
- */
-
-/** Connections at once, those that watch among them. */
-const MOST_CONNECTIONS = 64;
+/** Including those of the event stream. */
+const MAX_CONNECTIONS = 64;
 
 const HEADERS = Object.freeze({
   'cache-control': 'no-store',
@@ -328,15 +317,15 @@ const HEADERS = Object.freeze({
 });
 
 /**
- * @param {{address: Address, options: readonly OptionFacts[]}} how options: all that there are, to
- *   say how to repeat the run
+ * @param {{address: Address, options: readonly OptionFacts[]}} how options: all, for
+ *   the command line of the run
  * @returns {Output}
  */
 export function createDashboardOutput({ address: { host, port }, options }) {
   const state = new DashboardState(options);
   const clients = new EventClients();
   const server = createServer((request, response) => answer({ state, clients, host }, request, response));
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   const reload = () => {
     state.forgetPage();
     clients.broadcast(eventText('reload', {}));
@@ -394,10 +383,10 @@ function answer({ state, clients, host }, request, response) {
 }
 
 /**
- * Reading is all that there is. A page of somebody else must not read along: not by a name of its own for this address,
- * and not from a frame or a script.
+ * Requests only read. Other sites must not read the page: neither by their own name for this address, nor from a frame
+ * or a script.
  * @param {IncomingMessage} request
- * @param {string} host that we listen on
+ * @param {string} host of the listening address
  * @returns {[number, string] | null}
  */
 function refuse(request, host) {
@@ -421,7 +410,7 @@ function say(response, status, words) {
   response.end(`${words}\n`);
 }
 
-/** Where people find it. @param {Address} address */
+/** @param {Address} address */
 export function dashboardUrl({ host, port }) {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}/`;
 }

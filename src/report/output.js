@@ -7,9 +7,9 @@ import { runPage } from './run-page.js';
  */
 
 /**
- * The page of the run as a file, when it is over.
- * @param {{file: string, options: readonly OptionFacts[]}} how options: all that there are, to say
- *   how to repeat the run
+ * Writes the page of the run to a file when the run is over.
+ * @param {{file: string, options: readonly OptionFacts[]}} how options: all, for
+ *   the command line of the run
  * @returns {Output}
  */
 export function createReportOutput({ file, options }) {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * How to make a run again: the command line that its run file's configuration came from.
+ * The command line that repeats a run, from the configuration in its run file.
  *
  * @typedef {object} OptionFacts as src/cli/options.js declares them
  * @property {string} name
@@ -9,19 +9,19 @@ import { isDeepStrictEqual } from 'node:util';
  * @property {string} [alias]
  * @property {boolean} [isFlag]
  * @property {boolean} [isList]
- * @property {string} [env] where the environment knows it by another name
+ * @property {string} [env] another environment variable
  * @property {string} [fallback]
  * @property {(text: string) => unknown} parse
  *
  * @typedef {object} Setting
  * @property {string} name
- * @property {string} text of its value, as it would be given
+ * @property {string} text its value on the command line
  * @property {boolean} isDefault
- * @property {string | null} variable that it is given in, where it is a secret
+ * @property {string | null} variable environment variable of a secret
  */
 
-/** Where the outcome goes, and when the others began, is not what a run is. */
-const NOT_THE_RUN = new Set([
+/** Options for outputs and for the start of instances, which are not needed to repeat a run. */
+const LEFT_OUT = new Set([
   'out',
   'html',
   'junit',
@@ -43,13 +43,13 @@ const NOT_THE_RUN = new Set([
   'results',
 ]);
 
-/** What a run file has in the place of a secret. */
+/** In run files instead of a secret. */
 const SECRET = '[redacted]';
 
 /**
  * @param {Record<string, unknown>} config of a run file
- * @param {readonly OptionFacts[]} options all that there are
- * @returns {Setting[]} those that have a value
+ * @param {readonly OptionFacts[]} options all of them
+ * @returns {Setting[]} options with a value
  */
 export function settingsOf(config, options) {
   return options.flatMap((option) => {
@@ -69,13 +69,13 @@ function variableOf({ name, env }) {
 /**
  * @param {Record<string, unknown>} config
  * @param {readonly OptionFacts[]} options
- * @returns {string} for a POSIX shell, without what is secret
+ * @returns {string} for a POSIX shell, without secrets
  */
 export function commandLine(config, options) {
   const settings = new Map(settingsOf(config, options).map((setting) => [setting.name, setting]));
   const words = options.flatMap((option) => {
     const { isDefault = true, variable = null } = settings.get(option.name) ?? {};
-    return isDefault || variable !== null || NOT_THE_RUN.has(option.name) ? [] : wordsOf(config[option.key], option);
+    return isDefault || variable !== null || LEFT_OUT.has(option.name) ? [] : wordsOf(config[option.key], option);
   });
   return ['stress', ...words].join(' ');
 }
@@ -93,13 +93,13 @@ function quoted(text) {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The shortest text that is read as this value; without one, the value itself. @param {unknown} value @param {OptionFacts} option */
+/** The shortest text that parses to this value, otherwise the value itself. @param {unknown} value @param {OptionFacts} option */
 function textOf(value, option) {
   if (Array.isArray(value)) return value.join(', ');
   return candidates(value).find((text) => isSame(option, text, value)) ?? candidates(value).at(-1) ?? '';
 }
 
-/** @param {unknown} value @returns {string[]} how people may have written it */
+/** @param {unknown} value @returns {string[]} possible spellings */
 function candidates(value) {
   const texts = [typeof value === 'string' ? value : JSON.stringify(value)];
   const number = Number(value);
@@ -111,7 +111,7 @@ function candidates(value) {
   return texts;
 }
 
-/** From the least to the greatest, so that the greatest that fits comes first. */
+/** Ascending, so that the largest unit that fits comes first. */
 const UNITS = /** @type {const} */ ([
   ['ms', 1],
   ['s', 1000],
@@ -119,7 +119,7 @@ const UNITS = /** @type {const} */ ([
   ['h', 3_600_000],
 ]);
 
-/** An amount of wei in a greater unit. @param {string} wei @param {number} digits */
+/** An amount of wei in a larger unit. @param {string} wei @param {number} digits */
 function units(wei, digits) {
   const padded = wei.padStart(digits + 1, '0');
   const fraction = padded.slice(-digits).replace(/0+$/, '');
@@ -137,7 +137,7 @@ function isSame({ parse, isFlag }, text, value) {
   }
 }
 
-/** As JSON has it. @param {unknown} value */
+/** @param {unknown} value */
 function plain(value) {
   return JSON.parse(JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one)) ?? 'null');
 }

@@ -1,5 +1,5 @@
 import { STAGES, countedWords } from '../stats/sample.js';
-import { DASHED, DASH_DOTTED, DOTTED, SHORTEST_MS, megabytes, ms, perSecond, share } from './charts.js';
+import { DASHED, DASH_DOTTED, DOTTED, MIN_INTERVAL_MS, megabytes, ms, perSecond, share } from './charts.js';
 
 /**
  * @import { IntervalRow, Stage } from '../types.d.ts'
@@ -7,7 +7,8 @@ import { DASHED, DASH_DOTTED, DOTTED, SHORTEST_MS, megabytes, ms, perSecond, sha
  */
 
 /**
- * What the probes say: charts of this process, its machine, and the node.
+ * The charts over the time of a run, for run files and for the live page: which series they have, and how each is read
+ * from an interval.
  */
 
 /** @returns {ChartPlan[]} */
@@ -76,7 +77,7 @@ export function generatorPlans() {
 
 /** @param {Row} row */
 function busyPercent({ startMs, endMs, probes: { loop } }) {
-  return loop === null || endMs - startMs < SHORTEST_MS ? null : 100 * loop.utilization;
+  return loop === null || endMs - startMs < MIN_INTERVAL_MS ? null : 100 * loop.utilization;
 }
 
 /** @param {Row} row */
@@ -123,10 +124,7 @@ export function nodePlans() {
 }
 
 /**
- * The charts over the time of a run: what each of their series is of one interval. The same for a run file as for a run
- * that goes on.
- *
- * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, where they were made before
+ * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
  *
  * @typedef {object} SeriesPlan
  * @property {string} label
@@ -136,15 +134,15 @@ export function nodePlans() {
  *
  * @typedef {Pick<Chart, 'id' | 'title' | 'kind' | 'unit'> & {section: Section, series: SeriesPlan[],
  *   isWide?: boolean, note?: string, ceiling?: number, probe?: 'loop' | 'sockets' | 'pool' | 'node', isOptional?: boolean}} ChartPlan
- *   probe: what measures it; isOptional: without anything to show it is left out, and nobody misses it
+ *   probe: its source; isOptional: left out if it has no values
  *
  * @typedef {'load' | 'blocks' | 'generator' | 'node'} Section
  *
- * @typedef {{isOpenLoop: boolean, isPlain: boolean, isApart: boolean, failureCodes: string[]}} RunKind isPlain: calls that are in no
- *   block; isApart: effects are read at another endpoint
+ * @typedef {{isOpenLoop: boolean, isPlain: boolean, isApart: boolean, failureCodes: string[]}} RunKind isPlain: plain
+ *   calls; isApart: effects are read at another endpoint
  */
 
-/** @param {RunKind} kind @returns {ChartPlan[]} without the heat map, which is of another kind */
+/** @param {RunKind} kind @returns {ChartPlan[]} without the heat map */
 export function chartPlans(kind) {
   return [...loadPlans(kind), ...blockPlans(kind), ...generatorPlans(), ...nodePlans()];
 }
@@ -230,7 +228,7 @@ function stagesPlan(isApart) {
   };
 }
 
-/** What the run file counts apart from the failures by code. */
+/** Run files count these apart from the failures by code. */
 export const TIMED_OUT = 'timed_out';
 
 /** @type {Record<Stage, string>} */

@@ -12,9 +12,9 @@ import { rounded } from './figures.js';
  */
 
 /**
- * A run file, reduced to what its page draws. Pure: nothing here makes HTML.
+ * The data of a run's page, from its run file, without any HTML.
  *
- * @typedef {{plan: ChartPlan, chart: Chart} | {plan: ChartPlan, why: string}} Drawn or why it cannot be
+ * @typedef {{plan: ChartPlan, chart: Chart} | {plan: ChartPlan, why: string}} Drawn why: it cannot be drawn
  *
  * @typedef {object} RunData
  * @property {TimeAxis} time
@@ -22,13 +22,15 @@ import { rounded } from './figures.js';
  * @property {Chart} heat
  */
 
-/** Buckets to a factor of ten, at most: each is 3.7 % wider than the one before. Halved as long as there are too many. */
+/**
+ * Buckets per factor of ten, each 3.7 % wider than the one before; halved while there are more than MAX_CELLS cells.
+ */
 export const PER_DECADE = 64;
 
-/** Counts that one page may carry. */
-const MOST_CELLS = 60_000;
+/** Limit of cells of a page. */
+const MAX_CELLS = 60_000;
 
-/** A percentile that far above the others would press them flat on a linear axis. */
+/** Ratio of percentiles above which a linear axis would not show the lower ones. */
 const LOG_FROM = 8;
 
 /** @param {RunFile} run @returns {RunKind} */
@@ -55,7 +57,7 @@ export function runData(run) {
   return { time, drawn: chartsOf(run), heat: heatOf(rows) };
 }
 
-/** All but the heat map, which takes longer. @param {RunFile} run @returns {Drawn[]} */
+/** All charts except the heat map, which takes longer. @param {RunFile} run @returns {Drawn[]} */
 export function chartsOf(run) {
   const rows = /** @type {Row[]} */ (run.intervals);
   return chartPlans(kindOf(run)).flatMap((plan) => {
@@ -68,7 +70,7 @@ export function chartsOf(run) {
   });
 }
 
-/** What one more interval adds to the charts of a page. @param {Row} row @param {RunKind} kind */
+/** The data that one more interval adds to a page. @param {Row} row @param {RunKind} kind */
 export function rowData(row, kind) {
   const values = chartPlans(kind).map(({ id, series }) => [id, series.map(({ of }) => rounded(of(row)))]);
   return {
@@ -82,7 +84,7 @@ function seconds(ms) {
   return Math.round(ms) / 1000;
 }
 
-/** Those outside of the window, neighbours as one. @param {Row[]} rows @returns {TimeAxis['phases']} */
+/** Phases outside of the window; neighbours are joined. @param {Row[]} rows @returns {TimeAxis['phases']} */
 export function phasesOf(rows) {
   /** @type {TimeAxis['phases']} */
   const phases = [];
@@ -123,11 +125,11 @@ function isSkewed(series) {
   return most(series.at(-1)?.values) > LOG_FROM * most(series[0].values);
 }
 
-/** Every operation is in it. @param {Row[]} rows @returns {Chart} */
+/** @param {Row[]} rows @returns {Chart} */
 function heatOf(rows) {
   let columns = rows.map(bucketsOf);
   let perDecade = PER_DECADE;
-  while (columns.reduce((sum, { size }) => sum + size, 0) > MOST_CELLS && perDecade > 1) {
+  while (columns.reduce((sum, { size }) => sum + size, 0) > MAX_CELLS && perDecade > 1) {
     columns = columns.map((counts) => coarser(counts, 2));
     perDecade /= 2;
   }
@@ -145,7 +147,7 @@ function heatOf(rows) {
   };
 }
 
-/** Counts by bucket. @param {Row} row @returns {Map<number, number>} */
+/** @param {Row} row @returns {Map<number, number>} */
 export function bucketsOf({ latency, buckets }) {
   if (buckets !== undefined) return buckets;
   const counts = new Map();

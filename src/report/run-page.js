@@ -32,9 +32,7 @@ import { latencyFigure } from './figures.js';
  * @import { KeyFigure } from './run-sections.js'
  */
 
-/**
- * How a run was made, and what its figures mean.
- */
+/** The page of one run: its lead with verdict and key figures, charts, tables, and how to repeat the run. */
 
 /** @param {RunFile} run @param {readonly OptionFacts[]} options */
 export function configuration(run, options) {
@@ -126,11 +124,6 @@ export function definitions(run) {
     <p class="note">Run ${id}, ${startedAt} to ${endedAt}, ${schema}.</p>
   </section>`;
 }
-
-/**
- * The top of the page of a run: the verdict in one sentence, what went well and what did not, and the figures that most
- * people look for.
- */
 
 /** @param {RunFile} run */
 export function titleOf({ config, environment, startedAt }) {
@@ -284,13 +277,9 @@ function figures(run, censored) {
 }
 
 /**
- * The page of one run.
- */
-
-/**
  * @param {RunFile} run
- * @param {{options: readonly OptionFacts[], liveSince?: number, top?: Html}} how options: all there are,
- *   to say how to repeat it; liveSince: as a page has it; top: its lead, where that is another
+ * @param {{options: readonly OptionFacts[], liveSince?: number, top?: Html}} how options: all options,
+ *   for the command line; liveSince: see Page; top: another lead
  * @returns {string} an HTML document
  */
 export function runPage(run, { options, liveSince, top }) {
@@ -299,7 +288,7 @@ export function runPage(run, { options, liveSince, top }) {
 }
 
 /**
- * What a page consists of, for one that is there already.
+ * The parts of a page, for a page that is open already.
  * @param {RunFile} run
  * @param {readonly OptionFacts[]} options
  */
@@ -314,7 +303,7 @@ export function runParts(run, options) {
   };
 }
 
-/** The parts of a page that change while the run goes on, by their ids; charts grow by themselves. @param {RunFile} run @returns {Record<string, string>} */
+/** The parts that change during the run, by element id; charts grow by themselves. @param {RunFile} run @returns {Record<string, string>} */
 export function runSections(run) {
   const parts = {
     lead: lead(run),
@@ -408,7 +397,7 @@ function figureOf(run, one) {
   return chartFigure(one.chart, { summary: summaryOf(run, one.chart), isWide, note });
 }
 
-/** What a chart says, in one sentence about the window. @param {RunFile} run @param {Chart} chart */
+/** One sentence on the values in the window. @param {RunFile} run @param {Chart} chart */
 export function summaryOf(run, chart) {
   const { series, unit, isLog } = chart;
   const isInWindow = run.intervals.map(({ phase }) => phase === 'load');

@@ -1,4 +1,3 @@
-import { latencyFigure, ms } from './figures.js';
 import { count, figure, seconds } from '../outputs/format.js';
 import { auditWord, mergedLines, mergedOf } from '../outputs/summary.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
@@ -7,27 +6,27 @@ import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
+import { latencyFigure, ms } from './figures.js';
 import { html } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
- * @import { LatencyName } from './figures.js'
  * @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
+ * @import { LatencyName } from './figures.js'
  */
 
 /**
- * Figures of a run file on a page: each carries its value as the file has it, so that nothing that was rounded for
- * people is lost to programs.
+ * The sections of a run's page. Each figure carries its exact value of the run file as an attribute, for programs.
  *
  * @typedef {object} KeyFigure
- * @property {string} name such as a threshold would call it
+ * @property {string} name as in a threshold
  * @property {string} label
- * @property {number | null} value as it is in the file
- * @property {string} text as people read it
+ * @property {number | null} value exact
+ * @property {string} text formatted
  * @property {string} [note]
  */
 
-/** Stands in `<dl class="figures">`. @param {KeyFigure} figure */
+/** An item of `<dl class="figures">`. @param {KeyFigure} figure */
 export function keyFigure({ name, label, value, text, note }) {
   return html`<div>
     <dt>${label}</dt>
@@ -59,15 +58,11 @@ export function marks(name, value) {
   return html`data-figure="${name}" data-value="${value === null ? 'null' : String(value)}"`;
 }
 
-/** A word that is worth a colour; the word alone says it, too. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
+/** A word with a sign and a colour. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
 export function badge(word, kind) {
   const sign = { good: '✓ ', bad: '✗ ', plain: '' }[kind];
   return html`<li class="${kind}">${sign}${word}</li>`;
 }
-
-/**
- * What is said of a run below its charts.
- */
 
 /** @param {RunFile} run */
 export function warnings({ warnings: lines }) {
@@ -213,7 +208,7 @@ function balance({
   return `At block ${quantity(blockNumber, 'count')} ${grew}; we know of ${ours}. Of ours at least ${bounds.atLeast} and at most ${bounds.atMost} were executed; ${quantity(pending, 'count')} pending, ${quantity(replaced, 'count')} replaced.`;
 }
 
-/** How many are listed one by one; the run file has more. */
+/** Limit of a list; the run file has all. */
 const LISTED = 20;
 
 /** @param {AuditReport} audit */
@@ -238,10 +233,6 @@ function discrepancies({ mismatches, mismatchCount, foreign, resolutions }) {
     </ul>
   </details>`;
 }
-
-/**
- * Latency over the whole window, and the parts that it is made of.
- */
 
 /** @type {readonly LatencyName[]} */
 const NAMES = ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'];
@@ -341,10 +332,6 @@ function bar(parts, allUs) {
   </svg>`;
 }
 
-/**
- * The kinds of calls of a run, each with its latency.
- */
-
 /** @type {readonly LatencyName[]} */
 const NAME_COLUMNS = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
 
@@ -395,10 +382,6 @@ function codesInWords(codes) {
     .map(([code, times]) => `${code} ${quantity(times, 'count')}`)
     .join(', ');
 }
-
-/**
- * Several endpoints, each with the operations that were sent to it, and when it was left.
- */
 
 /** @type {readonly LatencyName[]} */
 const ENDPOINT_COLUMNS = ['avg', 'p50', 'p99', 'max'];
@@ -456,11 +439,7 @@ function eventsOf({ generator }, all) {
   </ul>`;
 }
 
-/**
- * Which instances a page is of, where they are many.
- *
- * @param {RunFile} run
- */
+/** The instances of a merged run. @param {RunFile} run */
 export function instances(run) {
   const merged = mergedOf(run);
   if (merged === null) return '';
@@ -479,7 +458,7 @@ export function instances(run) {
           </tr>
         </thead>
         <tbody>
-          ${merged.instances.slice(0, SHOWN).map(
+          ${merged.instances.slice(0, MAX_INSTANCES).map(
             (/** @type {any} */ one) =>
               html`<tr>
                 <th scope="row">${one.index ?? '-'}</th>
@@ -494,17 +473,16 @@ export function instances(run) {
           )}
         </tbody>
       </table>
-      ${merged.instances.length > SHOWN && html`<p class="note">... and ${count(merged.instances.length - SHOWN)} more</p>`}
+      ${merged.instances.length > MAX_INSTANCES && html`<p class="note">... and ${count(merged.instances.length - MAX_INSTANCES)} more</p>`}
     </details>
   </section>`;
 }
 
-/** A page of thousands of rows helps nobody. */
-const SHOWN = 200;
+const MAX_INSTANCES = 200;
 
 /**
- * The node's own metrics: from one interval to the last. Whether a series counts or shows a level the page of a node does
- * not say reliably, so that both are told.
+ * The node's own metrics: first and last value and change. A metrics page does not reliably tell counters from gauges,
+ * so both are shown.
  * @param {RunFile} run
  */
 export function nodeMetrics({ intervals, probes }) {

@@ -29,14 +29,10 @@ import { latencyFigure, rounded } from './figures.js';
  * @import { LatencyName } from './figures.js'
  */
 
-/** So many characters of a name fit into a legend on a phone. */
-const LONGEST_NAME = 28;
+/** Characters of a name that fit into a legend on a phone. */
+const MAX_NAME = 28;
 
-/**
- * What runs are called on their page: their files, as short as still tells them apart.
- * @param {readonly string[]} files
- * @returns {string[]}
- */
+/** Short unique names of runs, from their files. @param {readonly string[]} files @returns {string[]} */
 export function namesOf(files) {
   const short = files.map((file) =>
     shortened(
@@ -49,17 +45,13 @@ export function namesOf(files) {
   return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : `${name} (${i + 1})`));
 }
 
-/** What tells names apart is more often at their ends. @param {string} name */
+/** Names differ more often at their ends. @param {string} name */
 function shortened(name) {
   const letters = [...name];
-  return letters.length <= LONGEST_NAME
-    ? name
-    : `${letters.slice(0, 9).join('')}…${letters.slice(10 - LONGEST_NAME).join('')}`;
+  return letters.length <= MAX_NAME ? name : `${letters.slice(0, 9).join('')}…${letters.slice(10 - MAX_NAME).join('')}`;
 }
 
 /**
- * What the page of several runs has in tables: a row for each run.
- *
  * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
  */
 
@@ -127,8 +119,8 @@ function exitCell({ exitCode }, i) {
   return figureCell(`runs.${i}.exitCode`, exitCode, exitCode === null ? '–' : String(exitCode));
 }
 
-/** Longer values are told apart by their beginnings. */
-const LONGEST = 60;
+/** Limit of option values in the table. */
+const MAX_TEXT = 60;
 
 /** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 export function differences(runs, options) {
@@ -153,7 +145,7 @@ function differencesTable(runs, columns) {
           ({ name }, i) =>
             html`<tr>
               <th scope="row">${name}</th>
-              ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], LONGEST)}</td>`)}
+              ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], MAX_TEXT)}</td>`)}
             </tr>`,
         )}
       </tbody>
@@ -161,12 +153,12 @@ function differencesTable(runs, columns) {
   </div>`;
 }
 
-/** Whether the runs were asked for different things. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+/** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 export function areDifferent(runs, options) {
   return optionColumns(runs, options).length > 0;
 }
 
-/** Those that a command line would not have in common. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+/** Options in which the command lines differ. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 function optionColumns(runs, options) {
   return options
     .filter((option) => differs(runs.map(({ run }) => commandLine(run.config, [option]))))
@@ -188,17 +180,13 @@ function differs(texts) {
   return new Set(texts).size > 1;
 }
 
-/**
- * The rate of several runs over the time of each.
- */
+/** Limit of points of a line; neighbours are averaged. */
+const MAX_POINTS = 120;
 
-/** More points than that on a line are a smear: neighbours are taken together. */
-const MOST_POINTS = 120;
-
-/** Reports of different runs come at the same twentieth of a second, but not at the same millisecond. */
+/** Resolution to which the reports of different runs are aligned. */
 const STEP_MS = 50;
 
-/** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: there is nothing to draw */
+/** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: no values */
 export function tpsChart(runs, title) {
   const series = runs.flatMap(({ name, run }, i) => {
     const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
@@ -219,7 +207,7 @@ export function tpsChart(runs, title) {
 
 /** @param {ReadonlyArray<Row>} rows of a window @returns {Array<{x: number, y: number}>} */
 function pointsOf(rows) {
-  const size = Math.ceil(rows.length / MOST_POINTS);
+  const size = Math.ceil(rows.length / MAX_POINTS);
   const groups = Array.from({ length: Math.ceil(rows.length / size) || 0 }, (_, i) =>
     rows.slice(i * size, (i + 1) * size),
   );
@@ -233,30 +221,28 @@ function pointsOf(rows) {
 }
 
 /**
- * The page of several runs beside each other. It judges nothing: whether a difference is more than noise is what a
- * comparison says.
+ * A run with a short unique name.
  *
- * @typedef {{name: string, file: string, run: RunFile}} NamedRun name: short, and no other's
+ * @typedef {{name: string, file: string, run: RunFile}} NamedRun
  * @typedef {{chart: Chart | null, figure: Html}} Figure
  */
 
-/** More rows than that nobody reads. */
-const MOST_RUNS = 50;
+const MAX_RUNS = 50;
 
-/** More lines than that, and there are no colours to tell them apart. */
-const MOST_LINES = 6;
+/** As many lines as LOOKS. */
+const MAX_LINES = 6;
 
 /**
  * @param {ReadonlyArray<{file: string, run: RunFile}>} given
- * @param {{options?: readonly OptionFacts[]}} [how] options: all there are, for their names; without it they are called
- *   as in the run files
+ * @param {{options?: readonly OptionFacts[]}} [how] options: for their names; by default they have
+ *   the keys of the run files
  * @returns {string} an HTML document
  */
 export function renderRuns(given, { options = factsOf(given) } = {}) {
-  const shown = given.slice(0, MOST_RUNS);
+  const shown = given.slice(0, MAX_RUNS);
   const names = namesOf(shown.map(({ file }) => file));
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
-  const drawn = runs.slice(0, MOST_LINES);
+  const drawn = runs.slice(0, MAX_LINES);
   const figures = [tpsFigure(drawn), ...latencyFigures(drawn)];
   const main = html`<section aria-labelledby="runs">
       <h2 id="runs">The runs</h2>
@@ -278,7 +264,7 @@ export function renderRuns(given, { options = factsOf(given) } = {}) {
   return renderPage({ title: titleOf(runs), lead: lead(runs), main, data: { time: null, charts } });
 }
 
-/** Options by their keys in the run files. @param {ReadonlyArray<{run: RunFile}>} runs @returns {OptionFacts[]} */
+/** Options named by their keys in the run files. @param {ReadonlyArray<{run: RunFile}>} runs @returns {OptionFacts[]} */
 function factsOf(runs) {
   const keys = new Set(runs.flatMap(({ run }) => Object.keys(run.config)));
   return [...keys].map((key) => ({ name: key, key, parse: JSON.parse }));
@@ -298,7 +284,7 @@ function lead(runs) {
     </ul>`;
 }
 
-/** Of runs of one kind only. @param {NamedRun[]} runs */
+/** @param {NamedRun[]} runs */
 function wordsOf(runs) {
   return countedWords(runs.every(({ run }) => isPlain(run)));
 }
@@ -375,7 +361,7 @@ function latencyFigures(runs) {
       { chart: percentiles, figure: chartFigure(percentiles, { summary: second, isWide: true }) },
     ];
   } catch (error) {
-    // The form of a file is right, and what is in its histograms is not.
+    // A valid file may have damaged histograms.
     return [{ chart: null, figure: missingFigure('density', 'Latencies', oneLine(error)) }];
   }
 }

@@ -1,40 +1,157 @@
-import { across, across as acrossRuns, capital, chartFigure, measureOf, sentence } from './charts.js';
+import { across as acrossRuns, capital, chartFigure, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html } from './html.js';
-import { marks } from './run-sections.js';
 import { rounded } from './figures.js';
+import { marks } from './run-sections.js';
 
 /**
  * @import { SweepCell, SweepFile } from '../types.d.ts'
  * @import { Chart, Series } from './charts.js'
+ * @import { Unit } from './client/quantity.js'
  * @import { Html } from './html.js'
- * @import { Layout, Line } from './sweep-page.js'
  */
 
 /**
- * The charts of a sweep.
+ * The charts and grids of a sweep's page.
  *
  * @typedef {{chart: Chart, figure: Html}} Drawn
  */
 
-/** More lines, or charts, than these nobody tells apart: the table has all. */
-const MOST_LINES = 5;
-const MOST_CHARTS = 12;
+/**
+ * The layout of a sweep's charts: one axis is x, one gives lines, and the others give separate charts.
+ *
+ * @typedef {SweepFile['axes'][number]} Axis
+ *
+ * @typedef {object} Across the x axis
+ * @property {string} label
+ * @property {Unit} unit
+ * @property {boolean} isAsked it is the asked rate, which throughput can be compared with
+ * @property {number[]} places of all cells, ascending
+ * @property {string[]} [texts] of the places, if they are not numbers or uneven
+ * @property {(cell: SweepCell) => number | null} of
+ * @property {(cell: SweepCell) => string} text short
+ *
+ * @typedef {{label: string, cells: SweepCell[]}} Line cells in the order of the load
+ * @typedef {{name: string, lines: Line[]}} Group
+ * @typedef {{across: Across, groups: Group[], linesBy: string | null}} Layout
+ */
+
+/** @param {SweepFile} sweep @returns {Layout | null} null: nothing varies */
+export function layoutOf(sweep) {
+  const { axes, cells } = sweep;
+  const axis = alongOf(sweep);
+  if (axis === null || cells.length === 0) return null;
+  const others = axes.filter((one) => one !== axis);
+  const lineAxis = others.at(-1) ?? null;
+  const groupAxes = others.slice(0, -1);
+  const groups = [...groupBy(cells, groupAxes)].map(([name, ofGroup]) => ({
+    name,
+    lines: [...groupBy(ofGroup, lineAxis === null ? [] : [lineAxis])].map(([label, ofLine]) => ({
+      label,
+      cells: ofLine,
+    })),
+  }));
+  const lines = groups.flatMap((group) => group.lines);
+  const across = acrossOf(axis, lines);
+  for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
+  return { across, groups, linesBy: lineAxis?.name ?? null };
+}
+
+/** @param {Record<string, string>} settings */
+export function cellName(settings) {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+}
+
+/** The axis of the load, otherwise the last numeric axis. @param {SweepFile} sweep @returns {Axis | null} */
+function alongOf({ axes, saturation }) {
+  const along = axes.find(({ name }) => name === saturation[0]?.along);
+  const several = axes.filter(({ values }) => values.length > 1);
+  return along ?? several.filter(isNumeric).at(-1) ?? several.at(-1) ?? axes.at(-1) ?? null;
+}
+
+/** @param {Axis} axis */
+function isNumeric({ values }) {
+  return values.every((value) => value.trim() !== '' && Number.isFinite(Number(value)));
+}
+
+/** @param {SweepCell[]} cells @param {Axis[]} axes @returns {Map<string, SweepCell[]>} */
+function groupBy(cells, axes) {
+  /** @type {Map<string, SweepCell[]>} */
+  const groups = new Map();
+  for (const cell of cells) {
+    const name = cellName(Object.fromEntries(axes.map((axis) => [axis.name, cell.settings[axis.name]])));
+    groups.set(name, [...(groups.get(name) ?? []), cell]);
+  }
+  return groups;
+}
+
+/** @param {Axis} axis @param {Line[]} lines @returns {Across} */
+function acrossOf(axis, lines) {
+  const cells = lines.flatMap((line) => line.cells);
+  const asked = (/** @type {SweepCell} */ cell) => cell.asked;
+  const isAsked =
+    lines.some((line) => new Set(line.cells.map(asked)).size > 1) && cells.every((cell) => cell.asked !== null);
+  const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
+  if (isAsked)
+    return {
+      label: 'asked per second',
+      unit: 'plain',
+      isAsked,
+      of: asked,
+      text,
+      places: ascending(cells.map((cell) => cell.asked ?? 0)),
+    };
+  const { places, texts } = placesOf(axis);
+  const placeByText = new Map(axis.values.map((value, i) => [value, places[i]]));
+  const order = axis.values.map((_, i) => i).sort((a, b) => places[a] - places[b]);
+  return {
+    label: axis.name,
+    unit: 'plain',
+    isAsked,
+    text,
+    of: (cell) => placeByText.get(text(cell)) ?? null,
+    places: order.map((i) => places[i]),
+    ...(texts === null ? {} : { texts: order.map((i) => texts[i]) }),
+  };
+}
+
+/** Ratio of values above which x is logarithmic. */
+const LOG_AXIS_FROM = 20;
+
+/** @param {Axis} axis @returns {{places: number[], texts: string[] | null}} */
+function placesOf(axis) {
+  const { values } = axis;
+  if (!isNumeric(axis)) return { places: values.map((_, i) => i), texts: [...values] };
+  const numbers = values.map(Number);
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  if (low <= 0 || high / low < LOG_AXIS_FROM) return { places: numbers, texts: null };
+  return { places: numbers.map(Math.log10), texts: [...values] };
+}
+
+/** @param {number[]} values */
+function ascending(values) {
+  return [...new Set(values)].sort((a, b) => a - b);
+}
+
+/** Limits of lines and charts; the table has all cells. */
+const MAX_LINES = 5;
+const MAX_CHARTS = 12;
 
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [4, 4]];
 const ASKED = { label: 'all that was asked', color: 5, dash: [3, 5] };
 
-/** In the order of the load, where nothing was asked for. */
 const PERCENTILES = ['p50', 'p90', 'p99', 'max'];
 
-/** A percentile that far above the median would press it flat on a linear axis. */
+/** Ratio of percentiles above which a linear axis would not show the lower ones. */
 const LOG_FROM = 8;
 
 /** @param {Layout} layout @returns {Drawn[]} */
 export function sweepCharts(layout) {
   const { groups } = layout;
   const throughputs = groups
-    .slice(0, MOST_CHARTS)
+    .slice(0, MAX_CHARTS)
     .map((group, i) => throughput(layout, group, groups.length === 1 ? '' : `-${i + 1}`));
   if (groups.length > 1) return throughputs;
   const [{ lines }] = groups;
@@ -67,7 +184,7 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
   };
   const cut = [
     lines.length > shown.length && `${shown.length} of ${lines.length} values of ${linesBy} are drawn`,
-    suffix === '-1' && groups.length > MOST_CHARTS && `${MOST_CHARTS} of ${groups.length} combinations are drawn`,
+    suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
   ].filter((words) => words !== false);
   const note = cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`;
   return {
@@ -123,10 +240,10 @@ function percentiles({ across }, line) {
 }
 
 /**
- * What more throughput costs: where a line turns upwards or back, more load only makes operations wait.
+ * Latency against throughput: where a line turns upwards or back, more load only adds waiting.
  * @param {Layout} layout
  * @param {Line[]} lines
- * @param {string[]} names of latencies: one, or several where there is one line
+ * @param {string[]} names of latencies: several only with one line
  * @returns {Drawn}
  */
 function latencyPath({ across }, lines, names) {
@@ -187,7 +304,7 @@ function look(i, label) {
   return { label, color: i % DASHES.length, dash: DASHES[i % DASHES.length] };
 }
 
-/** Means, and between which ends the runs were, where there are several. @param {Array<SweepCell | undefined>} cells @param {string} name */
+/** Means, and the range of the runs if there are several. @param {Array<SweepCell | undefined>} cells @param {string} name */
 function valuesOf(cells, name) {
   const { scaled } = measureOf(name);
   const all = cells.map((cell) => acrossRuns(cell?.metrics[name]));
@@ -203,34 +320,31 @@ function crossesOf(cells) {
   return crossed.includes(true) ? { crossed } : {};
 }
 
-/** One line of cells has one place from where on it is saturated. @param {Layout['across']} across @param {Line[]} lines */
+/** Marks the start of saturation of a single line. @param {Layout['across']} across @param {Line[]} lines */
 function markOf(across, lines) {
   const cells = lines.length === 1 ? lines[0].cells : [];
   const first = cells.at(cells.findLastIndex(({ saturated }) => !saturated) + 1);
   return first === undefined ? {} : { mark: across.of(first), markWords: 'saturated from here on' };
 }
 
-/** The first, the last and some between. @template T @param {T[]} all */
+/** The first, the last and evenly spaced items between them. @template T @param {T[]} all */
 function evenly(all) {
-  if (all.length <= MOST_LINES) return all;
-  return Array.from({ length: MOST_LINES }, (_, i) => all[Math.round((i * (all.length - 1)) / (MOST_LINES - 1))]);
+  if (all.length <= MAX_LINES) return all;
+  return Array.from({ length: MAX_LINES }, (_, i) => all[Math.round((i * (all.length - 1)) / (MAX_LINES - 1))]);
 }
 
-/**
- * A sweep of two axes as a table for each figure, its cells coloured as in a heat map. Numbers and words say all that
- * the colours say.
- */
+/** A sweep of two axes as one table per figure, with coloured cells. The text has all that the colours show. */
 
-/** Classes of page.css, from dark to bright. */
+/** Number of colour classes in page.css. */
 const STEPS = 8;
 
-/** Values that are further apart, as a factor, are told apart by their logarithms. */
+/** Ratio of values above which colours are logarithmic. */
 const LOG_SCALE_FROM = 10;
 
 /** @param {SweepFile} sweep of two axes @param {string} name of the figure */
 export function gridTable({ axes: [down, right], cells }, name) {
   const { label, text, words } = measureOf(name);
-  const means = cells.map(({ metrics }) => across(metrics[name]).mean);
+  const means = cells.map(({ metrics }) => acrossRuns(metrics[name]).mean);
   const known = means.filter((mean) => mean !== null);
   if (known.length === 0) return html`<p class="missing"><strong>${label}</strong>: not measured.</p>`;
   const [low, high] = [Math.min(...known), Math.max(...known)];
@@ -284,11 +398,4 @@ export function stepper(low, high) {
   const place = (/** @type {number} */ value) => (isLog ? Math.log(value) : value);
   const span = place(high) - place(low);
   return (value) => (span > 0 ? Math.min(STEPS - 1, Math.floor((STEPS * (place(value) - place(low))) / span)) : 0);
-}
-
-/** As people read it. @param {Record<string, string>} settings */
-export function cellName(settings) {
-  return Object.entries(settings)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
 }

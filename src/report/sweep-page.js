@@ -1,20 +1,17 @@
-import { bestOf, cellName, gridTable, sweepCharts } from './sweep-charts.js';
 import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
 import { badge, figureCell, keyFigure } from './run-sections.js';
+import { bestOf, cellName, gridTable, layoutOf, sweepCharts } from './sweep-charts.js';
 import { cellTables, hrefOf, plan, saturation, warnings } from './sweep-sections.js';
 
 /**
- * @import { Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Find, SweepFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
- * @import { Unit } from './client/quantity.js'
  * @import { KeyFigure } from './run-sections.js'
  */
 
-/**
- * What was searched for, and the runs that led to the answer.
- */
+/** The page of a sweep or a search. */
 
 /** @param {Find} find @returns {Chart} */
 export function findChart({ name, trials, estimate, low, high }) {
@@ -45,7 +42,7 @@ export function answerWords({ words, trials }) {
   return words === '' ? `The search has not ended: ${trials.length} runs so far.` : sentence(words);
 }
 
-/** @param {Find} find @param {Chart} chart @param {string} folder of the files, seen from the page */
+/** @param {Find} find @param {Chart} chart @param {string} folder of the files, relative to the page */
 export function findSection(find, chart, folder) {
   const { name, until, rateHeld, trials, confidence, estimate } = find;
   const held = trials.filter(({ holds }) => holds).length;
@@ -88,128 +85,12 @@ export function findSection(find, chart, folder) {
   </section>`;
 }
 
-/**
- * How the cells of a sweep are laid out on charts: one of its axes goes to the right, one makes lines, and what is left
- * makes charts of their own.
- *
- * @typedef {SweepFile['axes'][number]} Axis
- *
- * @typedef {object} Across what goes to the right
- * @property {string} label
- * @property {Unit} unit
- * @property {boolean} isAsked the rate that was asked for, so that throughput can be held against it
- * @property {number[]} places of all cells, ascending
- * @property {string[]} [texts] of the places, where these are no numbers or not evenly apart
- * @property {(cell: SweepCell) => number | null} of
- * @property {(cell: SweepCell) => string} text as short as possible
- *
- * @typedef {{label: string, cells: SweepCell[]}} Line cells in the order of the load
- * @typedef {{name: string, lines: Line[]}} Group
- * @typedef {{across: Across, groups: Group[], linesBy: string | null}} Layout
- */
-
-/** @param {SweepFile} sweep @returns {Layout | null} null where nothing varies */
-export function layoutOf(sweep) {
-  const { axes, cells } = sweep;
-  const axis = alongOf(sweep);
-  if (axis === null || cells.length === 0) return null;
-  const others = axes.filter((one) => one !== axis);
-  const lineAxis = others.at(-1) ?? null;
-  const groupAxes = others.slice(0, -1);
-  const groups = [...groupBy(cells, groupAxes)].map(([name, ofGroup]) => ({
-    name,
-    lines: [...groupBy(ofGroup, lineAxis === null ? [] : [lineAxis])].map(([label, ofLine]) => ({
-      label,
-      cells: ofLine,
-    })),
-  }));
-  const lines = groups.flatMap((group) => group.lines);
-  const across = acrossOf(axis, lines);
-  for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
-  return { across, groups, linesBy: lineAxis?.name ?? null };
-}
-
-/** The one along which the load grows; without one, the last one of numbers. @param {SweepFile} sweep @returns {Axis | null} */
-function alongOf({ axes, saturation }) {
-  const along = axes.find(({ name }) => name === saturation[0]?.along);
-  const several = axes.filter(({ values }) => values.length > 1);
-  return along ?? several.filter(isNumeric).at(-1) ?? several.at(-1) ?? axes.at(-1) ?? null;
-}
-
-/** @param {Axis} axis */
-function isNumeric({ values }) {
-  return values.every((value) => value.trim() !== '' && Number.isFinite(Number(value)));
-}
-
-/** @param {SweepCell[]} cells @param {Axis[]} axes @returns {Map<string, SweepCell[]>} */
-function groupBy(cells, axes) {
-  /** @type {Map<string, SweepCell[]>} */
-  const groups = new Map();
-  for (const cell of cells) {
-    const name = cellName(Object.fromEntries(axes.map((axis) => [axis.name, cell.settings[axis.name]])));
-    groups.set(name, [...(groups.get(name) ?? []), cell]);
-  }
-  return groups;
-}
-
-/** @param {Axis} axis @param {Line[]} lines @returns {Across} */
-function acrossOf(axis, lines) {
-  const cells = lines.flatMap((line) => line.cells);
-  const asked = (/** @type {SweepCell} */ cell) => cell.asked;
-  const isAsked =
-    lines.some((line) => new Set(line.cells.map(asked)).size > 1) && cells.every((cell) => cell.asked !== null);
-  const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
-  if (isAsked)
-    return {
-      label: 'asked per second',
-      unit: 'plain',
-      isAsked,
-      of: asked,
-      text,
-      places: ascending(cells.map((cell) => cell.asked ?? 0)),
-    };
-  const { places, texts } = placesOf(axis);
-  const placeByText = new Map(axis.values.map((value, i) => [value, places[i]]));
-  const order = axis.values.map((_, i) => i).sort((a, b) => places[a] - places[b]);
-  return {
-    label: axis.name,
-    unit: 'plain',
-    isAsked,
-    text,
-    of: (cell) => placeByText.get(text(cell)) ?? null,
-    places: order.map((i) => places[i]),
-    ...(texts === null ? {} : { texts: order.map((i) => texts[i]) }),
-  };
-}
-
-/** Values further apart than this, as a factor, would press the others into a corner of a linear axis. */
-const LOG_FROM = 20;
-
-/** @param {Axis} axis @returns {{places: number[], texts: string[] | null}} */
-function placesOf(axis) {
-  const { values } = axis;
-  if (!isNumeric(axis)) return { places: values.map((_, i) => i), texts: [...values] };
-  const numbers = values.map(Number);
-  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
-  if (low <= 0 || high / low < LOG_FROM) return { places: numbers, texts: null };
-  return { places: numbers.map(Math.log10), texts: [...values] };
-}
-
-/** @param {number[]} values */
-function ascending(values) {
-  return [...new Set(values)].sort((a, b) => a - b);
-}
-
-/**
- * The page of a sweep.
- */
-
-/** What the cells of a grid are coloured by. */
+/** Figures of the grids. */
 const GRIDS = ['tps', 'avg', 'p99'];
 
 /**
  * @param {SweepFile} sweep
- * @param {{folder?: string}} [where] the folder of the sweep, seen from the page, for links to its run files
+ * @param {{folder?: string}} [where] the folder of the sweep relative to the page, for links
  * @returns {string} an HTML document
  */
 export function renderSweep(sweep, { folder = '.' } = {}) {
@@ -257,7 +138,7 @@ function lead(sweep) {
     <dl class="figures">${figures(sweep).map(keyFigure)}</dl>`;
 }
 
-/** Of many lines so many are named. */
+/** Lines that the verdict names. */
 const NAMED = 4;
 
 /** @param {SweepFile} sweep */
@@ -285,7 +166,7 @@ export function verdict({ find, saturation: lines, cells }) {
 }
 
 /**
- * Lines with cells that are saturated, above which others are not.
+ * Lines with saturated cells below others that are not saturated.
  * @param {SweepFile['saturation']} lines
  * @param {SweepFile['cells']} cells
  */

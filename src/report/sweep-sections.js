@@ -9,11 +9,9 @@ import { cellName } from './sweep-charts.js';
  * @import { Measure } from './charts.js'
  */
 
-/**
- * What is said of a sweep beside its charts.
- */
+/** The tables and texts of a sweep's page. */
 
-/** What most people ask of a cell; the rest is one click away. */
+/** Figures of the first table; the others are in a second one. */
 const MAIN = ['tps', 'avg', 'p50', 'p99', 'max', 'failed'];
 
 /** @param {SweepFile} sweep */
@@ -52,7 +50,7 @@ export function saturation({ saturation: lines, cells }) {
   </section>`;
 }
 
-/** @param {SweepFile} sweep @param {string} folder of the files, seen from the page */
+/** @param {SweepFile} sweep @param {string} folder of the files, relative to the page */
 export function cellTables(sweep, folder) {
   const { cells } = sweep;
   if (cells.length === 0) return null;
@@ -133,7 +131,7 @@ function runLinks({ runs }, folder) {
   });
 }
 
-/** A file beside the page, whatever its name looks like. @param {string} file @param {string} folder */
+/** A link to a file, escaped. @param {string} file @param {string} folder */
 export function hrefOf(file, folder) {
   const parts = [...folder.split('/'), ...file.split('/')].filter((part) => part !== '' && part !== '.');
   return `./${parts.map(encodeURIComponent).join('/')}`;

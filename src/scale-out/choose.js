@@ -11,21 +11,21 @@ import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
  */
 
 /**
- * Which run files are the run: of each instance one, all of the same run, none missing.
+ * Selects the run files of one run: one per instance, none missing, and each consistent in itself.
  *
- * @typedef {object} Damaged a run file that was there once
+ * @typedef {object} Damaged a run file that cannot be read
  * @property {string} name
  * @property {number | null} index
  * @property {string | null} id
  * @property {string | null} runId
- * @property {string} why it cannot be read
+ * @property {string} why
  *
  * @typedef {object} Chosen
  * @property {RunHeader[]} headers by index, or by slice
  * @property {RunHeader[]} superseded earlier attempts
- * @property {number | null} expected how many there must be; null: nobody said
+ * @property {number | null} expected number of instances; null: unknown
  * @property {number[]} missing indexes
- * @property {Damaged[]} damaged those of which there is no other copy
+ * @property {Damaged[]} damaged damaged files without another copy
  * @property {string[]} notes
  *
  * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Wanted
@@ -94,7 +94,7 @@ function idOf({ runId }) {
   return runId === null ? 'one without a run id' : shown(runId);
 }
 
-/** The same run from the folder and from the logs: a whole file before a partial one, and of those the latest. @param {RunHeader[]} all */
+/** A run may be in the folder and in the logs: whole files are preferred to partial ones, then later ones. @param {RunHeader[]} all */
 function withoutCopies(all) {
   /** @type {Map<string, RunHeader>} */
   const best = new Map();
@@ -109,7 +109,7 @@ function withoutCopies(all) {
   return { headers: [...best.values()], copies: all.length - best.size };
 }
 
-/** @param {RunHeader[]} headers @throws {InputError} which names what makes them two runs */
+/** @param {RunHeader[]} headers @throws {InputError} which names the difference */
 function checkSame(headers) {
   const [first, ...rest] = headers;
   for (const other of rest) {
@@ -131,7 +131,7 @@ function differenceOf(a, b) {
     if (!mayBeSame(a.environment[key], b.environment[key]))
       return `the ${words} is ${shown(a.environment[key])} and ${shown(b.environment[key])}`;
   if (a.instances !== b.instances) return `--instances is ${shown(a.instances)} and ${shown(b.instances)}`;
-  if (a.index !== null && a.threads !== b.threads) return `--threads is ${a.threads} and ${b.threads}`;
+  if (a.index !== null && a.wallets !== b.wallets) return `--threads is ${a.wallets} and ${b.wallets}`;
   if (a.index !== null && a.firstOffset !== b.firstOffset) return `--offset is ${a.firstOffset} and ${b.firstOffset}`;
   for (const name of new Set([...Object.keys(a.settings), ...Object.keys(b.settings)])) {
     const [one, other] = [a.settings[name] ?? null, b.settings[name] ?? null];
@@ -143,7 +143,7 @@ function differenceOf(a, b) {
   return `${shown(name)} is defined differently (stress ${shown(a.environment.stress)} and ${shown(b.environment.stress)})`;
 }
 
-/** A node that no longer has its first block says nothing of it. @param {unknown} a @param {unknown} b */
+/** Unknown for a node without its first block. @param {unknown} a @param {unknown} b */
 function mayBeSame(a, b) {
   return a === null || b === null || a === undefined || b === undefined || a === b;
 }
@@ -155,10 +155,10 @@ function lastAttempts(each) {
   for (const header of each) {
     if (header.index === null) continue;
     const others = byIndex.get(header.index) ?? [];
-    const twin = others.find(({ attempt }) => attempt === header.attempt);
-    if (twin !== undefined)
+    const duplicate = others.find(({ attempt }) => attempt === header.attempt);
+    if (duplicate !== undefined)
       throw new InputError(
-        `instance ${header.index} is there twice, with attempt ${header.attempt} and different runs: ${twin.source.name} and ${header.source.name}: two instances had one index, or two runs are mixed`,
+        `instance ${header.index} is there twice, with attempt ${header.attempt} and different runs: ${duplicate.source.name} and ${header.source.name}: two instances had one index, or two runs are mixed`,
       );
     byIndex.set(header.index, [...others, header]);
   }
@@ -175,7 +175,7 @@ function checkSlices(headers) {
   const sorted = [...headers].sort((a, b) => a.offset - b.offset);
   sorted.forEach((header, i) => {
     const before = sorted[i - 1];
-    if (before === undefined || before.offset + before.threads <= header.offset) return;
+    if (before === undefined || before.offset + before.wallets <= header.offset) return;
     throw new InputError(
       `slices overlap: ${before.name} has ${walletsOf(before)}, ${header.name} ${walletsOf(header)}: these are not instances of one run`,
     );
@@ -198,9 +198,9 @@ function expectedOf(headers, expect) {
 
 /** @param {RunHeader[]} headers @param {number | null} expected */
 function missingOf(headers, expected) {
-  const there = new Set(headers.flatMap(({ index }) => index ?? []));
-  if (expected === null || there.size === 0) return [];
-  return Array.from({ length: expected }, (_, i) => i).filter((i) => !there.has(i));
+  const present = new Set(headers.flatMap(({ index }) => index ?? []));
+  if (expected === null || present.size === 0) return [];
+  return Array.from({ length: expected }, (_, i) => i).filter((i) => !present.has(i));
 }
 
 /** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen @param {Wanted} wanted */
@@ -213,11 +213,11 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
     throw new IncompleteError(`${name} is damaged: ${why}${more} (${advice})`);
   }
   const partial = headers.filter((header) => header.partial);
-  const wants = (expected ?? headers.length) - headers.length;
-  if (partial.length === 0 && wants === 0) return;
+  const absent = (expected ?? headers.length) - headers.length;
+  if (partial.length === 0 && absent === 0) return;
   const reasons = [
     ...(missing.length > 0 ? [`missing: ${ranges(missing)}`] : []),
-    ...(missing.length === 0 && wants > 0 ? [`${wants} missing, which have no index to be named by`] : []),
+    ...(missing.length === 0 && absent > 0 ? [`${absent} missing, which have no index to be named by`] : []),
     ...(partial.length > 0 ? [`ended before their runs did: ${whichOf(partial)}`] : []),
   ];
   const whole = headers.length - partial.length;
@@ -227,32 +227,31 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
 }
 
 /**
- * What a merge remembers of a run file while it reads the others: enough to know whether they belong together, whose
- * clock is wrong, and which part of the time they have in common.
+ * The facts of a run file that are kept while the others are read.
  *
  * @typedef {object} RunHeader
  * @property {Source} source
- * @property {string} name for messages: the index where there is one, and where it was found
+ * @property {string} name for messages: index, if any, and source
  * @property {string} id
  * @property {string | null} runId
  * @property {number | null} index
- * @property {number | null} instances as the run was told
+ * @property {number | null} instances by option
  * @property {number} attempt
  * @property {string | null} host
- * @property {number} offset of its own first wallet
- * @property {number} threads
- * @property {number} firstOffset of all instances' first wallet
- * @property {Record<string, unknown>} settings that make it the run that it is
+ * @property {number} offset of its first wallet
+ * @property {number} wallets
+ * @property {number} firstOffset of the first wallet of all instances
+ * @property {Record<string, unknown>} settings that must be equal in all instances
  * @property {string} definitions
  * @property {Record<string, unknown>} environment
- * @property {number} startedAtMs time of day by its own clock, as are all below
+ * @property {number} startedAtMs time of day by its own clock, like the following
  * @property {number} endedAtMs
  * @property {number} loadStartMs
  * @property {number} windowStartMs
  * @property {number} windowEndMs
- * @property {boolean} hasLoad it was measured: it has a window, and a row of it
- * @property {number} resolutionMs how much later than it could it may see a block
- * @property {number} intervalMs how long its intervals are
+ * @property {boolean} hasLoad it has a window with at least one row
+ * @property {number} resolutionMs how late it may see a block
+ * @property {number} intervalMs length of its intervals
  * @property {boolean} partial
  * @property {string} end
  * @property {number | null} exitCode
@@ -262,12 +261,12 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
  * @property {boolean | null} auditExact
  * @property {AuditResult | null} auditResult
  * @property {number | null} auditBlock
- * @property {Float64Array} blocks of each interval that saw any: first number, last number, least skew in milliseconds
+ * @property {Float64Array} blocks of each interval: first number, last number, least skew in ms
  */
 
-/** What instances of one run may differ in, beside what any two runs may: what follows from the machine, or from the place. */
+/** Options in which instances of a run may differ, in addition to those in which any compared runs may. */
 const OF_THE_INSTANCE = new Set(['threads', 'users', 'workers']);
-/** What two comparable runs may differ in, but not two instances of one. */
+/** Options in which compared runs may differ, but not instances of one run. */
 const OF_THE_RUN = new Set(['duration', 'drain-timeout']);
 
 /** @param {RunFile} run @param {Source} source @returns {RunHeader} */
@@ -287,10 +286,10 @@ export function headerOf(run, source) {
     instances,
     attempt,
     offset: instance.offset ?? Number(config.offset),
-    threads: Number(config.threads),
+    wallets: Number(config.threads),
     host: host === null ? null : safeWords(host),
     firstOffset: Number(config.offset),
-    settings: settingsThatBind(run),
+    settings: bindingSettings(run),
     definitions: JSON.stringify(run.definitions),
     environment: run.environment,
     startedAtMs: Date.parse(run.startedAt),
@@ -300,7 +299,7 @@ export function headerOf(run, source) {
     resolutionMs: run.generator.inclusionResolutionMs ?? 0,
     windowStartMs,
     windowEndMs: windowStartMs + window.durationMs,
-    intervalMs: lengthOf(run),
+    intervalMs: intervalMsOf(run),
     partial: run.partial,
     end: run.end,
     exitCode: run.exitCode,
@@ -314,7 +313,7 @@ export function headerOf(run, source) {
   };
 }
 
-/** Time of day; one that ended in its warm-up has a window without length, which begins there. @param {RunFile} run */
+/** Time of day. A run that ended in its warm-up has an empty window at its end. @param {RunFile} run */
 export function loadStartOf({ window, intervals }) {
   const firstLoad = intervals.find(({ phase }) => phase === 'load');
   const lastWarmup = intervals.filter(({ phase }) => phase === 'warmup').at(-1);
@@ -322,17 +321,17 @@ export function loadStartOf({ window, intervals }) {
 }
 
 /** @param {RunFile} run */
-function settingsThatBind(run) {
+function bindingSettings(run) {
   const settings = Object.entries(settingsOf(run)).filter(
     ([name]) => (!MAY_DIFFER.has(name) || OF_THE_RUN.has(name)) && !OF_THE_INSTANCE.has(name),
   );
-  // Files of one name may not say the same.
+  // Calls files of one name may differ.
   const callsHash = /** @type {any} */ (run.environment).workload?.callsHash ?? null;
   return { ...Object.fromEntries(settings), ...(callsHash === null ? {} : { 'what --calls says': callsHash }) };
 }
 
-/** Of a long run neighbours were merged, so that its intervals are some times as long as was asked for. @param {RunFile} run */
-function lengthOf({ config, intervals }) {
+/** Long runs have merged rows, whose length is a multiple of the option's. @param {RunFile} run */
+function intervalMsOf({ config, intervals }) {
   const lengths = intervals
     .filter(({ phase }) => phase === 'load')
     .map(({ startMs, endMs }) => endMs - startMs)
@@ -350,22 +349,23 @@ function blocksOf({ intervals }) {
   return Float64Array.from(seen);
 }
 
-/**
- * Whether the figures of a run file are of one run: what is counted in several places must be the same in all of them.
- * A merge adds them up, and nobody would find the wrong one in the sum.
- */
-
-/** Rows of several threads may overlap by what the threads differ in. */
+/** Rows of worker threads may overlap this much. */
 const OVERLAP_MS = 1000;
-/** Instants are rounded, and a report may come after the end. */
+/** Rounding, and a report after the end. */
 const ALLOWANCE_MS = 5000;
 
 const BY_INSTANT = Object.freeze(
   /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut']),
 );
 
-/** @param {RunFile} run @param {string} name of its file @param {number} loadStartMs @throws {InputError} which names the figure */
-export function checkSums(run, name, loadStartMs) {
+/**
+ * Checks that figures which a run file has in several places agree: a merge would hide a wrong one in its sums.
+ * @param {RunFile} run
+ * @param {string} name of its file
+ * @param {number} loadStartMs
+ * @throws {InputError} which names the figure
+ */
+export function checkConsistency(run, name, loadStartMs) {
   const wrong = rowsWords(run, loadStartMs) ?? windowWords(run) ?? countsWords(run) ?? distributionWords(run);
   if (wrong !== null) throw new InputError(`${name} contradicts itself: ${wrong}`);
 }
@@ -403,7 +403,7 @@ function countsWords(run) {
   for (const name of BY_INSTANT)
     if (window.counts[name] > counts[name])
       return `window/counts/${name} is ${window.counts[name]}, and counts/${name} ${counts[name]}`;
-  // A law of ours was broken, or a thread died, and what it knew is gone: that is said by the run's own exit code.
+  // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
   if (end === 'internal') return null;
   const sums = sumsOf(intervals);
   for (const [name, count] of Object.entries(counts)) {
@@ -417,17 +417,17 @@ function countsWords(run) {
 }
 
 /**
- * What happens in the window is counted in its rows, or, where it is told late, in later ones: so may be what happened at
- * the end of the warm-up, in the first rows of the load.
+ * Events of the window are counted in its rows or, if reported late, in later rows. Likewise the first rows of the load
+ * may have events of the warm-up.
  * @param {RunFile} run @returns {string | null}
  */
 function loadWords({ window, intervals }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const later = sumsOf(intervals.filter(({ phase }) => phase !== 'warmup'));
-  const sure = sumsOf(load.slice(intervals[0]?.phase === 'warmup' ? 2 : 0));
+  const certain = sumsOf(load.slice(intervals[0]?.phase === 'warmup' ? 2 : 0));
   for (const name of BY_INSTANT) {
     const count = window.counts[name];
-    if (count < sure[name] || count > later[name])
+    if (count < certain[name] || count > later[name])
       return `window/counts/${name} is ${count}, and intervals have ${sumsOf(load)[name]} in the window`;
   }
   return null;
@@ -441,7 +441,7 @@ function sumsOf(rows) {
   return sums;
 }
 
-/** No distribution has more values than there were operations. @param {RunFile} run @returns {string | null} */
+/** A distribution cannot have more values than operations. @param {RunFile} run @returns {string | null} */
 function distributionWords({ counts, failures, window, latency, lag, byName, byEndpoint }) {
   const { total, fromStart, timedOut, censored = timedOut, stages } = latency;
   const ended = counts.verified + censoredIn({ counts, failures });

@@ -1,26 +1,24 @@
-import { ranges, some, walletsOf } from './words.js';
 import { createHash } from 'node:crypto';
 import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
-import { headerOf, checkSums, choose, loadStartOf } from './choose.js';
+import { headerOf, checkConsistency, choose, loadStartOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
+import { ranges, some, walletsOf } from './words.js';
 
 /**
  * @import { RunFile, Threshold } from '../types.d.ts'
- * @import { Verdict } from '../stats/verdict.js'
  * @import { RunHeader, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
  */
 
-/** How a merge names what it found. */
-
 /**
- * The run file of all instances together: that of one run, with what the merge has to say of it in `merged`.
+ * Merges the run files of all instances of a run into one run file. Each file is read twice, and one at a time: first
+ * to find the files that belong together, their clocks and their common window, then to add up the figures.
  *
  * @typedef {object} Parts
  * @property {Chosen} chosen
@@ -29,7 +27,7 @@ import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window
  * @property {Total} total
  */
 
-/** Files that instances wrote are theirs. */
+/** Options for output files of the instances. */
 const OWN_FILES = [
   'out',
   'samples',
@@ -42,7 +40,7 @@ const OWN_FILES = [
   'contracts',
   'results',
 ];
-/** What made it one of several: one instance would have to do without to do what all did. */
+/** Options that only an instance has. */
 const OF_ONE = ['index', 'instances', 'runId', 'startAtMs', 'barrier'];
 
 /** @param {Parts} parts */
@@ -70,18 +68,18 @@ export function mergedRun(parts) {
     definitions: first.definitions,
     warnings: warningsOf(parts),
     window,
-    counts: total.sums.counts,
-    inFlight: total.sums.inFlight,
-    failures: total.sums.failures,
-    failureWords: total.sums.failureWords,
-    reorgs: total.sums.reorgs,
+    counts: total.runs.counts,
+    inFlight: total.runs.inFlight,
+    failures: total.runs.failures,
+    failureWords: total.runs.failureWords,
+    reorgs: total.runs.reorgs,
     rates,
-    ...total.sums.distributions(),
-    byName: total.sums.byName.toJSON(),
-    byEndpoint: total.sums.byEndpoint.toJSON(),
+    ...total.runs.distributions(),
+    byName: total.runs.byName.toJSON(),
+    byEndpoint: total.runs.byEndpoint.toJSON(),
     intervals: total.grid.rows(),
-    blocks: total.sums.blocks,
-    probes: total.sums.probes,
+    blocks: total.runs.blocks,
+    probes: total.runs.probes,
     generator: total.generator.result(),
     audit: total.audit.result(absentOf(chosen)),
     spending: total.spending.result(),
@@ -110,11 +108,11 @@ function isComplete({ headers, expected, damaged }) {
   return damaged.length === 0 && headers.length >= (expected ?? 0);
 }
 
-/** Instances whose wallets are in no audit. @param {Chosen} chosen @returns {string[]} */
+/** Instances without an audit. @param {Chosen} chosen @returns {string[]} */
 function absentOf({ headers, missing, damaged }) {
-  const [{ firstOffset, threads }] = headers;
+  const [{ firstOffset, wallets }] = headers;
   const gone = missing.map((index) => {
-    return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * threads, threads })})`;
+    return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * wallets, wallets })})`;
   });
   const unreadable = damaged.filter(({ index }) => index === null || !missing.includes(index));
   return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
@@ -132,16 +130,16 @@ function instant(ms) {
   return new Date(ms).toISOString();
 }
 
-/** The same instances have the same id, however often they are merged. @param {RunHeader[]} headers */
+/** Merging the same instances again gives the same id. @param {RunHeader[]} headers */
 function idOf(headers) {
   const hash = createHash('sha256');
   for (const { id, endedAtMs } of headers) hash.update(`${id} ${endedAtMs}\n`);
   const hex = hash.digest('hex');
-  // It has the form of a random UUID.
+  // In the form of a random UUID.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** One that never ended, or else one that ended otherwise than as planned. @param {RunHeader[]} headers */
+/** The worst end: an instance that never ended, then an end that was not planned. @param {RunHeader[]} headers */
 function endOf(headers) {
   const ends = headers.map(({ end }) => end);
   return (
@@ -152,18 +150,24 @@ function endOf(headers) {
   );
 }
 
-/** As one instance would be asked for it. @param {Record<string, any>} config of one instance @param {Total} total @param {RunHeader[]} headers */
+/** The options that one instance with all wallets would have. @param {Record<string, any>} config of one instance @param {Total} total @param {RunHeader[]} headers */
 function configOf(config, { ratePerSecond }, headers) {
   const none = Object.fromEntries(
     [...OWN_FILES, ...OF_ONE].filter((name) => name in config).map((name) => [name, null]),
   );
-  const threads = headers.reduce((sum, header) => sum + header.threads, 0);
-  return { ...config, ...none, threads, offset: minOf(headers.map(({ firstOffset }) => firstOffset)), ratePerSecond };
+  const wallets = headers.reduce((sum, header) => sum + header.wallets, 0);
+  return {
+    ...config,
+    ...none,
+    threads: wallets,
+    offset: minOf(headers.map(({ firstOffset }) => firstOffset)),
+    ratePerSecond,
+  };
 }
 
 /** @param {RunHeader} header @param {number | null} clockOffsetMs */
 function instanceOf(header, clockOffsetMs) {
-  const { index, attempt, id, host, offset, threads, windowStartMs, windowEndMs } = header;
+  const { index, attempt, id, host, offset, wallets, windowStartMs, windowEndMs } = header;
   const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = header;
   return {
     index,
@@ -171,7 +175,7 @@ function instanceOf(header, clockOffsetMs) {
     id,
     host,
     offset,
-    threads,
+    threads: wallets,
     windowStartedAt: instant(windowStartMs),
     durationMs: windowEndMs - windowStartMs,
     clockOffsetMs,
@@ -201,16 +205,16 @@ function skewsOf(headers, { correctionsMs, skewMs, knownToMs }) {
   };
 }
 
-/** Wallets of which it is not known what they did last. @param {Chosen} chosen */
+/** Wallets whose last operations are not known. @param {Chosen} chosen */
 function unresolvedOf({ headers, missing }) {
-  const [{ firstOffset, threads }] = headers;
+  const [{ firstOffset, wallets }] = headers;
   const gone = missing.map((index) => {
-    return { index, offset: firstOffset + index * threads, threads, inFlight: null, lastKnownAt: null };
+    return { index, offset: firstOffset + index * wallets, threads: wallets, inFlight: null, lastKnownAt: null };
   });
   const cut = headers
     .filter(({ partial }) => partial)
-    .map(({ index, offset, threads: own, inFlight, endedAtMs }) => {
-      return { index, offset, threads: own, inFlight, lastKnownAt: instant(endedAtMs) };
+    .map(({ index, offset, wallets: threads, inFlight, endedAtMs }) => {
+      return { index, offset, threads, inFlight, lastKnownAt: instant(endedAtMs) };
     });
   return [...cut, ...gone].sort((a, b) => a.offset - b.offset);
 }
@@ -255,7 +259,7 @@ function shortened(words) {
 }
 
 /**
- * Reasons of the instances hold for what is null here, too; some figures are null only of all together.
+ * Reasons of null figures: those of the instances, and those of figures that are null only in the merged run.
  * @param {any} run
  * @param {Record<string, string>} reasons of the instances
  * @param {{common: Common, clocks: Clocks}} known
@@ -301,15 +305,9 @@ function hasNull(value) {
   return typeof value === 'object' && Object.values(value).some(hasNull);
 }
 
-/**
- * Run files of all instances of a run become one run file. Each is read twice, and one at a time: first to find out what
- * belongs together, whose clock is wrong and which time is common, then to add it up.
- *
- * @typedef {MergeChooseWanted & {thresholds: readonly Threshold[]}} Wanted
- * @typedef {(json: any, name: string) => RunFile} CheckRunFile
- */
+/** @typedef {MergeChooseWanted & {thresholds: readonly Threshold[]}} Wanted */
 
-/** Of files that are something else so many are named. */
+/** How many files that are not run files of this run a note names. */
 const NAMED = 3;
 
 /**
@@ -320,24 +318,24 @@ const NAMED = 3;
  * @throws {InputError | IncompleteError}
  */
 export async function merge(names, wanted, stdin) {
-  const check = await runFileChecker();
+  const checkRunFile = await runFileChecker();
   const { sources, close } = await findSources(names, stdin);
   try {
-    const { headers: found, damaged, foreign } = readAll(sources, check, wanted);
+    const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
     const chosen = chosenOf(found, { damaged, foreign }, wanted);
     const clocks = compareClocks(chosen.headers);
     const common = commonWindow(chosen.headers, clocks, wanted.allowPartial);
     const total = new Total(chosen.headers, clocks.correctionsMs, common);
     for (const [i, header] of chosen.headers.entries()) addTo(total, i, header);
-    const run = judged(mergedRun({ chosen, clocks, common, total }), wanted, chosen.headers);
+    const run = withExitCode(mergedRun({ chosen, clocks, common, total }), wanted, chosen.headers);
     return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
   } finally {
     close();
   }
 }
 
-/** @param {Source[]} sources @param {CheckRunFile} check @param {Wanted} wanted */
-function readAll(sources, check, { runId }) {
+/** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
+function readAll(sources, checkRunFile, { runId }) {
   /** @type {RunHeader[]} */
   const headers = [];
   /** @type {Damaged[]} */
@@ -346,12 +344,12 @@ function readAll(sources, check, { runId }) {
   const foreign = [];
   for (const source of sources) {
     const { name, index, id, isGiven } = source;
-    // What is asked for by its run id is not read to find out that it is of another.
+    // With --run-id, results of other runs need not be read.
     if (runId !== null && source.runId !== null && source.runId !== runId) continue;
     const { json, damage, foreign: words } = source.read();
-    const other = words ?? (damage === undefined ? strangerOf(json) : undefined);
+    const other = words ?? (damage === undefined ? foreignKind(json) : undefined);
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (other === undefined) headers.push(checkedCard(check(json, name), source));
+    else if (other === undefined) headers.push(checkedHeader(checkRunFile(json, name), source));
     else if (isGiven) throw new InputError(`${name} is ${other}`);
     else foreign.push(`${name} is ${other}`);
   }
@@ -359,12 +357,12 @@ function readAll(sources, check, { runId }) {
 }
 
 /** @param {RunFile} run @param {Source} source */
-function checkedCard(run, source) {
-  checkSums(run, source.name, loadStartOf(run));
+function checkedHeader(run, source) {
+  checkConsistency(run, source.name, loadStartOf(run));
   return headerOf(run, source);
 }
 
-/** What was left out may be what is missing. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
+/** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
 function chosenOf(found, { damaged, foreign }, wanted) {
   try {
     return choose(found, damaged, wanted);
@@ -374,8 +372,8 @@ function chosenOf(found, { damaged, foreign }, wanted) {
   }
 }
 
-/** @param {any} json @returns {string | undefined} what it is; nothing where it says that it is a run file of any version */
-function strangerOf(json) {
+/** @param {any} json @returns {string | undefined} what the file is instead of a run file */
+function foreignKind(json) {
   const schema = json?.schema;
   if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
     return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
@@ -398,7 +396,7 @@ function addTo(total, i, header) {
 }
 
 /** @param {any} run @param {Wanted} wanted @param {RunHeader[]} headers @returns {RunFile & {exitCode: number}} */
-function judged(run, { thresholds }, headers) {
+function withExitCode(run, { thresholds }, headers) {
   const results = checkThresholds(thresholds, run);
   const exitCodes = headers.flatMap(({ exitCode }) => exitCode ?? []);
   const exitCode = worstExit([
@@ -410,8 +408,3 @@ function judged(run, { thresholds }, headers) {
   const config = { ...run.config, thresholds: thresholds.map(({ expression }) => expression) };
   return { ...run, exitCode, config, thresholds: results };
 }
-
-/**
- * What the instances say of themselves. What limits them together nobody of them can see, so that the merge gives what
- * most of them say, and how many say otherwise.
- */

@@ -20,41 +20,41 @@ import { cannotWrite } from '../files.js';
 /** @import { OutputError } from '../errors.js' */
 
 /**
- * Run files in the logs of a cluster without shared storage: one line each, with whatever other lines in between, and
- * whatever kubectl, srun or a log collector wrote before it.
+ * The sources of a merge: run files in folders, and result lines in logs of a cluster without shared storage. Logs may
+ * have other lines in between and a prefix by kubectl, srun or a log collector.
  *
  * @typedef {object} ResultLine
- * @property {string | null} id of the run; null where the line is too damaged to say, as are all below
+ * @property {string | null} id of the run; null: unreadable, as for the members below
  * @property {string | null} runId
  * @property {number | null} index
  * @property {Buffer | null} gzip the run file, compressed
- * @property {number} bytes of it when it is not
- * @property {string} sha256 of those
- * @property {string | null} damage what is wrong with the line; null: nothing
+ * @property {number} bytes uncompressed
+ * @property {string} sha256 of the uncompressed run file
+ * @property {string | null} damage null: the line is intact
  */
 
 const MARKER = 'STRESS_RESULT ';
 
-/** A run file of 2,000 intervals has some 16 MB. Whoever writes more did not write a run file. */
+/** A run file of 2,000 intervals has about 16 MB. */
 export const MOST_BYTES = 64 * 2 ** 20;
-/** Of one line: what does not compress becomes a third longer in base64. */
+/** Limit of a line, for a run file that does not compress: base64 adds a third. */
 const LONGEST_LINE = 96 * 2 ** 20;
 
 /** @param {AsyncIterable<Buffer>} stream @returns {AsyncGenerator<ResultLine>} */
 export async function* resultLines(stream) {
   for await (const { line, isCut } of linesOf(stream)) {
     if (!line.includes(MARKER)) continue;
-    // What one process wrote of a line may be in front of what another wrote: each marker begins anew.
+    // A line may begin with a part of another process's line: each marker starts a new result.
     const [before, ...texts] = line.toString('latin1').split(MARKER);
     for (const text of texts) {
       const [json] = /^\{\S+/.exec(text) ?? [];
       const foreign = isCut ? 'it is too long' : formOf(before, text);
-      if (json !== undefined) yield foreign === null ? parsed(json) : damaged(json, foreign);
+      if (json !== undefined) yield foreign === null ? parseResult(json) : damagedResult(json, foreign);
     }
   }
 }
 
-/** Files that container runtimes keep for themselves have long lines in pieces. @param {string} before the marker @param {string} text behind it */
+/** Log files of container runtimes split or escape long lines. @param {string} before the marker @param {string} text behind it */
 function formOf(before, text) {
   if (text.startsWith('{\\"')) return "it is in Docker's own log file: merge what docker logs prints";
   return /^\S+ std(?:out|err) P /.test(before)
@@ -62,7 +62,7 @@ function formOf(before, text) {
     : null;
 }
 
-/** Of a line no more is kept than the longest there may be. @param {AsyncIterable<Buffer>} stream */
+/** Keeps no more of a line than LONGEST_LINE. @param {AsyncIterable<Buffer>} stream */
 async function* linesOf(stream) {
   /** @type {Buffer[]} */
   let pieces = [];
@@ -82,21 +82,21 @@ async function* linesOf(stream) {
   if (length > 0) yield whole();
 }
 
-/** @param {string} text that begins with the JSON of a line @returns {ResultLine} */
-function parsed(text) {
+/** @param {string} text JSON of a line, and more @returns {ResultLine} */
+function parseResult(text) {
   let json;
   try {
     json = JSON.parse(text);
   } catch {
-    return damaged(text, 'it is cut or mixed with another');
+    return damagedResult(text, 'it is cut or mixed with another');
   }
   const { schema, id, runId = null, index = null, bytes, sha256, gzip } = json;
-  if (schema !== 'evm-stress/result@1') return damaged(text, 'its schema is not evm-stress/result@1');
+  if (schema !== 'evm-stress/result@1') return damagedResult(text, 'its schema is not evm-stress/result@1');
   const isWhole =
     [id, sha256, gzip].every((value) => typeof value === 'string') &&
     [runId === null || typeof runId === 'string', index === null || isCount(index), isCount(bytes)].every(Boolean);
-  if (!isWhole) return damaged(text, 'it does not have what such a line has');
-  if (bytes > MOST_BYTES) return damaged(text, `its run file would have ${bytes} bytes`);
+  if (!isWhole) return damagedResult(text, 'it does not have what such a line has');
+  if (bytes > MOST_BYTES) return damagedResult(text, `its run file would have ${bytes} bytes`);
   return { id, runId, index, bytes, sha256, gzip: Buffer.from(gzip, 'base64'), damage: null };
 }
 
@@ -105,8 +105,8 @@ function isCount(value) {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** @param {string} text @param {string} damage @returns {ResultLine} as far as it can be read */
-function damaged(text, damage) {
+/** @param {string} text @param {string} damage @returns {ResultLine} */
+function damagedResult(text, damage) {
   const words = text.replaceAll('\\"', '"');
   const [, index] = /"index":(\d{1,6})\b/.exec(words) ?? [];
   const [, runId] = /"runId":"([\w.-]{1,63})"/.exec(words) ?? [];
@@ -125,12 +125,12 @@ function damaged(text, damage) {
 /**
  * @param {{gzip: Buffer, bytes: number, sha256: string}} line
  * @returns {any} the run file
- * @throws {Error} whose message says what is wrong with the line
+ * @throws {Error} whose message says what is wrong
  */
-export function unpacked({ gzip, bytes, sha256 }) {
+export function unpack({ gzip, bytes, sha256 }) {
   let text;
   try {
-    // What would become longer than it says is not unpacked to its end.
+    // Stops at the stated length.
     text = gunzipSync(gzip, { maxOutputLength: Math.max(1, bytes) });
   } catch {
     throw new Error('its run file cannot be decompressed');
@@ -141,8 +141,8 @@ export function unpacked({ gzip, bytes, sha256 }) {
 }
 
 /**
- * What came from a pipe and is read more than once, on the disk instead of in memory. The file has no name from its
- * beginning on, where the system allows that, so that nothing is left behind however this process ends.
+ * Spools data of a pipe that is read twice to a file instead of memory. The file is unlinked at once where the system
+ * allows it, so that it cannot be left behind.
  *
  * @typedef {{position: number, length: number}} Place
  */
@@ -155,7 +155,7 @@ export class Spool {
   add(bytes) {
     const folder = this.#file?.folder ?? tmpdir();
     try {
-      this.#file ??= opened();
+      this.#file ??= openSpool();
       const place = { position: this.#length, length: bytes.length };
       for (let written = 0; written < bytes.length;)
         written += writeSync(this.#file.fd, bytes, written, bytes.length - written, this.#length + written);
@@ -185,37 +185,35 @@ export class Spool {
   }
 }
 
-function opened() {
+function openSpool() {
   const folder = mkdtempSync(join(tmpdir(), 'stress-merge-'));
   const fd = openSync(join(folder, 'results'), 'w+', 0o600);
-  // Windows does not let go of the name of an open file; there it goes in the end.
+  // Windows cannot unlink an open file; there close() does it.
   if (process.platform !== 'win32') rmSync(folder, { recursive: true, force: true });
   return { fd, folder };
 }
 
 /**
- * Where a merge finds its run files: one after the other, so that no more than one is in memory.
- *
- * @typedef {object} Found what reading a source came to: one of the three
- * @property {any} [json] that may be a run file
- * @property {string} [damage] what is wrong with what was one
- * @property {string} [foreign] what it is, if it is no JSON of ours
+ * @typedef {object} Found one of its members
+ * @property {any} [json] possibly a run file
+ * @property {string} [damage] what is wrong with a run file
+ * @property {string} [foreign] what the source is instead
  *
  * @typedef {object} Source
- * @property {string} name as messages may show it
- * @property {boolean} isGiven by its own name, not found in a folder
- * @property {number | null} index of the instance, where that is known without reading it
+ * @property {string} name for messages
+ * @property {boolean} isGiven named by the user, not found in a folder
+ * @property {number | null} index of the instance, if known without reading
  * @property {string | null} id of the run, likewise
  * @property {string | null} runId likewise
- * @property {() => Found} read can be called again, and then finds the same, or that it was changed
+ * @property {() => Found} read can be repeated; a change in between is damage
  */
 
-/** More files than there may be instances, with some attempts each. */
-const MOST_SOURCES = 200_000;
+/** Above the number of instances, with some attempts each. */
+const MAX_SOURCES = 200_000;
 const STDIN = '-';
 
 /**
- * @param {readonly string[]} names of folders, run files and logs; '-' for what comes on standard input
+ * @param {readonly string[]} names of folders, run files and logs; '-' for standard input
  * @param {NodeJS.ReadableStream} stdin
  * @returns {Promise<{sources: Source[], close: () => void}>}
  */
@@ -227,7 +225,7 @@ export async function findSources(names, stdin) {
     for (const name of names) {
       const found = name === STDIN ? await standardInput(stdin, spool) : await sourcesOf(name, spool);
       for (const source of found) sources.push(source);
-      if (sources.length > MOST_SOURCES) throw new InputError(`there are more than ${MOST_SOURCES} run files`);
+      if (sources.length > MAX_SOURCES) throw new InputError(`there are more than ${MAX_SOURCES} run files`);
     }
   } catch (error) {
     spool.close();
@@ -242,7 +240,7 @@ async function sourcesOf(name, spool) {
   if (stats === undefined) throw new InputError(`cannot read ${displayName(name)}: there is no such file or folder`);
   if (stats.isDirectory()) return filesOf(name).map((file) => fileSource(file, false));
   if (!stats.isFile()) throw new InputError(`${displayName(name)} is neither a file nor a folder`);
-  // A log may have lines of JSON, and even begin with one.
+  // Logs may contain JSON lines, also as their first line.
   const file = fileSource(name, true);
   const start = startOf(name);
   if (isGzip(start))
@@ -274,7 +272,7 @@ function fileSource(file, isGiven) {
   const read = () => {
     const found = statSync(file, { throwIfNoEntry: false });
     const now = `${found?.mtimeMs} ${found?.size} ${found?.ino}`;
-    // What is read again was checked the first time, and must be the same still.
+    // The second reading relies on the checks of the first.
     if (version !== null && now !== version) return { damage: 'it was changed while it was read' };
     version = now;
     return readFile(file);
@@ -297,9 +295,9 @@ function readFile(file) {
   try {
     return { json: JSON.parse(text) };
   } catch {
-    // The name that an instance claimed which was killed before its load.
+    // An instance reserves its file at start-up and may end before its load.
     if (text.trim() === '') return { foreign: 'empty: its instance ended before its load' };
-    // A disk that was full, or a copy that was interrupted.
+    // Cut by a full disk or an interrupted copy.
     const isOurs = text.slice(0, 200).includes('"evm-stress/run@');
     return isOurs ? { damage: 'it is not valid JSON: cut, or still being copied' } : { foreign: 'not valid JSON' };
   }
@@ -342,20 +340,20 @@ async function logSources(stream, name, spool) {
 /** @param {{gzip: Buffer, bytes: number, sha256: string}} line @param {string | null} id @returns {Found} */
 function readLine(line, id) {
   try {
-    const json = unpacked(line);
+    const json = unpack(line);
     return json?.id === id ? { json } : { damage: 'its run file is another' };
   } catch (error) {
     return { damage: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** Logs, or one run file. @param {NodeJS.ReadableStream} stdin @param {Spool} spool @returns {Promise<Source[]>} */
+/** Standard input: logs or one run file. @param {NodeJS.ReadableStream} stdin @param {Spool} spool @returns {Promise<Source[]>} */
 async function standardInput(stdin, spool) {
   /** @type {Buffer[]} */
   let kept = [];
   let length = 0;
-  // What may be a run file is remembered, in case there are no lines with results in it.
-  async function* remembered() {
+  // Kept in case the input is a run file without result lines.
+  async function* keepChunks() {
     for await (const chunk of stdin) {
       const bytes = Buffer.from(chunk);
       length += bytes.length;
@@ -364,7 +362,7 @@ async function standardInput(stdin, spool) {
       yield bytes;
     }
   }
-  const lines = await logSources(remembered(), 'standard input', spool);
+  const lines = await logSources(keepChunks(), 'standard input', spool);
   if (lines.length > 0) return lines;
   const text = Buffer.concat(kept);
   if (isGzip(text)) throw new InputError('standard input is compressed: zcat FILE | stress merge -');

@@ -1,27 +1,23 @@
-import { ProbeSums } from './probes.js';
-import { VERDICTS } from '../stats/verdict.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { DistributionSum } from '../stats/histogram.js';
 import { addUp, mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
 import { commonStall, numbered } from '../stats/recorder.js';
 import { mergeReorgs } from '../stats/reorgs.js';
 import { STAGES } from '../stats/sample.js';
+import { VERDICTS } from '../stats/verdict.js';
+import { Grid, ProbeTotals, WindowCounts, maxOf, minOf } from './window.js';
 import { safe, walletsOf } from './words.js';
-import { Grid, WindowCounts, maxOf, minOf } from './window.js';
 
 /**
+ * @import { AuditReport, Check, GroupJson, Outage, Reorgs, RunFile } from '../types.d.ts'
  * @import { Verdict } from '../stats/verdict.js'
- * @import { AuditReport, Check, GroupJson, Outage, Readings, Reorgs, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Common } from './window.js'
  */
 
-/**
- * The audits of all instances as one. Each was made of wallets of its own, so that they add up; what belongs to one
- * wallet names that wallet, and the wallet says whose it is.
- */
+/** Adds up the figures of a merge, one run file after the other. */
 
-/** Lists are as long as those of one run may be. */
+/** Limits of lists in the audit, as in the run file of one run. */
 const LISTED = Object.freeze({ mismatches: 100, foreign: 100, resolutions: 1000, incomplete: 100 });
 
 const ADDED = Object.freeze(
@@ -31,26 +27,27 @@ const ADDED = Object.freeze(
   ]),
 );
 
-export class AuditSum {
+/** The audits of all instances as one. Each covers its own wallets, so they add up. */
+class AuditTotal {
   /** @type {AuditReport | null} */
   #sum = null;
   #isProven = false;
-  /** What could not be checked, and why. @type {string[]} */
+  /** Checks that could not be made. @type {string[]} */
   #gaps = [];
 
   /** @param {RunFile} run of one instance @param {RunHeader} header */
-  add(run, { name, index, offset, threads }) {
+  add(run, { name, index, offset, wallets }) {
     const result = auditResult(run);
     if (result === 'not_exact') this.#isProven = true;
-    const who = `${index === null ? name : `instance ${index}`} (${walletsOf({ offset, threads })})`;
+    const who = `${index === null ? name : `instance ${index}`} (${walletsOf({ offset, wallets })})`;
     if (result === 'incomplete' || run.partial) this.#gaps.push(...auditGaps(run).map((words) => `${who}: ${words}`));
     const audit = /** @type {AuditReport | null} */ (run.audit);
-    if (audit !== null) this.#sum = this.#sum === null ? { ...audit } : together(this.#sum, audit);
+    if (audit !== null) this.#sum = this.#sum === null ? { ...audit } : mergeAudits(this.#sum, audit);
   }
 
   /**
-   * @param {string[]} absent instances that are not among them, in words
-   * @returns {AuditReport | null} null: no instance made one
+   * @param {string[]} absent descriptions of instances that are missing
+   * @returns {AuditReport | null} null: no instance has one
    */
   result(absent) {
     if (this.#sum === null) return null;
@@ -61,13 +58,12 @@ export class AuditSum {
 }
 
 /** @param {AuditReport} a @param {AuditReport} b @returns {AuditReport} */
-function together(a, b) {
+function mergeAudits(a, b) {
   const last = b.blockNumber > a.blockNumber ? b : a;
   const added = Object.fromEntries(ADDED.map((name) => [name, a[name] + b[name]]));
   return {
     ...a,
     .../** @type {Pick<AuditReport, typeof ADDED[number]>} */ (added),
-    // The latest block that one of them was made at.
     blockNumber: last.blockNumber,
     blockHash: last.blockHash,
     effectsOnChain: sumOf(a.effectsOnChain, b.effectsOnChain),
@@ -93,7 +89,7 @@ function checksOf(a, b) {
   return [...merged, ...others.values()];
 }
 
-/** One that fails says more than one that could not be made, and that more than one that holds. @param {Check} a @param {Check} b @returns {Check} */
+/** A failed check takes precedence over one that could not be made, and that over one that holds. @param {Check} a @param {Check} b @returns {Check} */
 function checkOf(a, b) {
   const worse = [a, b].find(({ holds }) => holds === false) ?? [a, b].find(({ holds }) => holds === null);
   if (worse !== undefined && (a.holds !== b.holds || worse.holds === null)) return worse;
@@ -108,11 +104,7 @@ function sumOf(a, b) {
   return String(BigInt(a) + BigInt(b));
 }
 
-/**
- * What the instances ran on and with, and what they used.
- */
-
-/** Events that are listed one by one, of all endpoints, as in the run file of one instance. */
+/** Limit of events of all endpoints, as in the run file of one run. */
 const EVENTS = 200;
 
 /** @param {Record<string, any>} environment */
@@ -120,8 +112,8 @@ function endpointsOf(environment) {
   return /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
 }
 
-/** Endpoints of all instances: those that look the same are the same. */
-export class Endpoints {
+/** Endpoints of all instances; those with equal names are the same. */
+class Endpoints {
   /** @type {Map<string, {display: string, clientVersion: string | null}>} */
   #all = new Map();
 
@@ -130,7 +122,7 @@ export class Endpoints {
     this.add(environment);
   }
 
-  /** @param {Record<string, any>} environment of one instance @returns {(key: string) => string} its place there to its place here */
+  /** @param {Record<string, any>} environment of one instance @returns {(key: string) => string} maps its index of an endpoint to the index in the merged run */
   add(environment) {
     const own = endpointsOf(environment);
     const names = numbered(own.map(({ display }) => display));
@@ -144,10 +136,10 @@ export class Endpoints {
   }
 }
 
-export class GeneratorSum {
+class GeneratorTotal {
   /** @type {any} */
   #sum = null;
-  /** In the window, as far as the CPU time of it is known. */
+  /** Verified in the window, up to the last report of CPU time. */
   #verified = 0;
 
   /** @param {RunFile} run @param {(key: string) => string} endpointOf @param {number} shiftMs */
@@ -198,7 +190,7 @@ function mergeGenerators(a, b) {
     retiredWallets: sum('retiredWallets'),
     samplesDropped: known('samplesDropped'),
     inclusionResolutionMs: larger(a.inclusionResolutionMs, b.inclusionResolutionMs),
-    // Where one of them polls, what is said of polling holds.
+    // If one instance polls, the resolution of polling applies.
     headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
     resubmissions: addUp(a.resubmissions, b.resubmissions),
     pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
@@ -231,11 +223,11 @@ function larger(a, b) {
   return a === null || b === null ? (a ?? b) : Math.max(a, b);
 }
 
-/** Of machines that differ each text is said once. */
+/** Different texts of the environments that are listed. */
 const DISTINCT = 3;
 
 /** @param {Record<string, any>} a @param {Record<string, any>} b @returns {Record<string, any>} */
-export function mergeEnvironments(a, b) {
+function mergeEnvironments(a, b) {
   const merged = { ...a };
   for (const name of ['node', 'platform', 'cpu', 'endpoint', 'clientVersion'])
     merged[name] = a[name] === null || b[name] === null ? (a[name] ?? b[name]) : distinct(a[name], b[name]);
@@ -244,19 +236,17 @@ export function mergeEnvironments(a, b) {
   return merged;
 }
 
-/** @param {string} a some already, perhaps @param {string} b */
+/** @param {string} a may list several texts @param {string} b */
 function distinct(a, b) {
   const all = a.split(' | ');
   if (all.includes(b) || all.includes('...')) return a;
   return [...all, all.length < DISTINCT ? b : '...'].join(' | ');
 }
 
-/**
- * Fees of all instances, in wei.
- *
- * @typedef {RunFile['spending']} SpendingJson
- */
-export class Spending {
+/** @typedef {RunFile['spending']} SpendingJson */
+
+/** Fees of all instances, in wei. */
+class SpendingTotal {
   /** @type {SpendingJson | null} */
   #sum = null;
 
@@ -269,7 +259,7 @@ export class Spending {
         : {
             capWei: weiOf(before.capWei, spending.capWei),
             setUpWei: weiOf(before.setUpWei, spending.setUpWei),
-            // Files of older versions do not have it.
+            // Older files lack it.
             ...(before.leftWei === undefined || spending.leftWei === undefined
               ? {}
               : { leftWei: weiOf(before.leftWei, spending.leftWei) }),
@@ -286,25 +276,16 @@ export class Spending {
   }
 }
 
-/** Not known of one is not known of all. @param {string | null} a @param {string | null} b */
+/** Unknown for one instance: unknown in total. @param {string | null} a @param {string | null} b */
 function weiOf(a, b) {
   return a === null || b === null ? null : String(BigInt(a) + BigInt(b));
 }
-
-/**
- * What the probes of several instances read at the same time. CPU time and connections add up; of memory, event loops,
- * sockets and the pool the worst stays; the node is one, so that only the first who watched it counts.
- */
-
-/**
- * What adds up over instances, whenever it happened: counts, failures, distributions, groups. Exact, as the same sums
- * over the threads of one run are.
- */
 
 const NAMES = Object.freeze(
   /** @type {const} */ (['total', 'fromStart', 'timedOut', 'censored', 'fromStartCensored', 'lag', ...STAGES]),
 );
 
+/** Counts, failures, distributions and groups of the whole runs. The sums are exact. */
 export class RunTotals {
   counts = zeroCounts();
   inFlight = 0;
@@ -316,12 +297,12 @@ export class RunTotals {
     { count: 0, sumUs: 0 },
     { count: 0, sumUs: 0 },
   ];
-  byName = new GroupSums();
-  byEndpoint = new GroupSums();
+  byName = new GroupTotals();
+  byEndpoint = new GroupTotals();
   blocks = noBlocks();
   #blocksRank = Infinity;
   #ours = 0;
-  #probes = new ProbeSums();
+  #probes = new ProbeTotals();
   #hasProbes = false;
   /** @type {Reorgs[]} */
   #reorgs = [];
@@ -332,9 +313,9 @@ export class RunTotals {
   /**
    * @param {RunFile} run
    * @param {object} place
-   * @param {number} place.share of its window that is common
-   * @param {number} place.rank of its blocks: those of the lowest are taken
-   * @param {number} place.shiftMs from the beginning of all loads to that of its own
+   * @param {number} place.share of its window that is in the common window
+   * @param {number} place.rank the blocks of the lowest rank are used
+   * @param {number} place.shiftMs from the first start of a load to its own
    * @param {(key: string) => string} place.endpointOf
    */
   add(run, { share, rank, shiftMs, endpointOf }) {
@@ -349,7 +330,7 @@ export class RunTotals {
     all.censored ??= latency.timedOut;
     all.fromStartCensored ??= all.censored;
     for (const name of NAMES) {
-      // Files that are older than a stage do not have it.
+      // Older files lack some stages.
       const found = all[name];
       if (found !== undefined) this.#distributions[name].add(found);
     }
@@ -363,7 +344,7 @@ export class RunTotals {
     this.#reorgs.push({ ...run.reorgs, events });
   }
 
-  /** The node's CPU time is that of one instance's window, and is asked for in percent of the common one. @param {RunFile} run @param {number} share */
+  /** The node's CPU time of one instance's window is scaled to the common window. @param {RunFile} run @param {number} share */
   #addProbes({ probes }, share) {
     if (probes === null) return;
     const node = probes.node === null ? null : { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) };
@@ -388,11 +369,11 @@ export class RunTotals {
 }
 
 /** Groups of operations, by name. */
-class GroupSums {
+class GroupTotals {
   /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: DistributionSum, censored: DistributionSum}>} */
   #groups = new Map();
 
-  /** @param {Record<string, GroupJson>} groups @param {number} share of the window that is common @param {(key: string) => string} [keyOf] */
+  /** @param {Record<string, GroupJson>} groups @param {number} share of the window that is in the common window @param {(key: string) => string} [keyOf] */
   add(groups, share, keyOf = (key) => key) {
     for (const [key, { counts, windowVerified, failures, latency, censored }] of Object.entries(groups)) {
       const known = this.#groups.get(keyOf(key)) ?? {
@@ -430,22 +411,53 @@ class GroupSums {
   }
 }
 
-/**
- * All that is added up, one run file after the other.
- */
+/** The verdict that most instances have, and how many have others: no instance can see what limits all of them together. */
+export class Verdicts {
+  /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
+  #byName = new Map();
+  #without = 0;
 
-/** Warnings of instances that are passed on, each once. */
+  /** @param {Verdict | null} verdict */
+  add(verdict) {
+    if (verdict === null) {
+      this.#without += 1;
+      return;
+    }
+    const { times, evidence } = this.#byName.get(verdict.name) ?? { times: 0, evidence: verdict.evidence };
+    this.#byName.set(verdict.name, { times: times + 1, evidence });
+  }
+
+  /** @returns {Verdict | null} */
+  result() {
+    const verdicts = VERDICTS.flatMap((name) => {
+      const one = this.#byName.get(name);
+      return one === undefined ? [] : [{ name, ...one }];
+    });
+    if (verdicts.length === 0) return null;
+    const most = verdicts.reduce((a, b) => (b.times > a.times ? b : a));
+    const all = verdicts.reduce((sum, { times }) => sum + times, this.#without);
+    const others = verdicts.filter((one) => one !== most).map(({ name, times }) => `${times} ${name}`);
+    if (this.#without > 0) others.push(`${this.#without} without a verdict`);
+    const rest = others.length === 0 ? '' : `, ${others.join(', ')}`;
+    return {
+      name: most.name,
+      evidence: `so say ${most.times} of ${all} instances of themselves${rest}; the first of them: ${most.evidence}`,
+    };
+  }
+}
+
+/** Limit of different warnings. */
 const WARNINGS = 20;
 
 export class Total {
-  sums = new RunTotals();
-  audit = new AuditSum();
-  generator = new GeneratorSum();
-  spending = new Spending();
+  runs = new RunTotals();
+  audit = new AuditTotal();
+  generator = new GeneratorTotal();
+  spending = new SpendingTotal();
   verdicts = new Verdicts();
-  /** @type {Map<string, number>} how many instances said so */
+  /** @type {Map<string, number>} number of instances by warning */
   warnings = new Map();
-  /** Why figures of instances are null. @type {Record<string, string>} */
+  /** Reasons of null figures. @type {Record<string, string>} */
   unmeasured = {};
   /** @type {Record<string, any>} */
   environment = {};
@@ -455,11 +467,7 @@ export class Total {
   /** @type {number | null} */
   ratePerSecond = null;
 
-  /**
-   * @param {RunHeader[]} headers
-   * @param {number[]} correctionsMs
-   * @param {Common} common
-   */
+  /** @param {RunHeader[]} headers @param {number[]} correctionsMs @param {Common} common */
   constructor(headers, correctionsMs, common) {
     this.headers = headers;
     this.common = common;
@@ -477,7 +485,7 @@ export class Total {
     this.ranks = ranksOf(headers);
   }
 
-  /** @param {RunFile} given @param {number} i its place among the instances */
+  /** @param {RunFile} given @param {number} i index in headers */
   add(given, i) {
     const run = withSafeWords(given);
     const { intervals, ...rest } = run;
@@ -490,7 +498,7 @@ export class Total {
     const endpointOf = /** @type {Endpoints} */ (this.endpoints).add(run.environment);
     const [share, rank, loadStartMs] = [this.common.shares[i], this.ranks[i], this.loadStartsMs[i]];
     const shiftMs = loadStartMs - this.grid.originMs;
-    this.sums.add(run, { share, rank, shiftMs, endpointOf });
+    this.runs.add(run, { share, rank, shiftMs, endpointOf });
     this.grid.add(intervals, { loadStartMs, rank, endpointOf });
     for (const row of intervals) this.window.addRow(row, loadStartMs);
     this.window.addWindow(run, share);
@@ -508,13 +516,13 @@ export class Total {
   }
 }
 
-/** What is passed on of what somebody wrote. @param {RunFile} run @returns {RunFile} */
+/** @param {RunFile} run @returns {RunFile} */
 function withSafeWords(run) {
   const { warnings, failureWords, environment, audit, verdict, unmeasured, generator } = run;
   return { ...run, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
 }
 
-/** Whose blocks are taken first: of a whole run rather than of a partial one, of a longer window rather than of a shorter. @param {RunHeader[]} headers */
+/** Order in which blocks of instances are used: whole runs before partial ones, longer windows before shorter ones. @param {RunHeader[]} headers */
 function ranksOf(headers) {
   const order = headers
     .map((header, i) => ({ i, partial: header.partial, lengthMs: header.windowEndMs - header.windowStartMs }))
@@ -523,38 +531,4 @@ function ranksOf(headers) {
   const ranks = [];
   order.forEach(({ i }, rank) => (ranks[i] = rank));
   return ranks;
-}
-
-export class Verdicts {
-  /** @type {Map<Verdict['name'], {times: number, evidence: string}>} */
-  #said = new Map();
-  #silent = 0;
-
-  /** @param {Verdict | null} verdict */
-  add(verdict) {
-    if (verdict === null) {
-      this.#silent += 1;
-      return;
-    }
-    const { times, evidence } = this.#said.get(verdict.name) ?? { times: 0, evidence: verdict.evidence };
-    this.#said.set(verdict.name, { times: times + 1, evidence });
-  }
-
-  /** @returns {Verdict | null} */
-  result() {
-    const said = VERDICTS.flatMap((name) => {
-      const one = this.#said.get(name);
-      return one === undefined ? [] : [{ name, ...one }];
-    });
-    if (said.length === 0) return null;
-    const most = said.reduce((a, b) => (b.times > a.times ? b : a));
-    const all = said.reduce((sum, { times }) => sum + times, this.#silent);
-    const others = said.filter((one) => one !== most).map(({ name, times }) => `${times} ${name}`);
-    if (this.#silent > 0) others.push(`${this.#silent} without a verdict`);
-    const rest = others.length === 0 ? '' : `, ${others.join(', ')}`;
-    return {
-      name: most.name,
-      evidence: `so say ${most.times} of ${all} instances of themselves${rest}; the first of them: ${most.evidence}`,
-    };
-  }
 }

@@ -2,29 +2,31 @@ import { IncompleteError, InputError } from '../errors.js';
 import { DistributionSum } from '../stats/histogram.js';
 import { INTERVAL_LIMIT, addUp, addUpEach, mergeBlocks, noBlocks, stagesFrom, zeroCounts } from '../stats/intervals.js';
 import { censoredOf } from '../stats/metrics.js';
+import { mergeReadings, worstLoop } from '../stats/readings.js';
 import { whichOf } from './words.js';
-import { ProbeSums } from './probes.js';
 
 /**
- * @import { IntervalRow, Phase, RunFile } from '../types.d.ts'
+ * @import { IntervalRow, Phase, Readings, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 
 /**
- * The common window: from when the last instance had begun to when the first one ended, by clocks made to agree. Rates
- * are of it, because before and after it not all were there.
+ * The common window of several instances: from the start of the last one to the end of the first one, after correcting
+ * their clocks. Rates refer to it, because outside of it some instances were not running.
  *
  * @typedef {object} Common
  * @property {number} startMs time of day
- * @property {number} endMs not after its start: there is none
- * @property {number} snapMs so close to its border a row's is the same
- * @property {number[]} shares of each instance's own window that the common one is, from 0 to 1
+ * @property {number} endMs equal to startMs: there is no common window
+ * @property {number} snapMs a row's border this close to the window's border is the same
+ * @property {number[]} shares length of the common window as a share of each instance's own, from 0 to 1
  */
 
-/** Windows that are as good as one: what is only known of a whole window is taken by its share in the common one. */
+/**
+ * From this share on, windows count as equal. Counts that are known for a whole window only are scaled by the share.
+ */
 export const SAME_WINDOW = 0.99;
 
-/** A row counts whole although so much of the common window is missing of it, at each end: TPS is that exact still. */
+/** A row counts in full if less than this share of the common window is missing at each end: TPS stays that exact. */
 const SNAP_SHARE = 0.0025;
 
 /**
@@ -32,13 +34,13 @@ const SNAP_SHARE = 0.0025;
  * @param {Pick<Clocks, 'correctionsMs' | 'knownToMs'>} clocks
  * @param {boolean} allowPartial
  * @returns {Common}
- * @throws {InputError | IncompleteError} the former where nothing says that these are instances of one run
+ * @throws {InputError | IncompleteError} the former if nothing shows that these are instances of one run
  */
 export function commonWindow(headers, { correctionsMs, knownToMs }, allowPartial) {
   const windows = headers.map(({ windowStartMs, windowEndMs }, i) => {
     return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
   });
-  // Who ended in its set-up or in its warm-up has no window, and does not take that of the others away.
+  // Instances without any interval in their window are excluded from the common window.
   const measured = windows.filter((_, i) => headers[i].hasLoad);
   const startMs = maxOf((measured.length > 0 ? measured : windows).map((one) => one.startMs));
   const endMs = measured.length > 0 ? minOf(measured.map((one) => one.endMs)) : startMs;
@@ -70,10 +72,10 @@ export function minOf(values) {
 
 const COUNTED = Object.freeze(/** @type {const} */ (['dropped', 'started', 'verified', 'failed', 'timedOut']));
 
-/** Counted row by row; a row that crosses a border of the common window counts by its share in it. */
+/** Counts of the common window, from rows. A row that crosses its border counts by its share. */
 export class WindowCounts {
-  #sums = { dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0 };
-  /** Of what is known of whole windows only. */
+  #counts = { dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0 };
+  /** Counts known for whole windows only. */
   #whole = { accepted: 0, included: 0, achieved: 0 };
   #apportioned = 0;
   #isSame = true;
@@ -83,25 +85,24 @@ export class WindowCounts {
     this.common = common;
   }
 
-  /** @param {IntervalRow} row @param {number} loadStartMs time of day that its times count from */
+  /** @param {IntervalRow} row @param {number} loadStartMs time of day at time 0 of the row */
   addRow(row, loadStartMs) {
     if (row.phase !== 'load') return;
     const [fromMs, toMs] = [this.#snapped(loadStartMs + row.startMs), this.#snapped(loadStartMs + row.endMs)];
     const insideMs = Math.min(toMs, this.common.endMs) - Math.max(fromMs, this.common.startMs);
     const part = Math.min(1, Math.max(0, toMs > fromMs ? insideMs / (toMs - fromMs) : 0));
-    for (const name of COUNTED) this.#sums[name] += part * row.counts[name];
+    for (const name of COUNTED) this.#counts[name] += part * row.counts[name];
     if (part > 0 && part < 1) this.#apportioned += part * row.counts.verified;
   }
 
-  /** Closer to a border than clocks are known is no border that was crossed. @param {number} ms */
+  /** Distances below the uncertainty of the clocks do not count. @param {number} ms */
   #snapped(ms) {
     const { startMs, endMs, snapMs } = this.common;
     return [startMs, endMs].find((border) => Math.abs(ms - border) <= snapMs) ?? ms;
   }
 
-  /** @param {RunFile} run @param {number} share of its window that is common */
+  /** @param {RunFile} run @param {number} share of its window that is in the common window */
   addWindow(run, share) {
-    // It was not measured, or nothing is common.
     if (share === 0) return;
     const { accepted, included } = run.window.counts;
     if (share < SAME_WINDOW) this.#isSame = false;
@@ -113,7 +114,7 @@ export class WindowCounts {
   /** @param {boolean} isOpenLoop */
   result(isOpenLoop) {
     const durationMs = Math.max(0, this.common.endMs - this.common.startMs);
-    const { dropped, started, verified, failed, timedOut } = rounded(this.#sums);
+    const { dropped, started, verified, failed, timedOut } = rounded(this.#counts);
     const { accepted, included, achieved } = rounded(this.#whole);
     const known = (/** @type {number} */ count) => (this.#isSame ? count : null);
     const counts = {
@@ -143,25 +144,25 @@ export class WindowCounts {
   }
 }
 
-/** Operations are whole. @template {Record<string, number>} T @param {T} sums @returns {T} */
+/** @template {Record<string, number>} T @param {T} sums @returns {T} */
 function rounded(sums) {
   return /** @type {T} */ (Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, Math.round(sum)])));
 }
 
 /**
- * Clocks of machines may differ. All instances see the same blocks, each with its own clock, so that the difference of
- * what two call the time of the same blocks is that of their clocks, to within the time that it takes to see a block.
+ * Differences of the machines' clocks, derived from the blocks: all instances see the same blocks, each by its own
+ * clock. The result is as exact as the time that it takes to see a block.
  *
  * @typedef {object} Clocks
- * @property {Array<number | null>} offsetsMs of each header: how much its clock is ahead of the middle one; null: no blocks say
+ * @property {Array<number | null>} offsetsMs of each header: how far its clock is ahead of the median clock; null: unknown
  * @property {number[]} correctionsMs to be added to each header's instants; 0 where clocks agree
- * @property {number} knownToMs clocks closer than this agree, as far as blocks tell
- * @property {number | null} skewMs between the clock furthest ahead and that furthest behind
+ * @property {number} knownToMs smaller differences cannot be seen
+ * @property {number | null} skewMs between the fastest and the slowest clock
  */
 
-/** No two see a block at the same time, even where they ask without a pause: what a busy machine adds. */
+/** Uncertainty even without polling: delays of a busy machine. */
 const LEAST_KNOWN_MS = 100;
-/** Each sees a block up to one resolution late; its answer takes time, too. */
+/** A block is seen up to one resolution late, and the response takes time, too. */
 const RESOLUTIONS = 2;
 
 /** @param {RunHeader[]} headers @returns {Clocks} */
@@ -169,20 +170,20 @@ export function compareClocks(headers) {
   const reference = headers.reduce((best, header) => (header.blocks.length > best.blocks.length ? header : best));
   const ahead = headers.map((header) => differenceMs(header, reference));
   const known = ahead.flatMap((ms) => ms ?? []).sort((a, b) => a - b);
-  // One clock is no proof of another's, and the reference need not be the one that is right.
+  // A single clock proves nothing, and the reference clock may be the wrong one.
   const knownToMs = headers.reduce((ms, header) => Math.max(ms, RESOLUTIONS * header.resolutionMs), LEAST_KNOWN_MS);
   const none = ahead.map(() => 0);
   if (known.length < 2) return { offsetsMs: ahead.map(() => null), correctionsMs: none, skewMs: null, knownToMs };
   const middle = known[Math.floor((known.length - 1) / 2)];
   const offsetsMs = ahead.map((ms) => (ms === null ? null : ms - middle));
   const skewMs = known[known.length - 1] - known[0];
-  // Where any two do not agree all are corrected: those that are left would be as far from each other as before.
+  // If any two clocks differ, all are corrected; otherwise the others would keep their differences.
   const correctionsMs = skewMs > knownToMs ? offsetsMs.map((ms) => 0 - (ms ?? 0)) : none;
   return { offsetsMs, correctionsMs, skewMs, knownToMs };
 }
 
 /**
- * The least skew that each saw of the blocks that both saw.
+ * The difference of the least skews of the blocks that both saw.
  * @param {RunHeader} header
  * @param {RunHeader} reference
  * @returns {number | null}
@@ -200,32 +201,32 @@ function lastOf(blocks) {
   return blocks[blocks.length - 2];
 }
 
-/** Of the intervals whose blocks are all among those; where there is none, of those that have some. @param {Float64Array} blocks @param {number} from @param {number} to */
+/** Of intervals whose blocks are all in the range; otherwise of those with some blocks in it. @param {Float64Array} blocks @param {number} from @param {number} to */
 function leastSkewMs(blocks, from, to) {
   let whole = Infinity;
-  let touched = Infinity;
+  let partly = Infinity;
   for (let i = 0; i < blocks.length; i += 3) {
     const [first, last, skewMs] = blocks.subarray(i, i + 3);
     if (first >= from && last <= to) whole = Math.min(whole, skewMs);
-    if (first <= to && last >= from) touched = Math.min(touched, skewMs);
+    if (first <= to && last >= from) partly = Math.min(partly, skewMs);
   }
-  const least = whole === Infinity ? touched : whole;
+  const least = whole === Infinity ? partly : whole;
   return least === Infinity ? null : least;
 }
 
 /**
- * Intervals of all instances on one grid of the wall clock: each goes whole into the row that holds its middle, so that
- * the rows add up exactly to the totals.
+ * Intervals of all instances on a common time grid. Each counts in full in the slot of its middle, so that the rows add
+ * up exactly to the totals.
  *
  * @typedef {ReturnType<typeof newSlot>} Slot
  */
 
-/** A warm-up, a load and a drain each may need a row more than there are. */
-const MOST_ROWS = INTERVAL_LIMIT - 3;
+/** Warm-up, load and drain may each need an additional row. */
+const MAX_ROWS = INTERVAL_LIMIT - 3;
 
 function newSlot() {
   return {
-    /** Of the rows in it, which need not end with it: of loads and warm-ups, and of drains. */
+    /** Last end of its rows: of load and warm-up rows, and of drain rows. */
     endMs: -Infinity,
     drainEndMs: -Infinity,
     hasWarmup: false,
@@ -241,29 +242,29 @@ function newSlot() {
     byEndpoint: {},
     ours: 0,
     blocks: noBlocks(),
-    /** Whose blocks these are: all see the same. */
+    /** Rank of the instance whose blocks are used; all instances see the same blocks. */
     blocksRank: Infinity,
-    probes: new ProbeSums(),
+    probes: new ProbeTotals(),
   };
 }
 
 export class Grid {
   /** @type {Map<number, Slot>} */
   #slots = new Map();
-  /** What was counted in warm-ups: rows in which others had begun already have it, too. */
+  /** Counts of warm-ups, which are also part of rows in which other instances had started their load. */
   warmup = { counts: zeroCounts(), failures: /** @type {Record<string, number>} */ ({}) };
 
   /**
    * @param {object} times
-   * @param {number} times.loadStartMs time of day when the first load began
-   * @param {number} times.windowStartMs when the first window did: a border of the grid
-   * @param {number} times.endMs when all was over
+   * @param {number} times.loadStartMs time of day when the first load started
+   * @param {number} times.windowStartMs start of the first window: a border of the grid
+   * @param {number} times.endMs end of the last run
    * @param {number} times.stepMs
    */
   constructor({ loadStartMs, windowStartMs, endMs, stepMs }) {
     this.stepMs = stepMs;
-    while ((endMs - loadStartMs) / this.stepMs > MOST_ROWS) this.stepMs *= 2;
-    /** What is rounded to the last border may lie a little beyond it. */
+    while ((endMs - loadStartMs) / this.stepMs > MAX_ROWS) this.stepMs *= 2;
+    /** Rounding may move a row beyond the last border. */
     this.lastNumber = Math.ceil((endMs - loadStartMs) / this.stepMs) + 2;
     this.originMs = windowStartMs - Math.ceil((windowStartMs - loadStartMs) / this.stepMs) * this.stepMs;
   }
@@ -271,8 +272,8 @@ export class Grid {
   /**
    * @param {IntervalRow[]} rows of one instance
    * @param {object} place
-   * @param {number} place.loadStartMs time of day that their times count from
-   * @param {number} place.rank of its blocks: those of the lowest are taken
+   * @param {number} place.loadStartMs time of day at time 0 of the rows
+   * @param {number} place.rank the blocks of the lowest rank are used
    * @param {(key: string) => string} place.endpointOf
    */
   add(rows, { loadStartMs, rank, endpointOf }) {
@@ -295,21 +296,22 @@ export class Grid {
     this.#addInFlight(inFlight);
   }
 
-  /** Where an instance has no row of its own between two, what it had in flight before is still so. @param {Map<number, number>} byNumber */
+  /** Between two rows of an instance its operations in flight do not change. @param {Map<number, number>} byNumber */
   #addInFlight(byNumber) {
     const numbers = [...byNumber.keys()];
     const last = Math.max(...numbers);
-    let flying = 0;
+    let current = 0;
     for (let number = Math.min(...numbers); number <= last; number += 1) {
-      flying = byNumber.get(number) ?? flying;
+      current = byNumber.get(number) ?? current;
       const slot = this.#slots.get(number) ?? newSlot();
       this.#slots.set(number, slot);
-      slot.inFlight += flying;
+      slot.inFlight += current;
     }
   }
 
   /**
-   * One behind the other: while not all have begun, while at least one is in its window, and one row for all drains.
+   * Consecutive rows: warm-up until a load starts, load while at least one instance is in its window, and one row for
+   * all drains.
    * @returns {IntervalRow[]}
    */
   rows() {
@@ -327,21 +329,21 @@ export class Grid {
       rows.push(rowOf(at(number), { phase: number < firstLoad ? 'warmup' : 'load', startMs, endMs }));
     }
     const drain = numbers.filter((one) => one > lastBefore).map(at);
-    if (drain.length === 0) return oursWithTheirBlocks(rows);
+    if (drain.length === 0) return alignOwnTransactions(rows);
     const [first, ...rest] = drain;
     for (const slot of rest) addSlot(first, slot);
     const startMs = rows.at(-1)?.endMs ?? 0;
     rows.push(rowOf(first, { phase: 'drain', startMs, endMs: Math.max(startMs, first.drainEndMs) }));
-    return oursWithTheirBlocks(rows);
+    return alignOwnTransactions(rows);
   }
 }
 
 /**
- * A block at the border of two rows may be seen in one by the instance whose blocks are counted, and in the other by one
- * that has transactions in it: these belong with the block, in the neighbour that has room for them.
+ * A block at the border of two rows may be seen in one row by the instance whose blocks are used and in the other row
+ * by the instance with transactions in it. The transactions move to the neighbour row that has the block.
  * @param {IntervalRow[]} rows
  */
-function oursWithTheirBlocks(rows) {
+function alignOwnTransactions(rows) {
   const ours = rows.map(({ blocks }) => blocks.ours);
   const moveExcess = (/** @type {number} */ from, /** @type {number} */ to) => {
     const excess = ours[from] - rows[from].blocks.transactions;
@@ -354,7 +356,7 @@ function oursWithTheirBlocks(rows) {
   return rows.map((row, i) => ({ ...row, blocks: { ...row.blocks, ours: ours[i] } }));
 }
 
-/** The last row ends with the last load that is in it. @param {Slot} slot @param {number} number @param {number} stepMs */
+/** The last row ends with its last load. @param {Slot} slot @param {number} number @param {number} stepMs */
 function loadEnd({ endMs }, number, stepMs) {
   return endMs > number * stepMs ? endMs : (number + 1) * stepMs;
 }
@@ -384,7 +386,7 @@ function addBlocks(slot, { blocks }, rank) {
   slot.blocksRank = rank;
 }
 
-/** Drains, which overlap. @param {Slot} slot changed in place @param {Slot} later */
+/** Adds a slot of overlapping drains. @param {Slot} slot changed in place @param {Slot} later */
 function addSlot(slot, later) {
   const before = slot.stages;
   slot.drainEndMs = Math.max(slot.drainEndMs, later.drainEndMs);
@@ -400,11 +402,7 @@ function addSlot(slot, later) {
   slot.probes.merge(later.probes);
 }
 
-/**
- * @param {Slot} slot
- * @param {{phase: Phase, startMs: number, endMs: number}} place
- * @returns {IntervalRow}
- */
+/** @param {Slot} slot @param {{phase: Phase, startMs: number, endMs: number}} place @returns {IntervalRow} */
 function rowOf(slot, { phase, startMs, endMs }) {
   const { counts, failures, inFlight, latency, lag, stages, byEndpoint, blocks, ours, probes } = slot;
   const seconds = (endMs - startMs) / 1000;
@@ -423,5 +421,53 @@ function rowOf(slot, { phase, startMs, endMs }) {
     stages,
     blocks: { ...blocks, ours },
     probes: probes.result(),
+  };
+}
+
+/**
+ * Probe readings of several instances for the same time. CPU time and connections add up; of memory, event loops,
+ * sockets and the pool the worst reading counts; of the node, which is the same for all, the first reading.
+ */
+export class ProbeTotals {
+  /** @type {Readings | null} */
+  #sum = null;
+
+  /** @param {Readings} readings */
+  add(readings) {
+    this.#sum = this.#sum === null ? readings : mergeProbes(this.#sum, readings);
+  }
+
+  /** @param {ProbeTotals} other */
+  merge(other) {
+    if (other.#sum !== null) this.add(other.#sum);
+  }
+
+  /** @returns {Readings} */
+  result() {
+    return this.#sum ?? NOTHING_READ;
+  }
+}
+
+/** A slot without any report. @type {Readings} */
+const NOTHING_READ = Object.freeze({
+  self: { cpuUs: 0, rssBytes: 0 },
+  connections: { opened: 0, reused: 0 },
+  loop: null,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
+  why: Object.fromEntries(
+    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
+  ),
+});
+
+/** @param {Readings} a @param {Readings} b @returns {Readings} */
+function mergeProbes(a, b) {
+  return {
+    ...mergeReadings(a, b, 1, 1),
+    loop: a.loop === null || b.loop === null ? (a.loop ?? b.loop) : worstLoop(a.loop, b.loop),
+    node: a.node ?? b.node,
+    metrics: a.metrics ?? b.metrics,
   };
 }

@@ -1,7 +1,8 @@
-/** Indexes, wallets and texts of instances, as messages print them. */
 import { oneLine, withoutKeys } from '../errors.js';
 
-/** Of a long list so many are named. */
+/** Words of the messages of a merge. Texts of run files are made safe: they may have been written by other programs. */
+
+/** Ranges that a list names. */
 const INDEXES_NAMED = 20;
 
 /** @param {readonly number[]} indexes @returns {string} such as 0-3, 7, 9-12 */
@@ -23,7 +24,7 @@ export function some(count, noun) {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The indexes where there are any, else the names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */
+/** Indexes if all have one, otherwise names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */
 export function whichOf(headers) {
   const indexes = headers.flatMap(({ index }) => index ?? []);
   if (indexes.length === headers.length) return `instance${indexes.length === 1 ? '' : 's'} ${ranges(indexes)}`;
@@ -31,24 +32,22 @@ export function whichOf(headers) {
   return `${names.join(', ')}${headers.length > 3 ? ` and ${headers.length - 3} more` : ''}`;
 }
 
-/** @param {{offset: number, threads: number}} slice */
-export function walletsOf({ offset, threads }) {
-  return `wallets ${offset}..${offset + threads - 1}`;
+/** @param {{offset: number, wallets: number}} slice */
+export function walletsOf({ offset, wallets }) {
+  return `wallets ${offset}..${offset + wallets - 1}`;
 }
 
-/** A private key, as it may stand in a text, and a mnemonic; words of ours have fewer short ones in a row. */
+/** A private key and a mnemonic. Sentences of ours have fewer short words in a row than a mnemonic. */
 const KEY = /(?:0x)?[0-9a-f]{64,}/gi;
-
 const MNEMONIC = /\b(?:[a-z]{3,8}\s+){11,}[a-z]{3,8}\b/gi;
-
 const LONGEST_WORDS = 1000;
 
-/** Words of a file that go into another: on one line, and without what may be a key. @param {string} text */
+/** A text of a run file on one line, without anything that may be a key. @param {string} text */
 export function safeWords(text) {
   return oneLine(text.replace(KEY, '***').replace(MNEMONIC, '***'), LONGEST_WORDS);
 }
 
-/** All words in it; numbers, hashes and addresses stay what they are. @template T @param {T} value @returns {T} */
+/** Applies safeWords() to all texts in a value, except numbers, hashes and addresses. @template T @param {T} value @returns {T} */
 export function safe(value) {
   /** @param {any} one @returns {any} */
   const cleaned = (one) => {
@@ -60,7 +59,7 @@ export function safe(value) {
   return cleaned(value);
 }
 
-/** Of what is in a file everything is somebody else's. @param {unknown} value */
+/** A value of a run file in a message. @param {unknown} value */
 export function shown(value) {
   if (value === null || value === undefined) return 'not given';
   return oneLine(withoutKeys(typeof value === 'string' ? value : JSON.stringify(value)), 60);

@@ -6,7 +6,7 @@ import { isPlain } from './sample.js';
  */
 
 /**
- * What the audit of a run came to, also in run files of versions that did not say it.
+ * The result of a run's audit, also for run files of versions that did not store it.
  *
  * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */
@@ -14,6 +14,7 @@ import { isPlain } from './sample.js';
 /** @type {readonly AuditResult[]} */
 export const AUDIT_RESULTS = Object.freeze(['exact', 'incomplete', 'not_exact']);
 
+/** @param {Audited} run @returns {AuditResult | null} null: the run is not over, or has no audit (plain calls) */
 /** @param {Audited} run @returns {AuditResult | null} null: the run goes on, or leaves nothing on the chain to audit */
 export function auditResult(run) {
   const audit = /** @type {AuditReport | null} */ (run.audit);
@@ -24,14 +25,14 @@ export function auditResult(run) {
   return checks.some(({ holds }) => holds === null) ? 'incomplete' : 'exact';
 }
 
-/** @param {Audited} run @returns {string | null} a line that nobody must miss; null: it is not incomplete */
+/** @param {Audited} run @returns {string | null} null: not incomplete */
 export function auditWarning(run) {
   if (auditResult(run) !== 'incomplete') return null;
   const [first, ...more] = auditGaps(run);
   return `the audit is incomplete: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}`;
 }
 
-/** @param {Audited} run @returns {string[]} what could not be checked, and why */
+/** @param {Audited} run @returns {string[]} checks that could not be made, with reasons */
 export function auditGaps({ audit: given, unmeasured }) {
   const audit = /** @type {AuditReport | null} */ (given);
   if (audit === null) return [`it could not be made: ${unmeasured['/audit']}`];

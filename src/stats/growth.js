@@ -7,20 +7,18 @@ import { isPlain } from './sample.js';
  * @import { MeasuredRun } from './run-file.js'
  */
 
-/**
- * How an open loop kept its pace, and whether the window was long enough to tell.
- */
+/** Whether an open loop held its rate, and whether the window was long enough to know. */
 
-/** By less than this a rate may fall short before it is said aloud. */
+/** Share of the asked rate below which a warning is given. */
 const HELD = 0.95;
 
-/** A node keeps up while the operations in flight are few beside those of the window, or wait no longer than before. */
+/** The node keeps up while few of the window's operations are still in flight at its end, or latency does not grow. */
 const VERIFIED_IN_WINDOW = 0.95;
 const GROWN = 1.5;
-/** With fewer, how long operations waited says more of where the blocks lay. */
+/** With fewer blocks, latency depends more on where the blocks lie. */
 const ENOUGH_BLOCKS = 4;
 
-/** @param {MeasuredRun} run @returns {string | null} what nobody must miss; null in a closed loop, or when the rate was held */
+/** @param {MeasuredRun} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
 export function rateNotHeld(run) {
   const { askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified } = run.rates;
   if (asked === null || achieved === null || verified === null) return null;
@@ -35,9 +33,9 @@ export function rateNotHeld(run) {
 }
 
 /**
- * With enough wallets a node that is too slow drops nothing: it answers later and later, and the drain hides it.
+ * A slow node with enough wallets causes no drops: latency grows instead, and the drain hides the rest.
  * @param {MeasuredRun} run
- * @returns {string | null} how latency grew, if it did
+ * @returns {string | null} null: latency did not grow
  */
 export function backlog(run) {
   const { window, latency, intervals, blocks, rates } = run;
@@ -56,31 +54,31 @@ export function backlog(run) {
 }
 
 /**
- * Of a queue that grows all through the window a stall is no part: after it, latency is what it was before.
+ * A growing queue raises latency in every quarter of the window; after a stall, latency is as before.
  * @param {MeasuredRun} run
  * @param {number} grownMs from one half to the other
  */
 function growsSteadily({ window, intervals, blocks }, grownMs) {
   const halfMs = window.durationMs / 2;
-  // Where the blocks lie in each half moves its mean by a part of a block interval.
+  // The position of the blocks in each half moves its mean by a part of a block interval.
   const byChanceMs = blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
   if (grownMs - byChanceMs < SHORTFALL * halfMs) return false;
   return grows(quartersOf(intervals).map((rows) => (rows.length === 0 ? null : meanLatencyUs(rows))));
 }
 
-/** A node that falls short by this share of the rate lets latency grow by as much of the time that passes. */
+/** A node that falls short of the rate by this share lets latency grow by the same share of the time. */
 const SHORTFALL = 0.01;
-/** Of the whole growth, what each quarter must have of it. */
+/** Share of the growth that each quarter must have. */
 const EACH = 0.1;
 
-/** From each to the next, and by a quarter in all. @param {Array<number | null>} values */
+/** Whether values grow at each step, and by a quarter in total. @param {Array<number | null>} values */
 export function grows(values) {
   const [first, last] = [values[0] ?? null, values.at(-1) ?? null];
   if (first === null || last === null || last < 1.25 * first) return false;
   return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
 }
 
-/** The rows of the window, by the quarter that they end in. @param {IntervalRow[]} intervals */
+/** Rows of the window by the quarter in which they end. @param {IntervalRow[]} intervals */
 export function quartersOf(intervals) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
@@ -89,7 +87,7 @@ export function quartersOf(intervals) {
   );
 }
 
-/** Where the end of the window was not known beforehand. @param {IntervalRow[]} intervals */
+/** For runs whose end was not known beforehand. @param {IntervalRow[]} intervals */
 function halvesOf(intervals) {
   const quarters = quartersOf(intervals);
   return [quarters.slice(0, 2).flat(), quarters.slice(2).flat()];
@@ -102,20 +100,20 @@ function meanLatencyUs(rows) {
   return all.meanUs;
 }
 
-/** With fewer blocks in the window its rates depend on where in it they lie. */
+/** With fewer blocks the rates of a window depend on their positions. */
 const BLOCKS_OF_WINDOW = 10;
 
 /**
- * Operations are verified a block at a time: what is in flight at the end of a short window makes a difference.
+ * Operations are verified block by block, so that in a short window the operations in flight at its end matter.
  * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<MeasuredRun, 'verdict'>>} run
- * @returns {{blocks: number, words: string} | null} how far TPS may be off; null where the window is long enough
+ * @returns {{blocks: number, words: string} | null} the possible error of TPS; null where the window is long enough
  */
 export function shortWindow({ environment, end, window, blocks, intervals, verdict }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const all = intervals.reduce((sum, row) => mergeBlocks(sum, row.blocks), noBlocks());
-  // A run that ends with its iterations has nothing in flight at the end.
+  // A run that ends after its iterations has no operation in flight at its end.
   if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || all.count === 0) return null;
-  // While the endpoint was down a longer window would not have had more of them.
+  // While the endpoint was down, a longer window would not have had more blocks.
   if (blocks.count >= BLOCKS_OF_WINDOW || verdict?.name === 'endpoint-down') return null;
   const inFlight = load.at(-1)?.inFlight ?? 0;
   const inFlightBefore = intervals.findLast(({ phase }) => phase === 'warmup')?.inFlight ?? null;
@@ -127,7 +125,7 @@ export function shortWindow({ environment, end, window, blocks, intervals, verdi
     ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
     : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
   const blockMs = blockIntervalMs(all, intervals.at(-1)?.endMs ?? 0);
-  // One more than is needed, for where the first of them lies.
+  // One more, because the position of the first block is unknown.
   const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
   const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
   return { blocks: blocks.count, words };

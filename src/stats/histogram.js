@@ -5,36 +5,36 @@ import { InputError } from '../errors.js';
 /** @import { DistributionJson } from '../types.d.ts' */
 
 /**
- * The histograms of run files, in HdrHistogram's V2 encoding. A run file may come from anywhere, so the memory that
- * reading one takes is bounded, and a histogram must hold as many values as its distribution says.
+ * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
+ * anywhere, so reading a histogram takes bounded memory and its number of values is checked.
  *
- * A place is the index of a bucket: values that differ in their first three digits have different places.
+ * A place is the index of a bucket: values whose first three digits differ have different places.
  *
  * @typedef {Pick<DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
  * @callback Take
  * @param {number} place
- * @param {number} count how many values lie there; above 0
+ * @param {number} count how many values it has, above 0
  */
 
-/** What each begins with, but for the size of its words. */
+/** Cookies of the encoding, without the size of its words. */
 const COMPRESSED_COOKIE = 0x1c849304;
 const COOKIE = 0x1c849303;
 const HEADER_BYTES = 40;
 
-/** Each bucket of three significant digits has so many places, the first of them twice as many. */
+/** Places of a bucket with three significant digits; the first bucket has twice as many. */
 export const STEPS = 1024;
-/** Of all values that a double holds exactly, with nine bytes for each count. */
+/** For all values that a double holds exactly, with nine bytes a count. */
 const MOST_PLACES = 44 * STEPS;
 const MOST_BYTES = HEADER_BYTES + 9 * MOST_PLACES;
 
 /**
  * @param {Encoded} json
- * @param {Take} take called for each place that has values, in order
+ * @param {Take} take called in order for each place with values
  * @throws {InputError} which says what is wrong with the histogram
  */
 export function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
   if (count === 0) return;
-  // The lag of a closed loop is 0 each time: nothing has to be decoded to know that.
+  // All values are 0, as the lag of a closed loop is: decoding is not needed.
   if (maxUs === 0 && sumUs === 0) return take(0, count);
   const { total, last } = decode(hdr, take);
   if (total !== count) throw new InputError(`a histogram holds ${total} values, and its count is ${count}`);
@@ -42,8 +42,7 @@ export function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
 }
 
 /**
- * What was recorded in a distribution: a value for each bucket of its histogram, the middle of it but never beyond
- * what was recorded, and how often.
+ * The recorded values: for each bucket its middle, limited to the minimum and maximum, and the count.
  * @param {DistributionJson} json
  * @returns {Array<{valueUs: number, count: number}>} ascending
  * @throws {InputError} which says what is wrong with its histogram
@@ -59,12 +58,12 @@ export function recordedValues(json) {
   return values;
 }
 
-/** @param {number} place @returns {number} the least value that lies there */
+/** @param {number} place @returns {number} its lowest value */
 export function valueAt(place) {
   return place < 2 * STEPS ? place : ((place % STEPS) + STEPS) * widthOf(place);
 }
 
-/** @param {number} place @returns {number} how many values lie there */
+/** @param {number} place @returns {number} the number of different values that it covers */
 function widthOf(place) {
   return place < 2 * STEPS ? 1 : 2 ** (Math.floor(place / STEPS) - 1);
 }
@@ -78,7 +77,7 @@ function decode(base64, take) {
   let place = 0;
   let last = 0;
   for (let at = HEADER_BYTES; at < end;) {
-    // LEB128, seven bits a byte, of which the lowest bit of all is the sign (ZigZag).
+    // LEB128 with ZigZag: seven bits a byte; the lowest bit of the number is the sign.
     let value = 0;
     let factor = 1;
     let byte;
@@ -89,7 +88,7 @@ function decode(base64, take) {
     } while (byte >= 0x80 && at < end);
     const isZeros = value % 2 === 1;
     const count = isZeros ? (value + 1) / 2 : value / 2;
-    // So many places without a value, or a place and its count.
+    // Either a number of empty places, or the count of one place.
     if (isZeros) place += count;
     else if (place < MOST_PLACES) {
       if (count > 0) take((last = place), count);
@@ -101,7 +100,7 @@ function decode(base64, take) {
   return { total, last };
 }
 
-/** @param {string} base64 @returns {Buffer} with its header, which was looked at */
+/** @param {string} base64 @returns {Buffer} with its header, which was checked */
 function inflated(base64) {
   const packed = Buffer.from(base64, 'base64');
   if (packed.length < 8 || (packed.readInt32BE(0) & ~0xf0) !== COMPRESSED_COOKIE)
@@ -115,15 +114,14 @@ function inflated(base64) {
   if (bytes.length < HEADER_BYTES || (bytes.readInt32BE(0) & ~0xf0) !== COOKIE || bytes.readInt32BE(4) < 0)
     throw new InputError('a histogram is not in V2 encoding');
   const [offset, digits] = [bytes.readInt32BE(8), bytes.readInt32BE(12)];
-  // Older encoders wrote 1 for the offset, which has no meaning for counts that are not shifted.
+  // Older encoders wrote 1 as the offset; it has no meaning for counts that are not shifted.
   if (offset > 1 || digits !== 3 || bytes.readBigInt64BE(16) !== 1n)
     throw new InputError('a histogram is not one of whole microseconds with three significant digits');
   return bytes;
 }
 
 /**
- * The distribution of a duration: an HDR histogram (three significant digits) beside the exact count, sum, sum
- * of squares, minimum and maximum, which a histogram alone would round. Distributions merge exactly.
+ * Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
  *
  * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
  * @property {number | null} us with censored values as the time waited; null when nothing was recorded
@@ -132,11 +130,10 @@ function inflated(base64) {
  * @typedef {'avg' | 'min' | 'max' | 'stddev'} Statistic
  */
 
-/** Above this, in microseconds, a square no longer fits into an integer that a double holds exactly. */
+/** Above this value the sum of squares would not fit into a double exactly. */
 const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
 
-/** More than one count of 32 bits can be. */
-const MOST_IN_32_BITS = 2 ** 32 - 1;
+const MAX_UINT32 = 2 ** 32 - 1;
 
 export class Distribution {
   count = 0;
@@ -197,7 +194,7 @@ export class Distribution {
     const isBeside = typeof censored === 'number';
     const known = this.count - (isBeside ? 0 : censored.count);
     const exactRank = (percentile / 100) * (isBeside ? this.count + censored : this.count);
-    // A product that is whole may come out a little larger; the histogram allows for that, too.
+    // A whole product may come out a little larger; the histogram allows for that as well.
     const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
     if (rank > known) return Infinity;
     const histogram = /** @type {hdr.JsHistogram} */ (this.#histogram);
@@ -244,7 +241,7 @@ export class Distribution {
     const exact = { count, sumUs, minUs: minUs ?? Infinity, maxUs: maxUs ?? -Infinity };
     const distribution = Distribution.of({ ...exact, sumOfSquaresUs2: BigInt(json.sumOfSquaresUs2) }, []);
     const histogram = /** @type {hdr.JsHistogram} */ (distribution.#histogram);
-    // Makes room for all of them; one by one they would take five times as long.
+    // Allocates the histogram once; growing it value by value takes five times as long.
     histogram.recordValueWithCount(maxUs ?? 0, 0);
     decodeHistogram(json, (place, times) => histogram.addToCountAtIndex(place, times));
     histogram.establishInternalTackingValues();
@@ -252,7 +249,7 @@ export class Distribution {
   }
 
   /**
-   * What was added up elsewhere.
+   * A distribution from sums computed elsewhere.
    * @param {{count: number, sumUs: number, sumOfSquaresUs2: bigint, minUs: number, maxUs: number}} exact
    * @param {Iterable<[number, number]>} values as the histogram rounds them, and how often there is each
    * @returns {Distribution}
@@ -261,12 +258,12 @@ export class Distribution {
     const distribution = new Distribution();
     Object.assign(distribution, { count, sumUs, minUs, maxUs });
     distribution.#squaresHigh = sumOfSquaresUs2;
-    if (count > MOST_IN_32_BITS) distribution.#histogram = emptyHistogram(64);
+    if (count > MAX_UINT32) distribution.#histogram = emptyHistogram(64);
     for (const [valueUs, times] of values) distribution.#histogram.recordValueWithCount(valueUs, times);
     return distribution;
   }
 
-  /** Kept in a double while that is exact, because a BigInt for each sample would cost more than the histogram. @param {number} valueUs */
+  /** Sums in a double while that is exact: a BigInt per sample would cost more than the histogram. @param {number} valueUs */
   #addSquare(valueUs) {
     if (valueUs > EXACT_SQUARE_LIMIT_US) {
       this.#squaresHigh += BigInt(valueUs) ** 2n;
@@ -279,7 +276,7 @@ export class Distribution {
     }
   }
 
-  /** Computed in integers, so that it does not lose digits to cancellation. */
+  /** Integers, because doubles would lose digits to cancellation. */
   #stddevUs() {
     const count = BigInt(this.count);
     const sum = BigInt(this.sumUs);
@@ -301,7 +298,7 @@ const STORED_PERCENTILES = new Map([
 ]);
 
 /**
- * A figure of a distribution, and how large it may really be.
+ * A figure of a distribution with its upper bound.
  * @param {DistributionJson} json
  * @param {DistributionJson | number | undefined} censored values: those in it, or how many there are beside it
  * @param {Statistic | number} statistic a number is a percentile
@@ -335,17 +332,16 @@ function emptyHistogram(bitBucketSize = 32) {
 }
 
 /**
- * Many distributions, as run files have them, added up: the same as Distribution.merge() one after the other, bucket by
- * bucket, but a tenth of the work, because no histogram is built for each.
+ * Sum of many distributions of run files, bucket by bucket. The result is that of Distribution.merge(), at a tenth of
+ * the cost, because no histogram is built for each.
  */
-
 export class DistributionSum {
   count = 0;
   sumUs = 0;
   sumOfSquaresUs2 = 0n;
   minUs = Infinity;
   maxUs = -Infinity;
-  /** By place in the histogram; doubles, because counts of many long runs need more than 32 bits. */
+  /** By place; doubles, because counts of many long runs exceed 32 bits. */
   #counts = new Float64Array(0);
 
   /** @param {DistributionJson} json @throws {Error} which says what is wrong with it */
@@ -363,7 +359,7 @@ export class DistributionSum {
     return Distribution.of(this, this.#values()).toJSON();
   }
 
-  /** What was recorded, as the histogram rounds it, and how often. @returns {Generator<[number, number]>} */
+  /** Values as the histogram rounds them, with their counts. @returns {Generator<[number, number]>} */
   *#values() {
     for (const [i, count] of this.#counts.entries()) if (count > 0) yield [valueAt(i), count];
   }

@@ -5,12 +5,12 @@ import { STAGES } from './sample.js';
 /** @import { BlockTotals, Counts, DistributionJson, IntervalRow, IntervalState, Readings, Stage } from '../types.d.ts' */
 
 /**
- * What happens between two reports.
+ * Intervals of a run: the figures between two reports, the blocks seen in them, and their rows in the run file.
  *
  * @typedef {ReturnType<typeof newInterval>} Interval
  *
- * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums sumUs: of the
- *   latency of those verified
+ * @typedef {{verified: number, failed: number, timedOut: number, abandoned: number, sumUs: number}} EndpointSums the sum
+ *   of the latencies of verified operations
  *
  * @typedef {'latency' | 'censored' | 'lag' | Stage} IntervalDistribution
  */
@@ -26,11 +26,11 @@ function newInterval(startUs) {
     startUs,
     endUs: startUs,
     counts: zeroCounts(),
-    /** Of the operations verified in it, as are the stages. */
+    /** Of operations verified in it, as are the stages. */
     latency: new Distribution(),
-    /** The time waited for those that ended in it without a good answer in time. */
+    /** Of censored operations that ended in it: the time waited. */
     censored: new Distribution(),
-    /** Of the operations due in it. */
+    /** Of operations due in it. */
     lag: new Distribution(),
     stages: {
       queued: new Distribution(),
@@ -46,12 +46,9 @@ function newInterval(startUs) {
   };
 }
 
-/**
- * The interval under way, and what happened already after the next border of the window: no interval reaches over a
- * border, however late it is taken.
- */
+/** The current interval and later ones. An interval ends at the border of the window, however late it is taken. */
 export class Intervals {
-  /** In order; the first is the one under way. @type {[Interval, ...Interval[]]} */
+  /** In order; the first is the current one. @type {[Interval, ...Interval[]]} */
   #open;
   #windowStartUs = -Infinity;
   #windowEndUs = Infinity;
@@ -67,12 +64,11 @@ export class Intervals {
     this.#windowEndUs = endUs;
   }
 
-  /** The interval that an instant lies in; what lies before the one under way is told late, and counts with it. @param {number} atUs */
+  /** The interval of an instant; what precedes the current interval was reported late and counts in it. @param {number} atUs */
   at(atUs) {
     for (let i = 0; ; i += 1) {
       const interval = this.#open[i];
       const borderUs = this.#borderAfter(interval.startUs);
-      // Both ends of the window are inside it.
       if (atUs < borderUs || (atUs === borderUs && borderUs === this.#windowEndUs)) return interval;
       if (i + 1 === this.#open.length) this.#open.push(newInterval(borderUs));
     }
@@ -80,13 +76,13 @@ export class Intervals {
 
   /** @param {number} startUs */
   #borderAfter(startUs) {
-    // A run that ends in its warm-up has no window, only an end.
+    // A run that ends in its warm-up has no window.
     const windowStartUs = Math.min(this.#windowStartUs, this.#windowEndUs);
     if (startUs < windowStartUs) return windowStartUs;
     return startUs < this.#windowEndUs ? this.#windowEndUs : Infinity;
   }
 
-  /** Operations in flight at the end of the interval under way, seen from now. @param {number} live those in flight now */
+  /** Operations in flight at the end of the current interval. @param {number} live operations in flight now */
   inFlightAtEnd(live) {
     const [, ...later] = this.#open;
     return later.reduce((sum, { counts }) => {
@@ -95,7 +91,7 @@ export class Intervals {
     }, live);
   }
 
-  /** Ends the interval under way, starts the next. @param {number} nowUs @returns {Interval} */
+  /** Ends the current interval and starts the next. @param {number} nowUs @returns {Interval} */
   rotate(nowUs) {
     const [interval, ...later] = this.#open;
     interval.endUs = nowUs;
@@ -116,7 +112,7 @@ export function intervalState({ startUs, endUs, counts, failures, byEndpoint, la
   return { startUs, endUs, counts, failures, byEndpoint, distributions };
 }
 
-/** The same interval as several threads saw it. @param {IntervalState[]} states @param {number} nowUs its end, where no thread has told one @returns {IntervalState} */
+/** The same interval of several threads. @param {IntervalState[]} states @param {number} nowUs its end if there is no state @returns {IntervalState} */
 export function mergeIntervals(states, nowUs) {
   const sum = intervalState(newInterval(nowUs));
   const [first, ...rest] = states;
@@ -156,9 +152,7 @@ export function addUpEach(a, b) {
 }
 
 /**
- * Blocks seen during an interval, added up.
- *
- * @typedef {object} BlockFacts what addBlock() needs of one block
+ * @typedef {object} BlockFacts
  * @property {number} number
  * @property {string} [hash]
  * @property {number} transactions
@@ -166,7 +160,7 @@ export function addUpEach(a, b) {
  * @property {number} gasUsed
  * @property {number} gasLimit
  * @property {number} skewMs
- * @property {number} [gapMs] after the block before it was seen
+ * @property {number} [gapMs] since the previous block was seen
  */
 
 /** @returns {BlockTotals} */
@@ -187,10 +181,7 @@ export function noBlocks() {
   };
 }
 
-/**
- * @param {BlockTotals} totals changed in place
- * @param {BlockFacts} block
- */
+/** @param {BlockTotals} totals changed in place @param {BlockFacts} block */
 export function addBlock(totals, block) {
   totals.count += 1;
   totals.firstNumber ??= block.number;
@@ -200,7 +191,7 @@ export function addBlock(totals, block) {
   totals.gasUsed += block.gasUsed;
   totals.gasLimit = block.gasLimit;
   const { transactions, gasUsed, gasLimit } = block;
-  // Nodes reserve the gas limit of a transaction, which may be twice what it uses.
+  // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
   if (transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit) totals.full = (totals.full ?? 0) + 1;
   totals.gapMaxMs = Math.max(totals.gapMaxMs ?? 0, block.gapMs ?? 0);
   totals.skewMinMs = Math.min(totals.skewMinMs ?? Infinity, block.skewMs);
@@ -208,18 +199,18 @@ export function addBlock(totals, block) {
   totals.skewSumMs += block.skewMs;
 }
 
-/** So many times the other gaps on average: the chain stood still, and the gap says nothing of its pace. */
+/** A gap this many times longer than the others is a halt of the chain, not its pace. */
 const STILL = 5;
 
 /**
  * @param {BlockTotals} totals
- * @param {number} durationMs in which they were seen
- * @returns {number} the mean time between two blocks, without the longest gap where the chain stood still
+ * @param {number} durationMs of the time in which they were seen
+ * @returns {number} the mean time between two blocks, without the gap of a halt
  */
 export function blockIntervalMs({ count, gapMaxMs = 0, skewMinMs, skewMaxMs }, durationMs) {
   const gapMs = Math.min(gapMaxMs, durationMs);
   const othersMs = (durationMs - gapMs) / Math.max(1, count - 1);
-  // Blocks that were made in the gap were seen that much later than their timestamps.
+  // Blocks produced in the gap but seen after it have a larger skew: no halt.
   const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
   return count > 2 && gapMs > STILL * othersMs && !isLate ? othersMs : durationMs / count;
 }
@@ -245,14 +236,12 @@ export function mergeBlocks(a, b) {
 }
 
 /**
- * Blocks as several threads see them: each sees every block, but only its own transactions in it. A block counts once
- * all have seen it, so that its figures belong together.
- *
+ * Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it.
  * @template {BlockFacts} T
  */
 export class SharedBlocks {
   #totals = noBlocks();
-  /** By number and hash, those that not all have seen. @type {Map<string, {block: T, seen: number}>} */
+  /** By number and hash: blocks that some threads have not seen yet. @type {Map<string, {block: T, seen: number}>} */
   #open = new Map();
   #onWhole;
 
@@ -261,20 +250,20 @@ export class SharedBlocks {
     this.#onWhole = onWhole;
   }
 
-  /** @param {T} block as one thread saw it @param {number} threads that there are */
+  /** @param {T} block as one thread saw it @param {number} threads number of threads */
   add(block, threads) {
-    // Where blocks are replaced, two have the same number.
+    // After a reorg two blocks have the same number.
     const key = `${block.number}:${block.hash ?? ''}`;
     const known = this.#open.get(key);
     if (known === undefined) this.#open.set(key, { block, seen: 1 });
     else {
-      // It was seen when the first of them saw it, whoever tells first.
+      // The first sighting counts, not the first report.
       const first = block.skewMs < known.block.skewMs ? block : known.block;
       known.block = { ...first, ours: known.block.ours + block.ours };
       known.seen += 1;
     }
     if ((this.#open.get(key)?.seen ?? 0) < threads) return;
-    // Each sees them in order: what came before one that all have seen, nobody sees any more.
+    // Threads see blocks in order: no thread will report an earlier block any more.
     for (const [other, { block: merged }] of this.#open) {
       this.#add(merged);
       this.#open.delete(other);
@@ -288,7 +277,7 @@ export class SharedBlocks {
     this.#onWhole(block);
   }
 
-  /** @param {boolean} isLast also what not all have seen @returns {BlockTotals} since the last time */
+  /** @param {boolean} isLast includes blocks that some threads have not seen @returns {BlockTotals} since the previous call */
   take(isLast) {
     if (isLast) {
       for (const { block } of this.#open.values()) this.#add(block);
@@ -301,10 +290,9 @@ export class SharedBlocks {
 }
 
 /**
- * The intervals of a run, bounded: above the limit neighbours are merged pairwise, so a run of any length keeps
- * between half the limit and the limit.
+ * Rows of a run, bounded: above the limit neighbours are merged in pairs.
  *
- * @typedef {Record<Stage, {count: number, sumUs: number}>} Stages enough for their means
+ * @typedef {Record<Stage, {count: number, sumUs: number}>} Stages
  */
 
 export const INTERVAL_LIMIT = 2000;

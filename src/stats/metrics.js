@@ -6,21 +6,20 @@ import { Distribution, STATISTICS, boundsOf } from './histogram.js';
  * @import { MeasuredRun } from './run-file.js'
  */
 
-/**
- * Figures of one kind of calls, or of whatever a workload gives names to: calls.NAME.p99.
- */
+/** The figures of a run that thresholds can name, and how to read each of a run file. */
 
 /**
+ * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
  * @param {string} text
- * @returns {Figure | null} null where it is none of these. Which names there are is known when the run is over.
+ * @returns {Figure | null}
  */
-export function nameFigure(text) {
+export function callFigure(text) {
   const match = /^calls\.([\w.-]+)\.(?:(tps|failed|avg|min|max|stddev)|p(\d+(?:\.\d+)?))$/.exec(text);
   if (match === null) return null;
   const [, name, statistic, digits] = match;
   const percentile = Number(digits);
   if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
-  /** Also names that every object has, such as constructor. @param {Pick<MeasuredRun, 'byName'>} run */
+  /** @param {Pick<MeasuredRun, 'byName'>} run */
   const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
   /** @param {Unit} unit @param {string} words @param {(group: GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
   const figure = (unit, words, read) => ({
@@ -53,16 +52,12 @@ export function nameFigure(text) {
   };
 }
 
-/**
- * The figures of a run that a threshold can name.
- *
- * @typedef {Bounds & {censored: number}} CensoredBounds with how many operations are censored
- */
+/** @typedef {Bounds & {censored: number}} CensoredBounds with the number of censored operations */
 
-/** What came to its end between the beginning of the window and the end of the drain. A warm-up is not judged. */
+/** Failures in the warm-up do not count. */
 const MEASURED = 'from the beginning of the window to the end of the drain';
 
-/** Those with a name of their own. @type {readonly Figure[]} */
+/** @type {readonly Figure[]} */
 export const FIGURES = Object.freeze([
   rate('tps', 'verifiedPerSecond', 'verified operations per second of the window'),
   rate('achieved', 'achievedPerSecond', 'of the operations due in the window those verified, per second of it'),
@@ -108,7 +103,7 @@ export const FIGURES = Object.freeze([
 ]);
 
 /**
- * Each has the figures below.
+ * Durations; each has the figures avg, min, max, stddev and any percentile.
  * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
  */
 export const DURATIONS = Object.freeze({
@@ -134,20 +129,20 @@ export const DURATIONS = Object.freeze({
   },
 });
 
-/** The operations whose latency is known to be longer than it says. Older run files only know which timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+/** The censored operations; older run files only have those that timed out. @param {Pick<MeasuredRun, 'latency'>} run */
 export function censoredOf({ latency }) {
   return latency.censored ?? latency.timedOut;
 }
 
-/** Censored operations have no stages that are known, and would be the last ones of each. */
+/** Censored operations have no known stages: they count as the longest values of each stage. */
 function ofVerified() {
   return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count, isOfVerified: true };
 }
 
-/** Any other percentile can be named, too. */
+/** Percentiles in lists and suggestions; any other one can be named as well. */
 const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
 
-/** The codes of docs/measurement.md; those of transports have whatever ends the operating system knows. */
+/** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
 export const FAILURE_CODES = Object.freeze([
   ...['reverted', 'wrong_count', 'lost', 'replaced', 'nonce_too_low', 'nonce_too_high', 'nonce_in_use'],
   ...['insufficient_funds', 'underpriced', 'pool_full', 'rejected', 'hash_mismatch', 'rpc_error', 'protocol'],
@@ -163,10 +158,9 @@ export const FAILURE_CODES = Object.freeze([
   ],
 ]);
 
-/** What people call a figure who know it from the summary or from the run file. */
+/** Other names: those of the summary and of the run file. */
 const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
 
-/** All but the percentiles that nobody has asked for yet. */
 export function figureNames() {
   const ofDuration = [...Object.keys(STATISTICS), ...PERCENTILES];
   return [
@@ -177,19 +171,19 @@ export function figureNames() {
   ];
 }
 
-/** @param {string} text a name as people write it: in any case, with - or _ or neither in it @returns {Figure | null} */
+/** @param {string} text a name in any case, with or without - and _ @returns {Figure | null} */
 export function figureOf(text) {
-  const ofName = nameFigure(text);
+  const ofName = callFigure(text);
   if (ofName !== null) return ofName;
   const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
   if (code !== undefined) return FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code) ? failure(code) : null;
-  const word = bare(text);
-  const named = FIGURES.find(({ name }) => bare(name) === (ALSO_CALLED.get(word) ?? word));
+  const word = normalized(text);
+  const named = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
   return named ?? durationFigure(word);
 }
 
 /** @param {string} text */
-function bare(text) {
+function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
@@ -232,7 +226,7 @@ function rate(name, key, words) {
 
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
 function count(name, words, read, whole) {
-  // Nothing can be said of a window of no length, not even that nothing failed in it.
+  // With a window of no length nothing was measured, not even the absence of failures.
   const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
   return {
     name,
@@ -255,7 +249,7 @@ function verifiedOf(run) {
 }
 
 /**
- * From the whole run's, because what a thread that died left behind is in no interval.
+ * Counts of the whole run less those of the warm-up: operations of a worker that died are in no interval.
  * @param {'counts' | 'failures'} key
  * @param {string} name
  */
@@ -263,7 +257,7 @@ function sinceWindow(key, name) {
   return (/** @type {MeasuredRun} */ run) => {
     /** @param {{counts: Counts, failures: Record<string, number>}} part */
     const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
-    // Instances need not warm up at the same time: of many, what they counted then is apart.
+    // Instances may warm up at different times: a merged run has the counts of its warm-ups apart.
     const { warmup } = /** @type {any} */ (run).merged ?? {};
     if (warmup !== undefined) return of(run) - of(warmup);
     return run.intervals.reduce((sum, row) => (row.phase === 'warmup' ? sum - of(row) : sum), of(run));

@@ -1,12 +1,8 @@
 /** @import { ConnectionsReading, EndpointSockets, LoopReading, MetricsReading, NodeReading, PoolReading, Readings, SelfReading, SocketsReading } from '../types.d.ts' */
 
 /**
- * What the probes say of one interval, and how the readings of two become one.
- */
-
-/**
- * Two neighbouring intervals as one. What happened is added up; of what was seen at the end of each the worse stays;
- * means are weighted by the lengths of the intervals.
+ * Probe readings of two neighbouring intervals as one: counters add up, of values at the end of an interval the worse
+ * one is kept, means are weighted by the intervals' lengths.
  * @param {Readings} a
  * @param {Readings} b the interval after it
  * @param {number} aMs length of a
@@ -22,7 +18,7 @@ export function mergeReadings(a, b, aMs, bMs) {
     sockets: either(a.sockets, b.sockets, mergeSockets),
     pool: either(a.pool, b.pool, mergePool),
     node: either(a.node, b.node, mergeNode),
-    // Counters and gauges look alike on the page: neither sum nor maximum would be right for all.
+    // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: b.metrics ?? a.metrics,
   };
   const why = Object.entries({ ...a.why, ...b.why }).filter(
@@ -32,7 +28,8 @@ export function mergeReadings(a, b, aMs, bMs) {
 }
 
 /**
- * Two threads in the same interval: the event loop that is worse off limits the load. Collections of garbage add up.
+ * Readings of two threads for the same interval: the worse event loop limits the load; times of garbage collection add
+ * up.
  * @param {LoopReading} a
  * @param {LoopReading} b
  * @returns {LoopReading}
@@ -48,7 +45,7 @@ export function worstLoop(a, b) {
   };
 }
 
-/** What not every system says. @param {LoopReading} a @param {LoopReading} b @param {(x: number, y: number) => number} merge */
+/** CPU times that only Linux has. @param {LoopReading} a @param {LoopReading} b @param {(x: number, y: number) => number} merge */
 function scheduled(a, b, merge) {
   if (a.cpuUs === undefined || b.cpuUs === undefined) return {};
   return { cpuUs: merge(a.cpuUs, b.cpuUs), waitedUs: merge(a.waitedUs ?? 0, b.waitedUs ?? 0) };
@@ -57,12 +54,7 @@ function scheduled(a, b, merge) {
 /** @param {number} a @param {number} b */
 const sum = (a, b) => a + b;
 
-/**
- * @template T
- * @param {T | null} a
- * @param {T | null} b
- * @param {(a: T, b: T) => T} merge
- */
+/** @template T @param {T | null} a @param {T | null} b @param {(a: T, b: T) => T} merge */
 function either(a, b, merge) {
   return a === null || b === null ? (a ?? b) : merge(a, b);
 }

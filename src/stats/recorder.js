@@ -11,15 +11,15 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
  */
 
 /**
- * Operations told apart by one word of theirs: the kind of call, or the endpoint that they were sent to.
+ * Counts and distributions of a run, fed with samples: the whole run, the window, the intervals and the groups.
  *
  * @typedef {'verified' | 'failed' | 'timedOut' | 'abandoned'} Ended
  *
- * @typedef {ReturnType<typeof newGroup>} Group
+ * @typedef {ReturnType<typeof newGroup>} Group operations of one name or of one endpoint
  */
 
-/** A workload that makes up names without end must not fill the memory; the rest is one group. */
-const MOST_GROUPS = 64;
+/** Bounds the memory if a workload uses unlimited names: further names go into one group. */
+const MAX_GROUPS = 64;
 const OTHERS = 'others';
 
 /** @type {Readonly<Record<Outcome, Ended>>} */
@@ -51,17 +51,17 @@ export class Groups {
     group.counts[ENDED[outcome]] += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     if (outcome === 'verified' && isEndInside) group.windowVerified += 1;
-    const isOpenEnded = isCensored(sample);
-    if (!isDueInside || !(outcome === 'verified' || isOpenEnded)) return;
+    const isWaitCensored = isCensored(sample);
+    if (!isDueInside || !(outcome === 'verified' || isWaitCensored)) return;
     group.latency.record(totalUs(sample));
-    if (isOpenEnded) group.censored.record(totalUs(sample));
+    if (isWaitCensored) group.censored.record(totalUs(sample));
   }
 
   /** @param {string} key @returns {Group} */
   #of(key) {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
-    if (this.#groups.size >= MOST_GROUPS - 1 && key !== OTHERS) return this.#of(OTHERS);
+    if (this.#groups.size >= MAX_GROUPS - 1 && key !== OTHERS) return this.#of(OTHERS);
     const group = newGroup();
     this.#groups.set(key, group);
     return group;
@@ -83,7 +83,7 @@ export class Groups {
     );
   }
 
-  /** Takes over what another thread has; exact, as all here adds up. @param {Record<string, GroupJson>} json */
+  /** Adds the groups of another thread. @param {Record<string, GroupJson>} json */
   adopt(json) {
     for (const [key, { counts, failures, windowVerified, latency, censored }] of Object.entries(json)) {
       const group = this.#of(key);
@@ -97,9 +97,7 @@ export class Groups {
 }
 
 /**
- * Counts and distributions of a run: whole run, window, intervals. It takes samples and nothing else.
- *
- * @typedef {object} WindowCounts operations by where their instants lie: inside the window or not
+ * @typedef {object} WindowCounts operations by instants inside the window
  * @property {number} scheduled due inside
  * @property {number} dropped due inside, but no wallet was idle
  * @property {number} started due inside
@@ -109,8 +107,8 @@ export class Groups {
  * @property {number} failed
  * @property {number} timedOut
  *
- * @typedef {[Half, Half]} Halves latency of what was due in the first and in the second half of the window, as it was
- *   planned; all in the first where its end was not known beforehand
+ * @typedef {[Half, Half]} Halves latency of operations due in each half of the planned window;
+ *   without a planned end all count in the first half
  * @typedef {{count: number, sumUs: number}} Half
  *
  * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs'>} Waited
@@ -135,7 +133,7 @@ export class Recorder {
     failed: 0,
     timedOut: 0,
   };
-  /** From due to verified; of censored operations the time that they were waited for. */
+  /** From the scheduled time to verified; for censored operations the time waited. */
   total = new Distribution();
   /** @type {Halves} */
   halves = [
@@ -143,15 +141,15 @@ export class Recorder {
     { count: 0, sumUs: 0 },
   ];
   #middleUs = Infinity;
-  /** From begun to verified: what a measurement that leaves out its own lateness would see. */
+  /** Service time: from the actual start to verified. */
   fromStart = new Distribution();
   timedOut = new Distribution();
-  /** Those in total, and those in fromStart, that are known to take longer than that. */
+  /** The censored operations among total and fromStart. */
   censored = new Distribution();
   fromStartCensored = new Distribution();
-  /** Operations due in the window that have ended, however. */
+  /** Operations due in the window that have ended, with any outcome. */
   endedDueInside = 0;
-  /** From due to begun, or dropped. */
+  /** From the scheduled time to the start or the drop. */
   lag = new Distribution();
   stages = {
     queued: new Distribution(),
@@ -160,9 +158,8 @@ export class Recorder {
     visibility: new Distribution(),
     readBack: new Distribution(),
   };
-  /** Where there are several kinds. */
   byName = new Groups();
-  /** Where there are several endpoints. */
+  /** Only with several endpoints. */
   byEndpoint = new Groups();
 
   /**
@@ -180,9 +177,9 @@ export class Recorder {
   }
 
   /**
-   * The window, when it is known only later where it begins.
-   * @param {number} loadStartUs when the first operation may be due; what is due before the window is a warm-up
-   * @param {number} startUs Infinity: not known yet, setWindow() will say it
+   * Sets the window when it is known only after construction.
+   * @param {number} loadStartUs when operations may be due; those due before the window are the warm-up
+   * @param {number} startUs Infinity: not known yet, setWindow() follows
    * @param {number} endUs Infinity: not known yet
    */
   open(loadStartUs, startUs, endUs) {
@@ -190,7 +187,7 @@ export class Recorder {
     this.setWindow(startUs, endUs);
   }
 
-  /** Both instants are still to come. @param {number} startUs @param {number} endUs */
+  /** Both instants must be in the future. @param {number} startUs @param {number} endUs */
   setWindow(startUs, endUs) {
     this.startUs = startUs;
     this.endUs = endUs;
@@ -198,23 +195,23 @@ export class Recorder {
     this.intervals.setWindow(startUs, endUs);
   }
 
-  /** @param {number} position @param {number} dueUs @param {number} [nowUs] when it is begun */
+  /** @param {number} position @param {number} dueUs @param {number} [nowUs] when it starts */
   start(position, dueUs, nowUs = dueUs) {
     this.#schedule('started', dueUs);
     this.startedBy[position] += 1;
-    this.#late(dueUs, nowUs);
+    this.#recordLag(dueUs, nowUs);
   }
 
-  /** An operation was due, and no wallet was idle. @param {number} dueUs @param {number} [nowUs] when that was seen */
+  /** @param {number} dueUs @param {number} [nowUs] when it is dropped */
   drop(dueUs, nowUs = dueUs) {
     this.#schedule('dropped', dueUs);
-    this.#late(dueUs, nowUs);
+    this.#recordLag(dueUs, nowUs);
   }
 
   /** @param {number} dueUs @param {number} nowUs */
-  #late(dueUs, nowUs) {
+  #recordLag(dueUs, nowUs) {
     this.intervals.at(dueUs).lag.record(nowUs - dueUs);
-    if (this.#inside(dueUs)) this.lag.record(nowUs - dueUs);
+    if (this.#isInWindow(dueUs)) this.lag.record(nowUs - dueUs);
   }
 
   /** @param {'started' | 'dropped'} key @param {number} dueUs */
@@ -224,7 +221,7 @@ export class Recorder {
     counts[key] += 1;
     this.counts.scheduled += 1;
     this.counts[key] += 1;
-    if (!this.#inside(dueUs)) return;
+    if (!this.#isInWindow(dueUs)) return;
     this.windowCounts.scheduled += 1;
     this.windowCounts[key] += 1;
   }
@@ -253,8 +250,8 @@ export class Recorder {
   #addToGroups(sample, interval) {
     const { name, endpoint } = sample;
     if (name === null && endpoint === null) return;
-    const isDueInside = this.#inside(sample.intendedAtUs);
-    const isEndInside = this.#inside(sample.endedAtUs);
+    const isDueInside = this.#isInWindow(sample.intendedAtUs);
+    const isEndInside = this.#isInWindow(sample.endedAtUs);
     if (name !== null) this.byName.add(name, sample, { isDueInside, isEndInside });
     if (endpoint === null) return;
     this.byEndpoint.add(String(endpoint), sample, { isDueInside, isEndInside });
@@ -266,11 +263,11 @@ export class Recorder {
   /** @param {Sample} sample */
   #addToWindow(sample) {
     const { windowCounts } = this;
-    if (sample.acceptedAtUs !== null && this.#inside(sample.acceptedAtUs)) windowCounts.accepted += 1;
-    if (sample.includedAtUs !== null && this.#inside(sample.includedAtUs)) windowCounts.included += 1;
-    if (this.#inside(sample.endedAtUs) && sample.outcome !== 'abandoned')
+    if (sample.acceptedAtUs !== null && this.#isInWindow(sample.acceptedAtUs)) windowCounts.accepted += 1;
+    if (sample.includedAtUs !== null && this.#isInWindow(sample.includedAtUs)) windowCounts.included += 1;
+    if (this.#isInWindow(sample.endedAtUs) && sample.outcome !== 'abandoned')
       windowCounts[OUTCOME_COUNT[sample.outcome]] += 1;
-    if (!this.#inside(sample.intendedAtUs)) return;
+    if (!this.#isInWindow(sample.intendedAtUs)) return;
     this.endedDueInside += 1;
     if (sample.outcome === 'verified') this.#addVerified(sample);
     else if (isCensored(sample)) this.#addCensored(sample);
@@ -309,17 +306,17 @@ export class Recorder {
   }
 
   /** @param {number} atUs */
-  #inside(atUs) {
+  #isInWindow(atUs) {
     return atUs >= this.startUs && atUs <= this.endUs;
   }
 
-  /** From here on nothing is inside the window any more. @param {number} nowUs */
+  /** Ends the window, unless it ended before. @param {number} nowUs */
   closeWindow(nowUs) {
     this.endUs = Math.min(this.endUs, nowUs);
     this.intervals.setWindow(this.startUs, this.endUs);
   }
 
-  /** Those of the run, by name; the interval's is apart. @returns {Record<string, Distribution>} */
+  /** Of the whole run, by name. @returns {Record<string, Distribution>} */
   #distributions() {
     const { total, fromStart, timedOut, censored, fromStartCensored, lag, stages } = this;
     return { total, fromStart, timedOut, censored, fromStartCensored, lag, ...stages };
@@ -348,7 +345,7 @@ export class Recorder {
   }
 
   /**
-   * Takes over what another thread has recorded of a part of the wallets; exact, as all here adds up.
+   * Adds the state of a thread that ran a part of the wallets.
    * @param {RecorderState} state
    * @param {number} first position of the part's first wallet
    */
@@ -369,12 +366,12 @@ export class Recorder {
   }
 
   /**
-   * What was still open when its thread died is abandoned.
-   * @param {Array<Waited>} open each as of the last report of its thread, and waited for until that died
+   * Counts the open operations of a thread that died as abandoned.
+   * @param {Array<Waited>} open from the thread's last report; their wait ends when the thread died
    */
   abandonOpen(open) {
     for (const { intendedAtUs, startedAtUs, endedAtUs } of open) {
-      if (!this.#inside(intendedAtUs)) continue;
+      if (!this.#isInWindow(intendedAtUs)) continue;
       this.endedDueInside += 1;
       this.#addCensored({ intendedAtUs, startedAtUs, endedAtUs, outcome: 'abandoned' });
     }
@@ -385,21 +382,21 @@ export class Recorder {
   }
 
   /**
-   * scheduled = dropped + started; started = verified + failed + timed out + abandoned + in flight. The number
-   * in flight is counted from the live iterations, in all and for each wallet.
-   * @param {Map<number, number>} inFlightBy live iterations by position
-   * @throws {InternalError} names the wallets
+   * Checks that scheduled = dropped + started and started = verified + failed + timed out + abandoned + in flight. The
+   * number in flight is counted from the live operations, in total and per wallet.
+   * @param {Map<number, number>} inFlightBy live operations by position
+   * @throws {InternalError} which names the wallets
    */
   assertConservation(inFlightBy) {
     const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = this.counts;
     const inFlight = [...inFlightBy.values()].reduce((sum, count) => sum + count, 0);
-    const broken = this.walletIndexes.filter(
+    const unbalanced = this.walletIndexes.filter(
       (_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0),
     );
     const ended = verified + failed + timedOut + abandoned;
-    if (scheduled === dropped + started && started === ended + inFlight && broken.length === 0) return;
+    if (scheduled === dropped + started && started === ended + inFlight && unbalanced.length === 0) return;
     throw new InternalError(
-      `conservation is broken for wallet ${broken.slice(0, 5).join(', ') || '(none alone)'}: scheduled ${scheduled} = dropped ${dropped} + started ${started}; ` +
+      `conservation is broken for wallet ${unbalanced.slice(0, 5).join(', ') || '(none alone)'}: scheduled ${scheduled} = dropped ${dropped} + started ${started}; ` +
         `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
     );
   }
@@ -419,13 +416,7 @@ function recordStages({ queued, submit, inclusion, visibility, readBack }, parts
   readBack.record(parts.readBackUs);
 }
 
-/**
- * What a run file says of each of several endpoints, in one place.
- *
- * @typedef {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} Run
- */
-
-/** @param {Run} run @returns {EndpointFigures[]} none where there is one endpoint, or the file is older than that */
+/** @param {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
 export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
   const endpointOutages = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
@@ -440,7 +431,7 @@ export function endpointsOf({ environment, generator, byEndpoint = {}, window })
 }
 
 /**
- * What is secret in a URL is not shown, so that two of them may look the same: these have their places.
+ * URLs without their secrets may be equal: these get a number.
  * @param {readonly string[]} displays
  * @returns {string[]}
  */
@@ -450,7 +441,7 @@ export function numbered(displays) {
 }
 
 /**
- * When none of several threads, or instances, had a submission accepted.
+ * The time in which no thread or instance had a submission accepted.
  * @param {Array<Outage | undefined>} stalls the longest of each
  * @returns {Outage | undefined}
  */

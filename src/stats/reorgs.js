@@ -1,10 +1,6 @@
 /** @import { ReorgEvent, Reorgs } from '../types.d.ts' */
 
-/**
- * Reorganisations of the chain: blocks that were read, and then were no part of it any more.
- */
-
-/** How many are kept one by one, and how many operations of one of them. */
+/** Reorgs: blocks that were read and then left the chain. A run lists this many, each with this many operations. */
 const KEPT = 100;
 export const TOUCHED = 20;
 
@@ -22,7 +18,7 @@ export function addReorg(reorgs, event) {
 }
 
 /**
- * What several threads noticed of the same chain: one reorganisation is one event, in which all of ours are counted.
+ * Several threads see the same reorg: it becomes one event with the operations of all of them.
  * @param {Reorgs[]} all
  * @returns {Reorgs}
  */
@@ -32,7 +28,7 @@ export function mergeReorgs(all) {
   for (const event of all.flatMap((reorgs) => reorgs.events)) {
     const key = `${event.blockNumber}:${event.blockHash}`;
     const known = events.get(key);
-    events.set(key, known === undefined ? { ...event } : together(known, event));
+    events.set(key, known === undefined ? { ...event } : mergeEvents(known, event));
   }
   return {
     count: Math.max(events.size, ...all.map(({ count }) => count)),
@@ -43,7 +39,7 @@ export function mergeReorgs(all) {
 }
 
 /** @param {ReorgEvent} a @param {ReorgEvent} b @returns {ReorgEvent} */
-function together(a, b) {
+function mergeEvents(a, b) {
   return {
     ...a,
     atMs: Math.min(a.atMs, b.atMs),

@@ -7,12 +7,16 @@ import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
 /**
- * @import { Counts, IntervalRow, Pauses, Reorgs, RunParts, Threshold, ThresholdResult } from '../types.d.ts'
- * @import { Recorder } from './recorder.js'
+ * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
+ *
+ * @import { Counts, IntervalRow, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
-/** What each figure means, in one sentence. It goes into the run file, and `--explain` prints it. */
+/**
+ * What each figure means: part of the run file, and printed by --explain. Run files whose definitions differ cannot be
+ * compared, so a text changes only when its figure does.
+ */
 export const DEFINITIONS = Object.freeze({
   window:
     'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside. Every rate is a count inside it, divided by its length.',
@@ -48,17 +52,13 @@ export const DEFINITIONS = Object.freeze({
     'Exact when for every wallet the effects of its operations (its counter, or its transactions that were not reverted) = start + verified + included late - reorged out, nonce = start + our included transactions, nothing is pending, and what else the workload has to compare agrees, all read at one block. Not exact when something is proven to disagree; incomplete when nothing is, but not everything could be checked.',
 });
 
-/** The run file: a whole run as one JSON document. docs/run.schema.json describes it; nothing in here does I/O. */
-
 export const RUN_SCHEMA = 'evm-stress/run@1';
 
-/** Why a verdict is not given. */
-const NOT_JUDGED = 'there is nothing to judge: no operation was due in the window';
+const NOT_JUDGED = 'no operation was due in the window';
 
-/** What is not known of a run that goes on. */
-const GOES_ON = 'the run was still going on when this was written';
+const STILL_RUNNING = 'the run was still going on when this was written';
 
-/** A run that is over. @param {RunParts} parts */
+/** @param {RunParts} parts */
 export function buildRunFile(parts) {
   const { startUs, endUs } = parts.recorder;
   const measured = measuredRun(parts, { durationUs: Math.max(endUs - startUs, 0), partial: false });
@@ -76,7 +76,7 @@ export function buildRunFile(parts) {
 }
 
 /**
- * A run that goes on, with what is known so far. The load pays for it, so that nothing is judged.
+ * The figures so far. There is no verdict, because it would cost time during the load.
  * @param {RunParts} parts
  * @param {number} durationUs of the window so far
  */
@@ -87,7 +87,7 @@ export function buildPartialRunFile(parts, durationUs) {
     ...measured,
     exitCode: null,
     thresholds: checkThresholds(parts.thresholds, measured),
-    unmeasured: { ...measured.unmeasured, ...Object.fromEntries(notKnown.map((pointer) => [pointer, GOES_ON])) },
+    unmeasured: { ...measured.unmeasured, ...Object.fromEntries(notKnown.map((pointer) => [pointer, STILL_RUNNING])) },
   };
 }
 
@@ -103,7 +103,7 @@ function warningsOf(run) {
 }
 
 /**
- * Everything that was measured, before it is judged.
+ * All measurements, without verdict, warnings and exit code.
  * @param {RunParts} parts
  * @param {{durationUs: number, partial: boolean}} window
  */
@@ -114,7 +114,7 @@ function measuredRun(parts, { durationUs, partial }) {
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
-  // As far as its CPU time is known: up to the last report.
+  // CPU time is known up to the last report.
   const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
   return {
     schema: RUN_SCHEMA,
@@ -170,11 +170,11 @@ function measuredRun(parts, { durationUs, partial }) {
     spending: parts.spending,
     verdict: /** @type {Verdict | null} */ (null),
     thresholds: /** @type {ThresholdResult[]} */ ([]),
-    unmeasured: whatIsNotMeasured(parts, { seconds, verified, isProbed: load.length > 0 }),
+    unmeasured: unmeasuredFigures(parts, { seconds, verified, isProbed: load.length > 0 }),
   };
 }
 
-/** The law of conservation, which was asserted against the live iterations. @param {Counts} counts */
+/** By the law of conservation, which was checked against the live operations. @param {Counts} counts */
 function inFlight({ started, verified, failed, timedOut, abandoned }) {
   return started - verified - failed - timedOut - abandoned;
 }
@@ -193,9 +193,9 @@ function mergeAll([first, ...rest]) {
 /**
  * @param {RunParts} parts
  * @param {{seconds: number, verified: number, isProbed: boolean}} known
- * @returns {Record<string, string>} why a figure is null, by its JSON pointer
+ * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
-function whatIsNotMeasured({ unmeasured, isOpenLoop, generator }, { seconds, verified, isProbed }) {
+function unmeasuredFigures({ unmeasured, isOpenLoop, generator }, { seconds, verified, isProbed }) {
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
@@ -208,6 +208,4 @@ function whatIsNotMeasured({ unmeasured, isOpenLoop, generator }, { seconds, ver
   return reasons;
 }
 
-/**
- * @typedef {ReturnType<typeof measuredRun>} MeasuredRun
- */
+/** @typedef {ReturnType<typeof measuredRun>} MeasuredRun */

@@ -9,20 +9,20 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
  */
 
 /**
- * Thresholds: figures that must be on one side of a limit, or the run ends with an exit code of its own.
+ * Thresholds: a figure that is on the wrong side of its limit makes the run end with exit code 99.
  *
  * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
  *
  * @typedef {object} Checked
- * @property {number | string | null} value null: not measured, which is no pass
- * @property {number | null} [atMost] only where the value is a lower bound, because of censored operations: it may be as
- *   large as this; null: infinite
- * @property {number} [censored] with it: how many operations are censored
+ * @property {number | string | null} value null: not measured, so that the threshold fails
+ * @property {number | null} [atMost] only if the value is a lower bound because of censored operations: its upper bound;
+ *   null: infinite
+ * @property {number} [censored] with atMost: number of censored operations
  * @property {boolean} passed
- * @property {string} [why] there is no value
+ * @property {string} [why] why there is no value
  */
 
-/** Units that a limit may have, as factors of the unit that the figure is measured in. @type {Record<Unit, Record<string, number>>} */
+/** Units of limits, as factors of the figure's own unit. @type {Record<Unit, Record<string, number>>} */
 const FACTORS = {
   us: { us: 1, ms: 1000, s: 1e6, m: 60e6 },
   bytes: { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 },
@@ -31,7 +31,7 @@ const FACTORS = {
   count: { '': 1 },
 };
 
-/** What a limit must look like. @type {Record<Unit, string>} */
+/** @type {Record<Unit, string>} */
 const FITTING = {
   us: 'a duration: give the limit a unit, such as 200ms',
   bytes: 'an amount of memory: give the limit a unit, such as 500MB',
@@ -40,7 +40,7 @@ const FITTING = {
   count: 'a count: give the limit as a plain number, such as 0',
 };
 
-/** For a value that is known to be so much at least, and so much at most. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */
+/** Whether a value between the bounds `value` and `atMost` meets the limit for certain. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */
 const HOLDS = {
   '<': (_, atMost, limit) => atMost < limit,
   '<=': (_, atMost, limit) => atMost <= limit,
@@ -53,7 +53,7 @@ const HOLDS = {
 /**
  * @param {string} text such as p99<2s
  * @returns {Threshold}
- * @throws {Error} whose message goes behind the name of the option
+ * @throws {Error} whose message follows the name of the option
  */
 export function parseThreshold(text) {
   const expression = text.trim();
@@ -76,7 +76,7 @@ export function parseThreshold(text) {
     expression,
     figure: figure.name,
     operator: /** @type {Operator} */ (operator === '==' ? '=' : operator),
-    // 1.001 * 1000 is a little less than 1001, which a figure that is exactly at its limit would feel.
+    // Without rounding 1.001 * 1000 would be less than 1001, and a figure exactly at its limit would fail.
     limit: Number((Number(number) * factor).toPrecision(15)),
     unit: base,
   });
@@ -99,11 +99,7 @@ function auditThreshold(expression) {
   });
 }
 
-/**
- * @param {readonly Threshold[]} thresholds
- * @param {MeasuredRun} run
- * @returns {ThresholdResult[]}
- */
+/** @param {readonly Threshold[]} thresholds @param {MeasuredRun} run @returns {ThresholdResult[]} */
 export function checkThresholds(thresholds, run) {
   return thresholds.map((threshold) => {
     if (threshold.unit === 'result') return checkResult(threshold, run);
@@ -138,7 +134,7 @@ function measure({ figure: name, unit }, run) {
   if (value === null) return { value, why: figure.why?.(run) };
   if (unit !== 'percent' || figure.whole === undefined) return { value };
   const whole = known(figure.whole).read(run) ?? 0;
-  // The product first: it is exact, so that 7 of 1000 are 0.7 and not a little more.
+  // The product first, because it is exact: 7 of 1000 is 0.7.
   if (whole > 0) return { value: (100 * value) / whole };
   return { value: null, why: `a share of nothing: no operation was ${figure.whole} in the window` };
 }
@@ -148,12 +144,11 @@ function known(name) {
   return /** @type {Figure} */ (figureOf(name));
 }
 
-/** How many are proposed for one that does not exist. */
-const NEAR = 3;
+const SUGGESTIONS = 3;
 
 /** @param {string} name */
 function nearFigures(name) {
-  // With another percentile it would be one.
+  // The name is right except for its percentile.
   if (figureOf(name.replace(/p\d+(\.\d+)?$/i, 'p50')) !== null)
     return ': a percentile is more than 0 and less than 100, such as p99.9; and there is max';
   const word = name.toLowerCase();
@@ -161,14 +156,14 @@ function nearFigures(name) {
     .map((other) => ({ other, distance: other.startsWith(word) ? 1 : leven(word, other) }))
     .filter(({ other, distance }) => distance <= Math.max(2, other.length / 3))
     .sort((a, b) => a.distance - b.distance)
-    .slice(0, NEAR)
+    .slice(0, SUGGESTIONS)
     .map(({ other }) => other);
   if (near.length > 0) return `: did you mean ${near.join(' or ')}?`;
   const alone = [...FIGURES.map((figure) => figure.name), 'audit'].join(', ');
   return `: there are ${alone}, failed.CODE, and avg, min, max, stddev and any percentile such as p99.9, also of ${Object.keys(DURATIONS).join(', ')} (submit.p95)`;
 }
 
-/** What was given by mistake may be a key: a part of it does no harm. @param {string} text */
+/** The text may be a private key given by mistake, so only a part is shown. @param {string} text */
 function quote(text) {
   return JSON.stringify(oneLine(withoutKeys(text), 31));
 }

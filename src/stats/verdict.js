@@ -7,8 +7,8 @@ import { isPlain } from './sample.js';
 /** @import { MeasuredRun } from './run-file.js' */
 
 /**
- * What limited a run. An opinion with its reasons: the figures that it is made from are all in the run file. A name needs
- * evidence that excludes the other explanations; without it the verdict is `unknown`, with what was seen.
+ * The verdict: what limited a run, in one word with its evidence. Every figure it uses is in the run file. A verdict
+ * needs evidence that excludes the other explanations; without it the verdict is `unknown`.
  *
  * @typedef {'endpoint-down' | 'funds' | 'port-bound' | 'endpoint-limited' | 'generator-bound' | 'rate-bound' | 'node-bound' | 'concurrency-bound' | 'unknown'} VerdictName
  *
@@ -17,64 +17,64 @@ import { isPlain } from './sample.js';
  * @property {string} evidence one sentence with the figures
  */
 
-/** What fewer operations met than this share limits nothing. */
+/** Share of the operations below which a failure does not count as a limit. */
 const RELEVANT = 0.01;
-/** With so few ports of the range left the next connections hunt for one, and some find none. */
+/** Share of the port range: with fewer ports left, new connections may not find one. */
 const FEW_PORTS = 0.02;
-/** Wallets without funds, of all wallets. */
-const DRY = 0.25;
+/** Share of the wallets that ran out of funds. */
+const EMPTY = 0.25;
 
-/** Of the latency: waiting because the endpoint asked for it; waiting before anything was sent. */
+/** Shares of the latency: waiting that the endpoint asked for; waiting before sending. */
 const LIMITED = 0.25;
 const QUEUED = 0.5;
 const QUEUED_US = 5000;
-/** On average per operation: the reads of heads and blocks wait as long for a connection, and inclusion is seen that late. */
+/** Mean wait for a connection from which on reads of heads and blocks wait as well, so that inclusion is seen late. */
 const READS_QUEUED_US = 50_000;
 
-/** Of the window: the endpoint was away, users rested, users paused because calls were not answered. */
-const AWAY = 0.5;
-const RESTING = 0.5;
+/** Shares of the window: endpoint down; think time; pauses after unanswered calls. */
+const DOWN = 0.5;
+const IDLE = 0.5;
 const PAUSED = 0.25;
 
-/** A thread that is busy all but a tenth of the time has no room for bursts: its queue is part of every latency. */
+/** Share of the time that an event loop is busy: above it there is no room for bursts. */
 const BUSY = 0.9;
-/** Of the window: a thread could have run, and other programs had the CPUs. */
+/** Share of the window that a thread was ready to run while other programs had the CPUs. */
 const STARVED = 0.25;
-/** Timers that are that late on average, not only while a block is worked off. */
+/** Mean delay of timers; a single block of transactions does not cause as much. */
 const LATE_TIMERS_US = 50_000;
-/** Waiting for a CPU limits nothing while timers fire on time. */
+/** Waiting for a CPU limits nothing while timers are on time. */
 const STARVED_TIMERS_US = 5000;
-/** In an open loop nothing but the generator delays a beginning: without an idle wallet an operation is dropped. */
+/** Open loop: only the generator can delay a start, because operations without an idle wallet are dropped. */
 const LATE_STARTS_US = 100_000;
 
-/** What counts as all that was asked for: a few operations at the end of the window may fail to be verified. */
+/** Share of the asked rate that counts as achieved: operations at the end of the window may fail. */
 const ACHIEVED = 0.99;
 const DROPPED = 0.001;
 
-/** Of the blocks; with fewer than ENOUGH_BLOCKS they tell nothing. */
+/** Share of the blocks; fewer than ENOUGH_BLOCKS prove nothing. */
 const FULL = 0.5;
-/** Of the gas limit: with more the chain may be what limits. */
+/** Share of the gas limit above which the chain may be the limit. */
 const ROOM_LEFT = 0.9;
 const ENOUGH_BLOCKS = 4;
-/** Blocks that come faster than this may be made on demand, and their pace follows the load. */
+/** Blocks that come faster may be produced on demand, so that their interval follows the load. */
 const PACED_US = 50_000;
-/** In block intervals: on an idle chain a closed loop takes one; with several the chain does not take what it has. */
+/** In block intervals: on an idle chain an operation takes one; several mean that the chain is overloaded. */
 const ONE_BLOCK = 1.3;
 const ONE_BLOCK_P90 = 1.6;
 const SEVERAL_BLOCKS = 2.5;
 const LATER_BLOCKS = 1.5;
-/** Of the looks at the chain: with more that failed, when blocks were seen says little. */
+/** Share of failed polls above which the times of blocks are not reliable. */
 const FAILED_POLLS = 0.05;
 
-/** Of a core. In between the node may be the limit, or not. */
+/** Shares of a core; between them the node may be the limit or not. */
 const BUSY_NODE = 0.9;
 const IDLE_NODE = 0.5;
-/** Half of the operations were as fast as the fastest, or as an exchange without load. */
+/** Factor within which the median counts as fast as the fastest operation or as a round trip without load. */
 const AS_FAST = 2;
-/** Operations that wait for each other: later ones are slower than the first by this factor, all of them. */
+/** Factor between the first and the later operations that proves a queue. */
 const SLOWER = 3;
 
-/** In this order: what is short on our side, or between us and the node, explains everything behind it. @type {ReadonlyArray<[VerdictName, (run: MeasuredRun) => string | null]>} */
+/** In order of precedence: a shortage in the generator or in the network explains everything after it. @type {ReadonlyArray<[VerdictName, (run: MeasuredRun) => string | null]>} */
 const CHECKS = [
   ['endpoint-down', endpointDown],
   ['funds', funds],
@@ -85,10 +85,10 @@ const CHECKS = [
   ['node-bound', overloadedChain],
   ['concurrency-bound', concurrency],
   ['node-bound', busyNode],
-  ['unknown', seen],
+  ['unknown', unknown],
 ];
 
-/** All names; of those that several instances give, the first explains the others. */
+/** In order of precedence, which also ranks the verdicts of several instances. */
 export const VERDICTS = Object.freeze([...new Set(CHECKS.map(([name]) => name))]);
 
 /** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
@@ -101,8 +101,8 @@ export function judge(run) {
   return null;
 }
 
-/** Runs that ended because the endpoint did. @type {Readonly<Record<string, string>>} */
-const GONE = Object.freeze({
+/** @type {Readonly<Record<string, string>>} */
+const ENDED_BY_ENDPOINT = Object.freeze({
   chain_ended: 'the embedded chain ended in mid-run',
   endpoint_lost: 'the endpoint stopped answering',
 });
@@ -114,21 +114,20 @@ function endpointDown(run) {
   const last = away.at(-1);
   const isAway = last !== undefined && last.toMs >= endMs;
   const words = isAway ? `no answer from ${seconds(last.fromMs)} on (${last.words})` : '';
-  if (GONE[run.end] !== undefined) return [GONE[run.end], words].filter(Boolean).join(': ');
+  if (ENDED_BY_ENDPOINT[run.end] !== undefined) return [ENDED_BY_ENDPOINT[run.end], words].filter(Boolean).join(': ');
   if (isAway) return `${words}, until the window ended at ${seconds(endMs)}`;
-  const awayMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
-  if (awayMs < AWAY * (endMs - startMs) || last === undefined) return null;
-  return `the endpoint was away for ${seconds(awayMs)} of ${seconds(endMs - startMs)} (${last.words})`;
+  const downMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
+  if (downMs < DOWN * (endMs - startMs) || last === undefined) return null;
+  return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
 }
 
-/** The first and the last instant of the window, in milliseconds after the load began. @param {MeasuredRun} run */
+/** In milliseconds after the load began. @param {MeasuredRun} run */
 function windowOf({ intervals, window }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const startMs = load[0]?.startMs ?? 0;
   return { startMs, endMs: load.at(-1)?.endMs ?? startMs + window.durationMs };
 }
 
-/** Failures of calls that say that nothing is there. */
 const NO_ANSWER = Object.freeze(['refused', 'reset', 'timeout', 'closed', 'dns'].map((why) => `transport_${why}`));
 
 /** @param {MeasuredRun} run @returns {Array<{fromMs: number, toMs: number, words: string}>} */
@@ -143,7 +142,7 @@ function outagesOf(run) {
   return [...known, { fromMs: silent[0].startMs, toMs: Infinity, words: codes.join(', ') }];
 }
 
-/** A node that is slow is not away. @param {MeasuredRun} run @param {number} fromMs @param {number} toMs */
+/** A slow node is not down. @param {MeasuredRun} run @param {number} fromMs @param {number} toMs */
 function isVerifiedBetween({ intervals }, fromMs, toMs) {
   return intervals.some(({ startMs, endMs, counts }) => startMs >= fromMs && endMs <= toMs && counts.verified > 0);
 }
@@ -154,7 +153,7 @@ function funds({ failures, counts, config, end, generator }) {
   const wallets = Number(config.threads);
   // With several in flight more operations fail than wallets are empty.
   const dry = Math.min(failed, wallets, generator.retiredWallets || Infinity);
-  if (failed === 0 || (dry < DRY * wallets && end !== 'no_wallets' && counts.verified > 0)) return null;
+  if (failed === 0 || (dry < EMPTY * wallets && end !== 'no_wallets' && counts.verified > 0)) return null;
   return `${whole(dry)} of ${whole(wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(failed)}): --fund-amount sets what each must have`;
 }
 
@@ -173,7 +172,7 @@ function ports(run) {
 function endpointLimit(run) {
   const { generator, latency } = run;
   const { limitAnswers = 0, limitedMs = 0 } = generator.pauses ?? {};
-  const ofAllMs = isPlain(run) ? wholeTimeMs(run) : latency.total.sumUs / 1000;
+  const ofAllMs = isPlain(run) ? userTimeMs(run) : latency.total.sumUs / 1000;
   const part = Math.min(1, limitedMs / Math.max(1, ofAllMs));
   if (limitAnswers === 0 || part < LIMITED) return null;
   const of = isPlain(run) ? 'the time of all users' : 'the latency';
@@ -186,12 +185,12 @@ function generator(run) {
   const loop = probes?.loop ?? null;
   if (loop !== null) {
     const { utilization, delayMeanUs } = loop;
-    const waited = partOf(run, loop.waitedUs);
-    if (utilization >= BUSY) return `${theLoop(run)} was busy ${percent(utilization)} of the time${whyLate(run)}`;
+    const waited = shareOfWindow(run, loop.waitedUs);
+    if (utilization >= BUSY) return `${loopName(run)} was busy ${percent(utilization)} of the time${whyLate(run)}`;
     if (waited >= STARVED && delayMeanUs >= STARVED_TIMERS_US)
-      return `${theLoop(run)} waited ${percent(waited)} of the time for a CPU, and timers fired ${ms(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
+      return `${loopName(run)} waited ${percent(waited)} of the time for a CPU, and timers fired ${ms(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
     if (delayMeanUs >= LATE_TIMERS_US)
-      return `timers of ${theLoop(run)} fired ${ms(delayMeanUs)} late on average${whyLate(run)}`;
+      return `timers of ${loopName(run)} fired ${ms(delayMeanUs)} late on average${whyLate(run)}`;
   }
   if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
     return `1 % of the operations were begun, or dropped, ${ms(lag.p99Us)} or more after they were due, which is not the node's doing${whyLate(run)}`;
@@ -201,70 +200,70 @@ function generator(run) {
   const part = (queuedUs + readsUs) / Math.max(1, sumOfStagesUs(run));
   if (part < QUEUED || queuedUs < QUEUED_US * queued.count) return null;
   const what = readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ',';
-  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${theLoop(run)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
+  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${loopName(run)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
 }
 
-/** Pauses that the endpoint asked for are not the generator's. @param {MeasuredRun} run */
+/** Without the pauses that the endpoint caused. @param {MeasuredRun} run */
 function queuedInGeneratorUs({ generator: { pauses }, latency }) {
   const { limitedMs = 0, unansweredMs = 0 } = pauses ?? {};
   return Math.max(0, latency.stages.queued.sumUs - 1000 * (limitedMs + unansweredMs));
 }
 
-/** How much later inclusion is seen on average because two reads, of the head and of its block, wait for a connection. @param {MeasuredRun} run */
+/** How much later inclusion is seen on average: the reads of the head and of its block both wait for a connection. @param {MeasuredRun} run */
 function lateReadsUs(run) {
   const meanUs = queuedInGeneratorUs(run) / Math.max(1, run.latency.stages.queued.count);
   return meanUs < READS_QUEUED_US ? 0 : 2 * meanUs;
 }
 
-/** Late timers do not tell whose fault it is; the scheduler of the system does (Linux). @param {MeasuredRun} run */
+/** Late timers alone do not show the cause; the scheduler's figures do (Linux only). @param {MeasuredRun} run */
 function whyLate(run) {
   const { cpuUs, waitedUs } = run.probes?.loop ?? {};
   if (cpuUs === undefined || waitedUs === undefined) return '';
-  const [used, waited] = [partOf(run, cpuUs), partOf(run, waitedUs)];
+  const [used, waited] = [shareOfWindow(run, cpuUs), shareOfWindow(run, waitedUs)];
   if (waited >= STARVED) return `: for ${percent(waited)} of it other programs had the CPU`;
   if (used + waited > 0.5) return '';
   return `, though it used the CPU for ${percent(used)} of the time and waited for it for ${percent(waited)}: it was stopped, or wrote to something that did not take it`;
 }
 
-/** Of an iteration, from 0 to 1: users who rest ask for no more than they do. @param {MeasuredRun} run */
-function restOf(run) {
-  const restUs = restUsOf(run);
-  return restUs === 0 ? 0 : restUs / (restUs + (run.latency.total.meanUs ?? 0));
+/** Think time as a share of an iteration. @param {MeasuredRun} run */
+function thinkShare(run) {
+  const thinkUs = thinkTimeUs(run);
+  return thinkUs === 0 ? 0 : thinkUs / (thinkUs + (run.latency.total.meanUs ?? 0));
 }
 
-/** Of each operation. @param {MeasuredRun} run */
-function restUsOf({ config, environment }) {
+/** Think time of one operation. @param {MeasuredRun} run */
+function thinkTimeUs({ config, environment }) {
   const calls = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
   return (1000 * Number(config.thinkTimeMs ?? 0)) / calls;
 }
 
-/** Of the time of all users, from 0 to 1: none of it is the endpoint's. @param {MeasuredRun} run */
+/** Pauses after unanswered calls, as a share of the time of all users. @param {MeasuredRun} run */
 function pausedOf(run) {
-  const all = wholeTimeMs(run);
+  const all = userTimeMs(run);
   return all > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / all) : 0;
 }
 
-/** Of all that could be in flight, before the drain. @param {MeasuredRun} run */
-function wholeTimeMs(run) {
+/** Time before the drain, multiplied by the operations that can be in flight. @param {MeasuredRun} run */
+function userTimeMs(run) {
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
-  return rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * mostInFlight(run);
+  return rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * maxInFlight(run);
 }
 
 /** @param {MeasuredRun} run */
-function mostInFlight({ config }) {
+function maxInFlight({ config }) {
   return Number(config.threads) * Number(config.inFlight ?? 1);
 }
 
 /** @param {MeasuredRun} run */
 function pausedWords(run) {
-  return `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${theFailed(run.failures, 0)})`;
+  return `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${failureList(run.failures, 0)})`;
 }
 
 /** @param {MeasuredRun} run */
 function rate(run) {
   if (pausedOf(run) > PAUSED) return null;
-  const rest = restOf(run);
-  if (rest > RESTING)
+  const rest = thinkShare(run);
+  if (rest > IDLE)
     return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do${unchecked(run)}`;
   const { askedPerSecond, achievedPerSecond } = run.rates;
   if (askedPerSecond === null || achievedPerSecond === null) return null;
@@ -278,7 +277,7 @@ function isDropping({ window: { counts } }) {
   return counts.dropped > DROPPED * counts.scheduled;
 }
 
-/** The chain has more than it takes. @param {MeasuredRun} run */
+/** @param {MeasuredRun} run */
 function overloadedChain(run) {
   const { blocks, rates, latency, generator: own } = run;
   const { full = 0, count } = blocks;
@@ -295,7 +294,7 @@ function overloadedChain(run) {
   const { rebroadcast, replaced } = own.resubmissions;
   const isSound = own.failedPolls <= FAILED_POLLS * polls && rebroadcast + replaced <= RELEVANT * run.counts.verified;
   const leastUs = (SEVERAL_BLOCKS + confirmations(run)) * (intervalUs ?? Infinity) + extraUs;
-  // On a chain that takes its time with each, the first would have waited as long.
+  // On a chain with slow inclusion the first operations would have waited as long.
   const isSlower = (p50Us ?? 0) - (minUs ?? 0) > LATER_BLOCKS * (intervalUs ?? Infinity);
   if (!isSound || !isSlower || (inclusion.meanUs ?? 0) - lateReadsUs(run) < leastUs) return null;
   const waits = `transactions that the node had taken waited ${tenths((inclusion.meanUs ?? 0) / (intervalUs ?? 1))} block intervals (${ms(intervalUs ?? 0)})`;
@@ -303,7 +302,7 @@ function overloadedChain(run) {
 }
 
 /**
- * How fast blocks come where that does not follow the load, and what else an operation takes on an idle chain.
+ * The block interval, unless it follows the load, and the other time that an operation takes on an idle chain.
  * @param {MeasuredRun} run
  */
 function pace(run) {
@@ -318,13 +317,13 @@ function confirmations({ config }) {
   return Number(config.confirmations ?? 0);
 }
 
-/** Before the load. @param {MeasuredRun} run */
+/** Measured before the load. @param {MeasuredRun} run */
 function roundTripUs({ environment }) {
   const { roundTripMs = null } = /** @type {{roundTripMs?: number | null}} */ (environment);
   return roundTripMs === null ? null : 1000 * roundTripMs;
 }
 
-/** The wallets did all that they can, and an operation takes no longer than on an idle chain. @param {MeasuredRun} run */
+/** @param {MeasuredRun} run */
 function concurrency(run) {
   const { rates, config, counts } = run;
   const asked = rates.askedPerSecond;
@@ -332,7 +331,7 @@ function concurrency(run) {
   const unanswered = counts.failed + counts.timedOut + counts.abandoned;
   if (pausedOf(run) > PAUSED || unanswered > RELEVANT * counts.started) return null;
   if ((fullness(run) ?? 0) >= ROOM_LEFT) return null;
-  const why = oneBlock(run) ?? alone(run) ?? roundTrip(run) ?? idleNode(run);
+  const why = oneBlock(run) ?? oneInFlight(run) ?? roundTrip(run) ?? idleNode(run);
   if (why === null) return null;
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
   const done = (asked === null ? rates.verifiedPerSecond : rates.achievedPerSecond) ?? 0;
@@ -369,8 +368,8 @@ function isOneBlock(run) {
 }
 
 /** @param {MeasuredRun} run */
-function alone(run) {
-  return mostInFlight(run) === 1 ? 'one at a time, none waits for another' : null;
+function oneInFlight(run) {
+  return maxInFlight(run) === 1 ? 'one at a time, none waits for another' : null;
 }
 
 /** @param {MeasuredRun} run */
@@ -408,14 +407,14 @@ function busyNode(run) {
   const all = new Distribution();
   for (const { latency } of later) all.merge(Distribution.fromJSON(latency));
   const [firstUs, laterUs] = [first?.latency.minUs ?? null, all.percentileUs(1)];
-  // In step with the blocks they may all take a block longer than the luckiest of the first.
+  // Operations follow the blocks: any of them may take a block longer than the fastest of the first.
   const blocksUs = run.blocks.count === 0 ? 0 : 2000 * blockIntervalMs(run.blocks, run.window.durationMs);
   if (firstUs === null || laterUs === null || laterUs < SLOWER * firstUs + blocksUs) return null;
   return `the first operations took from ${ms(firstUs)} on, 99 % of the later ones ${ms(laterUs)} or more: they wait for each other, ${facts(run).join(', ')}`;
 }
 
-/** No explanation is excluded. @param {MeasuredRun} run */
-function seen(run) {
+/** @param {MeasuredRun} run */
+function unknown(run) {
   const words = [...facts(run)];
   if (pausedOf(run) > RELEVANT) words.push(pausedWords(run));
   const tells = [
@@ -429,7 +428,7 @@ function seen(run) {
 function facts(run) {
   const { counts, failures, rates, window } = run;
   const words = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
-  if (counts.failed + counts.timedOut > RELEVANT * counts.started) words.push(theFailed(failures, counts.timedOut));
+  if (counts.failed + counts.timedOut > RELEVANT * counts.started) words.push(failureList(failures, counts.timedOut));
   if (rates.askedPerSecond !== null) {
     words.push(`${tenths(rates.achievedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were achieved`);
     if (window.counts.dropped > 0)
@@ -442,24 +441,23 @@ function facts(run) {
   const inFlight = meanInFlight(run);
   if (inFlight !== null) words.push(`${whole(inFlight)} in flight`);
   const loop = run.probes?.loop ?? null;
-  if (loop !== null) words.push(`${theLoop(run)} busy ${percent(loop.utilization)} of the time`);
+  if (loop !== null) words.push(`${loopName(run)} busy ${percent(loop.utilization)} of the time`);
   const cores = nodeCores(run);
   if (cores !== null) words.push(nodeCpuWords(cores));
   return words;
 }
 
-/** Of the gas limit, as far as blocks were seen. @param {MeasuredRun} run */
+/** Share of the gas limit that was used, if blocks were seen. @param {MeasuredRun} run */
 function fullness({ blocks: { count, gasUsed, gasLimit } }) {
   return count === 0 || !gasLimit ? null : gasUsed / (count * gasLimit);
 }
 
-/** What ended in the drain was not done at the rate. @param {MeasuredRun} run */
+/** Operations that ended in the drain do not count. @param {MeasuredRun} run */
 function verifiedOfAsked({ rates: { askedPerSecond, verifiedPerSecond } }) {
   if (askedPerSecond === null) return '';
   return `; ${tenths(verifiedPerSecond ?? 0)} of ${tenths(askedPerSecond)} per second were verified in the window`;
 }
 
-/** What each stage is, as a part of the latency. */
 const STAGE_WORDS = {
   queued: 'waiting in the generator',
   submit: 'submission',
@@ -486,23 +484,23 @@ function longestStage(run) {
 }
 
 /** @param {Record<string, number>} failures @param {number} timedOut */
-function theFailed(failures, timedOut) {
+function failureList(failures, timedOut) {
   return Object.entries({ ...failures, ...(timedOut > 0 ? { timed_out: timedOut } : {}) })
     .sort((a, b) => b[1] - a[1])
     .map(([code, times]) => `${code} ${whole(times)}`)
     .join(', ');
 }
 
-/** At the ends of the intervals of the window, on average. @param {MeasuredRun} run */
+/** Mean of the ends of the window's intervals. @param {MeasuredRun} run */
 function meanInFlight({ intervals }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
-  // Rows of a long run are merged, and then they are not all of the same length.
+  // Rows of a long run are merged, so their lengths differ.
   const lengthMs = load.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
   const product = load.reduce((sum, { inFlight, startMs, endMs }) => sum + inFlight * (endMs - startMs), 0);
   return lengthMs === 0 ? null : product / lengthMs;
 }
 
-/** What would be another verdict could not be seen. @param {MeasuredRun} run */
+/** Names probes that were missing: their verdicts could not be checked. @param {MeasuredRun} run */
 function unchecked({ probes }) {
   const missing = [];
   if ((probes?.sockets ?? null) === null) missing.push('ports');
@@ -511,12 +509,12 @@ function unchecked({ probes }) {
 }
 
 /** @param {MeasuredRun} run */
-function theLoop({ generator: { workers } }) {
+function loopName({ generator: { workers } }) {
   return workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop";
 }
 
-/** Of the window, from 0 to 1. @param {MeasuredRun} run @param {number | undefined} us */
-function partOf({ window }, us) {
+/** As a share of the window. @param {MeasuredRun} run @param {number | undefined} us */
+function shareOfWindow({ window }, us) {
   return Math.min(1, (us ?? 0) / (1000 * window.durationMs));
 }
 

@@ -10,7 +10,7 @@ import { metricOf } from './metrics.js';
  */
 
 /**
- * What a comparison says, in sentences: the same in its file, on the terminal and on the page.
+ * The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if.
  */
 
 /** @param {boolean} isPaired @param {string} why @param {number} needed */
@@ -22,7 +22,7 @@ export function methodWords(isPaired, why, needed) {
 
 /**
  * @param {object} comparison
- * @param {readonly ComparedMetric[]} comparison.metrics the first of them decides
+ * @param {readonly ComparedMetric[]} comparison.metrics the first one decides
  * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
  * @param {boolean} isApart one side always ran before the other
  */
@@ -39,7 +39,7 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
   const percent = percentText(change.estimate);
   if (word === 'no difference shown')
     return { word, sentence: `no difference of ${label} is shown: it changed by ${percent} (${evidence})` };
-  // The test takes it that the order of the runs does not matter.
+  // The test assumes that the order of the runs does not matter.
   const caveat = isApart ? ', if nothing else changed between their runs' : '';
   return { word, sentence: `CANDIDATE is ${word} than BASE: ${label} changed by ${percent} (${evidence})${caveat}` };
 }
@@ -51,7 +51,7 @@ const oneDecimal = new Intl.NumberFormat('en-US', {
 });
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
 
-/** With its sign. @param {number | null} fraction */
+/** @param {number | null} fraction */
 export function percentText(fraction) {
   if (fraction === null) return '-';
   const percent = 100 * fraction;
@@ -69,10 +69,6 @@ export function rangeText({ low, high, confidence }) {
 export function pText(p) {
   return p < 0.0005 ? '< 0.001' : p.toFixed(3);
 }
-
-/**
- * A comparison as people read it on a terminal.
- */
 
 /** @param {Comparison} comparison */
 export function compareText(comparison) {
@@ -112,12 +108,12 @@ function sidesTable(sides) {
   return textOf(table);
 }
 
-/** All files of a side, so that one too many is seen. @param {readonly string[]} files @returns {string[]} */
+/** Lists all files of a side, so that a wrong one is noticed. @param {readonly string[]} files @returns {string[]} */
 function filesLines(files) {
   const folder = dirname(files[0]);
   const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
-  const names = files.slice(0, SHOWN).map((file) => (isOne ? basename(file) : displayName(file)));
-  const more = files.length > SHOWN ? [`and ${files.length - SHOWN} more`] : [];
+  const names = files.slice(0, LISTED).map((file) => (isOne ? basename(file) : displayName(file)));
+  const more = files.length > LISTED ? [`and ${files.length - LISTED} more`] : [];
   const lines = [`${files.length} run${files.length === 1 ? '' : 's'}${isOne ? ` in ${folder}` : ''}:`];
   for (const word of [...names, ...more]) {
     if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(word);
@@ -126,8 +122,8 @@ function filesLines(files) {
   return lines;
 }
 
-/** How many files are named. */
-const SHOWN = 50;
+/** Files that are listed. */
+const LISTED = 50;
 const LINE_LENGTH = 80;
 
 /** @param {Comparison} comparison */
@@ -169,7 +165,7 @@ function footnotes({ metrics, method }) {
   return lines;
 }
 
-/** As in benchmarks of one build against another. @param {Comparison} comparison */
+/** @param {Comparison} comparison */
 function speedUpLines({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
   const table = borderless({ colAligns: ['left', 'left', 'right', 'left'] });
   table.push(
@@ -194,15 +190,14 @@ function failIfTable(failIf) {
   return textOf(table);
 }
 
-/** What the speed-ups are made of. */
 const SPEED_UPS =
   "of each run the mean, the longest and the shortest latency; of these the runs' geometric mean on each side";
 
 const fiveDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 5 });
 
 /**
- * As in tables of benchmarks of one build against another: of each run its mean, its longest and its shortest latency, of
- * these the geometric mean over the runs of a side, and of the two sides' the ratio.
+ * Speed-ups as in build benchmarks: the ratio of the sides' geometric means of the runs' mean, longest and shortest
+ * latencies.
  * @param {Entry[]} base
  * @param {Entry[]} candidate
  */
@@ -229,7 +224,7 @@ export function speedUps(base, candidate) {
   };
 }
 
-/** @param {Array<number | null>} values @returns {number | null} null where one was not measured */
+/** @param {Array<number | null>} values @returns {number | null} null: one was not measured */
 function geometricMean(values) {
   const known = values.filter((value) => value !== null);
   return known.length < values.length ? null : Math.exp(mean(known.map(Math.log)));
@@ -245,25 +240,25 @@ function ratioWords([above, below]) {
   return `${above} / ${below}, less 1`;
 }
 
-/** So exact that the percentage beside it follows. @param {number | null} us @param {boolean} isAtLeast */
+/** With five digits, so that the percentage can be derived from it. @param {number | null} us @param {boolean} isAtLeast */
 function msText(us, isAtLeast) {
   return us === null ? 'not measured' : `${isAtLeast ? '>= ' : ''}${fiveDigits.format(us / 1000)} ms`;
 }
 
 /**
- * Changes that must not be shown, for CI.
+ * The result of a condition of --fail-if.
  *
  * @typedef {object} JudgedFailIf
  * @property {string} expression
  * @property {boolean} passed
- * @property {number | null} change as a fraction; null where it was not compared, or began at 0
+ * @property {number | null} change as a fraction; null: not compared, or 0 in the base
  * @property {string} why
  */
 
 /**
  * @param {string} text such as tps<-10% or p99>+20%
  * @returns {FailIf}
- * @throws {Error} whose message goes behind the name of the option
+ * @throws {Error} whose message follows the name of the option
  */
 export function parseFailIf(text) {
   const expression = text.trim();
@@ -291,12 +286,12 @@ export function comparedMetric(text) {
 }
 
 /**
- * A change fails only when it is shown to be one at all; what could not be judged has not passed.
+ * A condition fails only if the change is statistically shown; a condition that cannot be judged fails as well.
  * @param {FailIf} condition
  * @param {object} compared
  * @param {readonly ComparedMetric[]} compared.metrics
- * @param {readonly ComparedMetric[]} compared.raw those that are 0 in some run, and were compared as they are
- * @param {readonly string[]} compared.zeros those that are 0 in every run
+ * @param {readonly ComparedMetric[]} compared.raw metrics that are 0 in some run, compared without logarithms
+ * @param {readonly string[]} compared.zeros metrics that are 0 in every run
  * @returns {JudgedFailIf}
  */
 export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
@@ -328,7 +323,7 @@ function rawWords({ name, base, candidate, pAdjusted }) {
   return `${from}, ${show(candidate.mean)} in CANDIDATE, compared as they are (p ${pText(pAdjusted)})`;
 }
 
-/** What was given by mistake may be a key. @param {string} text */
+/** @param {string} text */
 function quote(text) {
   return JSON.stringify(oneLine(withoutKeys(text), 40));
 }

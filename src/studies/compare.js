@@ -1,6 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
+import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { auditResult } from '../stats/audit-result.js';
+import { shortWindow } from '../stats/growth.js';
+import { Distribution } from '../stats/histogram.js';
+import { censoredOf } from '../stats/metrics.js';
+import { isPlain } from '../stats/sample.js';
+import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
+import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
+import { COMPARE_SCHEMA, legible } from './run-files.js';
 import {
   ALPHA,
-  MOST_FALSE_ALARMS,
+  MAX_FALSE_ALARMS,
   exchanges,
   holm,
   interval,
@@ -13,42 +23,33 @@ import {
   signFlips,
   smallestP,
 } from './statistics.js';
-import { isDeepStrictEqual } from 'node:util';
-import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { auditResult } from '../stats/audit-result.js';
-import { shortWindow } from '../stats/growth.js';
-import { Distribution } from '../stats/histogram.js';
-import { censoredOf } from '../stats/metrics.js';
-import { isPlain } from '../stats/sample.js';
-import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
-import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
-import { COMPARE_SCHEMA, legible } from './run-files.js';
 
 /** @import { Comparison, DistributionJson, FailIf, RunFile } from '../types.d.ts' */
 
 /**
- * Whether runs may be compared: only those that were asked for the same, measured in the same way, for as long.
+ * The comparison of two sets of runs: whether they may be compared, which runs form pairs, the statistical decision and
+ * the result, which docs/compare.schema.json describes.
  *
  * @typedef {{run: RunFile, file: string}} Entry
  */
 
-/** Windows whose lengths are closer than this, of 1, are as long as each other. */
+/** Largest difference of the window lengths, as a share. */
 const SAME_WINDOW = 0.01;
-/** Of a long list so many are named. */
+/** Items that a message names. */
 const NAMED = 3;
 
 /**
  * @param {readonly Entry[]} entries of both sides
  * @param {boolean} allowDifferent
- * @returns {string[]} the differences that were let through
+ * @returns {string[]} the differences that were allowed
  * @throws {InputError}
  */
 export function checkComparable(entries, allowDifferent) {
   entries.forEach(({ run, file }, i) => {
-    const twin = entries.findIndex((other) => other.run.id === run.id);
-    if (twin < i)
+    const duplicate = entries.findIndex((other) => other.run.id === run.id);
+    if (duplicate < i)
       throw new InputError(
-        `${displayName(entries[twin].file)} and ${displayName(file)} are the same run: give each run once, on one side`,
+        `${displayName(entries[duplicate].file)} and ${displayName(file)} are the same run: give each run once, on one side`,
       );
     if (run.counts.verified === 0)
       throw new InputError(`${displayName(file)} verified nothing, so it cannot be compared: is the build broken?`);
@@ -78,7 +79,7 @@ function differencesOf(entries) {
       differences.push(`${quoted(name)} is ${said(value(first), first)} and ${said(value(other), other)}`);
   }
   const { durationMs } = first.run.window;
-  // How long iterations take is what comes out; how many there are is a setting.
+  // With --iterations the length is a result, not a setting.
   const hasLength = !entries.every(({ run }) => run.end === 'iterations');
   const longer = hasLength && rest.find(({ run }) => !isSameLength(run.window.durationMs, durationMs));
   if (longer)
@@ -93,7 +94,7 @@ function differencesOf(entries) {
   return differences;
 }
 
-/** Files of one name may not say the same. @param {RunFile} run */
+/** Calls files of one name may differ. @param {RunFile} run */
 function callsOf({ environment }) {
   return /** @type {any} */ (environment).workload?.callsHash ?? null;
 }
@@ -116,13 +117,13 @@ function said(value, { file }, unit = '') {
   return `${quoted(text)}${unit} in ${displayName(file)}`;
 }
 
-/** Of what is in a file the names are somebody else's, too. @param {string} text */
+/** A value of a run file in a message. @param {string} text */
 function quoted(text) {
   return oneLine(withoutKeys(text), 60);
 }
 
 /**
- * What does not forbid a comparison, but who reads it should know.
+ * Warnings about runs that may be compared.
  * @param {readonly Entry[]} base
  * @param {readonly Entry[]} candidate
  * @returns {string[]}
@@ -147,7 +148,7 @@ export function doubtsOf(base, candidate) {
   ];
 }
 
-/** The shortest window stands for all that are too short. @param {readonly Entry[]} entries */
+/** Warns of the shortest window only. @param {readonly Entry[]} entries */
 function shortWindows(entries) {
   const [worst] = entries
     .flatMap(({ run, file }) => {
@@ -158,7 +159,7 @@ function shortWindows(entries) {
   return worst === undefined ? [] : [`${displayName(worst.file)}: ${worst.words}`];
 }
 
-/** Who fails more has less to do, and may look faster for it. @param {readonly Entry[]} base @param {readonly Entry[]} candidate */
+/** More failures mean less work, which may look faster. @param {readonly Entry[]} base @param {readonly Entry[]} candidate */
 function failures(base, candidate) {
   const [a, b] = [base, candidate].map((side) => {
     const sum = (/** @type {(counts: RunFile['counts']) => number} */ of) =>
@@ -181,30 +182,30 @@ function environments(name, entries) {
 }
 
 /**
- * The decision of a comparison, on figures alone: scripts/false-alarms.js puts this very code to the test.
+ * The decision is made from figures only, so that scripts/false-alarms.js can test this code.
  *
  * @typedef {'faster' | 'slower' | 'no difference shown' | 'too few runs'} Word
  *
- * @typedef {object} Sides a metric's value in each run; of pairs, the i-th of each side
+ * @typedef {object} Sides values of a metric by run; of pairs, the i-th of each side belong together
  * @property {'higher' | 'lower'} better
- * @property {readonly number[]} base more than 0, as is
+ * @property {readonly number[]} base above 0, like candidate
  * @property {readonly number[]} candidate
- * @property {boolean} [isRaw] compared as they are, not by their logs: they may be 0
+ * @property {boolean} [isRaw] compared without logarithms, because values may be 0
  *
- * @typedef {object} Change of the geometric mean, candidate against base, as a fraction; of raw values of the mean
- * @property {number} estimate infinite where raw values are all 0 in the base
- * @property {number | null} low of the confidence interval; null where so few runs say nothing about it
+ * @typedef {object} Change of the geometric mean as a fraction of the base; of raw values, of the mean
+ * @property {number} estimate infinite if raw values of the base are all 0
+ * @property {number | null} low bound of the confidence interval; null: too few runs
  * @property {number | null} high
- * @property {number} confidence of the interval, which is the one that agrees with the word
+ * @property {number} confidence of the interval, chosen so that it agrees with the word
  *
  * @typedef {{change: Change, p: number, pAdjusted: number, word: Word}} Decision
  */
 
-/** Where the sampling of relabellings begins, so that the same runs get the same answer. */
+/** A fixed seed, so that the same runs give the same result. */
 const SEED = 20_250_107;
 
 /**
- * The first decides and stands for itself, the others are corrected for being many.
+ * The first metric decides by itself; the others are corrected for multiple tests.
  * @param {readonly Sides[]} metrics
  * @param {boolean} isPaired
  * @returns {Decision[]}
@@ -214,7 +215,7 @@ export function decide([primary, ...secondaries], isPaired) {
   const others = secondaries.map((sides) => test(sides, isPaired));
   const corrected = holm(
     others.map(({ p }) => p),
-    MOST_FALSE_ALARMS,
+    MAX_FALSE_ALARMS,
   );
   return [
     decision(primary, main, { adjusted: main.p, level: ALPHA }),
@@ -263,30 +264,30 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
 }
 
 /**
- * Which runs stand beside each other. A machine that grows slower with time does so for both runs of a pair, so that
- * pairs see smaller differences than all runs of a side against all of the other.
+ * Which runs form pairs. A machine that becomes slower over time affects both runs of a pair, so that pairs show
+ * smaller differences than unpaired runs.
  *
  * @typedef {object} Arrangement
  * @property {boolean} isPaired
- * @property {Entry[]} base of pairs, the i-th of each side
+ * @property {Entry[]} base of pairs, the i-th of each side belong together
  * @property {Entry[]} candidate
- * @property {string} words why
+ * @property {string} words the reason
  * @property {string[]} warnings
- * @property {boolean} isApart in time: one side always before the other, of all runs or in every pair
+ * @property {boolean} isApart one side always ran before the other: all its runs, or in every pair
  */
 
 /**
  * @param {readonly Entry[]} base
  * @param {readonly Entry[]} candidate
- * @param {boolean} isLive they are pairs as they are
+ * @param {boolean} isLive the runs were made in pairs
  * @returns {Arrangement}
  */
 export function arrange(base, candidate, isLive) {
-  const sides = { base: inTime(base), candidate: inTime(candidate) };
-  const order = inTime([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
+  const sides = { base: byStart(base), candidate: byStart(candidate) };
+  const order = byStart([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
   const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));
   if (isLive || couples.every((couple) => couple === 'AB' || couple === 'BA')) {
-    const warnings = unbalanced(couples);
+    const warnings = orderWarnings(couples);
     const words = isLive
       ? 'each run of BASE was made beside one of CANDIDATE, in the order A B B A'
       : `sorted by when they began, each run of BASE has one of CANDIDATE beside it (${orderText(order)})`;
@@ -307,11 +308,10 @@ export function arrange(base, candidate, isLive) {
 }
 
 /** @param {readonly Entry[]} entries */
-function inTime(entries) {
+function byStart(entries) {
   return [...entries].sort((a, b) => Date.parse(a.run.startedAt) - Date.parse(b.run.startedAt));
 }
 
-/** More would not be read. */
 const LONGEST = 16;
 
 /** @param {string[]} order */
@@ -319,8 +319,8 @@ function orderText(order) {
   return order.length <= LONGEST ? order.join(' ') : `${order.slice(0, LONGEST).join(' ')} ...`;
 }
 
-/** A drift that always meets the same side second looks like a difference. @param {string[]} couples */
-function unbalanced(couples) {
+/** A drift that always affects the same side looks like a difference. @param {string[]} couples */
+function orderWarnings(couples) {
   const first = couples.filter((couple) => couple === 'AB').length;
   const isAlways = couples.length > 1 && (first === 0 || first === couples.length);
   if (!isAlways) return [];
@@ -333,26 +333,24 @@ const APART =
   'all runs of one side were made before those of the other: what changed meanwhile on the machine is not told from a difference; run them A B B A';
 
 /**
- * Two sets of runs, and what can be said about their difference. docs/compare.schema.json describes the result.
- *
  * @typedef {object} CompareOptions
- * @property {readonly string[]} baseFiles names, for messages
+ * @property {readonly string[]} baseFiles names for messages
  * @property {readonly string[]} candidateFiles
  * @property {string} [baseLabel] such as an endpoint
  * @property {string} [candidateLabel]
- * @property {boolean} [pairs] the i-th run of each side are a pair, as they are when they were made for it
+ * @property {boolean} [pairs] the i-th runs of the sides were made as a pair
  * @property {string} [primary] the metric that decides
  * @property {readonly FailIf[]} [failIf]
  * @property {boolean} [allowDifferent]
  * @property {string} stress its version
- * @property {string} [startedAt] when the study was; without it, when the runs were
+ * @property {string} [startedAt] of the study; default: of the runs
  * @property {string} [endedAt]
  */
 
-/** What is looked at beside the primary metric, the most interesting first. */
+/** The other metrics, most important first. */
 const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);
-/** So many that Holm's correction can still reject one with the 8 pairs that are run by default: 0.05 / 6 > 2 / 2^8. */
-const MOST_SECONDARIES = 6;
+/** With more, Holm's correction could not reject any with the default of 8 pairs: 0.05 / 6 > 2 / 2^8. */
+const MAX_SECONDARIES = 6;
 
 /**
  * @param {readonly RunFile[]} baseRuns
@@ -420,11 +418,11 @@ function entries(runs, files) {
  */
 function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   const main = metricOf(primary);
-  // What the user makes a condition comes first: then the family of secondaries does not grow by it.
+  // Metrics of --fail-if come first, so that the number of secondaries does not grow.
   const others = [...failIf.map(({ metric }) => metric), ...SECONDARIES].map((name) => metricOf(name).name);
   const wanted = [...new Set(others)].filter((name) => name !== main.name);
   const conditions = new Set(failIf.map(({ metric }) => metric));
-  const room = Math.max(MOST_SECONDARIES, conditions.size);
+  const room = Math.max(MAX_SECONDARIES, conditions.size);
   const all = [...base, ...candidate];
   const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
@@ -468,8 +466,8 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
 }
 
 /**
- * How a figure can be compared: by its ratio where it has one. What is a condition is compared as it is where it is 0 in
- * some run, for failures that begin are what conditions are for.
+ * How a figure is compared: by its ratio if no value is 0. A metric of a --fail-if that is 0 in some run is compared
+ * without logarithms, because such conditions are used for new failures.
  * @param {Array<number | null>} values
  * @param {boolean} isCondition
  * @returns {'ratio' | 'raw' | 'zero' | null}
@@ -482,7 +480,7 @@ function kindOf(values, isCondition) {
 
 /**
  * @param {number[]} values
- * @param {boolean[]} isAtLeast of each, whether it may be larger, because operations are censored
+ * @param {boolean[]} isAtLeast whether each value is a lower bound, because of censored operations
  * @returns {{values: number[], mean: number, median: number, min: number, max: number, atLeast?: boolean}}
  */
 function summary(values, isAtLeast) {
@@ -510,7 +508,7 @@ function distributions(base, candidate) {
   return { base: distribution(base, total), candidate: distribution(candidate, total), censored };
 }
 
-/** Of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => DistributionJson} of */
+/** The distribution of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => DistributionJson} of */
 function distribution(side, of) {
   const all = new Distribution();
   for (const { run, file } of side) legible(displayName(file), () => all.merge(Distribution.fromJSON(of(run))));

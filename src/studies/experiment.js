@@ -23,26 +23,26 @@ import { readRunFiles } from './run-files.js';
  */
 
 /**
- * One run of a study: a process of its own, so that no run is faster for what the one before it has warmed up, and the
- * death of one is not the end of the study. It ends, in good order, when the study does.
+ * Processes that studies start: runs of stress, and the user's --before-cell command. A run is a separate process, so
+ * that no run profits from the warm-up of an earlier one, and a crash does not end the study. It also locks the folder
+ * of a study.
  *
  * @typedef {object} Finished
  * @property {number} exitCode
- * @property {RunFile | null} run null when it left no whole run file
- * @property {string | null} complaint the last line that it wrote to its standard error
+ * @property {RunFile | null} run null: no complete run file
+ * @property {string | null} complaint its last line on standard error
  */
 
 const PROGRAM = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 
-/** As much of what a run complains about is kept. */
-const LONGEST_COMPLAINT = 10_000;
+const MAX_STDERR = 10_000;
 
 /**
  * @param {object} options
- * @param {readonly string[]} options.args of stress, but for --out
+ * @param {readonly string[]} options.args of stress, without --out
  * @param {NodeJS.ProcessEnv} options.env all of its environment
- * @param {string} options.out its run file; one that is there already is removed before
- * @param {Stop} options.stop passed on: a first wish to end drains it, a second one hurries it
+ * @param {string} options.out its run file; an existing one is removed first
+ * @param {Stop} options.stop passed on: the first request starts its drain, the second ends it
  * @returns {Promise<Finished>}
  */
 export async function runChild({ args, env, out, stop }) {
@@ -52,12 +52,12 @@ export async function runChild({ args, env, out, stop }) {
     execArgv: [],
     serialization: 'json',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    // A Ctrl-C goes to every process of a terminal's group. This one gets it once, from us.
+    // Ctrl-C goes to the whole process group of a terminal; this process must receive it once, from here.
     detached: true,
   });
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk) => {
-    stderr = (stderr + chunk).slice(-LONGEST_COMPLAINT);
+    stderr = (stderr + chunk).slice(-MAX_STDERR);
   });
   const drain = () => void child.kill(stop.reason === 'interrupted' ? 'SIGINT' : 'SIGTERM');
   const hurry = () => void child.kill('SIGINT');
@@ -75,7 +75,7 @@ export async function runChild({ args, env, out, stop }) {
   }
 }
 
-/** Whether a run ended because somebody wanted it to. @param {number} exitCode */
+/** Whether a run ended by a signal. @param {number} exitCode */
 export function isInterruption(exitCode) {
   return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
 }
@@ -83,7 +83,7 @@ export function isInterruption(exitCode) {
 /** @param {ChildProcess} child @returns {Promise<number>} */
 function exitOf(child) {
   return new Promise((resolve) => {
-    // After 'close' nothing more is to be read from it.
+    // 'close' comes after the end of its output.
     child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
     child.once('error', () => resolve(EXIT.unavailable));
   });
@@ -99,15 +99,13 @@ async function readRun(file) {
   }
 }
 
-/** Programs of the user's own that a study starts, without a shell. */
-
-/** It takes no longer than this. */
+/** Time limit of --before-cell. */
 const LONGEST_MS = 300_000;
-/** Who does not end when asked to is ended. */
+/** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 3000;
 
 /**
- * Words as a POSIX shell would make them, of quotes and backslashes; nothing else means anything.
+ * Splits words like a POSIX shell: quotes and backslashes only.
  * @param {string} text
  * @returns {string[]} at least one
  * @throws {UsageError}
@@ -127,7 +125,7 @@ export function splitWords(text) {
 function unquoted(word) {
   return word.replace(/'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])/g, (_, single, double, escaped) => {
     if (escaped !== undefined) return escaped === '\n' ? '' : escaped;
-    // Between double quotes a backslash stands for itself, but before what it can quote.
+    // Between double quotes a backslash is literal, except before characters that it can quote.
     return (
       single ??
       double.replace(/\\([$`"\\\n])/g, (/** @type {string} */ _two, /** @type {string} */ one) =>
@@ -141,8 +139,8 @@ function unquoted(word) {
  * @param {object} options
  * @param {readonly string[]} options.words
  * @param {NodeJS.ProcessEnv} options.env all of its environment
- * @param {boolean} options.quiet whether what it says is to be thrown away; else it goes to our standard error
- * @param {string} options.before what for, for messages
+ * @param {boolean} options.quiet discards its output, which otherwise goes to standard error
+ * @param {string} options.before the run that follows, for messages
  * @param {Stop} options.stop
  * @param {Clock} options.clock
  * @throws {UnavailableError | InterruptedError}
@@ -150,7 +148,7 @@ function unquoted(word) {
 export async function runCommand({ words, env, quiet, before, stop, clock }) {
   const [program, ...args] = words;
   const output = quiet ? 'ignore' : 2;
-  // In a group of its own, so that what it starts can be ended with it.
+  // In its own process group, so that its children can be ended with it.
   const child = spawn(program, args, { env, stdio: ['ignore', output, output], detached: true });
   let isLate = false;
   let forget = () => {};
@@ -167,11 +165,11 @@ export async function runCommand({ words, env, quiet, before, stop, clock }) {
   stop.now.addEventListener('abort', hurry);
   if (stop.drain.aborted) end();
   try {
-    const said = await endOf(child);
+    const failure = await endOf(child);
     if (stop.drain.aborted) throw new InterruptedError('interrupted', stop.exitCodes[0]);
     const name = oneLine(withoutKeys(words.join(' ')), 100);
     if (isLate) throw new UnavailableError(`--before-cell ${name} had not ended after 5 minutes, before ${before}`);
-    if (said !== null) throw new UnavailableError(`--before-cell ${name} ${said}, before ${before}`);
+    if (failure !== null) throw new UnavailableError(`--before-cell ${name} ${failure}, before ${before}`);
   } finally {
     cancel();
     forget();
@@ -180,7 +178,7 @@ export async function runCommand({ words, env, quiet, before, stop, clock }) {
   }
 }
 
-/** @param {ChildProcess} child @returns {Promise<string | null>} what went wrong */
+/** @param {ChildProcess} child @returns {Promise<string | null>} null: exit code 0 */
 function endOf(child) {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) =>
@@ -195,22 +193,20 @@ function endGroup({ pid }, signal) {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // All of it has ended.
+    // The group has ended already.
   }
 }
 
-/** The folder of a study that makes runs, which belongs to one process at a time. */
-
-/** Of the process that is at work in a folder, with its number in it. */
+/** Lock file of a study's folder, with the process id of its owner. */
 export const LOCK = '.lock';
-/** Who has made the file writes into it at once. */
+/** The owner writes its id right after creating the file; an older empty file is stale. */
 const EMPTY_MS = 10_000;
 
 /**
  * @template T
  * @param {string} folder
- * @param {string} inner a folder in it that is needed as well
- * @param {() => Promise<T>} work during which nobody else is at work there
+ * @param {string} inner a folder in it that is created as well
+ * @param {() => Promise<T>} work done while the folder is locked
  * @returns {Promise<T>}
  * @throws {OutputError}
  */
@@ -226,7 +222,7 @@ export async function inFolder(folder, inner, work) {
   }
 }
 
-/** @param {string} folder @param {string} dir as it was given */
+/** @param {string} folder @param {string} dir as given by the user */
 function makeWritable(folder, dir) {
   try {
     makeFolder(folder);
@@ -257,8 +253,9 @@ function lock(file, folder) {
 }
 
 /**
- * Of two that find the same stale file one may have made its own by now: what is taken away is looked at again.
- * @param {string} file @param {number | null} owner that it was found with
+ * Two processes may find the same stale file, and one may have created its own since: the removed file is checked
+ * again.
+ * @param {string} file @param {number | null} owner of the stale file
  */
 function removeStale(file, owner) {
   const aside = `${file}.${process.pid}`;
@@ -281,7 +278,7 @@ function ownerOf(file) {
 }
 
 /**
- * A container gives the same numbers again: what has ours, and is not of this process, is stale.
+ * Containers reuse process ids: a file with the id of this process that it did not create is stale.
  * @param {number | null} pid @param {string} file
  */
 function isAtWork(pid, file) {
@@ -291,7 +288,7 @@ function isAtWork(pid, file) {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // It runs, and belongs to somebody else.
+    // The process exists, with another user.
     return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
   }
 }

@@ -6,12 +6,12 @@ import { CONFIDENCE } from './threshold-estimate.js';
  */
 
 /**
- * What a search says.
+ * The sentences and lines of a search.
  *
  * @typedef {{name: string, evidence: string}} RunVerdict
  */
 
-/** How the values of an option are called. @type {Record<string, {noun: string, behind: string, short: string}>} */
+/** @type {Record<string, {noun: string, behind: string, short: string}>} */
 const WORDS = Object.freeze({
   rate: { noun: 'rate', behind: ' per second', short: '/s' },
   threads: { noun: 'number of wallets', behind: '', short: ' threads' },
@@ -27,12 +27,7 @@ export function valueText(name, value) {
   return `${number(name, value)}${WORDS[name].short}`;
 }
 
-/**
- * A line of the terminal for a run.
- * @param {string} name
- * @param {Trial} trial
- * @param {readonly string[]} figures of what holds
- */
+/** @param {string} name @param {Trial} trial @param {readonly string[]} figures of conditions that hold */
 export function trialText(name, { value, holds, failed }, figures) {
   const words = holds ? figures : failed;
   return `${valueText(name, value).padEnd(18)} ${holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd();
@@ -79,7 +74,7 @@ function list(words) {
 }
 
 /**
- * What the runs beyond the answer fell short of.
+ * Why a run above the answer failed.
  * @param {string} name
  * @param {Trial} trial
  * @param {RunVerdict | null} verdict of its run
@@ -90,8 +85,8 @@ export function limitText(name, { value, failed }, verdict) {
   return `at ${valueText(name, value)}: ${[...failed, ...words, ...(ours === null ? [] : [ours])].join('; ')}`;
 }
 
-/** What the limit was where it was not the node. @type {Readonly<Record<string, string>>} */
-const NOT_THE_NODE = Object.freeze({
+/** Limits other than the node. @type {Readonly<Record<string, string>>} */
+const OTHER_LIMITS = Object.freeze({
   'concurrency-bound': 'the number of wallets was the limit, not the node: -t or --in-flight would ask for more',
   'generator-bound': 'this machine was the limit, not the node',
   'port-bound': 'local ports were the limit, not the node',
@@ -100,11 +95,11 @@ const NOT_THE_NODE = Object.freeze({
   funds: 'wallets without funds were the limit, not the node',
 });
 
-/** @param {string} name of the option @param {RunVerdict | null} verdict @returns {string | null} null: the node, or it is not known */
+/** @param {string} name of the option @param {RunVerdict | null} verdict @returns {string | null} null: the node, or unknown */
 export function whoseLimit(name, verdict) {
-  // How many wallets there are is what such a search varies.
+  // The search varies the number of wallets.
   if (name !== 'rate' && verdict?.name === 'concurrency-bound') return null;
-  return NOT_THE_NODE[verdict?.name ?? ''] ?? null;
+  return OTHER_LIMITS[verdict?.name ?? ''] ?? null;
 }
 
 /** @param {string} name @param {number} value */

@@ -8,7 +8,7 @@ import { answerText, limitText, trialText, valueText, whoseLimit } from './find-
 import { fingerprint } from './plan.js';
 import { environmentOf, newSweep, readRunFiles, writeSweep } from './run-files.js';
 import { isWhole, openFolder } from './sweep.js';
-import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
+import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
  * @import { Config, Find, Parts, RunFile, SweepFile, Threshold } from '../types.d.ts'
@@ -18,30 +18,27 @@ import { CONFIDENCE, MOST_TRIALS, ThresholdEstimate } from './threshold-estimate
  */
 
 /**
- * Whether a run of a search has held what was asked of it.
+ * The search: finds the highest value of an option for which conditions hold, by runs that are each a process of their
+ * own. Results are kept in a folder, so that an interrupted search continues.
  *
- * @typedef {object} Judged
+ * @typedef {object} Judged whether the conditions held in a run
  * @property {boolean} holds
- * @property {string[]} failed what does not hold, with its figures
- * @property {string[]} figures what does
+ * @property {string[]} failed conditions that do not hold, with figures
+ * @property {string[]} figures of conditions that hold
  */
 
-/** A rate is held when the operations of the window were verified this much as fast as they were due. */
-export const KEPT_UP = 0.98;
+/** Share of the rate at which operations of the window must be verified. */
+export const HELD_RATE = 0.98;
 
-/** Figures that say themselves whether the rate was held. */
+/** Conditions on these figures replace the implied condition that the rate is held. */
 const OF_THE_RATE = Object.freeze(['tps', 'achieved', 'dropped']);
 
-/** @param {{find: string | null, until: readonly Threshold[]}} search @returns {boolean} whether the rate has to be held, although nobody said so */
+/** @param {{find: string | null, until: readonly Threshold[]}} search @returns {boolean} whether the rate must be held although no condition says so */
 export function isRateImplied({ find, until }) {
   return find === 'rate' && !until.some(({ figure }) => OF_THE_RATE.includes(figure));
 }
 
-/**
- * @param {{find: string | null, until: readonly Threshold[]}} search
- * @param {RunFile} run
- * @returns {Judged}
- */
+/** @param {{find: string | null, until: readonly Threshold[]}} search @param {RunFile} run @returns {Judged} */
 export function judgeTrial(search, run) {
   /** @type {Judged} */
   const judged = { holds: true, failed: [], figures: [] };
@@ -51,45 +48,42 @@ export function judgeTrial(search, run) {
     if (passed) judged.figures.push(measured);
     else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}`);
   }
-  const pace = isRateImplied(search) ? paceOf(run) : 1;
-  if (pace === null) judged.failed.push('nothing was due in the window');
-  else if (pace < KEPT_UP) judged.failed.push(`only ${(100 * pace).toFixed(1)} % of the rate was held`);
+  const heldShare = isRateImplied(search) ? heldShareOf(run) : 1;
+  if (heldShare === null) judged.failed.push('nothing was due in the window');
+  else if (heldShare < HELD_RATE) judged.failed.push(`only ${(100 * heldShare).toFixed(1)} % of the rate was held`);
   return { ...judged, holds: judged.failed.length === 0 };
 }
 
 /**
- * How fast the operations that were due in the window were verified, as a share of how fast they were due. When those of
- * its second half waited longer than those of its first, there is a queue that grows: with g seconds in a second, 1 / (1
- * + g) of what was due was served. No more is counted than where the blocks lie in each half can explain.
+ * The rate at which operations of the window were verified, as a share of the rate at which they were due. If
+ * operations of the second half waited longer than those of the first, a queue grows: with g seconds per second, 1 / (1
+ * + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
  * @param {RunFile} run
- * @returns {number | null} null when nothing was due
+ * @returns {number | null} null: nothing was due
  */
-export function paceOf({ rates, latency, window, blocks }) {
+export function heldShareOf({ rates, latency, window, blocks }) {
   const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
   if (asked === null || achieved === null || asked === 0) return null;
   const [first, second] = latency.halves;
   const halfUs = (window.durationMs * 1000) / 2;
   const grownUs = first.count > 0 && second.count > 0 ? second.sumUs / second.count - first.sumUs / first.count : 0;
-  // A half that ends in mid-block has up to an eighth of a block's time too much or too little, for each block in it.
+  // A half that ends within a block interval is up to an eighth of the interval too long or too short.
   const blocksInHalf = blocks.count / 2;
   const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
   return achieved / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
 /**
- * Searches for the highest value of an option for which conditions hold, by runs that are each a process of its own.
- * What they said is kept in a folder, so that a search that was interrupted goes on.
- *
  * @typedef {object} Given
  * @property {Config} config
  * @property {Parts} parts
  * @property {string} folder
  * @property {string[] | null} beforeCell
  * @property {string} name of the option
- * @property {typeof runChild} start makes a run
+ * @property {typeof runChild} start starts a run
  */
 
-/** What can be asked of a run at all. @type {Record<string, {lowest: number, highest: number}>} */
+/** @type {Record<string, {lowest: number, highest: number}>} */
 const LIMITS = Object.freeze({
   rate: { lowest: 0.01, highest: 1_000_000 },
   threads: { lowest: 1, highest: 100_000 },
@@ -97,16 +91,16 @@ const LIMITS = Object.freeze({
   connections: { lowest: 1, highest: 10_000 },
 });
 
-/** With fewer operations in its window a run says nothing. */
-const FEWEST_OPERATIONS = 10;
+/** A window needs at least so many operations. */
+const MIN_OPERATIONS = 10;
 
-/** Runs that end so have measured something: all well, nothing verified. @type {readonly number[]} */
+/** Exit codes of runs that count. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 
 /**
  * @param {Config} config
  * @param {Parts} parts
- * @param {typeof runChild} [start] makes a run
+ * @param {typeof runChild} [start] starts a run
  * @returns {Promise<number>} the exit code
  */
 export async function search(config, parts, start = runChild) {
@@ -157,7 +151,6 @@ async function searchIn(given) {
   return runner.exitCode;
 }
 
-/** One start of a search. */
 class FindRunner {
   #config;
   #parts;
@@ -171,14 +164,10 @@ class FindRunner {
   #scale;
   /** @type {End} */
   #end = null;
-  /** That the windows are too short, once. @type {string[]} */
+  /** Warnings of short windows: at most one. @type {string[]} */
   #windowWarnings = [];
 
-  /**
-   * @param {Given} given
-   * @param {SweepFile} sweep as far as it has come
-   * @param {Find} find of it
-   */
+  /** @param {Given} given @param {SweepFile} sweep its state @param {Find} find its search */
   constructor({ config, parts, folder, beforeCell, name, start }, sweep, find) {
     this.#startRun = start;
     this.#config = config;
@@ -191,7 +180,7 @@ class FindRunner {
     this.#scale = LIMITS[name];
   }
 
-  /** That a condition holds nowhere is one that failed. */
+  /** A condition that holds for no value counts as a failed threshold. */
   get exitCode() {
     return worstExit([this.#end === 'below' ? EXIT.thresholdFailed : EXIT.ok, ...this.#parts.stop.exitCodes]);
   }
@@ -232,8 +221,8 @@ class FindRunner {
       if (this.#find.trials.length > first) await clock.sleep(this.#config.restMs, stop.drain);
       if (stop.drain.aborted) return;
       const value = estimate.next();
-      const label = `run ${this.#find.trials.length + 1}, of ${MOST_TRIALS} at most: ${valueText(this.#name, value)}`;
-      onProgress(label, this.#find.trials.length, MOST_TRIALS);
+      const label = `run ${this.#find.trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#name, value)}`;
+      onProgress(label, this.#find.trials.length, MAX_TRIALS);
       const judged = await this.#tryOne(value);
       onProgress('', 1, 1);
       if (judged === null) return;
@@ -245,7 +234,7 @@ class FindRunner {
     }
   }
 
-  /** @param {number} value @returns {Promise<{trial: Trial, figures: string[]} | null>} null when it was interrupted */
+  /** @param {number} value @returns {Promise<{trial: Trial, figures: string[]} | null>} null: interrupted */
   async #tryOne(value) {
     const file = `find/${String(this.#find.trials.length + 1).padStart(3, '0')}.json`;
     const run = await this.#start([`--${this.#name}=${value}`], file, `${this.#name}=${value}`);
@@ -258,7 +247,7 @@ class FindRunner {
    * @param {string[]} args
    * @param {string} file
    * @param {string} setting
-   * @returns {Promise<RunFile | null>} null when it was interrupted
+   * @returns {Promise<RunFile | null>} null: interrupted
    */
   async #start(args, file, setting) {
     const { clock, stop, env } = this.#parts;
@@ -292,12 +281,12 @@ class FindRunner {
     return run;
   }
 
-  /** What the endpoint can take when nothing is asked for is where to begin. @returns {Promise<number | null>} */
+  /** The throughput without a rate is the start of the search. @returns {Promise<number | null>} */
   async #pilot() {
     const { onProgress, say } = this.#parts;
     const file = 'find/pilot.json';
     const before = this.#find.trials.length > 0 ? await readIfAny(join(this.#folder, file)) : null;
-    onProgress('a pilot run without a rate', 0, MOST_TRIALS);
+    onProgress('a pilot run without a rate', 0, MAX_TRIALS);
     const run = before ?? (await this.#start([], file, 'no rate, the pilot'));
     onProgress('', 1, 1);
     if (run === null) return null;
@@ -310,7 +299,7 @@ class FindRunner {
   #limits() {
     const { lowest, highest } = LIMITS[this.#name];
     if (this.#name !== 'rate') return { lowest, highest };
-    return { lowest: Math.max(lowest, FEWEST_OPERATIONS / ((this.#config.durationMs ?? 1000) / 1000)), highest };
+    return { lowest: Math.max(lowest, MIN_OPERATIONS / ((this.#config.durationMs ?? 1000) / 1000)), highest };
   }
 
   /** @param {ThresholdEstimate} estimate */
@@ -344,13 +333,13 @@ class FindRunner {
     await this.write();
   }
 
-  /** What the run beyond the answer fell short of, and whose limit that is. @returns {string | null} */
+  /** Describes the lowest failed run above the answer, and what limited it. @returns {string | null} */
   #limit() {
     const limit = this.#end === 'at least' ? null : firstBeyond(this.#find.trials, this.#find);
     this.#sweep.warnings = this.#windowWarnings;
     if (limit === null) return null;
     const { verdict = null } = limit;
-    // A rate that was all but held looks like one that could be higher.
+    // A run that almost held its rate has the verdict rate-bound, which would confuse here.
     const words = limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict);
     const whose = whoseLimit(this.#name, verdict);
     if (whose === null) return words;
@@ -370,7 +359,7 @@ class FindRunner {
 }
 
 /**
- * Of the runs that failed the one next above the answer, and if there is one, above its interval.
+ * The lowest failed run above the interval, otherwise above the answer.
  * @param {readonly Trial[]} trials
  * @param {{estimate: number | null, high: number | null}} answer
  * @returns {Trial | null}
@@ -381,7 +370,7 @@ function firstBeyond(trials, { estimate, high }) {
   return above(high) ?? above(estimate) ?? null;
 }
 
-/** @param {string} file @returns {Promise<RunFile | null>} null where there is none that can be read */
+/** @param {string} file @returns {Promise<RunFile | null>} null: no readable file */
 async function readIfAny(file) {
   const [run] = await readRunFiles([file]).catch(() => [null]);
   return run;

@@ -10,8 +10,8 @@ import { RemainingTime, isWhole } from './sweep.js';
 /** @import { Both, Config, Parts, RunFile } from '../types.d.ts' */
 
 /**
- * Runs made for a comparison: two endpoints in turn, A B B A A B B A, so that what drifts on the way, such as the
- * machine, meets both alike. The first of each is not measured: a node that was just started is slower.
+ * Runs two endpoints in turn, A B B A A B B A, so that drift, for example of the machine, affects both sides alike. The
+ * first run of each side is not measured, because a node that was just started is slower.
  *
  * @typedef {'a' | 'b'} Side
  *
@@ -22,23 +22,20 @@ import { RemainingTime, isWhole } from './sweep.js';
  */
 
 const PAIRS = 8;
-/** The first run of each side is no longer than this. */
-const LONGEST_FIRST_MS = 5000;
-/** A run that measures nothing is made once more. */
+/** Limit of the first run of each side. */
+const MAX_FIRST_MS = 5000;
+/** A run that measures nothing is repeated once. */
 const TRIES = 2;
-/** What ends a run so will end it again. @type {readonly number[]} */
+/** Exit codes that a repeated run would have as well. @type {readonly number[]} */
 const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite, EXIT.internal]);
 
-/**
- * @param {number} pairs
- * @returns {Turn[]} A B B A..., behind an unmeasured one of each
- */
+/** @param {number} pairs @returns {Turn[]} an unmeasured run of each side, then A B B A... */
 export function turnsOf(pairs) {
   const measured = Array.from({ length: pairs }, (_, i) => {
     const sides = /** @type {Side[]} */ (i % 2 === 0 ? ['a', 'b'] : ['b', 'a']);
     return sides.map((side) => ({ side, file: `${side}-${i + 1}.json`, isMeasured: true }));
   });
-  // No pattern such as a*.json takes these in with the measured ones.
+  // Their names do not match patterns such as a-*.json.
   const first = /** @type {Side[]} */ (['a', 'b']).map((side) => ({
     side,
     file: `first-${side}.json`,
@@ -50,8 +47,8 @@ export function turnsOf(pairs) {
 /**
  * @param {Config} config
  * @param {Parts} parts
- * @param {typeof runChild} [start] makes a run
- * @returns {Promise<Both>} also of a comparison that was interrupted, as parts.stop says
+ * @param {typeof runChild} [start] starts a run
+ * @returns {Promise<Both>} also if interrupted (parts.stop)
  */
 export async function runBoth(config, parts, start = runChild) {
   const folder = config.dir ?? 'compare';
@@ -73,7 +70,7 @@ async function runBothIn({ folder, config, parts, start }) {
     onProgress(`run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${time.words(i)}`, i, turns.length);
     const out = join(folder, file);
     const run = await runOne({ config, side, out, isMeasured, parts, start });
-    // The bar goes before a line comes.
+    // The progress bar is removed before a line is printed.
     onProgress('', 1, 1);
     if (run === null) break;
     say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + time.words(i + 1));
@@ -94,7 +91,7 @@ async function runBothIn({ folder, config, parts, start }) {
   };
 }
 
-/** Old runs among the new ones would be compared with them some day. @param {string} folder */
+/** Old run files could be mixed up with the new ones. @param {string} folder */
 function checkEmpty(folder) {
   const names = readdirSync(folder).filter((name) => name !== LOCK);
   if (names.length > 0)
@@ -105,11 +102,11 @@ function checkEmpty(folder) {
 
 /**
  * @param {{config: Config, side: Side, out: string, isMeasured: boolean, parts: Parts, start: typeof runChild}} options
- * @returns {Promise<RunFile | null>} null when it was interrupted
+ * @returns {Promise<RunFile | null>} null: interrupted
  */
 async function runOne({ config, side, out, isMeasured, start, parts: { stop, say, clock } }) {
-  const durationMs = Math.min(LONGEST_FIRST_MS, config.durationMs ?? LONGEST_FIRST_MS);
-  // Stages say how long they are; a first run goes through all of them.
+  const durationMs = Math.min(MAX_FIRST_MS, config.durationMs ?? MAX_FIRST_MS);
+  // With stages, the first run goes through all of them.
   const args = isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
   for (let tried = 1; !stop.drain.aborted; tried += 1) {
     const { exitCode, run, complaint } = await start({ args, env: envOf(config, side), out, stop });
@@ -125,7 +122,7 @@ async function runOne({ config, side, out, isMeasured, start, parts: { stop, say
   return null;
 }
 
-/** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} in which no process list shows what is in the URL */
+/** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
 function envOf({ study, rpcA, rpcB }, side) {
   return { ...study.env, STRESS_RPC: String((side === 'a' ? rpcA : rpcB)?.href) };
 }

@@ -4,29 +4,29 @@ import { UsageError } from '../errors.js';
 /** @import { Axis, SweepFile } from '../types.d.ts' */
 
 /**
- * Which runs a sweep makes, and in which order.
+ * The runs of a sweep and their order.
  *
  * @typedef {object} Cell one combination of settings
- * @property {Record<string, string>} settings by the name of the option, as it would be given
- * @property {Record<string, string>} derived what the sweep itself works out; it stands before the settings
- * @property {number | null} asked operations per second, in all
+ * @property {Record<string, string>} settings by option name
+ * @property {Record<string, string>} derived options computed by the sweep
+ * @property {number | null} asked operations per second, total
  *
  * @typedef {object} Turn one run
  * @property {number} index of its cell
  * @property {number} repeat from 1
- * @property {string} file its run file, seen from the folder of the sweep
+ * @property {string} file its run file, relative to the folder of the sweep
  */
 
-/** The most runs of a sweep: more would be a mistake. */
-const MOST_RUNS = 1000;
+/** Larger sweeps are considered mistakes. */
+const MAX_RUNS = 1000;
 
-/** Twice what Little's law says: latency is not the same all the time. */
+/** Factor over Little's law, because latency varies. */
 const SPARE = 2;
-const FEWEST_THREADS = 10;
-const MOST_THREADS = 10_000;
+const MIN_WALLETS = 10;
+const MAX_WALLETS = 10_000;
 
 /**
- * Every combination; the first axis changes slowest.
+ * All combinations; the first axis changes slowest.
  * @param {readonly Axis[]} axes
  * @returns {Array<Record<string, string>>}
  */
@@ -40,10 +40,10 @@ export function combinations(axes) {
 /** @param {readonly Axis[]} axes @param {number} repeat @throws {UsageError} */
 export function checkSize(axes, repeat) {
   const cells = axes.reduce((product, { values }) => product * values.length, 1);
-  if (cells * repeat <= MOST_RUNS) return;
+  if (cells * repeat <= MAX_RUNS) return;
   const lengths = axes.map(({ name, values }) => `${values.length} of --${name}`);
   throw new UsageError(
-    `this sweep has ${cells * repeat} runs (${[...lengths, `--repeat ${repeat}`].join(' x ')}): at most ${MOST_RUNS} are made`,
+    `this sweep has ${cells * repeat} runs (${[...lengths, `--repeat ${repeat}`].join(' x ')}): at most ${MAX_RUNS} are made`,
   );
 }
 
@@ -51,8 +51,8 @@ export function checkSize(axes, repeat) {
  * @param {object} asked
  * @param {readonly Axis[]} asked.axes
  * @param {Readonly<Record<string, unknown>>} asked.options of all runs
- * @param {boolean} asked.isPerConnection whether each connection is asked for the rate
- * @param {number | null} latencyUs for which there have to be wallets enough; null where their number is given
+ * @param {boolean} asked.isPerConnection whether the rate is per connection
+ * @param {number | null} latencyUs for which the number of wallets is derived; null: it is given
  * @returns {Cell[]}
  */
 export function planCells({ axes, options, isPerConnection }, latencyUs) {
@@ -60,32 +60,28 @@ export function planCells({ axes, options, isPerConnection }, latencyUs) {
     /** @param {string} name */
     const numberOf = (name) => Number(settings[name] ?? options[name] ?? NaN);
     const rate = numberOf('rate');
-    // Twelve digits: 0.1 * 3 is not to be 0.30000000000000004.
+    // Twelve digits, because 0.1 * 3 is 0.30000000000000004.
     const asked = Number((isPerConnection ? rate * numberOf('connections') : rate).toPrecision(12));
     return {
       settings,
       derived: {
         ...(isPerConnection ? { rate: String(asked) } : {}),
-        ...(latencyUs === null ? {} : { threads: String(threadsFor(asked, latencyUs)) }),
+        ...(latencyUs === null ? {} : { threads: String(walletsFor(asked, latencyUs)) }),
       },
       asked: Number.isNaN(asked) ? null : asked,
     };
   });
 }
 
-/**
- * Little's law: as many operations are under way as begin in the time that one takes.
- * @param {number} asked per second
- * @param {number} latencyUs
- */
-export function threadsFor(asked, latencyUs) {
-  const threads = Math.ceil(SPARE * asked * (latencyUs / 1e6));
-  return Math.min(Math.max(threads, FEWEST_THREADS), MOST_THREADS);
+/** Little's law: operations in flight = rate * latency. @param {number} asked per second @param {number} latencyUs */
+export function walletsFor(asked, latencyUs) {
+  const wallets = Math.ceil(SPARE * asked * (latencyUs / 1e6));
+  return Math.min(Math.max(wallets, MIN_WALLETS), MAX_WALLETS);
 }
 
 /**
- * Repeats are the outer loop, so that what changes slowly changes for all cells; every other one runs backwards, so
- * that what drifts in one direction does no cell a favour.
+ * Repeats are the outer loop, so that slow changes affect all cells; every second one runs backwards, so that drift in
+ * one direction favours no cell.
  * @param {readonly Cell[]} cells
  * @param {number} repeat
  * @returns {Turn[]}
@@ -108,7 +104,7 @@ export function argsOf({ settings, derived }) {
   return Object.entries({ ...settings, ...derived }).map(([name, value]) => `--${name}=${value}`);
 }
 
-/** As people read it. @param {Record<string, string>} settings */
+/** @param {Record<string, string>} settings */
 export function cellName(settings) {
   return Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)
@@ -116,11 +112,12 @@ export function cellName(settings) {
 }
 
 /**
- * What a sweep that is kept in a folder asks for, and another one does not.
+ * The first difference between the settings of a kept sweep and those of a new one.
+ *
  * @typedef {Pick<SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
  * @param {Asked} before
  * @param {Asked} now
- * @returns {string | null} the first difference in words
+ * @returns {string | null} in words
  */
 export function differenceOf(before, now) {
   const [was, is] = [before, now].map((asked) => namedParts(asked));
@@ -145,7 +142,7 @@ function namedParts({ preset, axes, repeat, restMs, beforeCell, options }) {
   ]);
 }
 
-/** There may be secrets in a command: what is kept of it only tells whether it is another one. @param {string} command */
+/** A command may contain secrets: only a hash is kept, which shows whether it changed. @param {string} command */
 export function fingerprint(command) {
   return createHash('sha256').update(command).digest('hex').slice(0, 16);
 }
@@ -156,18 +153,18 @@ export function commandWords(beforeCell) {
 }
 
 /**
- * Sweeps with a name: options, as they would be given, that stand where nothing else was given.
+ * Presets: options that apply unless others are given.
  *
  * @typedef {object} Preset
  * @property {Record<string, string>} options by name
- * @property {readonly string[]} [derived] names of options that the sweep works out itself
- * @property {boolean} [isPerConnection] whether each connection is asked for the rate
+ * @property {readonly string[]} [derived] options that the sweep computes
+ * @property {boolean} [isPerConnection] whether the rate is per connection
  */
 
 /** @type {Record<string, Preset>} */
 export const presets = Object.freeze({
   flare: {
-    // Sockets wait for a minute after their connection; those of one run are not to be counted in the next.
+    // Sockets stay in TIME_WAIT for a minute; those of one run must not count in the next.
     options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s', rest: '61s' },
   },
   cometbft: {

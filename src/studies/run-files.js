@@ -7,25 +7,25 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
 /** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
 
 /**
- * JSON files of ours as they come back: somebody else may have written, cut or edited them, so that nothing in one is
- * believed before its schema was held against it.
+ * Reads and writes the JSON files of studies: run files, comparisons and sweeps. A file may have been written, cut or
+ * edited by another program, so each is checked against its schema first.
  *
  * @typedef {object} Kind
- * @property {string} name what people call such a file
- * @property {string} schema that it says it has
- * @property {URL} schemaFile that it is held against
- * @property {string} [source] what to give instead of something else
+ * @property {string} name for messages
+ * @property {string} schema expected in the file
+ * @property {URL} schemaFile
+ * @property {string} [source] advice for other files
  *
  * @typedef {{instancePath: string, keyword: string, message?: string, params: Record<string, any>}} SchemaError
  */
 
-/** What the schemas say in words that a person would use. @type {Record<string, RegExp | ((text: string) => boolean)>} */
+/** Formats that the schemas use. @type {Record<string, RegExp | ((text: string) => boolean)>} */
 const FORMATS = Object.freeze({
   'date-time': (/** @type {string} */ text) => !Number.isNaN(Date.parse(text)),
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 });
 
-/** What this version writes and reads, by what it is of. */
+/** The schemas of this version. */
 export const SCHEMAS = Object.freeze({
   run: 'evm-stress/run@1',
   sweep: 'evm-stress/sweep@1',
@@ -44,7 +44,7 @@ const WORDS = {
 
 /**
  * @param {Kind} kind
- * @returns {Promise<(file: string) => any>} reads one; throws an InputError which names the file, and what is wrong with it
+ * @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error
  */
 export async function documentReader(kind) {
   const check = await documentChecker(kind);
@@ -53,16 +53,16 @@ export async function documentReader(kind) {
 
 /**
  * @param {Kind} kind
- * @returns {Promise<(json: any, name: string) => any>} of what was parsed elsewhere; throws an InputError with that name
+ * @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name
  */
 export async function documentChecker(kind) {
-  // Only who reads files waits for the validator to be loaded, and for the schema to be understood.
+  // Loading the validator and the schema takes time, so only commands that read files do it.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const rules = JSON.parse(readFileSync(kind.schemaFile, 'utf8'));
   const validate = new Ajv2020({ allowUnionTypes: true, formats: FORMATS }).compile(rules);
   return (json, name) => {
-    if (json?.schema !== kind.schema) throw new InputError(`${name} is ${whatItIs(json?.schema, kind)}`);
-    if (!validate(json)) throw new InputError(`${name} is no whole ${kind.name}: ${worst(validate.errors ?? [])}`);
+    if (json?.schema !== kind.schema) throw new InputError(`${name} is ${describeForeign(json?.schema, kind)}`);
+    if (!validate(json)) throw new InputError(`${name} is no whole ${kind.name}: ${errorWords(validate.errors ?? [])}`);
     return json;
   };
 }
@@ -72,7 +72,7 @@ export async function readDocument(file, kind) {
   return (await documentReader(kind))(file);
 }
 
-/** @param {string} file @returns {unknown} the schema that it says it has; whatever else is wrong, its reader will say */
+/** @param {string} file @returns {unknown} the schema that it names; other errors are left to its reader */
 export function schemaOf(file) {
   try {
     return parse(file)?.schema;
@@ -85,7 +85,7 @@ export function schemaOf(file) {
 function parse(file, source) {
   let text;
   try {
-    // A device may have no end, and a pipe no beginning, for which nobody could interrupt the wait.
+    // Reading a device or a pipe may never end, and cannot be interrupted.
     if (!statSync(file).isFile()) throw new InputError(`${displayName(file)} is not a file`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
@@ -101,30 +101,27 @@ function parse(file, source) {
   }
 }
 
-/** @param {unknown} found the schema that a file says it has @param {Kind} kind */
-function whatItIs(found, { name, schema }) {
+/** @param {unknown} found the schema that a file names @param {Kind} kind */
+function describeForeign(found, { name, schema }) {
   if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
   const quoted = JSON.stringify(oneLine(found, 60));
-  // Whatever was expected, of what is ours the version is what is wrong.
+  // A schema of another version of one of these files.
   const [kind, ours] = Object.entries(SCHEMAS).find(([, one]) => found.startsWith(`${one.split('@')[0]}@`)) ?? [];
   return kind === undefined || found === ours
     ? `no ${name}, but ${quoted}`
     : `a ${NAMES[kind]} of another version, ${quoted}: this stress reads ${ours}`;
 }
 
-/**
- * Of several ways in which a value may be right, the one that it comes closest to says the most.
- * @param {SchemaError[]} errors
- */
-function worst(errors) {
+/** Of the alternatives of a schema, the deepest error is the most helpful one. @param {SchemaError[]} errors */
+function errorWords(errors) {
   const [error] = [...errors].sort((a, b) => depth(b.instancePath) - depth(a.instancePath));
   const { instancePath, keyword, message, params } = error;
-  if (keyword === 'required') return `${shown(instancePath)}/${params.missingProperty} is missing`;
+  if (keyword === 'required') return `${safeName(instancePath)}/${params.missingProperty} is missing`;
   if (keyword === 'additionalProperties')
-    return `${shown(instancePath)}/${shown(params.additionalProperty)} is not known`;
-  if (keyword === 'enum') return `${shown(instancePath)} must be one of ${params.allowedValues.join(', ')}`;
-  if (keyword === 'const') return `${shown(instancePath)} must be ${JSON.stringify(params.allowedValue)}`;
-  return `${shown(instancePath) || 'it'} ${message}`;
+    return `${safeName(instancePath)}/${safeName(params.additionalProperty)} is not known`;
+  if (keyword === 'enum') return `${safeName(instancePath)} must be one of ${params.allowedValues.join(', ')}`;
+  if (keyword === 'const') return `${safeName(instancePath)} must be ${JSON.stringify(params.allowedValue)}`;
+  return `${safeName(instancePath) || 'it'} ${message}`;
 }
 
 /** @param {string} pointer */
@@ -132,8 +129,8 @@ function depth(pointer) {
   return pointer.split('/').length;
 }
 
-/** Of what is in a file the names are somebody else's, too. @param {string} text */
-function shown(text) {
+/** A name from a file in a message. @param {string} text */
+function safeName(text) {
   return oneLine(withoutKeys(text), 100);
 }
 
@@ -147,24 +144,24 @@ const RUN_FILE = Object.freeze({
 /**
  * @param {readonly string[]} files
  * @returns {Promise<RunFile[]>} in the same order
- * @throws {InputError} which names the first that is none, and what is wrong with it
+ * @throws {InputError} which names the first bad file and the error
  */
 export async function readRunFiles(files) {
   return files.map(await runFileReader());
 }
 
-/** @returns {Promise<(file: string) => RunFile>} for many files, one at a time; throws as readRunFiles() does */
+/** @returns {Promise<(file: string) => RunFile>} reads one file at a time; throws like readRunFiles() */
 export function runFileReader() {
   return documentReader(RUN_FILE);
 }
 
-/** @returns {Promise<(json: any, name: string) => RunFile>} for what did not come as a file; throws as readRunFiles() does */
+/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws like readRunFiles() */
 export function runFileChecker() {
   return documentChecker(RUN_FILE);
 }
 
 /**
- * A run file of the right form may still have histograms that cannot be read, which is seen when they are needed.
+ * A valid run file may have damaged histograms, which is noticed when they are read.
  * @template T
  * @param {string} name of its file
  * @param {() => T} read
@@ -180,19 +177,14 @@ export function legible(name, read) {
   }
 }
 
-/**
- * Comparisons as they come back.
- */
-
 export const COMPARE_SCHEMA = SCHEMAS.compare;
-
 const COMPARE_KIND = Object.freeze({
   name: 'comparison',
   schema: COMPARE_SCHEMA,
   schemaFile: new URL('../../docs/compare.schema.json', import.meta.url),
 });
 
-/** Whether a file says that it is one. @param {unknown} json */
+/** @param {unknown} json */
 export function isCompare(json) {
   return /** @type {any} */ (json)?.schema === COMPARE_SCHEMA;
 }
@@ -203,25 +195,25 @@ export function readCompare(file) {
 }
 
 /**
- * sweep.json: a whole sweep as one document, also while it goes on. docs/sweep.schema.json describes it.
+ * A run of a cell in sweep.json, which docs/sweep.schema.json describes.
  *
  * @typedef {object} SweepRun one run of a cell
  * @property {number} repeat from 1
- * @property {string} file its run file, seen from the folder of sweep.json
+ * @property {string} file its run file, relative to sweep.json
  * @property {number} exitCode
  * @property {string} startedAt
- * @property {string | null} complaint why it measured nothing
+ * @property {string | null} complaint error of a run that measured nothing
  *
  * @typedef {object} Saturation of one line of cells
  * @property {string} along the option that raises the load
  * @property {Record<string, string>} at the other settings of the line
- * @property {Record<string, string> | null} settings of the first cell from which on all are saturated
+ * @property {Record<string, string> | null} settings of the cell from which on all are saturated
  * @property {string} words
  *
  * @typedef {object} Trial
  * @property {number} value
  * @property {boolean} holds
- * @property {string[]} failed what does not hold, with its figures
+ * @property {string[]} failed conditions that do not hold, with figures
  * @property {string} file
  * @property {string} startedAt
  * @property {{name: string, evidence: string} | null} [verdict] what limited its run
@@ -240,7 +232,7 @@ const SCHEMA_FILE = new URL('../../docs/sweep.schema.json', import.meta.url);
 const SWEEP_KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFile: SCHEMA_FILE });
 
 /**
- * A sweep that begins.
+ * The state of a new sweep.
  * @param {Pick<SweepFile, 'stress' | 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} asked
  * @param {number} nowMs time of day
  * @returns {SweepFile}
@@ -279,16 +271,12 @@ export function writeSweep(file, sweep) {
   return writeFileAtomically(file, `${JSON.stringify(sweep, null, 2)}\n`);
 }
 
-/**
- * @param {string} file
- * @returns {Promise<SweepFile>}
- * @throws {InputError}
- */
+/** @param {string} file @returns {Promise<SweepFile>} @throws {InputError} */
 export function readSweep(file) {
   return readDocument(file, SWEEP_KIND);
 }
 
-/** @param {string} file @returns {Promise<SweepFile | null>} null where there is none yet */
+/** @param {string} file @returns {Promise<SweepFile | null>} null: no such file */
 export async function readSweepIfAny(file) {
   return existsSync(file) ? readSweep(file) : null;
 }

@@ -1,6 +1,9 @@
-/** Student's t distribution, by the incomplete beta function. Nothing here knows what is measured. */
+/**
+ * Statistics of the studies: Student's t distribution, mean, median, Holm's correction, least squares, and exact
+ * permutation tests. test/fixtures/statistics has SciPy's results for the same data.
+ */
 
-/** Enough for a double: the fraction converges much sooner. */
+/** Upper limit of terms; the fraction converges much sooner. */
 const STEPS = 500;
 const TINY = 1e-300;
 
@@ -10,13 +13,13 @@ export function studentCdf(t, degrees) {
   return t < 0 ? tail : 1 - tail;
 }
 
-/** P(|T| >= |t|): not 1 less something, so that a small one keeps its digits. @param {number} t @param {number} degrees */
+/** P(|T| >= |t|), computed directly, so that small values keep their digits. @param {number} t @param {number} degrees */
 export function studentTwoSided(t, degrees) {
   return Number.isFinite(t) ? regularizedBeta(degrees / (degrees + t * t), degrees / 2, 0.5) : 0;
 }
 
 /**
- * The t with P(T <= t) = p, by bisection: the distribution grows from one end to the other.
+ * The t with P(T <= t) = p, by bisection.
  * @param {number} p more than 0, less than 1
  * @param {number} degrees
  * @returns {number}
@@ -36,7 +39,7 @@ export function studentQuantile(p, degrees) {
 }
 
 /**
- * I_x(a, b): its continued fraction, evaluated as by Lentz (Numerical Recipes in C, 6.4).
+ * I_x(a, b) by its continued fraction, evaluated by Lentz's method (Numerical Recipes in C, 6.4).
  * @param {number} x from 0 to 1
  * @param {number} a
  * @param {number} b
@@ -45,7 +48,7 @@ export function studentQuantile(p, degrees) {
 export function regularizedBeta(x, a, b) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
-  // On the other side of the mean it would converge slowly.
+  // Beyond the mean the fraction converges slowly.
   if (x > (a + 1) / (a + b + 2)) return 1 - regularizedBeta(1 - x, b, a);
   const factor = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x));
   return (factor * betaFraction(x, a, b)) / a;
@@ -77,7 +80,7 @@ const LANCZOS = Object.freeze([
   ...[12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7],
 ]);
 
-/** By Lanczos, with g = 7 and nine terms. @param {number} z at least 0.5 */
+/** Lanczos' approximation with g = 7 and nine terms. @param {number} z at least 0.5 */
 function logGamma(z) {
   const x = z - 1;
   const t = x + 7.5;
@@ -85,11 +88,15 @@ function logGamma(z) {
   return 0.5 * Math.log(2 * Math.PI) + (x + 0.5) * Math.log(t) - t + Math.log(sum);
 }
 
-/** Plain statistics. test/fixtures/statistics holds what SciPy says to the same data. */
-
 /** @param {readonly number[]} values at least one */
 export function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** @param {ReadonlyArray<number | null>} values */
+export function meanOf(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : mean(known);
 }
 
 /** @param {readonly number[]} values at least one */
@@ -99,18 +106,18 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Of a sample. @param {readonly number[]} values at least two */
+/** @param {readonly number[]} values at least two */
 export function standardDeviation(values) {
   const centre = mean(values);
   return Math.sqrt(values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1));
 }
 
 /**
- * Holm's step-down correction for looking at several p values (S. Holm, 1979).
+ * Holm's step-down correction for multiple tests (S. Holm, 1979).
  * @param {readonly number[]} ps
  * @param {number} alpha
- * @returns {{adjusted: number, level: number}[]} level: what this p was held against, or would have been had those
- *   before it not stopped the procedure. It is rejected exactly when p <= level, and then adjusted <= alpha
+ * @returns {{adjusted: number, level: number}[]} level: what this p is compared with, also if an
+ *   earlier p stopped the procedure. It is rejected exactly if p <= level, and then adjusted <= alpha
  */
 export function holm(ps, alpha) {
   const order = ps.map((_, i) => i).sort((a, b) => ps[a] - ps[b]);
@@ -122,7 +129,7 @@ export function holm(ps, alpha) {
   order.forEach((index, rank) => {
     const left = ps.length - rank;
     adjusted = Math.max(adjusted, Math.min(1, left * ps[index]));
-    // Behind the first that is not rejected none is: they keep its level, which they are above.
+    // After the first that is not rejected, none is rejected: the level stays, and their p are above it.
     if (!hasStopped) level = alpha / left;
     if (ps[index] > level * (1 + 1e-9)) hasStopped = true;
     results[index] = { adjusted, level };
@@ -136,8 +143,8 @@ export function holm(ps, alpha) {
  * @property {number} intercept
  * @property {number} slopeLow of the confidence interval
  * @property {number} slopeHigh
- * @property {number} p that there is no slope
- * @property {number | null} r2 share of the variance that the line explains; null where there is none
+ * @property {number} p of no slope
+ * @property {number | null} r2 share of the variance that the line explains; null: no variance
  * @property {number[]} residuals
  */
 
@@ -170,25 +177,25 @@ export function fitLine(xs, ys, alpha) {
 }
 
 /**
- * Exact permutation tests of a shift, and the confidence intervals that are the same tests turned round.
+ * Exact permutation tests of a shift, and their confidence intervals.
  *
- * A relabelling gives a mean difference at least as large as the one seen if and only if the shift asked about is at
- * least some value of that relabelling: of a sign flip the mean of the flipped differences, of an exchange between two
- * samples the mean of what left one less the mean of what left the other (J. Hartigan, Using subsample values as typical
- * values, 1969). So the p value of a shift is a matter of counting these values on either side of it, the bounds of the
- * interval are two of them, and test and interval cannot disagree.
+ * A relabelling gives a mean difference at least as large as the observed one exactly if the tested shift is at least a
+ * certain value of the relabelling: of a sign flip the mean of the flipped differences, of an exchange between two
+ * samples the mean of the values that left one minus the mean of those that left the other (J. Hartigan, Using
+ * subsample values as typical values, 1969). The p value of a shift is therefore found by counting these values on both
+ * sides of it, and the bounds of the interval are two of them: test and interval always agree.
  *
  * @typedef {object} TypicalValues
  * @property {Float64Array} values in ascending order, one for each relabelling but the identity
  */
 
-/** More differences than these have so many sign flips that a sample of them has to do. */
+/** With more differences the sign flips are sampled. */
 export const EXACT_PAIRS = 14;
-/** So many relabellings are looked at where it cannot be all, the identity among them. */
+/** Number of sampled relabellings, including the identity. */
 export const SAMPLED = 20_000;
 
 /**
- * Paired: under no difference, each difference could as well have had the other sign.
+ * Paired: without a difference, each sign could be the opposite.
  * @param {readonly number[]} differences
  * @param {Random} random
  * @returns {TypicalValues}
@@ -199,7 +206,7 @@ export function signFlips(differences, random) {
 }
 
 /**
- * Unpaired: under no difference, each value could as well have been in the other sample.
+ * Unpaired: without a difference, each value could be in the other sample.
  * @param {readonly number[]} base
  * @param {readonly number[]} candidate
  * @param {Random} random
@@ -212,7 +219,8 @@ export function exchanges(base, candidate, random) {
 }
 
 /**
- * Two-sided, of a shift: twice the smaller share of relabellings that are as far on one side, the identity among them.
+ * Two-sided p value of a shift: twice the smaller share of relabellings, including the identity, that are as far on one
+ * side.
  * @param {TypicalValues} typical
  * @param {number} [shift]
  */
@@ -225,7 +233,7 @@ export function pValue({ values }, shift = 0) {
   return Math.min(1, (2 * (Math.min(below, above) + 1)) / (values.length + 1));
 }
 
-/** No data give a smaller one. @param {TypicalValues} typical */
+/** The smallest p value that any data can give. @param {TypicalValues} typical */
 export function smallestP({ values }) {
   return Math.min(1, 2 / (values.length + 1));
 }
@@ -234,10 +242,10 @@ export function smallestP({ values }) {
  * All shifts that the test does not reject.
  * @param {TypicalValues} typical
  * @param {number} alpha
- * @returns {{low: number, high: number}} infinite where there are too few relabellings to reject any
+ * @returns {{low: number, high: number}} infinite: too few relabellings to reject any
  */
 export function interval({ values }, alpha) {
-  // So many values may lie on one side of a shift that is rejected; the slack is for 0.05 having no end in binary.
+  // Values that may lie on one side of a rejected shift; the slack is needed because 0.05 is not exact in binary.
   const outside = Math.floor((alpha * (values.length + 1)) / 2 + 1e-9);
   if (outside < 1) return { low: -Infinity, high: Infinity };
   return { low: values[outside - 1], high: values[values.length - outside] };
@@ -250,7 +258,7 @@ export function rejects(p, alpha) {
 
 /** @param {Float64Array} values @param {readonly number[]} data @returns {TypicalValues} */
 function typical(values, data) {
-  // What is zero but for rounding is zero, or ties would be broken by it.
+  // Rounding errors around zero would break ties.
   const nothing = 1e-12 * Math.max(...data.map(Math.abs));
   for (let i = 0; i < values.length; i += 1) if (Math.abs(values[i]) <= nothing) values[i] = 0;
   return { values: values.sort() };
@@ -273,7 +281,7 @@ function allMeans(differences) {
 function sampledMeans(differences, random) {
   return new Float64Array(SAMPLED - 1).map(() => {
     let [sum, size] = [0, 0];
-    // Who flips nothing is the identity, which is counted already.
+    // No flip is the identity, which is already counted.
     while (size === 0) {
       for (const difference of differences) {
         if (random() >= 0.5) continue;
@@ -289,9 +297,9 @@ function sampledMeans(differences, random) {
 function allExchanges(all, size) {
   const values = new Float64Array(combinations(all.length, size) - 1);
   let count = 0;
-  /** @param {number} i @param {number} sum of what left, less what joined @param {number} left @param {number} joined */
+  /** @param {number} i @param {number} sum of values that left, minus those that joined @param {number} left @param {number} joined */
   const walk = (i, sum, left, joined) => {
-    // For each that leaves one has to join.
+    // As many values must join as leave.
     if (left - joined > all.length - Math.max(i, size)) return;
     if (i === all.length) {
       if (left > 0) values[count++] = sum / left;
@@ -311,7 +319,7 @@ function sampledExchanges(all, size, random) {
   return new Float64Array(SAMPLED - 1).map(() => {
     let [sum, left] = [0, 0];
     while (left === 0) {
-      // The first of them would be the candidate's.
+      // The first `size` positions become the candidate's.
       for (let i = 0; i < size; i += 1) {
         const j = i + Math.floor(random() * (order.length - i));
         [order[i], order[j]] = [order[j], order[i]];
@@ -335,8 +343,8 @@ function combinations(n, k) {
 }
 
 /**
- * Random numbers that a seed decides, so that whoever asks the same question of the same files gets the same answer:
- * sfc32 (C. Doty-Humphrey, PractRand), which passes the tests of its author.
+ * Seeded random numbers, so that the same files give the same result: sfc32 (C. Doty-Humphrey, PractRand).
+ *
  * @typedef {() => number} Random at least 0, below 1
  *
  * @param {number} seed
@@ -352,25 +360,25 @@ export function randomNumbers(seed) {
     c = (((c << 21) | (c >>> 11)) + sum) | 0;
     return sum >>> 0;
   };
-  // The first ones still look like the seed.
+  // The first numbers depend too much on the seed.
   for (let i = 0; i < 15; i += 1) next();
   return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
 }
 
-/** The rate of false alarms that is put up with, of the metric that decides and of all others together. */
-export const MOST_FALSE_ALARMS = 0.05;
+/** Accepted rate of false alarms: of the primary metric, and of all others together. */
+export const MAX_FALSE_ALARMS = 0.05;
 
 /**
- * The level of the metric that decides. It is below that rate, so that a thousand trials of a node against itself stay below it,
- * too, whatever the noise (scripts/false-alarms.js), and not only on average.
+ * Level of the primary metric. It is below MAX_FALSE_ALARMS, so that a thousand comparisons of a node with itself stay
+ * below that rate whatever the noise (scripts/false-alarms.js), not only on average.
  */
 export const ALPHA = 0.035;
 
-/** Fewer pairs, or unpaired runs on each side, cannot show anything of so many metrics. @param {boolean} isPaired @param {number} [metrics] */
+/** The number of pairs, or of unpaired runs per side, below which no difference can be shown. @param {boolean} isPaired @param {number} [metrics] */
 export function runsNeeded(isPaired, metrics = 1) {
   let n = 1;
   let relabellings = 2;
-  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MOST_FALSE_ALARMS / metrics)) {
+  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MAX_FALSE_ALARMS / metrics)) {
     n += 1;
     relabellings *= isPaired ? 2 : (2 * (2 * n - 1)) / n;
   }

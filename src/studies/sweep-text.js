@@ -1,8 +1,8 @@
 import { csvLine } from '../outputs/console.js';
 import { borderless, printable, textOf } from '../outputs/format.js';
-import { KEPT, PEAKS, digits, meanOf, metricOf } from './metrics.js';
+import { KEPT, PEAKS, digits, metricOf } from './metrics.js';
 import { cellName, commandWords } from './plan.js';
-import { standardDeviation } from './statistics.js';
+import { meanOf, standardDeviation } from './statistics.js';
 
 /**
  * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
@@ -10,16 +10,15 @@ import { standardDeviation } from './statistics.js';
  */
 
 /**
- * A sweep as tables of text, whatever they are written on.
+ * A sweep as text: tables for the terminal and for Markdown, CSV, and the analysis of saturation.
  *
- * @typedef {{title: string, head: string[], rows: string[][]}} TextTable the first column is of names
+ * @typedef {{title: string, head: string[], rows: string[][]}} TextTable the first column has names
  * @typedef {{head: string, text: (cell: SweepCell) => string}} Column
  */
 
-/** Behind a figure of a grid. */
+/** Marks a saturated cell in a grid. */
 export const MARK = '*';
 
-/** What is printed of each cell, where nobody asked for something else. */
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 const GRID_METRICS = ['tps', 'avg', 'p99'];
 
@@ -33,16 +32,15 @@ export function sweepTables(sweep) {
   return preset === 'cometbft' ? [gridTable(sweep, VERIFIED), ...tables] : tables;
 }
 
-/** As the load runner of CometBFT counts: what was sent in the window and went through. @type {Column} */
+/** As CometBFT's load runner counts: sent in the window and verified. @type {Column} */
 const VERIFIED = { head: 'transactions', text: figure('verified') };
 
-/** Percentiles, because outliers spoil means. */
 const STELLAR = [
   'tps',
   ...['', 'submit.', 'inclusion.', 'readback.'].flatMap((stage) => [`${stage}p50`, `${stage}p90`]),
 ].map(metricColumn);
 
-/** A table for each setting but the number of contracts. @param {SweepFile} sweep @returns {TextTable[]} */
+/** One table for each combination of the settings other than the number of contracts. @param {SweepFile} sweep @returns {TextTable[]} */
 function flareTables(sweep) {
   const [node, generator] = PEAKS;
   const isNodeSeen = sweep.cells.some((cell) => meanOf(cell.metrics[node] ?? []) !== null);
@@ -83,7 +81,7 @@ const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : di
 
 /**
  * @param {string[]} names of the first columns
- * @param {string[][]} firsts what is in them
+ * @param {string[][]} firsts their cells
  * @param {SweepCell[]} cells
  * @param {Column[]} columns
  */
@@ -99,7 +97,7 @@ function table(names, firsts, cells, columns) {
   };
 }
 
-/** The first axis downwards, the second to the right. @param {SweepFile} sweep @param {Column} column @returns {TextTable} */
+/** The first axis as rows, the second as columns. @param {SweepFile} sweep @param {Column} column @returns {TextTable} */
 function gridTable({ axes: [down, right], cells }, { head, text }) {
   const isMarked = cells.some(({ saturated }) => saturated);
   /** @param {SweepCell | undefined} cell */
@@ -128,7 +126,7 @@ function metricColumn(name) {
 
 /** @param {string} name @param {string} unit */
 function unitOf(name, unit) {
-  // What an operation costs is a fraction of a millisecond, and known as microseconds.
+  // The CPU time of an operation is below a millisecond.
   if (name === 'cpu') return { name: 'us', factor: 1 };
   if (unit === 'us') return { name: 'ms', factor: 1e-3 };
   if (unit === 'bytes') return { name: 'MB', factor: 1e-6 };
@@ -147,10 +145,6 @@ function figure(name) {
   };
 }
 
-/**
- * A sweep for the terminal.
- */
-
 /** @type {Record<SweepFile['end'], string>} */
 const ENDS = {
   running: 'not ended',
@@ -160,8 +154,8 @@ const ENDS = {
   failed: 'ended before its time',
 };
 
-/** How many runs that measured nothing are printed one by one. */
-const SHOWN = 10;
+/** Failed runs that are listed. */
+const LISTED = 10;
 
 /** @param {SweepFile} sweep */
 export function sweepText(sweep) {
@@ -182,12 +176,12 @@ function headline(sweep) {
   return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${cells.length * repeat} runs${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
 }
 
-/** How many measured something. @param {SweepFile} sweep */
+/** @param {SweepFile} sweep */
 function runsOf({ cells }) {
   return cells.reduce((sum, { runs }) => sum + runs.filter(({ complaint }) => complaint === null).length, 0);
 }
 
-/** What stands below the tables. @param {SweepFile} sweep @returns {string[]} */
+/** @param {SweepFile} sweep @returns {string[]} */
 export function notes({ axes, cells, saturation, find, warnings }) {
   const isGrid = axes.length === 2 && cells.some(({ saturated }) => saturated);
   const failed = cells.flatMap(({ settings, runs }) =>
@@ -202,14 +196,12 @@ export function notes({ axes, cells, saturation, find, warnings }) {
     ...(isGrid ? [`${MARK} saturated`] : []),
     ...saturation.map(({ words }) => words),
     ...(find === null || find.words === '' ? [] : [find.words]),
-    ...failed.slice(0, SHOWN),
-    ...(failed.length > SHOWN ? [`... and ${failed.length - SHOWN} more runs; sweep.json has them all`] : []),
+    ...failed.slice(0, LISTED),
+    ...(failed.length > LISTED ? [`... and ${failed.length - LISTED} more runs; sweep.json has them all`] : []),
     ...warnings,
   ];
   return lines.length === 0 ? [] : ['', ...lines];
 }
-
-/** A sweep as a table for other programs, a row for each run. Names end in the unit of what stands below them. */
 
 /** @type {Record<string, string>} */
 const SUFFIXES = { us: 'Us', bytes: 'Bytes', percent: 'Percent', perSecond: '', count: '' };
@@ -234,10 +226,6 @@ export function sweepCsv({ axes, cells }) {
 function columnOf(name) {
   return `${name}${PEAKS.includes(name) ? SUFFIXES.percent : SUFFIXES[metricOf(name).unit]}`;
 }
-
-/**
- * A sweep for a document, with how it was made.
- */
 
 /** @param {SweepFile} sweep */
 export function sweepMarkdown(sweep) {
@@ -268,12 +256,12 @@ function row(cells) {
   return `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;
 }
 
-/** Other people's words are text. @param {string} text */
+/** Escapes Markdown in texts of the user and of the endpoint. @param {string} text */
 function escaped(text) {
   return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]]/g, '\\$&');
 }
 
-/** As it would be typed; secrets are not in it. @param {SweepFile} sweep */
+/** The command line of the sweep, without secrets. @param {SweepFile} sweep */
 export function commandLine({ preset, axes, options, repeat, restMs }) {
   const swept = axes.map(({ name, values }) => [name, values.join(',')]);
   const words = [
@@ -286,26 +274,28 @@ export function commandLine({ preset, axes, options, repeat, restMs }) {
   return `stress sweep ${words.map(([name, value]) => `--${name}=${quoted(value)}`).join(' ')}`;
 }
 
-/** For a shell. @param {string} text */
+/** Quotes for a shell. @param {string} text */
 function quoted(text) {
   return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**
- * Where more load brings nothing but latency.
+ * The analysis of saturation: from which load on more load only adds latency.
  *
- * @typedef {object} Point one cell, its figures as means of its runs; null where none of them was measured
+ * @typedef {object} Point a cell with the means of its runs; null: not measured
  * @property {Record<string, string>} settings
- * @property {number | null} asked per second, in all
+ * @property {number | null} asked per second, total
  * @property {number | null} tps
- * @property {number | null} achieved per second, those included that were verified after the window
+ * @property {number | null} achieved per second, including operations verified after the window
  * @property {number | null} avgUs
- * @property {boolean} isFallingBehind latency grew while the rate went on, in most of its runs
+ * @property {boolean} isFallingBehind latency grew during the window in most runs
  */
 
-/** More than this share of what was asked is missing. */
+/** Saturated: more than this share of the asked rate is missing. */
 const SHORT = 0.1;
-/** Throughput that grows by less stands still, if the load grew by at least so much more and latency did grow. */
+/**
+ * Saturated: throughput grows by less than GROWTH, although the load grew by MORE_LOAD and latency by LATENCY_GROWTH.
+ */
 const GROWTH = 0.05;
 const MORE_LOAD = 0.1;
 const LATENCY_GROWTH = 0.05;
@@ -314,11 +304,11 @@ const LATENCY_GROWTH = 0.05;
  * @param {readonly Point[]} points
  * @param {readonly Axis[]} axes
  * @param {boolean} isPerConnection
- * @returns {{along: string, lines: Point[][]} | null} lines of cells along which nothing but the load grows
+ * @returns {{along: string, lines: Point[][]} | null} lines of cells in which only the load grows
  */
 export function loadLines(points, axes, isPerConnection) {
   const isOpenLoop = points.some(({ asked }) => asked !== null);
-  // More wallets do not ask for more than a rate.
+  // In an open loop more wallets do not increase the load.
   const raising = isOpenLoop ? ['rate', ...(isPerConnection ? ['connections'] : [])] : ['in-flight', 'threads'];
   const along = raising.find((name) => axes.some((axis) => axis.name === name));
   if (along === undefined) return null;
@@ -335,8 +325,8 @@ export function loadLines(points, axes, isPerConnection) {
 /**
  * @param {readonly Point[]} points
  * @param {readonly Axis[]} axes
- * @param {boolean} isPerConnection whether each connection is asked for the rate
- * @returns {{reasons: Map<Point, string>, saturation: Saturation[]}} reasons: of each cell that is saturated
+ * @param {boolean} isPerConnection whether the rate is per connection
+ * @returns {{reasons: Map<Point, string>, saturation: Saturation[]}} reasons of saturated cells
  */
 export function findSaturation(points, axes, isPerConnection) {
   /** @type {Map<Point, string>} */
@@ -358,7 +348,8 @@ export function findSaturation(points, axes, isPerConnection) {
 }
 
 /**
- * What is under way when the window ends is missing in it, too; only what the node does not keep up with counts.
+ * Operations in flight at the end of the window are missing in TPS; only a growing latency shows that the node cannot
+ * keep up.
  * @param {Point} point
  */
 function shortfall({ asked, tps, achieved, isFallingBehind }) {
@@ -369,7 +360,7 @@ function shortfall({ asked, tps, achieved, isFallingBehind }) {
   return `${rate(tps)} of ${rate(asked)} asked per second were verified in the window, ${percent(1 - tps / asked)} short, and latency grew all the while`;
 }
 
-/** @param {Point} point @param {Point | null} best of those with less load @param {string} along */
+/** @param {Point} point @param {Point | null} best cell with less load @param {string} along */
 function plateau({ settings, tps, avgUs }, best, along) {
   if (tps === null || best === null || best.tps === null) return null;
   const before = `at ${along}=${best.settings[along]}`;
@@ -387,7 +378,7 @@ function plateau({ settings, tps, avgUs }, best, along) {
 function words(line, along, reasons) {
   const above = line.findLastIndex((point) => !reasons.has(point)) + 1;
   const first = line.at(above);
-  // Where more load is carried after all, it was noise, or the noise is what comes above.
+  // A saturated cell below one that is not saturated is noise, or the cells above it are.
   const odd = line.slice(0, above).filter((point) => reasons.has(point));
   const at = others(line[0].settings, along);
   const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;

@@ -1,4 +1,3 @@
-import { KEPT, METRICS, MORE, lowerBounds, meanOf, metricOf, readMetrics } from './metrics.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, InputError, StressError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
@@ -6,8 +5,10 @@ import { checkWritable, writeFileAtomically } from '../files.js';
 import { backlog, shortWindow } from '../stats/growth.js';
 import { figureOf } from '../stats/metrics.js';
 import { inFolder, isInterruption, runChild, runCommand, splitWords } from './experiment.js';
+import { KEPT, METRICS, MORE, lowerBounds, metricOf, readMetrics } from './metrics.js';
 import { argsOf, cellName, checkSize, differenceOf, fingerprint, planCells, presets, turnsOf } from './plan.js';
 import { environmentOf, newSweep, readRunFiles, readSweepIfAny, runFileReader, writeSweep } from './run-files.js';
+import { meanOf } from './statistics.js';
 import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
 
 /**
@@ -21,23 +22,24 @@ import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text
  */
 
 /**
- * What the runs of a sweep say, cell by cell.
+ * The sweep: runs every combination of settings, each in its own process, and keeps the results in a folder. Started
+ * again, it makes only the runs that are missing there.
  *
- * @typedef {object} Reading what is kept of a run file, which is much larger
+ * @typedef {object} Reading the figures kept of a run file
  * @property {Record<string, number | null>} metrics
- * @property {string[]} atLeast those of them that may be larger, because operations are censored
+ * @property {string[]} atLeast metrics that are lower bounds, because of censored operations
  * @property {number | null} asked per second
  * @property {boolean} isFallingBehind
  *
- * @typedef {SweepRun & {reading: Reading | null}} Result of one run; null: it measured nothing
+ * @typedef {SweepRun & {reading: Reading | null}} Result null: the run measured nothing
  */
 
-/** Runs that ended so have measured what they were asked to. */
-const WHOLE = Object.freeze(['duration', 'no_wallets']);
+/** Ends of complete runs. */
+const COMPLETE_ENDS = Object.freeze(['duration', 'no_wallets']);
 
-/** @param {RunFile} run whether it went on for as long as it was meant to */
+/** Whether a run had its full length. @param {RunFile} run */
 export function isWhole({ partial, end }) {
-  return !partial && WHOLE.includes(end);
+  return !partial && COMPLETE_ENDS.includes(end);
 }
 
 /** @param {RunFile} run @returns {Reading} */
@@ -55,18 +57,15 @@ export function readRun(run) {
   };
 }
 
-/** Of an interval that is shorter the clock ticks of the system would say too much. */
-const SHORTEST_MS = 500;
+/** In shorter intervals the resolution of the system's CPU times is too coarse. */
+const MIN_INTERVAL_MS = 500;
 
-/**
- * @param {RunFile} run
- * @param {(readings: Readings) => number | undefined} read microseconds
- */
+/** @param {RunFile} run @param {(readings: Readings) => number | undefined} read microseconds */
 function peakCpu({ intervals }, read) {
   const shares = intervals.flatMap(({ phase, startMs, endMs, probes }) => {
     const cpuUs = read(probes);
     const ms = endMs - startMs;
-    return phase !== 'load' || ms < SHORTEST_MS || cpuUs === undefined ? [] : [cpuUs / (10 * ms)];
+    return phase !== 'load' || ms < MIN_INTERVAL_MS || cpuUs === undefined ? [] : [cpuUs / (10 * ms)];
   });
   return shares.length === 0 ? null : Math.max(...shares);
 }
@@ -110,37 +109,34 @@ function pointOf({ settings, asked }, results) {
     tps: figure('tps'),
     achieved: figure('achieved'),
     avgUs: figure('avg'),
-    // Stages ask for rates, too, which the runs themselves know.
+    // With --stages only the run files have the rate.
     asked: asked ?? meanOf(readings.map((reading) => reading.asked)),
     isFallingBehind: readings.filter((reading) => reading.isFallingBehind).length * 2 > readings.length,
   };
 }
 
-/**
- * A short run before a sweep that has to know how long an operation takes.
- */
-
-const LONGEST_MS = 5000;
-/** Wallets enough, should an operation take twice as long. */
-const FORESEEN_LATENCY_US = 2.5e6;
+const MAX_PILOT_MS = 5000;
+/** Gives the pilot enough wallets, even if operations take twice as long. */
+const PILOT_LATENCY_US = 2.5e6;
 
 /**
+ * A short run before the sweep, which measures how long an operation takes.
  * @param {object} given
  * @param {Parameters<typeof planCells>[0]} given.layout of the sweep
  * @param {string} given.folder of the sweep
  * @param {Config} given.config
  * @param {Parts} given.parts
- * @param {string} given.since when the sweep began: an older pilot is of another one
- * @returns {Promise<number | null>} p99 of the lowest rate, in microseconds; null when it was interrupted
+ * @param {string} given.since start of the sweep: an older pilot belongs to another one
+ * @returns {Promise<number | null>} p99 of the lowest rate, in microseconds; null: interrupted
  */
 export async function pilotLatencyUs({ layout, folder, config, parts, since }) {
   const { say, stop, onProgress } = parts;
   const out = join(folder, 'pilot.json');
   const before = await readPilot(out);
   if (before !== null && before.startedAt >= since) return p99(before);
-  const [lowest] = planCells(layout, FORESEEN_LATENCY_US).sort((a, b) => (a.asked ?? 0) - (b.asked ?? 0));
+  const [lowest] = planCells(layout, PILOT_LATENCY_US).sort((a, b) => (a.asked ?? 0) - (b.asked ?? 0));
   onProgress('a pilot run says how many wallets are needed', 0, 1);
-  const durationMs = Math.min(LONGEST_MS, config.durationMs ?? LONGEST_MS);
+  const durationMs = Math.min(MAX_PILOT_MS, config.durationMs ?? MAX_PILOT_MS);
   const args = [...argsOf(lowest), `--duration=${durationMs}ms`];
   const { run, exitCode, complaint } = await runChild({ args, env: config.study.env, out, stop });
   onProgress('', 1, 1);
@@ -171,17 +167,13 @@ async function readPilot(file) {
   }
 }
 
-/**
- * The folder of a sweep, and what an earlier start of it has left there.
- */
-
 /** @typedef {Pick<Find, 'name' | 'until'>} Searched */
 
 /**
  * @param {string} folder
  * @param {Asked} asked
- * @param {Searched | null} [find] what is searched for, where something is
- * @returns {Promise<SweepFile | null>} the same study as far as it came before; null where there is none yet
+ * @param {Searched | null} [find] of a search
+ * @returns {Promise<SweepFile | null>} the earlier state of the same study; null: none
  * @throws {InputError | OutputError}
  */
 export async function openFolder(folder, asked, find = null) {
@@ -205,8 +197,8 @@ function findWords(find) {
 /**
  * @param {string} folder
  * @param {readonly Turn[]} turns
- * @param {string} since when the sweep began: what is older is of another one
- * @returns {Promise<Map<string, Result>>} those that need not be made again, by the names of their files
+ * @param {string} since start of the sweep: older files belong to another one
+ * @returns {Promise<Map<string, Result>>} complete runs by file name
  */
 export async function keptRuns(folder, turns, since) {
   /** @type {Map<string, Result>} */
@@ -228,29 +220,29 @@ function readIfWhole(file, read) {
     const run = read(file);
     return isWhole(run) ? run : null;
   } catch {
-    // Somebody has been at it: it is made again.
+    // The file was damaged: the run is repeated.
     return null;
   }
 }
 
-/** How long a study still takes: what is left goes on as what there was. */
+/** Estimates the remaining time of a study from the parts that are done. */
 export class RemainingTime {
   #clock;
-  #all;
+  #total;
   #startedUs;
 
-  /** @param {Clock} clock @param {number} all parts there are */
-  constructor(clock, all) {
+  /** @param {Clock} clock @param {number} total number of parts */
+  constructor(clock, total) {
     this.#clock = clock;
-    this.#all = all;
+    this.#total = total;
     this.#startedUs = clock.nowUs();
   }
 
-  /** @param {number} done @returns {string} to go behind other words; nothing while nothing is known */
+  /** @param {number} done @returns {string} appended to other words; empty if unknown */
   words(done) {
-    if (done === 0 || done >= this.#all) return '';
+    if (done === 0 || done >= this.#total) return '';
     const tookUs = this.#clock.nowUs() - this.#startedUs;
-    return `  about ${timeText(((tookUs / done) * (this.#all - done)) / 1000)} left`;
+    return `  about ${timeText(((tookUs / done) * (this.#total - done)) / 1000)} left`;
   }
 }
 
@@ -265,9 +257,6 @@ export function timeText(ms) {
 }
 
 /**
- * Runs every combination of settings, in turn, each in a process of its own, and keeps what they say in a folder. The
- * folder is all that a sweep knows of its past: started again, it makes the runs that are not there.
- *
  * @typedef {object} Given
  * @property {string} folder
  * @property {Config} config
@@ -276,16 +265,12 @@ export function timeText(ms) {
  * @property {string[] | null} beforeCell
  */
 
-/** So many runs in a row without a result end the sweep. */
+/** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
-/** What ends a run so will end the others, too. @type {readonly number[]} */
+/** Exit codes that all other runs would have as well. @type {readonly number[]} */
 const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
 
-/**
- * @param {Config} config
- * @param {Parts} parts
- * @returns {Promise<number>} the exit code
- */
+/** @param {Config} config @param {Parts} parts @returns {Promise<number>} the exit code */
 export async function sweep(config, parts) {
   const repeat = config.repeat ?? 1;
   const { axes, options } = config.study;
@@ -294,7 +279,7 @@ export async function sweep(config, parts) {
   const preset = presets[config.preset ?? ''] ?? null;
   const layout = { axes, options, isPerConnection: preset?.isPerConnection === true };
   const needsPilot = config.threads === null;
-  // A latency of nothing asks for the fewest wallets: with more of them what can be wrong is no other.
+  // Latency 0 gives the fewest wallets; more wallets could not add another error.
   await checkCells(planCells(layout, needsPilot ? 0 : null), config, parts);
 
   const folder = config.dir ?? 'sweep';
@@ -344,7 +329,6 @@ async function checkCells(cells, { study }, { checkCell }) {
   }
 }
 
-/** One start of a sweep. */
 class SweepRunner {
   #config;
   #parts;
@@ -355,13 +339,10 @@ class SweepRunner {
   #sweep;
   /** @type {Cell[]} */
   #cells = [];
-  /** By the names of their files. @type {Map<string, Result>} */
+  /** By file name. @type {Map<string, Result>} */
   #results = new Map();
 
-  /**
-   * @param {Given} given
-   * @param {SweepFile} sweep as far as it has come
-   */
+  /** @param {Given} given @param {SweepFile} sweep its state */
   constructor({ config, parts, folder, layout, beforeCell }, sweep) {
     this.#config = config;
     this.#parts = parts;
@@ -420,7 +401,7 @@ class SweepRunner {
       this.#results.set(turn.file, result);
       this.#update();
       await this.write();
-      // The bar goes before a line comes.
+      // The progress bar is removed before a line is printed.
       onProgress('', 1, 1);
       this.#report(turn, result, `${done + 1}/${all}`, time.words(i + 1));
       if (FATAL.includes(result.exitCode)) throw failureOf(result);
@@ -429,7 +410,7 @@ class SweepRunner {
     }
   }
 
-  /** @param {Turn} turn @returns {Promise<Result | null>} null when it was interrupted */
+  /** @param {Turn} turn @returns {Promise<Result | null>} null: interrupted */
   async #runOne({ index, repeat, file }) {
     const { clock, stop, env } = this.#parts;
     const cell = this.#cells[index];
@@ -460,7 +441,7 @@ class SweepRunner {
     return { repeat, file, exitCode, startedAt, complaint: words, reading: null };
   }
 
-  /** Once: the others are as long. @param {Cell} cell @param {RunFile} run */
+  /** Warns once, because all windows have the same length. @param {Cell} cell @param {RunFile} run */
   #warnOfWindow({ settings }, run) {
     const short = shortWindow(run);
     if (short === null || this.#sweep.warnings.length > 0) return;
@@ -509,7 +490,7 @@ class SweepRunner {
     const { clock, onProgress, say } = this.#parts;
     onProgress('', 1, 1);
     this.#update();
-    // What was over already stays as it was.
+    // A sweep that had ended keeps its end time.
     const endedAt = this.#sweep.endedAt ?? new Date(clock.wallMs()).toISOString();
     this.#sweep = { ...this.#sweep, end, endedAt };
     await this.write();

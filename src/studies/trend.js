@@ -7,21 +7,20 @@ import { fitLine, holm, median } from './statistics.js';
 /** @import { RunFile, Unit } from '../types.d.ts' */
 
 /**
- * Which of many lines are shown to rise, and which of those most.
+ * The trend: how each metric grows with an option that was varied, by least squares, and which growth is shown.
  *
- * @typedef {object} Growth by the names of metrics
- * @property {string | null} fastestStage the part of the latency with the steepest slope of those shown to grow
- * @property {string[]} rivals the other parts the intervals of whose slopes meet that of the steepest
- * @property {string | null} fastest of the parts and the costs shown to grow the one that does so most, relative to its first median
- * @property {string[]} fromNothing those shown to grow whose first median is zero, so that they have no relative growth
+ * @typedef {object} Growth names of metrics
+ * @property {string | null} fastestStage the stage with the steepest slope that is shown to grow
+ * @property {string[]} rivals other stages whose slope intervals overlap that of the steepest
+ * @property {string | null} fastest the stage or cost with the largest growth relative to its first median
+ * @property {string[]} fromNothing metrics shown to grow from a first median of 0, without a relative growth
  */
 
-/** The parts of the latency, by the median of a run. */
 const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'readback.p50']);
 
 /**
  * @param {readonly Fit[]} fits
- * @param {number} alpha of naming any part, and of naming any cost, that does not grow
+ * @param {number} alpha probability of naming any stage, and any cost, that does not grow
  * @returns {Growth}
  */
 export function growthOf(fits, alpha) {
@@ -33,7 +32,7 @@ export function growthOf(fits, alpha) {
   const [largest] = grown.filter(({ growth }) => growth !== null).sort((a, b) => Number(b.growth) - Number(a.growth));
   return {
     fastestStage: steepest?.name ?? null,
-    // Which of two lines is the steeper one is known where their intervals do not meet.
+    // Slopes with overlapping intervals cannot be ranked.
     rivals: parts.flatMap((fit) =>
       steepest !== undefined && fit !== steepest && fit.slopeHigh >= steepest.slopeLow ? fit.name : [],
     ),
@@ -43,7 +42,7 @@ export function growthOf(fits, alpha) {
 }
 
 /**
- * Who looks at many lines finds some that rise by chance. Those that were the same in all runs are not looked at.
+ * Corrected for multiple tests. Metrics that are equal in all runs do not count as tests.
  * @param {readonly Fit[]} fits
  * @param {number} alpha
  */
@@ -56,7 +55,7 @@ function growing(fits, alpha) {
   return varying.filter(({ slope, p }, i) => slope > 0 && p <= corrected[i].level);
 }
 
-/** Parts of the latency are looked at among themselves. @param {string} name */
+/** Stages are tested among themselves. @param {string} name */
 function isOfStage(name) {
   return STAGES.some((stage) => stage.split('.')[0] === name.split('.')[0]);
 }
@@ -66,7 +65,7 @@ function isOfStage(name) {
  *
  * @param {string} over
  * @param {Line} line
- * @returns {string} what is shown to grow: what was not there before comes first
+ * @returns {string} what is shown to grow, growth from 0 first
  */
 export function trendWords(over, line) {
   return [
@@ -82,7 +81,7 @@ export function trendWords(over, line) {
 function nothingWords(name, over, line) {
   const { label, medians } = fitNamed(name, line);
   const last = medians[medians.length - 1];
-  // Where few of the repeats have any, their median has none.
+  // If few of the repeats have any, the median is 0.
   if (last === 0) return `${label} grows from 0, by ${slopeText(fitNamed(name, line), line)} of ${over}`;
   return `${label} grows from 0 to ${metricOf(name).show(last)} from ${over} ${endsText(line)}`;
 }
@@ -114,45 +113,43 @@ function endsText({ values }) {
   return `${digits(values[0])} to ${digits(values[values.length - 1])}`;
 }
 
-/** Of the slope, for a step as in the table. @param {Fit} fit @param {{step: number | null}} line */
+/** Interval of the slope for one step of the table. @param {Fit} fit @param {{step: number | null}} line */
 export function intervalText({ name, slopeLow, slopeHigh }, { step }) {
   const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
   return `${low} .. ${high}`;
 }
 
-/** For a step where all are alike, or else for one more. @param {Fit} fit @param {{step: number | null}} line */
+/** Per step if all steps are equal, otherwise per unit. @param {Fit} fit @param {{step: number | null}} line */
 export function slopeText({ name, slope, perStep }, { step }) {
   return `${metricOf(name).show(perStep ?? slope)} per ${step === null ? '1' : `step of ${digits(step)}`}`;
 }
 
 /**
- * How each metric grows with an option that was varied.
- *
  * @typedef {object} Point one run
  * @property {Record<string, unknown>} settings by the names of options
  * @property {Record<string, number | null>} metrics
- * @property {readonly string[]} [atLeast] metrics that may be larger, because operations are censored
+ * @property {readonly string[]} [atLeast] metrics that are lower bounds, because of censored operations
  *
  * @typedef {object} Fit of one metric
  * @property {string} name
  * @property {string} label
  * @property {Unit} unit
- * @property {boolean} [atLeast] it may be larger in some run, because operations are censored
- * @property {number[]} medians at each value of the option: outliers spoil means
+ * @property {boolean} [atLeast] a lower bound in some run, because of censored operations
+ * @property {number[]} medians by value of the option
  * @property {number} intercept
- * @property {number} slope for one more of the option
+ * @property {number} slope per unit of the option
  * @property {number} slopeLow of the confidence interval
  * @property {number} slopeHigh
- * @property {number | null} perStep the slope for one step of the option, where all steps are alike
- * @property {number} p that there is no slope, of this metric alone
+ * @property {number | null} perStep the slope per step of the option, if all steps are equal
+ * @property {number} p of no slope, for this metric alone
  * @property {number | null} r2
  * @property {{x: number, residual: number}[]} residuals of each run
- * @property {number | null} growth from the first median to the last, as a fraction; null where the first is zero
+ * @property {number | null} growth from the first median to the last, as a fraction; null: the first is 0
  *
  * @typedef {TrendFits & Growth & {words: string}} TrendLine
  *
  * @typedef {object} TrendFits
- * @property {Record<string, unknown>} at what else was varied
+ * @property {Record<string, unknown>} at other varied options
  * @property {number[]} values of the option
  * @property {number | null} step
  * @property {Fit[]} metrics
@@ -160,7 +157,7 @@ export function slopeText({ name, slope, perStep }, { step }) {
 
 export const TREND_SCHEMA = 'evm-stress/trend@1';
 export const ALPHA = 0.05;
-/** A line goes through any two points. */
+/** Two points always fit a line. */
 const FEWEST_VALUES = 3;
 
 /** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[]}} sweep @returns {Point[]} */
@@ -186,7 +183,7 @@ export function pointsOfRuns(runs) {
 
 /**
  * @param {readonly Point[]} points
- * @param {{over?: string | null}} [options] the option's name; without it, the one that was varied
+ * @param {{over?: string | null}} [options] name of the option; default: the one that was varied
  * @throws {InputError | UsageError}
  */
 export function trend(points, { over: wanted = null } = {}) {
@@ -195,15 +192,15 @@ export function trend(points, { over: wanted = null } = {}) {
   );
   const over = wanted ?? onlyNumeric(points, varied);
   if (!points.some(({ settings }) => settings[over] !== undefined))
-    throw new InputError(`no run says what ${shown(over)} was: give --over one of ${namesOf(varied)}`);
+    throw new InputError(`no run says what ${safeName(over)} was: give --over one of ${namesOf(varied)}`);
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
-    throw new InputError(`${shown(over)} is not a number in every run: a line needs numbers`);
+    throw new InputError(`${safeName(over)} is not a number in every run: a line needs numbers`);
   const others = varied.filter((name) => name !== over);
   const groups = groupsOf(points, others);
   const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
   if (fewest < FEWEST_VALUES)
     throw new InputError(
-      `${shown(over)} has ${fewest} ${fewest === 1 ? 'value' : 'different values'}${others.length === 0 ? '' : ' where all else is the same'}: a trend needs at least ${FEWEST_VALUES}`,
+      `${safeName(over)} has ${fewest} ${fewest === 1 ? 'value' : 'different values'}${others.length === 0 ? '' : ' where all else is the same'}: a trend needs at least ${FEWEST_VALUES}`,
     );
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   return {
@@ -222,7 +219,7 @@ export function trend(points, { over: wanted = null } = {}) {
 
 /** @typedef {ReturnType<typeof trend>} Trend */
 
-/** Those together that differ in none of these. @param {readonly Point[]} points @param {string[]} names @returns {Point[][]} */
+/** Groups of points with equal values of these options. @param {readonly Point[]} points @param {string[]} names @returns {Point[][]} */
 function groupsOf(points, names) {
   /** @type {Map<string, Point[]>} */
   const groups = new Map();
@@ -273,7 +270,7 @@ function lineOf(points, over, others) {
   return { ...line, words: trendWords(over, line) };
 }
 
-/** @param {number[]} values in ascending order @returns {number | null} null: they are not evenly apart */
+/** @param {number[]} values in ascending order @returns {number | null} null: uneven steps */
 function stepOf(values) {
   const step = values[1] - values[0];
   const isEven = values.every((value, i) => Math.abs(value - (values[0] + i * step)) <= 1e-9 * Math.abs(value));
@@ -285,7 +282,7 @@ function stepOf(values) {
  * @param {readonly Point[]} points
  * @param {string} over
  * @param {{values: number[], step: number | null}} axis
- * @returns {Fit[]} none where it was not measured at every value
+ * @returns {Fit[]} empty if it was not measured at every value
  */
 function fitOf(name, points, over, { values, step }) {
   const measured = points.flatMap(({ settings, metrics }) => {
@@ -325,20 +322,16 @@ function valueText(value) {
 
 /** @param {string[]} names */
 function namesOf(names) {
-  return names.length === 0 ? 'those that were varied' : names.map(shown).join(', ');
+  return names.length === 0 ? 'those that were varied' : names.map(safeName).join(', ');
 }
 
-/** Of what is in a file the names are somebody else's, too. @param {string} name */
-function shown(name) {
+/** A name from a file in a message. @param {string} name */
+function safeName(name) {
   return oneLine(withoutKeys(name), 60);
 }
 
-/**
- * Trends as people read them on a terminal.
- */
-
-/** So many medians fit on a line. */
-const SHOWN = 5;
+/** Medians that fit on a line. */
+const MEDIANS = 5;
 
 /** @param {Trend} trend */
 export function trendText({ over, lines, warnings }) {
@@ -362,28 +355,28 @@ function atText(at) {
 
 /** @param {string} over @param {TrendLine} line */
 function lineTable(over, { values, step, metrics }) {
-  const shown = someOf(values.length);
+  const safeName = someOf(values.length);
   const table = borderless({
     head: [
       `  ${over}`,
-      ...shown.map((i) => digits(values[i])),
+      ...safeName.map((i) => digits(values[i])),
       `per ${step === null ? '1' : digits(step)}`,
       'interval',
       'R2',
       'p',
       'growth',
     ],
-    colAligns: ['left', ...Array(shown.length + 5).fill('right')],
+    colAligns: ['left', ...Array(safeName.length + 5).fill('right')],
   });
   for (const fit of metrics) {
     const { name, label, medians, slope, r2, p, growth } = fit;
-    // What never happened has no trend.
+    // Metrics that are always 0 have no trend.
     if (medians.every((value) => value === 0) && slope === 0) continue;
     const { show } = metricOf(name);
     table.push([
       ...[
         `  ${label}${fit.atLeast ? ' >=' : ''}`,
-        ...shown.map((i) => show(medians[i])),
+        ...safeName.map((i) => show(medians[i])),
         show(slope * (step ?? 1)),
         intervalText(fit, { step }),
       ],
@@ -393,9 +386,9 @@ function lineTable(over, { values, step, metrics }) {
   return textOf(table);
 }
 
-/** The first, the last, and what is evenly between them. @param {number} length */
+/** Indexes of the first, the last and evenly spaced values between them. @param {number} length */
 function someOf(length) {
-  const count = Math.min(length, SHOWN);
+  const count = Math.min(length, MEDIANS);
   return Array.from({ length: count }, (_, i) => Math.round((i * (length - 1)) / (count - 1)));
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { SHORTEST_MS } from '../../src/report/charts.js';
+import { MIN_INTERVAL_MS } from '../../src/report/charts.js';
 import { rounded } from '../../src/report/figures.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
@@ -57,7 +57,7 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     const [, ...rates] = await dataOf(page, 'tps');
     rates.forEach((values, i) => {
       const rows = runs[i].intervals.filter(
-        ({ phase, startMs, endMs }) => phase === 'load' && endMs - startMs >= SHORTEST_MS,
+        ({ phase, startMs, endMs }) => phase === 'load' && endMs - startMs >= MIN_INTERVAL_MS,
       );
       assert.deepEqual(
         values.filter((value) => value !== null),

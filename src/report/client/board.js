@@ -5,22 +5,20 @@ import { clockTime } from './quantity.js';
 
 /// <reference lib="dom" />
 
-/**
- * All charts of the page. Those over the time of a run show the same part of it.
- */
+/** All charts of the page. Charts over the time of the run show the same range. */
 
-/** How much one step of the buttons and keys zooms. */
+/** Zoom factor of the buttons and keys. */
 const ZOOM = 2;
 
 export class Board {
-  /** The visible part of the time; null: all of it. @type {{min: number, max: number} | null} */
+  /** The visible range; null: all. @type {{min: number, max: number} | null} */
   range = null;
   #isSetting = true;
 
   /** @param {PageData} data */
   constructor({ time, charts }) {
     this.time = time;
-    // A chart without its figure is one that this page does not show.
+    // Charts without a figure are not shown on this page.
     const shown = charts.filter(({ id }) => document.getElementById(`plot-${id}`) !== null);
     this.plots = shown.map((chart) => {
       /** @type {Plot} */
@@ -39,7 +37,6 @@ export class Board {
     return this.plots.filter(({ time }) => time !== null);
   }
 
-  /** All that there is. */
   whole() {
     const [min, max] = wholeOf(this.time);
     return { min, max };
@@ -65,7 +62,7 @@ export class Board {
     if (words) words.textContent = `${this.range === null ? 'All' : 'Part'}: ${clockTime(min)} to ${clockTime(max)}`;
   }
 
-  /** One was zoomed with the mouse: the others show the same. @param {Plot} plot */
+  /** Applies the zoom of one chart to the others. @param {Plot} plot */
   #follow(plot) {
     if (this.#isSetting) return;
     const { min, max } = plot.uplot?.scales.x ?? {};
@@ -106,7 +103,7 @@ export class Board {
     keys[event.key]();
   }
 
-  /** After data came or changed. */
+  /** Redraws after a change of the data. */
   refresh() {
     this.#isSetting = true;
     for (const plot of this.plots) plot.uplot.setData(plot.data(), plot.time === null);
@@ -114,7 +111,7 @@ export class Board {
     this.show(this.range);
   }
 
-  /** Colours are asked for again. */
+  /** Redraws with current colours. */
   redraw() {
     for (const { uplot } of this.plots) uplot.redraw(false, true);
   }
@@ -125,7 +122,7 @@ export class Board {
   }
 }
 
-/** As far as there is something. @param {number} by @param {{min: number, max: number}} range @param {{min: number, max: number}} whole */
+/** Shifts a range within the whole range. @param {number} by @param {{min: number, max: number}} range @param {{min: number, max: number}} whole */
 function shifted(by, { min, max }, whole) {
   const real = Math.min(whole.max - max, Math.max(whole.min - min, by));
   return { min: min + real, max: max + real };

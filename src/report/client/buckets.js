@@ -1,13 +1,11 @@
 /** @import { Heat } from '../charts.js' */
 
-/**
- * Buckets of a logarithmic scale of latencies.
- */
+/** Buckets of a logarithmic scale of latencies. */
 
 /**
- * Fewer and wider ones.
+ * Joins neighbouring buckets.
  * @param {Map<number, number>} counts
- * @param {number} factor how many neighbours become one
+ * @param {number} factor number of neighbours that become one
  * @returns {Map<number, number>}
  */
 export function coarser(counts, factor) {
@@ -20,7 +18,7 @@ export function coarser(counts, factor) {
   return sums;
 }
 
-/** @param {number} bucket @param {Heat} heat @returns {number} where it begins, in ms */
+/** @param {number} bucket @param {Heat} heat @returns {number} its start in ms */
 export function bucketMs(bucket, { perDecade }) {
   return 10 ** (bucket / perDecade) / 1000;
 }
@@ -47,7 +45,7 @@ export function heatTicks({ perDecade, first, last }) {
   return ticks;
 }
 
-/** Neighbouring numbers differ by little, and little takes no room. @param {Map<number, number>} counts */
+/** Differences of bucket numbers are shorter in JSON. @param {Map<number, number>} counts */
 export function deltasOf(counts) {
   let before = 0;
   return [...counts].flatMap(([bucket, count]) => {

@@ -1,12 +1,12 @@
 /// <reference lib="dom" />
-/** The colours of page.css as a canvas wants them: asked for at every drawing, because the theme may have changed. */
+/** The colours of page.css for a canvas. They are read at each drawing, because the theme may have changed. */
 
 /** @param {string} name of a custom property, without its dashes */
 export function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** Viridis, which people tell apart however they see colours, and which stays in order when printed in grey. */
+/** Viridis: readable with colour blindness, and ordered when printed in grey. */
 const VIRIDIS = [
   [68, 1, 84],
   [71, 44, 122],
@@ -18,9 +18,9 @@ const VIRIDIS = [
   [170, 220, 50],
 ];
 
-/** More stands out more from what is behind it: brighter on dark, darker on light. @param {number} part 0 to 1 */
+/** Higher values contrast more with the background: brighter on dark, darker on light. @param {number} part 0 to 1 */
 export function heatColor(part) {
-  // The dark end is too close to what is dark behind it.
+  // The dark end would not be visible on a dark background.
   const scaled = (color('heat') === 'dark-is-much' ? 1 - part : 0.2 + 0.8 * part) * (VIRIDIS.length - 1);
   const i = Math.min(VIRIDIS.length - 2, Math.max(0, Math.floor(scaled)));
   const mixed = VIRIDIS[i].map((from, channel) => Math.round(from + (VIRIDIS[i + 1][channel] - from) * (scaled - i)));

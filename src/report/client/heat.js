@@ -9,24 +9,24 @@ import { digits, quantity } from './quantity.js';
  */
 
 /**
- * The heat map: every operation is in it, as part of a count. It draws on a plot of uPlot, whose y axis are the numbers
- * of the buckets, so that it shares the axis, the cursor and the zoom of all others.
+ * The heat map of latencies. It draws on a uPlot plot whose y axis are bucket numbers, so that it shares axis, cursor
+ * and zoom with the other charts.
  */
 
-/** A cell of the picture is at least so wide and so high, in pixels of the screen: smaller ones are added up. */
-const NARROWEST = 2;
-const LOWEST = 7;
+/** Least width and height of a cell in screen pixels; smaller ones are added up. */
+const MIN_WIDTH = 2;
+const MIN_HEIGHT = 7;
 
-/** Columns shorter than this say nothing about a rate. */
-const SHORTEST_S = 0.1;
+/** In shorter columns a rate is not meaningful. */
+const MIN_SECONDS = 0.1;
 
 /**
- * Neighbours that share a column of the picture are added up.
+ * Adds up neighbours that share a column of the picture.
  * @param {Heat} heat
  * @param {TimeAxis} time
  * @param {(seconds: number) => number} toPixels
  * @param {number} factor
- * @returns {Array<{left: number, right: number, counts: Map<number, number>, seconds: number}>} those that are visible
+ * @returns {Array<{left: number, right: number, counts: Map<number, number>, seconds: number}>} visible columns
  */
 function pictureColumns(heat, time, toPixels, factor) {
   const columns = [];
@@ -35,7 +35,7 @@ function pictureColumns(heat, time, toPixels, factor) {
     const seconds = time.to[i] - time.from[i];
     const last = columns.at(-1);
     const counts = coarser(countsOf(heat.columns[i]), factor);
-    if (last !== undefined && right - last.left < NARROWEST * devicePixelRatio) {
+    if (last !== undefined && right - last.left < MIN_WIDTH * devicePixelRatio) {
       for (const [bucket, count] of counts) last.counts.set(bucket, (last.counts.get(bucket) ?? 0) + count);
       last.right = right;
       last.seconds += seconds;
@@ -44,16 +44,16 @@ function pictureColumns(heat, time, toPixels, factor) {
   return columns;
 }
 
-/** How many buckets are one cell. @param {uPlot} plot @param {Heat} heat */
+/** Buckets per cell. @param {uPlot} plot @param {Heat} heat */
 export function coarseness({ bbox }, { first, last }) {
   const cell = bbox.height / (last + 1 - first);
   let factor = 1;
-  while (cell * factor < LOWEST * devicePixelRatio && factor < 1024) factor *= 2;
+  while (cell * factor < MIN_HEIGHT * devicePixelRatio && factor < 1024) factor *= 2;
   return factor;
 }
 
 /**
- * Colours are the logarithm of operations per second, so that columns of different length can be compared.
+ * Colours show the logarithm of operations per second, so that columns of different lengths can be compared.
  * @param {uPlot} plot
  * @param {Heat} heat
  * @param {TimeAxis} time
@@ -66,8 +66,8 @@ export function drawHeat(plot, heat, time) {
   const columns = pictureColumns(heat, time, toPixels, factor).filter(
     ({ left, right, seconds }) => seconds > 0 && right > leftmost && left < rightmost,
   );
-  // What is left of an interval at the end would be denser than any other by chance.
-  const long = columns.filter(({ seconds }) => seconds >= SHORTEST_S);
+  // A short last interval could be denser than any other by chance.
+  const long = columns.filter(({ seconds }) => seconds >= MIN_SECONDS);
   const rates = (long.length > 0 ? long : columns).flatMap(({ counts, seconds }) =>
     [...counts.values()].map((count) => count / seconds),
   );
@@ -114,7 +114,7 @@ export function drawHeatLegend(id, { low, high }) {
 /**
  * @param {Heat} heat
  * @param {number} i
- * @param {number | null} at the number of a bucket under the pointer, with a fraction, if there is one
+ * @param {number | null} at the bucket under the pointer, with a fraction
  * @param {number} factor
  */
 export function heatWords(heat, i, at, factor) {

@@ -8,14 +8,9 @@ import { coarser, countsOf, deltasOf } from './buckets.js';
 
 /// <reference lib="dom" />
 
-/**
- * What is new while the run goes on.
- */
+/** Applies the events of a run that goes on. */
 
-/**
- * @param {() => Board} board that is drawn at the moment
- * @param {(data: PageData) => void} redraw everything
- */
+/** @param {() => Board} board the current one @param {(data: PageData) => void} redraw everything */
 export function listen(board, redraw) {
   const state = document.getElementById('live');
   const say = (/** @type {string} */ words, /** @type {string} */ kind) => {
@@ -66,7 +61,7 @@ function addRow({ time, plots }, { time: { from, to, phases, marks }, values }) 
   }
 }
 
-/** A column comes with the finest buckets there are. @param {Heat} heat @param {{perDecade: number, column: number[]}} added */
+/** Added columns have the finest buckets. @param {Heat} heat @param {{perDecade: number, column: number[]}} added */
 function addColumn(heat, { perDecade, column }) {
   const counts = coarser(countsOf(column), perDecade / heat.perDecade);
   heat.columns.push(deltasOf(counts));
@@ -74,12 +69,12 @@ function addColumn(heat, { perDecade, column }) {
   heat.last = Math.max(heat.last, ...counts.keys());
 }
 
-/** HTML that the program made and escaped, by the id of its element. @param {Record<string, string>} sections */
+/** HTML of the program, escaped, by element id. @param {Record<string, string>} sections */
 function replaceSections(sections) {
   for (const [id, text] of Object.entries(sections)) {
     const element = document.getElementById(id);
     if (element === null || element.innerHTML === text) continue;
-    // What somebody has opened stays open.
+    // Opened details stay open.
     const open = [...element.querySelectorAll('details[open]')].map((details) => details.id);
     element.innerHTML = text;
     for (const name of open) if (name !== '') document.getElementById(name)?.setAttribute('open', '');

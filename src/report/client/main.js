@@ -7,15 +7,13 @@ import { offerThemes } from './theme.js';
 
 /// <reference lib="dom" />
 
-/**
- * Draws the page from the data in it, and again when all of it was replaced.
- */
+/** Draws the page from its data, and again after it was replaced. */
 
 /** @param {PageData} data */
 function drawPage(data) {
   const board = new Board(data);
   offerNumbers(board.plots);
-  // For tests, and for whoever looks at a page with the tools of the browser.
+  // For tests and for the browser's developer tools.
   const charts = Object.fromEntries(board.plots.map(({ chart, uplot }) => [chart.id, uplot]));
   Object.assign(globalThis, { __board: board, __charts: charts });
   return board;

@@ -8,12 +8,10 @@ import { intervalWords } from './time-marks.js';
  * @import { Plot } from './plot.js'
  */
 
-/**
- * The numbers of a chart as a table, made when somebody wants to see them.
- */
+/** The numbers of a chart as a table, created when it is opened. */
 
-/** A long run has more cells in its heat map than a browser likes to have in a table. */
-const MOST_ROWS = 5000;
+/** Limit of rows, because heat maps of long runs have more cells than a browser can show well. */
+const MAX_ROWS = 5000;
 
 /** @param {Plot} plot @returns {string[][]} the first row is the head */
 export function tableRows({ chart, time }) {
@@ -25,7 +23,7 @@ export function tableRows({ chart, time }) {
     const rows = time.from.map((_, i) => [intervalWords(time, i), ...series.map(({ values }) => show(values[i]))]);
     return [['Interval', ...labels], ...rows];
   }
-  // Each point on a row of its own: every series may have other ones.
+  // One row per point, because each series may have its own x values.
   const rows = series.flatMap(({ label, x = shared, values, low, high, names }) =>
     x.map((at, i) => {
       const { xTexts } = chart;
@@ -53,8 +51,8 @@ export function tableOf([head, ...rows]) {
   const table = document.createElement('table');
   addRow(table.createTHead(), head, true);
   const body = table.createTBody();
-  for (const row of rows.slice(0, MOST_ROWS)) addRow(body, row, false);
-  if (rows.length > MOST_ROWS) addRow(body, [`and ${rows.length - MOST_ROWS} more, which the run file has`], false);
+  for (const row of rows.slice(0, MAX_ROWS)) addRow(body, row, false);
+  if (rows.length > MAX_ROWS) addRow(body, [`and ${rows.length - MAX_ROWS} more, which the run file has`], false);
   return table;
 }
 

@@ -12,12 +12,12 @@ import { clockTime, quantity } from './quantity.js';
  */
 
 /**
- * One chart, drawn by uPlot, which the page has as a global.
+ * One chart, drawn by uPlot, which is a global of the page.
  *
  * @typedef {uPlot} uPlot
  */
 
-/** Distances of ticks on a time axis that people can read, in seconds. */
+/** Tick distances of a time axis, in seconds. */
 const TIME_STEPS = [
   ...[0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800],
   ...[3600, 7200, 10_800, 21_600, 43_200, 86_400],
@@ -27,7 +27,7 @@ const HEIGHT = 190;
 const HEAT_HEIGHT = 240;
 
 export class Plot {
-  /** @param {Chart} chart @param {TimeAxis | null} time the axis that it shares, unless it has its own @param {() => void} onRange the visible part has changed */
+  /** @param {Chart} chart @param {TimeAxis | null} time the shared axis, if any @param {() => void} onRange called when the visible part changes */
   constructor(chart, time, onRange) {
     this.chart = chart;
     this.time = chart.x === undefined && chart.series.every(({ x }) => x === undefined) ? time : null;
@@ -37,13 +37,13 @@ export class Plot {
     const constructor = /** @type {any} */ (globalThis).uPlot;
     /** @type {uPlot} */
     this.uplot = new constructor(this.#options(), this.data(), this.element);
-    // The readout is spoken for the chart that has the focus, and not for all that follow its cursor.
+    // Screen readers read the readout of the focused chart only.
     this.element.addEventListener('focus', () => this.readout?.setAttribute('aria-live', 'polite'));
     this.element.addEventListener('blur', () => this.readout?.setAttribute('aria-live', 'off'));
     this.readout?.setAttribute('aria-live', 'off');
   }
 
-  /** As uPlot wants it: x ascending, then a list for each series. @returns {any} */
+  /** The data for uPlot: ascending x, then one list per series. @returns {any} */
   data() {
     const { chart, time } = this;
     if (chart.kind === 'path') return pathData(chart).data;
@@ -81,7 +81,7 @@ export class Plot {
     };
   }
 
-  /** All of it reaches from the beginning of the first interval to the end of the last, and not from middle to middle. */
+  /** The whole range is from the start of the first interval to the end of the last one. */
   #timeRange = (/** @type {uPlot} */ u, /** @type {number} */ min, /** @type {number} */ max) => {
     const [xs] = u.data;
     const isAll = this.time !== null && min === xs[0] && max === xs.at(-1);
@@ -107,7 +107,7 @@ export class Plot {
     };
   }
 
-  /** Ends of intervals, which uPlot does not know of. */
+  /** Ends of intervals, for the scale. */
   #tops() {
     return this.chart.series.flatMap(({ high = [] }) => high).map((value) => value ?? 0);
   }
@@ -153,7 +153,7 @@ export class Plot {
       dash: dash ?? [],
       spanGaps: this.time === null,
       ...(kind === 'stacked' ? { fill: () => color(`f${number}`) } : {}),
-      // A single value between two gaps would be no line at all.
+      // A single value between gaps needs a point.
       points: { show: kind !== 'points' && (this.time === null || series[0].values.length < 60), size: 4 },
     }));
     return kind === 'stacked' ? all.reverse() : all;
@@ -167,7 +167,7 @@ export class Plot {
     if (time !== null) drawMarks(u, time);
   }
 
-  /** What is under the cursor, in words. @param {uPlot} u */
+  /** Shows the values under the cursor. @param {uPlot} u */
   #read(u) {
     const i = u.cursor.idx;
     if (this.readout === null) return;
@@ -202,7 +202,7 @@ export class Plot {
     if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.uplot.height });
   }
 
-  /** Where a line has no room for all, the cursor goes on from the middle of what is visible. @param {number} step */
+  /** Without a cursor it starts in the middle of the visible part. @param {number} step */
   move(step) {
     const [xs] = this.uplot.data;
     const { min = 0, max = 0 } = this.uplot.scales.x;
@@ -233,7 +233,7 @@ function zip(xs, texts) {
   return xs.map((x, i) => [x, texts[i]]);
 }
 
-/** Ticks with names: as many as there is room for. @param {Array<[number, string]>} ticks */
+/** Named ticks, as many as fit. @param {Array<[number, string]>} ticks */
 function named(ticks) {
   const texts = new Map(ticks);
   return {
@@ -250,7 +250,7 @@ function named(ticks) {
   };
 }
 
-/** Room beside the outermost points. @param {uPlot} _ @param {number} min @param {number} max @returns {[number, number]} */
+/** Space beside the outermost points. @param {uPlot} _ @param {number} min @param {number} max @returns {[number, number]} */
 function padded(_, min, max) {
   const room = (max - min || Math.abs(max) || 1) * 0.04;
   return [min - room, max + room];

@@ -1,5 +1,5 @@
 /**
- * Numbers with their units, as people read them; the same on the page and in what the script shows.
+ * Numbers with units, for the HTML and for the script of the page.
  *
  * @typedef {'perSecond' | 'count' | 'ms' | 'percent' | 'megabytes' | 'seconds' | 'plain'} Unit
  */
@@ -10,7 +10,7 @@ const three = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 /** @type {Record<Unit, string>} */
 const UNITS = { perSecond: '/s', count: '', ms: ' ms', percent: ' %', megabytes: ' MB', seconds: ' s', plain: '' };
 
-/** Three digits, or all before the point. What could not be measured is a dash. @param {number | null | undefined} value */
+/** Three digits, or all before the point; null is a dash. @param {number | null | undefined} value */
 export function digits(value) {
   if (value === null || value === undefined) return '–';
   return Math.abs(value) >= 100 ? whole.format(value) : three.format(value);
@@ -23,7 +23,7 @@ export function quantity(value, unit) {
   return `${digits(value)}${UNITS[unit]}`;
 }
 
-/** A length or a moment of a run: seconds, or minutes and hours where these say more. @param {number} seconds */
+/** A time in seconds, or in minutes and hours if it is long. @param {number} seconds */
 export function clockTime(seconds) {
   if (Math.abs(seconds) < 120) return `${digits(Math.round(seconds * 100) / 100)} s`;
   const all = Math.round(seconds);

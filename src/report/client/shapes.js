@@ -7,13 +7,13 @@ import { color } from './colors.js';
  */
 
 /**
- * What uPlot does not draw by itself: areas on top of each other, intervals around points, paths that go back.
+ * Drawings that uPlot does not have: stacked areas, intervals around points, paths that go back.
  *
  * @typedef {uPlot} uPlot
  * @typedef {{x: number, y: number, name?: string, isCrossed: boolean}} Point on the screen
  */
 
-/** Sums from below, the largest first, so that each is painted over by those that are under it. @param {Array<Array<number | null>>} lists */
+/** Sums from below, largest first, so that smaller areas are drawn over larger ones. @param {Array<Array<number | null>>} lists */
 export function stack(lists) {
   /** @type {Array<Array<number | null>>} */
   const sums = [];
@@ -29,7 +29,7 @@ function xOf(chart, series) {
   return series.x ?? chart.x ?? [];
 }
 
-/** Series over axes of their own, brought to one. @param {Chart} chart */
+/** Brings series with their own x values to one x axis. @param {Chart} chart */
 export function align(chart) {
   const xs = [...new Set(chart.series.flatMap((series) => xOf(chart, series)))].sort((a, b) => a - b);
   const lists = chart.series.map((series) => {
@@ -39,7 +39,7 @@ export function align(chart) {
   return [xs, ...(chart.kind === 'stacked' ? stack(lists) : lists)];
 }
 
-/** All points of all paths, by x: what the cursor finds. @param {Chart} chart */
+/** All points of all paths, sorted by x, for the cursor. @param {Chart} chart */
 export function pathData(chart) {
   const points = chart.series
     .flatMap((series) =>
@@ -98,7 +98,7 @@ function drawPath(ctx, points, { dash = [] }) {
   ctx.setLineDash([]);
 }
 
-/** The series differ in shape, too. @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape */
+/** @param {CanvasRenderingContext2D} ctx @param {Point[]} points @param {number} shape */
 function drawShapes(ctx, points, shape) {
   const size = 4 * devicePixelRatio;
   for (const { x, y } of points) {
@@ -114,7 +114,7 @@ function drawShapes(ctx, points, shape) {
   }
 }
 
-/** Beside the points, where there is room. @param {uPlot} u @param {Point[]} points @param {Array<{left: number, right: number, y: number}>} drawn what is there */
+/** Beside the points, if there is space. @param {uPlot} u @param {Point[]} points @param {Array<{left: number, right: number, y: number}>} drawn occupied places */
 function drawNames({ ctx, bbox }, points, drawn) {
   ctx.save();
   ctx.textAlign = 'left';

@@ -1,17 +1,15 @@
 /** @import { Board } from './board.js' */
 
 /// <reference lib="dom" />
-/**
- * Dark or light: as the system has it, unless somebody chose. And on paper always light.
- */
+/** Dark or light theme: that of the system unless the user chose one; light on paper. */
 
 const CHOICES = ['as the system', 'light', 'dark'];
 const KEPT_AS = 'stress-theme';
 
-/** The width of a plot on a sheet of paper with usual margins, in pixels. */
+/** Width of a plot on paper, in pixels. */
 const PAPER_WIDTH = 670;
 
-/** @param {() => Board} board that is drawn at the moment */
+/** @param {() => Board} board the current one */
 export function offerThemes(board) {
   const root = document.documentElement;
   const button = document.getElementById('theme');
@@ -46,7 +44,7 @@ export function offerThemes(board) {
   });
 }
 
-/** A page from a file may have no place to keep anything. */
+/** A page opened as a file may have no storage. */
 function storedTheme() {
   try {
     return localStorage.getItem(KEPT_AS);
@@ -60,6 +58,6 @@ function remember(choice) {
   try {
     localStorage.setItem(KEPT_AS, choice);
   } catch {
-    // It is chosen for this page, then.
+    // Without storage the choice holds for this page only.
   }
 }

@@ -7,11 +7,9 @@ import { clockTime } from './quantity.js';
  * @import uPlot from 'uplot'
  */
 
-/**
- * What a chart over time shows beside its values: phases outside of the window, failures, reorgs.
- */
+/** Marks of charts over time: phases outside of the window, failures, reorgs. */
 
-/** A phase outside of the window, behind the data. @param {uPlot} plot @param {TimeAxis} time */
+/** Shades phases outside of the window. @param {uPlot} plot @param {TimeAxis} time */
 export function shadePhases(plot, { phases }) {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -34,12 +32,12 @@ export function shadePhases(plot, { phases }) {
 
 const MANY = 60;
 
-/** Failures and reorgs, at the upper edge; their shapes differ, too. @param {uPlot} plot @param {TimeAxis} time */
+/** Failures and reorgs at the upper edge, with different shapes. @param {uPlot} plot @param {TimeAxis} time */
 export function drawMarks(plot, { marks }) {
   const { ctx, bbox } = plot;
   const places = marks.map((mark) => ({ ...mark, x: plot.valToPos(mark.at, 'x', true) }));
   const visible = places.filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width);
-  // Where there are many they are narrow, so that they stay apart.
+  // Many marks are drawn narrow, so that they stay separate.
   const [wide, high] = [(visible.length > MANY ? 1 : 5) * devicePixelRatio, 7 * devicePixelRatio];
   const colors = { failure: color('bad'), reorg: color('c4') };
   for (const { kind, x } of visible) {
@@ -53,7 +51,7 @@ export function drawMarks(plot, { marks }) {
   }
 }
 
-/** What the marks within an interval say. @param {TimeAxis} time @param {number} i */
+/** @param {TimeAxis} time @param {number} i */
 export function markWords({ marks, from, to }, i) {
   return marks.filter(({ at }) => at >= from[i] && at <= to[i]).map(({ words }) => words);
 }

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { UnavailableError } from '../../../src/errors.js';
-import { DashboardState, MOST_CLIENTS, createDashboardOutput } from '../../../src/report/live.js';
+import { DashboardState, MAX_CLIENTS, createDashboardOutput } from '../../../src/report/live.js';
 import { bucketsOf } from '../../../src/report/run-data.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { IntervalLog, stagesFrom, zeroCounts } from '../../../src/stats/intervals.js';
@@ -45,10 +45,7 @@ async function opened(t) {
   return { output, port, url: `http://127.0.0.1:${port}/` };
 }
 
-/**
- * Watches, as a browser does.
- * @param {string} url
- */
+/** Watches, as a browser does. @param {string} url */
 async function watch(url) {
   const [response] = await once(request(`${url}events?after=0`).end(), 'response');
   response.setEncoding('utf8');
@@ -226,7 +223,7 @@ describe('the dashboard', () => {
 
   it('lets so many watch and no more, and is there again when one has gone', async (t) => {
     const { url } = await opened(t);
-    const clients = await Promise.all(Array.from({ length: MOST_CLIENTS }, () => watch(url)));
+    const clients = await Promise.all(Array.from({ length: MAX_CLIENTS }, () => watch(url)));
     assert.deepEqual([...new Set(clients.map(({ status }) => status))], [200]);
     assert.equal((await watch(url)).status, 503);
     clients[0].close();

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
-import { checkSums, choose } from '../../../src/scale-out/choose.js';
+import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
+import { resultLines, unpack } from '../../../src/scale-out/sources.js';
 import { RunTotals, Verdicts } from '../../../src/scale-out/totals.js';
-import { ranges, safe } from '../../../src/scale-out/words.js';
-import { resultLines, unpacked } from '../../../src/scale-out/sources.js';
 import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
+import { ranges, safe } from '../../../src/scale-out/words.js';
 import { Distribution, DistributionSum } from '../../../src/stats/histogram.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
@@ -36,7 +36,7 @@ function headerOf(index, given = {}) {
     attempt: 0,
     host: null,
     offset: index * 10,
-    threads: 10,
+    wallets: 10,
     firstOffset: 0,
     settings: { rate: 5 },
     definitions: '{"tps":"a"}',
@@ -175,7 +175,7 @@ describe('which files are the run', () => {
     'an option more': [{ settings: { rate: 5, warmup: 1 } }, /warmup is not given and 1/],
     'other definitions': [{ definitions: '{"tps":"b"}' }, /tps is defined differently/],
     'another number of instances': [{ instances: 5 }, /--instances is 4 and 5/],
-    'other threads': [{ threads: 11 }, /--threads is 10 and 11/],
+    'other wallets': [{ wallets: 11 }, /--threads is 10 and 11/],
     'overlapping slices': [{ offset: 9 }, /overlap: instance 0 has wallets 0\.\.9, instance 1 wallets 9\.\.18/],
     'an index twice': [{ index: 0 }, /instance 0 is there twice, with attempt 0 .* 0\.json and 1\.json/],
     'an index beyond': [{ index: 4, offset: 40 }, /instance 1 is beyond the 4 instances/],
@@ -456,7 +456,7 @@ describe('lines in logs', () => {
     for await (const line of resultLines(Readable.from(chunks))) found.push(line);
     return found;
   };
-  const content = (/** @type {any} */ line) => unpacked(line);
+  const content = (/** @type {any} */ line) => unpack(line);
 
   for (const chunk of [1, 7, 100_000])
     test(`are found among others, behind what stands before them, in chunks of ${chunk}`, async () => {
@@ -536,9 +536,9 @@ describe('the figures of a run file', () => {
   };
 
   test('agree', () => {
-    checkSums(runOf(), 'x.json', START_MS);
+    checkConsistency(runOf(), 'x.json', START_MS);
     const partial = { ...runOf(), partial: true, audit: null, end: 'running' };
-    checkSums({ ...partial, intervals: partial.intervals.slice(1) }, 'x.json', START_MS);
+    checkConsistency({ ...partial, intervals: partial.intervals.slice(1) }, 'x.json', START_MS);
   });
 
   /** @type {Record<string, [(run: any) => void, RegExp]>} */
@@ -561,7 +561,7 @@ describe('the figures of a run file', () => {
       const run = structuredClone(runOf());
       change(run);
       assert.throws(
-        () => checkSums(run, 'x.json', START_MS),
+        () => checkConsistency(run, 'x.json', START_MS),
         (error) => error instanceof InputError && error.message.startsWith('x.json ') && words.test(error.message),
       );
     });

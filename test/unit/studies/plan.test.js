@@ -9,7 +9,7 @@ import {
   differenceOf,
   fingerprint,
   planCells,
-  threadsFor,
+  walletsFor,
   turnsOf,
 } from '../../../src/studies/plan.js';
 
@@ -73,10 +73,10 @@ describe('planCells()', () => {
   });
 });
 
-describe('threadsFor()', () => {
-  it('is twice what is under way at once, and whole', () => assert.equal(threadsFor(101, 333_000), 68));
-  it('is ten at least', () => assert.equal(threadsFor(25, 1000), 10));
-  it('is ten thousand at most', () => assert.equal(threadsFor(1000, 60e6), 10_000));
+describe('walletsFor()', () => {
+  it('is twice what is under way at once, and whole', () => assert.equal(walletsFor(101, 333_000), 68));
+  it('is ten at least', () => assert.equal(walletsFor(25, 1000), 10));
+  it('is ten thousand at most', () => assert.equal(walletsFor(1000, 60e6), 10_000));
 });
 
 describe('turnsOf()', () => {

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { judgeTrial, paceOf, search } from '../../../src/studies/find.js';
+import { judgeTrial, heldShareOf, search } from '../../../src/studies/find.js';
 import { readSweep } from '../../../src/studies/run-files.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -217,22 +217,22 @@ describe('judgeTrial()', () => {
   });
 });
 
-describe('paceOf()', () => {
+describe('heldShareOf()', () => {
   it('is what was served of what was due, by how the queue grew', () => {
     for (const asked of [200, 300, 306, 330, 600]) {
-      const pace = paceOf(runAt({ asked, served: 300 }));
+      const pace = heldShareOf(runAt({ asked, served: 300 }));
       assert.ok(pace !== null && Math.abs(pace - Math.min(1, 300 / asked)) < 0.004, `${asked}: ${pace}`);
     }
   });
 
   it('counts what was dropped', () => {
     const run = runAt({ asked: 100, served: 100 });
-    assert.equal(paceOf({ ...run, rates: { ...run.rates, achievedPerSecond: 90 } }), 0.9);
-    assert.equal(paceOf({ ...run, rates: { ...run.rates, askedPerSecond: null } }), null);
+    assert.equal(heldShareOf({ ...run, rates: { ...run.rates, achievedPerSecond: 90 } }), 0.9);
+    assert.equal(heldShareOf({ ...run, rates: { ...run.rates, askedPerSecond: null } }), null);
   });
 
   it('takes no growth for real that few blocks can explain', () => {
-    assert.ok((paceOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
-    assert.equal(paceOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
+    assert.ok((heldShareOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
+    assert.equal(heldShareOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
   });
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planCells } from '../../../src/studies/plan.js';
+import { KEPT } from '../../../src/studies/metrics.js';
+import { meanOf } from '../../../src/studies/statistics.js';
 import { isWhole, readRun, summarizeCells } from '../../../src/studies/sweep.js';
-import { KEPT, meanOf } from '../../../src/studies/metrics.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /** @import { Result } from '../../../src/studies/sweep.js' */

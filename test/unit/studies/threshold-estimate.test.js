@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { randomNumbers } from '../../../src/studies/statistics.js';
-import { MOST_TRIALS, SHARP, ThresholdEstimate } from '../../../src/studies/threshold-estimate.js';
+import { MAX_TRIALS, SHARP, ThresholdEstimate } from '../../../src/studies/threshold-estimate.js';
 
 /**
  * @import { Random } from '../../../src/studies/statistics.js'
@@ -10,11 +10,7 @@ import { MOST_TRIALS, SHARP, ThresholdEstimate } from '../../../src/studies/thre
 
 const RANGE = Object.freeze({ lowest: 100, highest: 2000, guess: null, isWhole: false });
 
-/**
- * Searches with runs that are made up.
- * @param {Scale} scale
- * @param {(value: number) => boolean} holds
- */
+/** Searches with runs that are made up. @param {Scale} scale @param {(value: number) => boolean} holds */
 function searched(scale, holds) {
   const estimate = new ThresholdEstimate(scale);
   /** @type {number[]} */
@@ -73,7 +69,7 @@ describe('ThresholdEstimate', () => {
 
   it('covers the truth as often as it says, whatever the noise', () => {
     const results = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 75));
-    assert.ok(results.flat().every(({ trials }) => trials <= MOST_TRIALS));
+    assert.ok(results.flat().every(({ trials }) => trials <= MAX_TRIALS));
     for (const [i, list] of results.entries())
       assert.ok(shareOf(list.map(({ covers }) => covers)) >= 0.85, `noise ${i}`);
     const share = shareOf(results.flat().map(({ covers }) => covers));
@@ -100,7 +96,7 @@ describe('ThresholdEstimate', () => {
     assert.ok(Math.abs(up[0] / 300 - 1) < 0.35, `${up[0]}`);
     for (let i = 1; up[i - 1] < 5000; i += 1) assert.ok(up[i] / up[i - 1] < 4, `${up.slice(0, i + 1)}`);
     const down = searched(scale, (value) => value < 20);
-    assert.ok(Math.abs(down.estimate / 20 - 1) < SHARP && down.trials <= MOST_TRIALS);
+    assert.ok(Math.abs(down.estimate / 20 - 1) < SHARP && down.trials <= MAX_TRIALS);
   });
 
   it('says when the whole range holds, or none of it', () => {
