@@ -75,7 +75,8 @@ async function work(task, port) {
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const onSample = wantsSamples ? bundle.add : () => {};
   const load = { config, accounts, workload, schedule, share };
-  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop: askForStop });
+  const options = { ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop: askForStop };
+  const engine = new Engine(options);
   const hurry = new AbortController();
   catchStrayErrors(prepared.name, askForStop);
   let stoppedAtUs = 0;
