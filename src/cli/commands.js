@@ -13,9 +13,9 @@ import {
   interruptible,
   openTransport,
   readChain,
-  readGiven,
+  readKeys,
 } from '../core/connect.js';
-import { SetUpCosts, estimatePayments, some } from '../core/costs.js';
+import { SetUpCosts, estimatePayments, plural } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { prepareLogs } from '../core/prepare-logs.js';
 import { run } from '../core/run.js';
@@ -181,7 +181,7 @@ export const commands = {
       await writeDataSet(out, dataSet);
       say(
         config,
-        `${some(logCount ?? 0, 'log')} of ${some(logBytes, 'byte')} in ${some(dataSet.pages.length, 'page')} on chain ${dataSet.chainId}, made by ${some(transactions, 'transaction')}; ${some(pagesRead, 'page')} read back; where they are is in ${displayName(out)}`,
+        `${plural(logCount ?? 0, 'log')} of ${plural(logBytes, 'byte')} in ${plural(dataSet.pages.length, 'page')} on chain ${dataSet.chainId}, made by ${plural(transactions, 'transaction')}; ${plural(pagesRead, 'page')} read back; where they are is in ${displayName(out)}`,
       );
     });
   },
@@ -304,7 +304,7 @@ async function accounted(config, { all }, done, action) {
 async function connected(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc[0] ?? null);
   const all = slicesOf(config);
-  const given = readGiven({ ...config, ...all });
+  const given = readKeys({ ...config, ...all });
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {

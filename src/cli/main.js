@@ -49,7 +49,7 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   /** @param {string} reason @param {number} exitCode */
   const signal = (reason, exitCode) => () => {
     const nowUs = clock.nowUs();
-    if (nowUs - firstAtUs > SAME_WISH_US) stop.hurry();
+    if (nowUs - firstAtUs > SAME_WISH_US) stop.abort();
     firstAtUs = Math.min(firstAtUs, nowUs);
     stop.request(reason, exitCode);
   };
@@ -123,7 +123,7 @@ export async function main(argv, env, leave = () => {}) {
     } catch (error) {
       // Whatever still waits, and would ask again, keeps the process alive for nothing.
       stop.request('failed');
-      stop.hurry();
+      stop.abort();
       throw error;
     } finally {
       progress.stop();

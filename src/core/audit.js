@@ -8,7 +8,7 @@ import { transactionStatusOf } from './transaction-status.js';
 /**
  * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
- * @import { Foreign, Ledger, Open, Resolution } from './ledger.js'
+ * @import { Foreign, Ledger, UnresolvedOperation, Resolution } from './ledger.js'
  * @import { Account, Slot } from './nonces.js'
  */
 
@@ -153,10 +153,10 @@ function undecided({ ledger, accounts }) {
 /**
  * A later unresolved operation with the same nonce has all hashes of this one.
  * @param {Ledger} ledger
- * @param {Open['operation']} operation
+ * @param {UnresolvedOperation['operation']} operation
  */
 function isOpenElsewhere(ledger, operation) {
-  return ledger.expected(operation.account, operation.nonce) !== null;
+  return ledger.unresolvedOf(operation.account, operation.nonce) !== null;
 }
 
 /** @param {AuditOptions} options */
@@ -169,10 +169,10 @@ async function decideStatuses(options) {
         const { operation, sample } = one;
         const decision = await transactionStatusOf(rpc, operation, 'audit', startBlock);
         // A dead worker may have sent the replacement.
-        const isUnknown = operation.account.isLost && decision.fate === 'replaced';
-        if (decision.fate === 'pending' || isUnknown) return;
-        if (one.isOrphan && decision.fate === 'never_sent' && !one.isSentAgain && operation.raw !== null) {
-          one.isSentAgain = true;
+        const isUnknown = operation.account.isWorkerDead && decision.status === 'replaced';
+        if (decision.status === 'pending' || isUnknown) return;
+        if (one.isOrphan && decision.status === 'never_sent' && !one.isResubmitted && operation.raw !== null) {
+          one.isResubmitted = true;
           await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit').catch(() => null);
         } else ledger.settle(operation, sample, decision);
       }),
@@ -195,8 +195,8 @@ async function fillGaps({ rpc, accounts }) {
 }
 
 /** @param {Slot} slot */
-function freeNonceBytes({ standing, undecided: open }) {
-  return standing === 'free' ? (open?.operation.raw ?? []) : [];
+function freeNonceBytes({ state, undecided: open }) {
+  return state === 'free' ? (open?.operation.raw ?? []) : [];
 }
 
 /** Executed operations of a wallet by the ledger. @param {AuditOptions} options @param {number} position */
@@ -252,7 +252,7 @@ function provenOf(options, mismatches) {
 async function reconcile(options, { hash, number, nonces }, mismatches) {
   const { workload, accounts, ledger, startBlock, signal } = options;
   if (workload.reconcile === undefined) return [];
-  const isOurs = accounts.every(({ reverted, isLost }) => reverted === 0 && !isLost);
+  const isOurs = accounts.every(({ reverted, isWorkerDead }) => reverted === 0 && !isWorkerDead);
   const snapshot = {
     blockHash: hash,
     blockNumber: number,
@@ -299,7 +299,7 @@ function gapsOf({ ledger: { unresolved } }, unproven, checks) {
 function describe(options, reading, mismatches, checks) {
   const { accounts, recorder, ledger, workload } = options;
   for (const { operation, sample } of [...ledger.unresolved.values()]) {
-    ledger.settle(operation, sample, { fate: 'pending', foreign: null });
+    ledger.settle(operation, sample, { status: 'pending', foreign: null });
   }
   const grown = reading.effects.map(({ start, now }) => now - start);
   const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
@@ -307,7 +307,7 @@ function describe(options, reading, mismatches, checks) {
     const ours = BigInt(claimed(options, i));
     return sum + (ours < effects ? ours : effects);
   }, 0n);
-  const { fates, foreign, unresolved, resolutions } = ledger;
+  const { statusCounts, foreign, unresolved, resolutions } = ledger;
   const proven = new Set(provenOf(options, mismatches));
   const incomplete = gapsOf(
     options,
@@ -324,11 +324,11 @@ function describe(options, reading, mismatches, checks) {
     blockHash: reading.hash,
     wallets: accounts.length,
     verified: recorder.counts.verified,
-    includedLate: fates.included ?? 0,
-    reverted: fates.reverted ?? 0,
+    includedLate: statusCounts.included ?? 0,
+    reverted: statusCounts.reverted ?? 0,
     reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
-    neverSent: fates.never_sent ?? 0,
-    replaced: fates.replaced ?? 0,
+    neverSent: statusCounts.never_sent ?? 0,
+    replaced: statusCounts.replaced ?? 0,
     pending: unresolved.size,
     effectsOnChain: String(effectsOnChain),
     bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
@@ -355,10 +355,10 @@ async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatche
   for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
     const account = /** @type {Account} */ (byIndex.get(walletIndex));
     const { wallet } = account;
-    if (account.isLost || wallet.nonce >= next) continue;
+    if (account.isWorkerDead || wallet.nonce >= next) continue;
     const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
-    const open = ledger.expected(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
+    const open = ledger.unresolvedOf(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
     const ours = open?.operation.hashes ?? [];
-    if (mined !== null && !ours.includes(mined.hash)) ledger.accuse({ walletIndex, nonce: wallet.nonce, ...mined });
+    if (mined !== null && !ours.includes(mined.hash)) ledger.addForeign({ walletIndex, nonce: wallet.nonce, ...mined });
   }
 }

@@ -9,7 +9,7 @@
  * offered price, an included one with the price of its block and its gas limit, or what is left of the gas of the
  * block.
  *
- * @typedef {object} Held for one nonce of a wallet: at most one transaction with it is charged
+ * @typedef {object} Reservation for one nonce of a wallet: at most one transaction with it is charged
  * @property {bigint} gasLimit
  * @property {bigint} priceWei highest price offered per gas
  * @property {bigint} tipWei highest priority fee offered
@@ -27,10 +27,10 @@ export class FeeBudget {
   #fees;
   #gasLimitOf;
   #spentWei = 0n;
-  #heldWei = 0n;
+  #reservedWei = 0n;
   #transactions = 0;
-  /** By wallet and nonce. @type {Map<string, Held>} */
-  #held = new Map();
+  /** By wallet and nonce. @type {Map<string, Reservation>} */
+  #reservations = new Map();
   /**
    * By hash, with the gas charged so far and its highest price.
    * @type {Map<string, {baseFeeWei: bigint | null, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
@@ -59,7 +59,7 @@ export class FeeBudget {
     const offers = [this.#fees.current()];
     // The transaction signed ahead of time may be sent instead.
     if (ahead?.nonce === nextNonce) offers.push(ahead.signed.fee);
-    return this.#hold(key, this.#gasLimitOf(position, nextNonce), offers);
+    return this.#increase(key, this.#gasLimitOf(position, nextNonce), offers);
   }
 
   /**
@@ -70,7 +70,9 @@ export class FeeBudget {
    */
   raise({ account, nonce }, fee) {
     const key = keyOf(account.position, nonce);
-    return this.#hold(key, this.#held.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [fee]);
+    return this.#increase(key, this.#reservations.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [
+      fee,
+    ]);
   }
 
   /**
@@ -93,13 +95,13 @@ export class FeeBudget {
    */
   settle({ account, nonce, inclusion, sentAtUs, hashes }) {
     const key = keyOf(account.position, nonce);
-    const held = this.#held.get(key);
+    const held = this.#reservations.get(key);
     if (held === undefined) return;
-    const standing = account.slotOf(nonce)?.standing ?? 'spent';
-    const isUsed = standing === 'executed' || standing === 'spent';
+    const state = account.slotOf(nonce)?.state ?? 'used';
+    const isUsed = state === 'executed' || state === 'used';
     if (!isUsed && (sentAtUs !== null || hashes.length > 1)) return;
-    this.#held.delete(key);
-    this.#heldWei -= held.gasLimit * held.priceWei;
+    this.#reservations.delete(key);
+    this.#reservedWei -= held.gasLimit * held.priceWei;
     if (!isUsed) return;
     this.#spentWei += this.#costOf(held, inclusion);
     this.#transactions += 1;
@@ -107,12 +109,12 @@ export class FeeBudget {
 
   /** @returns {Spending} */
   total() {
-    return { spentWei: this.#spentWei + this.#heldWei, transactions: this.#transactions + this.#held.size };
+    return { spentWei: this.#spentWei + this.#reservedWei, transactions: this.#transactions + this.#reservations.size };
   }
 
   /** @param {string} key @param {bigint} gasLimit @param {Fee[]} offers */
-  #hold(key, gasLimit, offers) {
-    const before = this.#held.get(key) ?? { gasLimit: 0n, priceWei: 0n, tipWei: 0n };
+  #increase(key, gasLimit, offers) {
+    const before = this.#reservations.get(key) ?? { gasLimit: 0n, priceWei: 0n, tipWei: 0n };
     const held = { ...before, gasLimit: larger(before.gasLimit, gasLimit) };
     for (const { gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei } of offers) {
       const priceWei = gasPriceWei ?? maxFeePerGasWei ?? 0n;
@@ -121,13 +123,13 @@ export class FeeBudget {
       held.tipWei = larger(held.tipWei, maxPriorityFeePerGasWei ?? priceWei);
     }
     const moreWei = held.gasLimit * held.priceWei - before.gasLimit * before.priceWei;
-    if (moreWei > 0n && this.#spentWei + this.#heldWei + moreWei > this.#capWei) return false;
-    this.#held.set(key, held);
-    this.#heldWei += moreWei;
+    if (moreWei > 0n && this.#spentWei + this.#reservedWei + moreWei > this.#capWei) return false;
+    this.#reservations.set(key, held);
+    this.#reservedWei += moreWei;
     return true;
   }
 
-  /** @param {Held} held @param {{hash: string} | null} inclusion */
+  /** @param {Reservation} held @param {{hash: string} | null} inclusion */
   #costOf({ gasLimit, priceWei, tipWei }, inclusion) {
     const block = inclusion === null ? undefined : this.#blocks.get(inclusion.hash);
     if (block === undefined) return gasLimit * priceWei;

@@ -4,7 +4,7 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { RefusedError } from '../errors.js';
 import { numbered } from '../stats/recorder.js';
 import { clientVersionOf } from './connect.js';
-import { AWAY, BEHIND } from './endpoint-health.js';
+import { DOWN, BEHIND } from './endpoint-health.js';
 
 /**
  * @import { AuditReport, Clock, Config, Purpose, Rpc } from '../types.d.ts'
@@ -18,18 +18,18 @@ import { AWAY, BEHIND } from './endpoint-health.js';
  * so later blocks are compared as well.
  *
  * @typedef {object} Finding why an endpoint must not be used
- * @property {typeof AWAY | typeof BEHIND} state
+ * @property {typeof DOWN | typeof BEHIND} state
  * @property {string} words
  * @property {boolean} isOther it serves another chain
  *
- * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Asking null: no response
+ * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Ask null: no response
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
-const TRIES = 4;
+const MAX_COMPARISONS = 4;
 const PAUSE_MS = 700;
 
-/** @typedef {{number: number, hash: string}} Mark */
+/** @typedef {{number: number, hash: string}} BlockReference */
 
 export class ChainIdentity {
   #rpcs;
@@ -38,11 +38,11 @@ export class ChainIdentity {
   #names;
   /** @type {number | null} */
   #chainId = null;
-  /** A block that all endpoints have. @type {Mark | null} */
-  #mark = null;
+  /** A block that all endpoints have. @type {BlockReference | null} */
+  #reference = null;
   #hasBegun = false;
   /** Whether an endpoint was compared with it. @type {boolean[]} */
-  #isTold;
+  #isCompared;
 
   /** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
   constructor(rpcs, health, clock) {
@@ -50,7 +50,7 @@ export class ChainIdentity {
     this.#health = health;
     this.#clock = clock;
     this.#names = numbered(rpcs.map(({ display }) => display));
-    this.#isTold = rpcs.map(() => true);
+    this.#isCompared = rpcs.map(() => true);
   }
 
   /**
@@ -70,8 +70,9 @@ export class ChainIdentity {
     const retryOptions = { clock: this.#clock, signal };
     const first = await Promise.all(this.#rpcs.map((rpc) => retry(() => hashOf(rpc, 0, 'setup'), retryOptions)));
     const known = first.findIndex((hash) => hash !== null);
-    const strange = first.findIndex((hash) => hash !== null && hash !== first[known]);
-    if (strange >= 0) throw this.#refusal(known, strange, `chains of id ${ids[0]} with different first blocks`);
+    const otherChainFinding = first.findIndex((hash) => hash !== null && hash !== first[known]);
+    if (otherChainFinding >= 0)
+      throw this.#refusal(known, otherChainFinding, `chains of id ${ids[0]} with different first blocks`);
     await this.compare(signal, (ask) => retry(ask, retryOptions));
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
@@ -81,34 +82,34 @@ export class ChainIdentity {
   /**
    * Compares common blocks of the endpoints that answer.
    * @param {AbortSignal} signal
-   * @param {Asking} [asking]
+   * @param {Ask} [ask]
    * @returns {Promise<string[]>} names of the endpoints with no block but the first
    * @throws {RefusedError}
    */
-  async compare(signal, asking = orNull) {
+  async compare(signal, ask = orNull) {
     for (let tries = 1; ; tries += 1) {
-      const { unconfirmed, different, common } = await this.#compareOnce(asking);
+      const { unconfirmed, different, common } = await this.#compareOnce(ask);
       if (different === null) {
-        this.#mark ??= common;
-        this.#isTold = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
+        this.#reference ??= common;
+        this.#isCompared = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
         return unconfirmed.map((i) => this.#names[i]);
       }
       const { one, other, number } = different;
       const words = `chains of id ${this.#chainId} with different blocks ${number}`;
-      if (tries === TRIES || signal.aborted) throw this.#refusal(one, other, words);
+      if (tries === MAX_COMPARISONS || signal.aborted) throw this.#refusal(one, other, words);
       await this.#clock.sleep(PAUSE_MS, signal);
     }
   }
 
-  /** @param {Asking} asking */
+  /** @param {Ask} asking */
   async #compareOnce(asking) {
-    const isThere = (/** @type {number} */ i) => this.#health.stateOf(i) !== AWAY;
+    const isThere = (/** @type {number} */ i) => this.#health.stateOf(i) !== DOWN;
     const heads = await Promise.all(
       this.#rpcs.map((rpc, i) => (isThere(i) ? asking(() => headOf(rpc)) : Promise.resolve(null))),
     );
     const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
-    /** @type {Mark | null} */
+    /** @type {BlockReference | null} */
     let common = null;
     for (const [i, head] of heads.entries()) {
       if (i === highest || head === null || head === 0) continue;
@@ -131,7 +132,7 @@ export class ChainIdentity {
    */
   begin({ startBlock, startHash }) {
     this.#hasBegun = true;
-    if (startHash !== null && startBlock > 0) this.#mark = { number: startBlock, hash: startHash };
+    if (startHash !== null && startBlock > 0) this.#reference = { number: startBlock, hash: startHash };
   }
 
   /**
@@ -142,22 +143,22 @@ export class ChainIdentity {
    * @returns {Promise<Finding | null>} null: it can be used
    */
   async check(index, head, isUp) {
-    const isNeedless = isUp && (this.#isTold[index] || !this.#hasBegun || head === 0);
+    const isNeedless = isUp && (this.#isCompared[index] || !this.#hasBegun || head === 0);
     if (this.#chainId === null || isNeedless) return null;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
     if (id !== this.#chainId) return strange(`it answers as chain ${id}`);
-    if (this.#mark === null && !this.#hasBegun) return null;
-    const number = this.#mark?.number ?? 1;
+    if (this.#reference === null && !this.#hasBegun) return null;
+    const number = this.#reference?.number ?? 1;
     if (head < number) {
-      return this.#mark === null ? null : { state: BEHIND, words: 'it is behind the others', isOther: false };
+      return this.#reference === null ? null : { state: BEHIND, words: 'it is behind the others', isOther: false };
     }
     const hash = await hashOf(rpc, number, 'health');
     // The node no longer has the block.
     if (hash === null) return null;
-    this.#mark ??= { number, hash };
-    if (hash !== this.#mark.hash) return strange(`it has another block ${number}`);
-    this.#isTold[index] = true;
+    this.#reference ??= { number, hash };
+    if (hash !== this.#reference.hash) return strange(`it has another block ${number}`);
+    this.#isCompared[index] = true;
     return null;
   }
 
@@ -176,7 +177,7 @@ export function unconfirmedIdentityWords(names) {
 
 /** @param {string} words @returns {Finding} */
 function strange(words) {
-  return { state: AWAY, words: `${words}: it is another chain now`, isOther: true };
+  return { state: DOWN, words: `${words}: it is another chain now`, isOther: true };
 }
 
 /** @template T @param {() => Promise<T>} ask @returns {Promise<T | null>} */

@@ -48,7 +48,7 @@ const READ_AT_ONCE = 32;
 const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /** Settings that all instances must share, by their names in messages. @type {Array<[string, keyof Arrival]>} */
-const IN_COMMON = [
+const COMMON_SETTINGS = [
   ['--instances', 'instances'],
   ['-t', 'threads'],
   ['-o', 'firstOffset'],
@@ -78,16 +78,16 @@ export class Barrier {
   async open(who) {
     proveWritable(this.#folder);
     const start = await this.#read(START_FILE);
-    if (start !== null) throw this.#over(start);
+    if (start !== null) throw this.#alreadyStarted(start);
     const twin = await this.#read(fileOf(who));
-    if (twin !== null) throw this.#twice(who, twin);
+    if (twin !== null) throw this.#duplicateIndex(who, twin);
   }
 
   /** @param {Arrival} arrival @throws {RefusedError} */
   async arrive(arrival) {
     const there = await this.#create(fileOf(arrival), arrival);
     // Over NFS the link may exist although the response was lost.
-    if (there !== null && there.id !== arrival.id) throw this.#twice(arrival, there);
+    if (there !== null && there.id !== arrival.id) throw this.#duplicateIndex(arrival, there);
     this.#ownFile = fileOf(arrival);
   }
 
@@ -129,7 +129,7 @@ export class Barrier {
       const some = unread.slice(i, i + READ_AT_ONCE);
       const others = await Promise.all(some.map((who) => this.#read(fileOf(who))));
       for (const [k, other] of others.entries()) {
-        const words = other === null ? null : contradictionOf(own, { ...other, ...some[k] });
+        const words = other === null ? null : conflictOf(own, { ...other, ...some[k] });
         if (words !== null) return { allRead, contradiction: `run ${this.#runId}: ${words}` };
         if (other === null) allRead = false;
         else this.#agreeing.set(fileOf(some[k]), { ...other, ...some[k] });
@@ -158,7 +158,7 @@ export class Barrier {
   }
 
   /** Withdraws the arrival. */
-  async leave() {
+  async withdraw() {
     if (this.#ownFile !== null) await unlink(join(this.#folder, this.#ownFile)).catch(() => {});
     this.#ownFile = null;
   }
@@ -199,7 +199,7 @@ export class Barrier {
   }
 
   /** @param {Start} start */
-  #over({ at, refused }) {
+  #alreadyStarted({ at, refused }) {
     const what = refused === undefined ? `has begun at ${oneLine(at, 40)}` : `was refused (${oneLine(refused)})`;
     return new IncompleteError(
       `run ${this.#runId} ${what}, before this instance was there: each run needs a name of its own (--run-id)`,
@@ -207,7 +207,7 @@ export class Barrier {
   }
 
   /** @param {Pick<Arrival, 'index' | 'attempt'>} who @param {Partial<Arrival>} twin */
-  #twice({ index, attempt }, { host, arrivedAt }) {
+  #duplicateIndex({ index, attempt }, { host, arrivedAt }) {
     const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
     return new RefusedError(
       `index ${index} of run ${this.#runId} is there already${where}: two instances with one index would send from the same wallets. If that one is dead, say so with --attempt ${attempt + 1}`,
@@ -221,8 +221,8 @@ function fileOf({ index, attempt }) {
 }
 
 /** @param {Arrival} a @param {Arrival} b @returns {string | null} */
-function contradictionOf(a, b) {
-  for (const [words, name] of IN_COMMON) {
+function conflictOf(a, b) {
+  for (const [words, name] of COMMON_SETTINGS) {
     // A pruned node has no genesis block.
     const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
     if (!isKnown || a[name] === b[name]) continue;
@@ -261,25 +261,25 @@ export const LEAD_MS = 5000;
 export const LONG_LEAD_MS = 10_000;
 
 /** Largest believed difference of clocks, beyond --start-timeout. */
-const CLOCKS_MS = 3_600_000;
+const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
 const POLL_MS = 200;
-const SLOWEST_POLL_MS = 2000;
+const MAX_POLL_MS = 2000;
 
 /** Longest sleep, because the system clock may be set meanwhile. */
-const LOOK_MS = 1000;
+const MAX_SLEEP_MS = 1000;
 
 /** Longest delay for --start-at. */
-const MISSED_MS = 1000;
+const MAX_LATE_MS = 1000;
 
 /** Delay of a timer that does not move the start of the window. */
 const ON_TIME_MS = 20;
 
 /** Delays from here on are reported. */
-const WORTH_SAYING_MS = 100;
+const REPORTED_DELAY_MS = 100;
 
 /** Interval of notices about missing instances. */
 const NOTICE_MS = 30_000;
@@ -312,7 +312,7 @@ export class CommonStart {
   /** Fails early, before anything is sent. */
   async open() {
     const { config, clock } = this.#options;
-    this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MISSED_MS) * 1000;
+    this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MAX_LATE_MS) * 1000;
     await this.#barrier?.open({ index: config.index ?? 0, attempt: config.attempt });
     this.#checkNotMissed('before this instance was there');
   }
@@ -388,11 +388,11 @@ export class CommonStart {
       assertTakesPart(start, own, config.runId);
       isAgreed = true;
       // The lead time is known, so a clock that is behind shows.
-      this.#latestUs = clock.nowUs() + (leadMsOf(start) + WORTH_SAYING_MS) * 1000;
+      this.#latestUs = clock.nowUs() + (leadMsOf(start) + REPORTED_DELAY_MS) * 1000;
       this.#deadlineUs = Infinity;
       return atMs;
     } finally {
-      if (!isAgreed || stop.drain.aborted) await barrier.leave();
+      if (!isAgreed || stop.drain.aborted) await barrier.withdraw();
     }
   }
 
@@ -401,7 +401,7 @@ export class CommonStart {
     const { clock, config } = this.#options;
     const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
     const nowMs = clock.wallMs();
-    if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + CLOCKS_MS) return atMs;
+    if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + MAX_CLOCK_DIFFERENCE_MS) return atMs;
     throw new IncompleteError(
       `start.json of run ${config.runId} (--barrier) has no instant near now for the common start, but ${oneLine(JSON.stringify(at) ?? 'none', 60)}: by the clock of this machine it is ${iso(nowMs)}`,
     );
@@ -410,7 +410,7 @@ export class CommonStart {
   /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<Start>} */
   async #awaitStart(barrier, own) {
     const { clock, stop, notice } = this.#options;
-    const pollMs = Math.min(Math.max(POLL_MS, own.instances), SLOWEST_POLL_MS);
+    const pollMs = Math.min(Math.max(POLL_MS, own.instances), MAX_POLL_MS);
     /** Instances that have withdrawn since. @type {Set<number>} */
     const everSeen = new Set();
     let lacking = `missing: ${indexRanges(indexesBelow(own.instances))}`;
@@ -424,11 +424,11 @@ export class CommonStart {
           throw new IncompleteError(
             `index ${own.index} was started again (attempt ${attempts.get(own.index)}), and this is attempt ${own.attempt}`,
           );
-        const start = own.index === 0 ? await startOf(barrier, own, attempts, { clock, stop }) : null;
+        const start = own.index === 0 ? await publishStart(barrier, own, attempts, { clock, stop }) : null;
         if (start !== null) return start;
         for (const index of attempts.keys()) everSeen.add(index);
         const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
-        lacking = seen.isStartThere ? 'start.json is there, but cannot be read' : lackingInWords(absent, everSeen);
+        lacking = seen.isStartThere ? 'start.json is there, but cannot be read' : missingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
           notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
@@ -448,7 +448,7 @@ export class CommonStart {
       const leftMs = this.#leftMs(atMs, latestUs);
       if (leftMs <= 0) return;
       this.#checkInTime('the clock of this machine was set back');
-      await clock.sleep(Math.min(leftMs, LOOK_MS), stop.drain);
+      await clock.sleep(Math.min(leftMs, MAX_SLEEP_MS), stop.drain);
     }
   }
 
@@ -471,7 +471,7 @@ export class CommonStart {
   #checkNotMissed(when) {
     const { clock, config } = this.#options;
     const lateMs = config.startAtMs === null ? 0 : clock.wallMs() - config.startAtMs;
-    if (lateMs > MISSED_MS)
+    if (lateMs > MAX_LATE_MS)
       throw new IncompleteError(
         `--start-at ${iso(config.startAtMs ?? 0)} was over by ${(lateMs / 1000).toFixed(1)} s ${when}: give a later one`,
       );
@@ -492,7 +492,7 @@ export class CommonStart {
  * @param {Attempts} attempts
  * @param {Pick<CommonStartOptions, 'clock' | 'stop'>} options
  */
-async function startOf(barrier, own, attempts, { clock, stop }) {
+async function publishStart(barrier, own, attempts, { clock, stop }) {
   const first = await barrier.compare(own, attempts);
   if (first.contradiction !== null) return barrier.begin({ refused: first.contradiction });
   if (!first.allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
@@ -525,7 +525,7 @@ function assertTakesPart({ arrivals }, own, runId) {
 }
 
 /** @param {number[]} absent @param {Set<number>} everSeen */
-function lackingInWords(absent, everSeen) {
+function missingInWords(absent, everSeen) {
   if (absent.length === 0) return 'all are there, but index 0 has not said when to begin';
   const missing = indexRanges(absent.filter((index) => !everSeen.has(index)));
   const gone = indexRanges(absent.filter((index) => everSeen.has(index)));
@@ -535,9 +535,9 @@ function lackingInWords(absent, everSeen) {
 /** @param {number} lateMs @returns {string | null} */
 function lateInWords(lateMs) {
   const seconds = (Math.abs(lateMs) / 1000).toFixed(1);
-  if (lateMs > WORTH_SAYING_MS)
+  if (lateMs > REPORTED_DELAY_MS)
     return `the load began ${seconds} s after the common start: this instance was not ready in time, or the clock of its machine is ahead of the others`;
-  if (lateMs < -WORTH_SAYING_MS)
+  if (lateMs < -REPORTED_DELAY_MS)
     return `the clock of this machine is ${seconds} s behind that of index 0: the load began when the others began, which is earlier by its own time`;
   return null;
 }

@@ -99,7 +99,7 @@ export function abandonable(stop, action) {
  */
 export async function identify(rpc, url, config) {
   try {
-    return await introduce(rpc, url, config);
+    return await readIdentity(rpc, url, config);
   } catch (error) {
     const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
     if (isNoNode && isLoopback(url) && config.chainId === null)
@@ -109,7 +109,7 @@ export async function identify(rpc, url, config) {
 }
 
 /** @param {Rpc} rpc @param {URL} url @param {Config} config */
-async function introduce(rpc, url, config) {
+async function readIdentity(rpc, url, config) {
   const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
   const chainId = toNumber(id);
   checkChain(url, chainId, config.chainId, config.allowChain);
@@ -132,7 +132,7 @@ export async function clientVersionOf(rpc) {
 
 /** @param {Rpc} rpc @param {URL} url @param {Config} config @returns {Promise<ChainInfo>} */
 export async function readChain(rpc, url, config) {
-  const introduction = await introduce(rpc, url, config);
+  const introduction = await readIdentity(rpc, url, config);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
@@ -152,13 +152,13 @@ export async function readChain(rpc, url, config) {
 /**
  * The keys given by the user. They are read first, so that errors are reported at once.
  *
- * @typedef {object} Given
+ * @typedef {object} GivenKeys
  * @property {KeySource | null} source null: the test mnemonic, if allowed
  * @property {Wallet | null} funder
  * @param {Config} config
- * @returns {Given}
+ * @returns {GivenKeys}
  */
-export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads }) {
+export function readKeys({ keys, mnemonic, hdPath, fundFrom, offset, threads }) {
   const source = keys !== null ? keyFileSource(keys) : mnemonic !== null ? mnemonicSource(mnemonic, hdPath) : null;
   if (source !== null && offset + threads > source.size) {
     const last = offset + threads - 1;
@@ -169,7 +169,7 @@ export function readGiven({ keys, mnemonic, hdPath, fundFrom, offset, threads })
   return { source, funder: fundFrom === null ? null : funderWallet(fundFrom) };
 }
 
-/** @param {Given} given @param {string} hdPath @param {URL} url @param {number} chainId @returns {KeySource} */
+/** @param {GivenKeys} given @param {string} hdPath @param {URL} url @param {number} chainId @returns {KeySource} */
 export function chooseKeys({ source }, hdPath, url, chainId) {
   if (source !== null) return source;
   if (devMnemonicAllowed(url, chainId)) {

@@ -33,12 +33,12 @@ const PAYMENT_GAS = 100_000n;
 const PAID_WALLET_GAS = 40_000n;
 
 /** Operations estimated without a duration. */
-const ROUND_NUMBER = 1000;
+const ASSUMED_OPERATIONS = 1000;
 
 /** Blocks used to measure the block time: timestamps are whole seconds. */
 const PACE_BLOCKS = 100;
 /** Assumed for a chain with too few blocks. */
-const UNKNOWN_BLOCK_S = 1;
+const DEFAULT_BLOCK_S = 1;
 
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
@@ -77,7 +77,7 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
   const priceWei = fees.priceWei();
   const payments = paymentsFor(missing.length);
   const isBounded = config.durationMs !== null;
-  const operations = isBounded ? Math.ceil(operationsExpected(config, blockSeconds)) : ROUND_NUMBER;
+  const operations = isBounded ? Math.ceil(operationsExpected(config, blockSeconds)) : ASSUMED_OPERATIONS;
   return {
     priceWei,
     deployments,
@@ -107,7 +107,7 @@ export function estimatePayments({ config, chain, fees, needs: { wallets, movedW
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or give it a higher cap`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
-  return `${ether(movedWei)} will be paid to ${some(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  return `${ether(movedWei)} will be paid to ${plural(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** @param {number} wallets @param {Fees} fees */
@@ -127,12 +127,12 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
 export async function secondsPerBlock(rpc, head) {
   // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
-  if (head - from < 2) return UNKNOWN_BLOCK_S;
+  if (head - from < 2) return DEFAULT_BLOCK_S;
   const [first, last] = await Promise.all(
     [from, head].map((number) => rpc.call('eth_getBlockByNumber', [toHex(number), false], 'setup')),
   );
   const seconds = (toNumber(last?.timestamp ?? 0) - toNumber(first?.timestamp ?? 0)) / (head - from);
-  return seconds > 0 ? seconds : UNKNOWN_BLOCK_S;
+  return seconds > 0 ? seconds : DEFAULT_BLOCK_S;
 }
 
 /** @param {Cost} cost @param {number} wallets @returns {string} one line */
@@ -166,11 +166,11 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
 
 /** @param {number} count @param {string} name */
 function counted(count, name) {
-  return count === 0 ? null : some(count, name);
+  return count === 0 ? null : plural(count, name);
 }
 
 /** @param {number} count @param {string} name of one of them */
-export function some(count, name) {
+export function plural(count, name) {
   return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 
@@ -270,7 +270,7 @@ export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
  * @param {Balance} after
  * @returns {Balance}
  */
-export function spentBetween(before, after) {
+export function decreaseBetween(before, after) {
   if ('why' in before) return before;
   if ('why' in after) return after;
   if (after.wei > before.wei) return { why: 'the wallets have more than before the load: others have paid them' };

@@ -23,7 +23,7 @@ import { Recovery } from './recovery.js';
  * @property {number} inFlight per wallet
  * @property {number} [operationsEach] limit per wallet
  * @property {number} [perIteration] operations per iteration; the think time follows the last one
- * @property {number} [restMs] think time, closed loop only
+ * @property {number} [thinkTimeMs] think time, closed loop only
  * @property {Recorder} recorder
  * @property {Pacer} pacer
  * @property {FeeBudget | null} [budget] null: no limit
@@ -38,13 +38,13 @@ import { Recovery } from './recovery.js';
  * Submissions of one wallet at a time. They arrive in any order; a node queues nonces that come early and drops what
  * exceeds its queue (geth: 64 per account).
  */
-const SUBMITTED_AT_ONCE = 16;
+const MAX_SUBMITTING = 16;
 
 /** Longest timer of Node.js; longer waits repeat it. */
-const LONG_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Operations started per turn of the event loop, so that responses and blocks do not wait. */
-const BEGUN_AT_ONCE = 256;
+const STARTS_PER_TURN = 256;
 
 export class Driver {
   /** @type {Set<Operation>} */
@@ -81,7 +81,7 @@ export class Driver {
       rearm: (account, times) => this.#rearm(account, times),
       retire: ({ position }) => {
         this.#quota.forfeit(position);
-        this.#endIfSpent();
+        this.#endIfDone();
       },
     });
   }
@@ -94,7 +94,7 @@ export class Driver {
     // All wallets once, then all again, so that the load is spread first.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    kind.watch(this.live, this.#drained.signal, this.recovery.lost).catch((error) => onStop('internal', error));
+    kind.watchOverdue(this.live, this.#drained.signal, this.recovery.resubmitFrom).catch((error) => onStop('internal', error));
   }
 
   /** Sets the end of the window during the load. @param {number} endUs */
@@ -141,10 +141,10 @@ export class Driver {
   }
 
   /** @param {number} most operations to start in this turn */
-  #pump(most = BEGUN_AT_ONCE) {
+  #pump(most = STARTS_PER_TURN) {
     const { clock, pacer, recorder } = this.options;
-    for (let begun = 0; !this.#isHalted && !this.#quota.isSpent;) {
-      if (begun === most) return this.#pumpSoon();
+    for (let started = 0; !this.#isHalted && !this.#quota.isSpent;) {
+      if (started === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
       const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
       if (pacer.isOpen ? dueUs >= this.#endUs : dueUs > this.#endUs) return;
@@ -155,8 +155,8 @@ export class Driver {
       if (account === null) {
         recorder.drop(dueUs, nowUs);
       } else {
-        this.#begin(account, { intendedAtUs: dueUs, startedAtUs: nowUs });
-        begun += 1;
+        this.#startOperation(account, { intendedAtUs: dueUs, startedAtUs: nowUs });
+        started += 1;
       }
     }
   }
@@ -168,7 +168,7 @@ export class Driver {
         this.#cancelWait = null;
         this.#pump();
       },
-      Math.min((dueUs - nowUs) / 1000, LONG_MS),
+      Math.min((dueUs - nowUs) / 1000, MAX_TIMER_MS),
     );
   }
 
@@ -177,9 +177,9 @@ export class Driver {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       if (account.retired !== null || this.#quota.isSpentOf(account.position)) continue;
       // Recovery may itself wait for the nonce gap to be filled.
-      const isHeld = account.mending > 0 && !account.hasGap;
-      if (isHeld) account.held += 1;
-      else if (account.submitting >= SUBMITTED_AT_ONCE) account.waiting += 1;
+      const isHeld = account.recovering > 0 && !account.hasGap;
+      if (isHeld) account.heldStarts += 1;
+      else if (account.submitting >= MAX_SUBMITTING) account.waitingStarts += 1;
       else if (this.options.budget?.reserve(account) === false) return this.#cannotPay(account);
       else return account;
     }
@@ -192,27 +192,27 @@ export class Driver {
    */
   #cannotPay(account) {
     this.#idle.push(account);
-    const mayRelease = this.live.size > 0 || this.options.accounts.some(({ mending }) => mending > 0);
+    const mayRelease = this.live.size > 0 || this.options.accounts.some(({ recovering }) => recovering > 0);
     if (!mayRelease) this.options.onStop('max_spend');
     return null;
   }
 
   /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
-  #begin(account, instants) {
+  #startOperation(account, instants) {
     const { recorder, kind } = this.options;
-    const operation = new Operation(account, instants, this.#finish, this.#taken);
+    const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
     account.submitting += 1;
     this.#quota.take(account.position);
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
-    kind.begin(operation);
+    kind.run(operation);
   }
 
   /** @param {Operation} operation */
-  #taken = ({ account }) => {
+  #onSubmitted = ({ account }) => {
     account.submitting -= 1;
-    if (account.waiting === 0) return;
-    account.waiting -= 1;
+    if (account.waitingStarts === 0) return;
+    account.waitingStarts -= 1;
     this.#rearm(account, 1);
   };
 
@@ -226,39 +226,40 @@ export class Driver {
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;
-        this.options.kind.remember(operation);
+        this.options.kind.recordInclusion(operation);
         this.#rearmAfterThinkTime(account);
       } else {
         const slot = account.slotOf(nonce);
-        if (slot !== null) slot.standing = 'open';
-        if (operation.words !== null) this.failureWords[sample.code ?? sample.outcome] ??= operation.words;
+        if (slot !== null) slot.state = 'unresolved';
+        if (operation.errorMessage !== null)
+          this.failureWords[sample.code ?? sample.outcome] ??= operation.errorMessage;
         // Operations of one wallet that fail together count once.
-        if (account.mending === 0) account.failuresInRow += 1;
+        if (account.recovering === 0) account.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
       this.options.budget?.settle(operation);
-      this.#endIfSpent();
+      this.#endIfDone();
       if (this.live.size === 0) this.#onIdle();
     } catch (error) {
       this.options.onStop('internal', /** @type {Error} */ (error));
     }
   };
 
-  #endIfSpent() {
+  #endIfDone() {
     if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
   }
 
   /** Zero unless an iteration has just ended, with any outcome. @param {Account} account */
   #thinkTimeMsOf({ position }) {
-    const { recorder, restMs = 0, perIteration = 1 } = this.options;
-    return recorder.endedBy[position] % perIteration === 0 ? restMs : 0;
+    const { recorder, thinkTimeMs = 0, perIteration = 1 } = this.options;
+    return recorder.endedBy[position] % perIteration === 0 ? thinkTimeMs : 0;
   }
 
   /** @param {Account} account */
   #rearmAfterThinkTime(account) {
-    const restMs = this.#thinkTimeMsOf(account);
-    if (restMs === 0) return this.#rearm(account, 1);
-    void this.options.clock.sleep(restMs, this.#halt.signal).then(() => this.#rearm(account, 1));
+    const thinkTimeMs = this.#thinkTimeMsOf(account);
+    if (thinkTimeMs === 0) return this.#rearm(account, 1);
+    void this.options.clock.sleep(thinkTimeMs, this.#halt.signal).then(() => this.#rearm(account, 1));
   }
 
   /** @param {Account} account @param {number} times */

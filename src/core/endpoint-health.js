@@ -17,12 +17,12 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
  * @property {string} words
  *
  * @typedef {object} EndpointOutage
- * @property {number} left number of outages
- * @property {number} awayUs their total time
+ * @property {number} count number of outages
+ * @property {number} downUs their total time
  */
 
 /** A limit of memory for unstable endpoints. */
-const MOST_EVENTS = 200;
+const MAX_EVENTS = 200;
 
 export class Outages {
   /** @type {Event[]} */
@@ -37,7 +37,7 @@ export class Outages {
   /** @param {number} endpoints */
   constructor(endpoints) {
     this.#sinceUs = Array(endpoints).fill(null);
-    this.#known = Array.from({ length: endpoints }, () => ({ left: 0, awayUs: 0 }));
+    this.#known = Array.from({ length: endpoints }, () => ({ count: 0, downUs: 0 }));
   }
 
   /** @param {(event: Event) => void} onEvent called for those that were as well */
@@ -47,31 +47,31 @@ export class Outages {
   }
 
   /** @param {number} index */
-  isLeft(index) {
+  isDown(index) {
     return this.#sinceUs[index] !== null;
   }
 
   /** @param {number} index @param {number} atUs @param {string} words why */
-  leave(index, atUs, words) {
-    if (this.isLeft(index)) return;
+  enterDown(index, atUs, words) {
+    if (this.isDown(index)) return;
     this.#sinceUs[index] = atUs;
-    this.#known[index].left += 1;
-    this.tell(index, false, atUs, words);
+    this.#known[index].count += 1;
+    this.addEvent(index, false, atUs, words);
   }
 
   /** @param {number} index @param {number} atUs */
-  comeBack(index, atUs) {
+  enterUp(index, atUs) {
     const sinceUs = this.#sinceUs[index];
     if (sinceUs === null) return;
     this.#sinceUs[index] = null;
-    this.#known[index].awayUs += atUs - sinceUs;
-    this.tell(index, true, atUs, `after ${((atUs - sinceUs) / 1e6).toFixed(1)} s`);
+    this.#known[index].downUs += atUs - sinceUs;
+    this.addEvent(index, true, atUs, `after ${((atUs - sinceUs) / 1e6).toFixed(1)} s`);
   }
 
   /** @param {number} endpoint @param {boolean} isBack @param {number} atUs @param {string} words */
-  tell(endpoint, isBack, atUs, words) {
+  addEvent(endpoint, isBack, atUs, words) {
     const event = { endpoint, isBack, atUs, words };
-    if (this.events.length < MOST_EVENTS) this.events.push(event);
+    if (this.events.length < MAX_EVENTS) this.events.push(event);
     this.#onEvent(event);
   }
 
@@ -95,14 +95,14 @@ export class Outages {
 
   /**
    * @param {number} nowUs
-   * @param {(index: number) => number | null} leftAtUs start of an outage that was not entered yet
+   * @param {(index: number) => number | null} downSinceUs start of an outage that was not entered yet
    * @returns {EndpointOutage[]} by endpoint
    */
-  upTo(nowUs, leftAtUs) {
-    return this.#known.map(({ left, awayUs }, i) => {
-      const newUs = this.isLeft(i) ? null : leftAtUs(i);
+  totals(nowUs, downSinceUs) {
+    return this.#known.map(({ count, downUs }, i) => {
+      const newUs = this.isDown(i) ? null : downSinceUs(i);
       const sinceUs = this.#sinceUs[i] ?? newUs ?? nowUs;
-      return { left: left + (newUs === null ? 0 : 1), awayUs: awayUs + Math.max(0, nowUs - sinceUs) };
+      return { count: count + (newUs === null ? 0 : 1), downUs: downUs + Math.max(0, nowUs - sinceUs) };
     });
   }
 }
@@ -114,24 +114,24 @@ export class Outages {
 
 export const UP = 0;
 /** It does not answer, or is not ready. */
-export const AWAY = 1;
+export const DOWN = 1;
 /** It answers, but lacks blocks that other endpoints have had for LAG_MS. */
 export const BEHIND = 2;
 
-/** @typedef {typeof UP | typeof AWAY | typeof BEHIND} State */
+/** @typedef {typeof UP | typeof DOWN | typeof BEHIND} State */
 
 /** Two times, a state and a counter each. */
 const BYTES_EACH = 2 * BigInt64Array.BYTES_PER_ELEMENT + 2 * Int32Array.BYTES_PER_ELEMENT;
 
 /** Transactions refused or unanswered in a row before an endpoint gets no more while others accept them. */
-const MOST_REFUSALS = 3;
+const MAX_REFUSALS = 3;
 
 /** Then one transaction is tried again. */
-const TRY_AGAIN_US = 10_000_000;
+const RETRY_US = 10_000_000;
 
 export class Health {
   #states;
-  #leftAtUs;
+  #downSinceUs;
   #refusals;
   #refusedAtUs;
 
@@ -139,7 +139,7 @@ export class Health {
   constructor(shared) {
     this.shared = shared;
     const count = shared.byteLength / BYTES_EACH;
-    this.#leftAtUs = new BigInt64Array(shared, 0, count);
+    this.#downSinceUs = new BigInt64Array(shared, 0, count);
     this.#refusedAtUs = new BigInt64Array(shared, 8 * count, count);
     this.#states = new Int32Array(shared, 16 * count, count);
     this.#refusals = new Int32Array(shared, 20 * count, count);
@@ -163,41 +163,41 @@ export class Health {
   set(index, state) {
     const before = Atomics.exchange(this.#states, index, state);
     // Refusals before an outage do not count after it.
-    if (state === UP && before !== UP) this.took(index);
+    if (state === UP && before !== UP) this.noteAccepted(index);
     return /** @type {State} */ (before);
   }
 
   /** A request was lost. @param {number} index @param {number} nowUs */
-  leave(index, nowUs) {
+  markDown(index, nowUs) {
     // Stored first: another thread that sees the state must see its time.
-    if (this.stateOf(index) === UP) Atomics.store(this.#leftAtUs, index, BigInt(nowUs));
-    Atomics.store(this.#states, index, AWAY);
+    if (this.stateOf(index) === UP) Atomics.store(this.#downSinceUs, index, BigInt(nowUs));
+    Atomics.store(this.#states, index, DOWN);
   }
 
   /** When the current outage began. @param {number} index */
-  leftAtUs(index) {
-    return Number(Atomics.load(this.#leftAtUs, index));
+  downSinceUs(index) {
+    return Number(Atomics.load(this.#downSinceUs, index));
   }
 
   /** Whether pending requests should go to another endpoint. @param {number} index */
-  isLeft(index) {
-    return this.stateOf(index) === AWAY && this.#states.some((_, other) => this.stateOf(other) === UP);
+  shouldFailOver(index) {
+    return this.stateOf(index) === DOWN && this.#states.some((_, other) => this.stateOf(other) === UP);
   }
 
   /** It refused a transaction, although it is up. @param {number} index @param {number} nowUs */
-  refused(index, nowUs) {
+  noteRefused(index, nowUs) {
     Atomics.store(this.#refusedAtUs, index, BigInt(nowUs));
     Atomics.add(this.#refusals, index, 1);
   }
 
   /** It accepted a transaction or rejected it for a definite reason. @param {number} index */
-  took(index) {
+  noteAccepted(index) {
     if (Atomics.load(this.#refusals, index) !== 0) Atomics.store(this.#refusals, index, 0);
   }
 
   /** @param {number} index */
-  takesNone(index) {
-    return Atomics.load(this.#refusals, index) >= MOST_REFUSALS;
+  refusesTransactions(index) {
+    return Atomics.load(this.#refusals, index) >= MAX_REFUSALS;
   }
 
   /**
@@ -205,10 +205,10 @@ export class Health {
    * @param {number} index
    * @param {number} nowUs
    */
-  isSpared(index, nowUs) {
-    if (!this.takesNone(index)) return false;
+  isSkipped(index, nowUs) {
+    if (!this.refusesTransactions(index)) return false;
     const lastUs = Atomics.load(this.#refusedAtUs, index);
-    if (nowUs - Number(lastUs) < TRY_AGAIN_US) return true;
+    if (nowUs - Number(lastUs) < RETRY_US) return true;
     return Atomics.compareExchange(this.#refusedAtUs, index, lastUs, BigInt(nowUs)) !== lastUs;
   }
 }
@@ -217,17 +217,17 @@ export class Health {
 const NOT_READY = /bootstrapp|still starting|not ready/i;
 
 /** Status of a gateway without a node, or of a node that is not ready (AvalancheGo: 404 before the chain exists). */
-const AWAY_STATUS = Object.freeze([404, 502, 503, 504]);
+const DOWN_STATUS = Object.freeze([404, 502, 503, 504]);
 
 /**
  * Whether an error means that the endpoint is down. A timeout does not: the endpoint may be busy, and the Monitor
  * checks it.
  * @param {unknown} error
  */
-export function isGone(error) {
+export function isDownError(error) {
   if (error instanceof TransportError) return isLost(error) && error.code !== 'transport_timeout';
   if (error instanceof RpcError) return NOT_READY.test(error.rpcMessage);
-  return error instanceof ProtocolError && AWAY_STATUS.includes(error.status);
+  return error instanceof ProtocolError && DOWN_STATUS.includes(error.status);
 }
 
 /**
@@ -258,7 +258,7 @@ const MAX_HEADS = 16;
 const LAG_MS = 3000;
 
 /** Heads older than this do not count. */
-const FORGOTTEN_MS = 30_000;
+const MAX_HEAD_AGE_MS = 30_000;
 
 /** The latest heads of all endpoints, to find those that are behind. */
 export class Heads {
@@ -285,7 +285,7 @@ export class Heads {
     const untilUs = askedAtUs - LAG_MS * 1000;
     return this.#seen.some((seen, other) => {
       const known = seen.findLast(({ atUs }) => atUs <= untilUs);
-      const isForgotten = (seen.at(-1)?.atUs ?? 0) < askedAtUs - FORGOTTEN_MS * 1000;
+      const isForgotten = (seen.at(-1)?.atUs ?? 0) < askedAtUs - MAX_HEAD_AGE_MS * 1000;
       return other !== index && known !== undefined && !isForgotten && known.number > own;
     });
   }
@@ -293,7 +293,10 @@ export class Heads {
   /** @param {number} nowUs */
   newest(nowUs) {
     const last = this.#seen.flatMap((seen) => seen.at(-1) ?? []);
-    return Math.max(0, ...last.filter(({ atUs }) => atUs >= nowUs - FORGOTTEN_MS * 1000).map(({ number }) => number));
+    return Math.max(
+      0,
+      ...last.filter(({ atUs }) => atUs >= nowUs - MAX_HEAD_AGE_MS * 1000).map(({ number }) => number),
+    );
   }
 
   /** @param {number} index */
@@ -305,14 +308,14 @@ export class Heads {
 /**
  * Requests the head of each endpoint about once a second, and enters outages and recoveries.
  *
- * @callback Examine checks whether an endpoint that answers can be used
+ * @callback CheckIdentity checks whether an endpoint that answers can be used
  * @param {number} index
  * @param {number} head its newest block
  * @param {boolean} isUp
  * @returns {Promise<Finding | null>} null: yes
  */
 
-const LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 
 /** Time limit of a head request; under load it may take some seconds. */
 const ANSWER_MS = 5000;
@@ -320,11 +323,11 @@ const ANSWER_MS = 5000;
 const READ_MS = 100;
 
 /** Invalid responses in a row before an endpoint is down. */
-const MOST_NONSENSE = 3;
+const MAX_INVALID_ANSWERS = 3;
 
 /** Time limit and poll interval for the endpoints to reach the same block. */
-const LEVEL_MS = 20_000;
-const LEVEL_PAUSE_MS = 50;
+const SYNC_MS = 20_000;
+const SYNC_PAUSE_MS = 50;
 
 export class Monitor {
   #rpcs;
@@ -341,15 +344,15 @@ export class Monitor {
   #isOther;
   #checkIdentity;
 
-  /** @param {{rpcs: Rpc[], health: Health, clock: Clock, examine?: Examine}} options */
-  constructor({ rpcs, health, clock, examine = async () => null }) {
+  /** @param {{rpcs: Rpc[], health: Health, clock: Clock, checkIdentity?: CheckIdentity}} options */
+  constructor({ rpcs, health, clock, checkIdentity = async () => null }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
     this.#heads = new Heads(rpcs.length);
     this.#isOther = rpcs.map(() => false);
     this.#invalidAnswers = rpcs.map(() => 0);
-    this.#checkIdentity = examine;
+    this.#checkIdentity = checkIdentity;
     this.#outages = new Outages(rpcs.length);
   }
 
@@ -371,8 +374,8 @@ export class Monitor {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
     for (const index of this.#rpcs.keys()) {
-      if (this.#health.takesNone(index)) this.#onRefusing(index);
-      if (this.#health.stateOf(index) !== UP) this.#leave(index, '');
+      if (this.#health.refusesTransactions(index)) this.#onRefusing(index);
+      if (this.#health.stateOf(index) !== UP) this.#enterOutage(index, '');
     }
   }
 
@@ -389,7 +392,7 @@ export class Monitor {
   endpointOutages(nowUs) {
     // A thread may have marked one since the last check.
     const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
-    return this.#outages.upTo(nowUs, (i) => (isLeft(i) ? this.#health.leftAtUs(i) : null));
+    return this.#outages.totals(nowUs, (i) => (isLeft(i) ? this.#health.downSinceUs(i) : null));
   }
 
   /**
@@ -399,20 +402,22 @@ export class Monitor {
    */
   async waitUntilSynced(signal) {
     if (this.#rpcs.length === 1) return;
-    await Promise.all(this.#those((index) => this.#health.stateOf(index) !== AWAY).map((index) => this.check(index)));
+    await Promise.all(
+      this.#indexesWhere((index) => this.#health.stateOf(index) !== DOWN).map((index) => this.check(index)),
+    );
     const newest = this.#heads.newest(this.#clock.nowUs());
-    const endUs = this.#clock.nowUs() + LEVEL_MS * 1000;
+    const endUs = this.#clock.nowUs() + SYNC_MS * 1000;
     const isBelow = (/** @type {number} */ index) =>
       this.#health.stateOf(index) === UP && this.#heads.of(index) < newest;
-    for (let below = this.#those(isBelow); below.length > 0; below = this.#those(isBelow)) {
+    for (let below = this.#indexesWhere(isBelow); below.length > 0; below = this.#indexesWhere(isBelow)) {
       if (signal.aborted || this.#clock.nowUs() > endUs) return;
-      await this.#clock.sleep(LEVEL_PAUSE_MS, signal);
+      await this.#clock.sleep(SYNC_PAUSE_MS, signal);
       await Promise.all(below.map((index) => this.check(index)));
     }
   }
 
   /** @param {(index: number) => boolean} isOne */
-  #those(isOne) {
+  #indexesWhere(isOne) {
     return this.#rpcs.map((_, index) => index).filter(isOne);
   }
 
@@ -421,7 +426,7 @@ export class Monitor {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await this.check(index);
-      await this.#clock.sleep(LOOK_MS, signal);
+      await this.#clock.sleep(CHECK_INTERVAL_MS, signal);
     }
   }
 
@@ -429,13 +434,13 @@ export class Monitor {
   async check(index) {
     const askedAtUs = this.#clock.nowUs();
     const isUp = this.#health.stateOf(index) === UP;
-    const found = await this.#ask(index, isUp);
+    const found = await this.#requestHead(index, isUp);
     if (this.#stopping.signal.aborted) return;
-    if (this.#health.takesNone(index)) this.#onRefusing(index);
+    if (this.#health.refusesTransactions(index)) this.#onRefusing(index);
     // Marked as down meanwhile: the next check tests its chain first.
     if (found === null && isUp && this.#health.stateOf(index) !== UP) return;
-    if (found !== null && typeof found !== 'string') this.#enterAs(index, found);
-    else if (found !== null) this.#enter(index, AWAY, found, askedAtUs);
+    if (found !== null && typeof found !== 'string') this.#enterFinding(index, found);
+    else if (found !== null) this.#enter(index, DOWN, found, askedAtUs);
     else if (this.#heads.isBehind(index, askedAtUs)) this.#enter(index, BEHIND, 'it is behind the others');
     else this.#enter(index, UP, '');
   }
@@ -445,7 +450,7 @@ export class Monitor {
    * @param {boolean} isUp
    * @returns {Promise<string | Finding | null>} why it is down or must not be used
    */
-  async #ask(index, isUp) {
+  async #requestHead(index, isUp) {
     const answered = new AbortController();
     const late = this.#clock
       .sleep(ANSWER_MS, answered.signal)
@@ -453,7 +458,7 @@ export class Monitor {
       .then(() => `no answer within ${ANSWER_MS / 1000} s`);
     const asked = this.#rpcs[index].call('eth_blockNumber', [], 'health').then(
       (answer) => this.#onAnswer(index, answer, isUp),
-      (error) => this.#whyAway(index, error, isUp),
+      (error) => this.#whyDown(index, error, isUp),
     );
     try {
       return await Promise.race([asked, late]);
@@ -469,15 +474,15 @@ export class Monitor {
    * @param {Error} error
    * @param {boolean} isUp
    */
-  #whyAway(index, error, isUp) {
+  #whyDown(index, error, isUp) {
     const isNonsense = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
     this.#invalidAnswers[index] = isNonsense ? this.#invalidAnswers[index] + 1 : 0;
-    const isThere = isNonsense ? isUp && this.#invalidAnswers[index] < MOST_NONSENSE : error instanceof RpcError;
-    return isThere && !isGone(error) ? null : this.#wordsOf(index, error);
+    const isThere = isNonsense ? isUp && this.#invalidAnswers[index] < MAX_INVALID_ANSWERS : error instanceof RpcError;
+    return isThere && !isDownError(error) ? null : this.#messageOf(index, error);
   }
 
   /** Without the name of the endpoint. @param {number} index @param {Error} error */
-  #wordsOf(index, { message }) {
+  #messageOf(index, { message }) {
     const { display } = this.#rpcs[index];
     return message.startsWith(`${display} `)
       ? `it ${message.slice(display.length + 1)}`
@@ -488,16 +493,16 @@ export class Monitor {
   async #onAnswer(index, answer, isUp) {
     const head = headOf(answer);
     this.#invalidAnswers[index] = 0;
-    const found = await this.#checkIdentity(index, head ?? 0, isUp).catch((error) => this.#wordsOf(index, error));
+    const found = await this.#checkIdentity(index, head ?? 0, isUp).catch((error) => this.#messageOf(index, error));
     const isOurs = found === null || (typeof found !== 'string' && !found.isOther);
     if (head !== null && isOurs) this.#heads.note(index, head, this.#clock.nowUs());
     return found;
   }
 
   /** Reports another chain once, even during an outage. @param {number} index @param {Finding} finding */
-  #enterAs(index, { state, words, isOther }) {
+  #enterFinding(index, { state, words, isOther }) {
     const isNews = isOther && !this.#isOther[index];
-    if (isNews && this.#outages.isLeft(index)) this.#outages.tell(index, false, this.#clock.nowUs(), words);
+    if (isNews && this.#outages.isDown(index)) this.#outages.addEvent(index, false, this.#clock.nowUs(), words);
     this.#isOther[index] ||= isOther;
     this.#enter(index, state, words);
   }
@@ -505,18 +510,18 @@ export class Monitor {
   /** @param {number} index @param {State} state @param {string} words why @param {number} [atUs] since when */
   #enter(index, state, words, atUs = this.#clock.nowUs()) {
     // A thread may have marked it as down meanwhile.
-    if (state !== UP || this.#health.stateOf(index) !== UP) this.#leave(index, words, atUs);
+    if (state !== UP || this.#health.stateOf(index) !== UP) this.#enterOutage(index, words, atUs);
     this.#health.set(index, state);
     if (state !== UP) return;
     this.#isOther[index] = false;
-    this.#outages.comeBack(index, this.#clock.nowUs());
+    this.#outages.enterUp(index, this.#clock.nowUs());
   }
 
   /** @param {number} index @param {string} words why @param {number} [foundAtUs] */
-  #leave(index, words, foundAtUs = this.#clock.nowUs()) {
+  #enterOutage(index, words, foundAtUs = this.#clock.nowUs()) {
     const isLeftByThread = this.#health.stateOf(index) !== UP;
-    const atUs = isLeftByThread ? this.#health.leftAtUs(index) : foundAtUs;
-    this.#outages.leave(index, atUs, words || 'a request to it was lost');
+    const atUs = isLeftByThread ? this.#health.downSinceUs(index) : foundAtUs;
+    this.#outages.enterDown(index, atUs, words || 'a request to it was lost');
   }
 }
 

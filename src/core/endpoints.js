@@ -5,7 +5,7 @@ import { RpcError, TransportError } from '../errors.js';
 import { addTo } from '../stats/recorder.js';
 import { ChainIdentity } from './chain-identity.js';
 import { openTransport } from './connect.js';
-import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
+import { BEHIND, Monitor, UP, isDownError, isRefusal } from './endpoint-health.js';
 
 /**
  * @import { Clock, EndpointFacts, Purpose, RetryOptions, Rpc, Transport } from '../types.d.ts'
@@ -23,16 +23,16 @@ import { BEHIND, Monitor, UP, isGone, isRefusal } from './endpoint-health.js';
 export const FAILED_OVER = Symbol('left');
 
 /** Poll interval of the shared state, which any thread may change. */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 export class Failover {
   /** @type {Set<{index: number, giveUp: () => void}>} */
   #all = new Set();
-  #isLooking = false;
+  #isPolling = false;
   #health;
   #clock;
 
-  /** @param {Pick<Health, 'isLeft'>} health @param {Pick<Clock, 'after'>} clock */
+  /** @param {Pick<Health, 'shouldFailOver'>} health @param {Pick<Clock, 'after'>} clock */
   constructor(health, clock) {
     this.#health = health;
     this.#clock = clock;
@@ -44,27 +44,27 @@ export class Failover {
    * @param {Promise<T>} answer its later result is ignored
    * @returns {Promise<T | typeof FAILED_OVER>}
    */
-  untilLeft(index, answer) {
+  untilFailover(index, answer) {
     return new Promise((resolve, reject) => {
       const one = { index, giveUp: () => resolve(FAILED_OVER) };
       this.#all.add(one);
-      this.#look();
+      this.#poll();
       answer.then(resolve, reject).finally(() => this.#all.delete(one));
     });
   }
 
-  #look() {
-    if (this.#isLooking || this.#all.size === 0) return;
-    this.#isLooking = true;
+  #poll() {
+    if (this.#isPolling || this.#all.size === 0) return;
+    this.#isPolling = true;
     this.#clock.after(() => {
-      this.#isLooking = false;
+      this.#isPolling = false;
       for (const one of this.#all) {
-        if (!this.#health.isLeft(one.index)) continue;
+        if (!this.#health.shouldFailOver(one.index)) continue;
         this.#all.delete(one);
         one.giveUp();
       }
-      this.#look();
-    }, LOOK_MS);
+      this.#poll();
+    }, POLL_MS);
   }
 }
 
@@ -83,10 +83,10 @@ export class Failover {
 export const SPREADS = Object.freeze(['sticky', 'round-robin', 'apart']);
 
 /** Purposes of the load. @type {ReadonlySet<Purpose>} */
-const SENDS = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
+const LOAD_PURPOSES = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
 
 /** Purposes of submissions. @type {ReadonlySet<Purpose>} */
-const SUBMITS = new Set(/** @type {const} */ (['submit', 'resubmit']));
+const SUBMIT_PURPOSES = new Set(/** @type {const} */ (['submit', 'resubmit']));
 
 /** Chooses the endpoint of a request. */
 export class Route {
@@ -115,31 +115,31 @@ export class Route {
    * @returns {number | null} null: no endpoint can serve it
    */
   next(purpose) {
-    const meant = this.#meant(purpose) % this.#health.count;
-    const up = this.#firstFrom(meant, UP, SUBMITS.has(purpose)) ?? this.#firstFrom(meant, UP);
+    const preferred = this.#preferred(purpose) % this.#health.count;
+    const up = this.#firstFrom(preferred, UP, SUBMIT_PURPOSES.has(purpose)) ?? this.#firstFrom(preferred, UP);
     if (up !== null) return up;
-    const behind = this.#firstFrom(meant, BEHIND);
-    if (behind === null) return meant;
-    return SENDS.has(purpose) ? behind : null;
+    const behind = this.#firstFrom(preferred, BEHIND);
+    if (behind === null) return preferred;
+    return LOAD_PURPOSES.has(purpose) ? behind : null;
   }
 
-  /** @param {number} meant @param {State} state @param {boolean} [isChoosy] skip endpoints that refuse transactions */
-  #firstFrom(meant, state, isChoosy = false) {
+  /** @param {number} meant @param {State} state @param {boolean} [mustAccept] skip endpoints that refuse transactions */
+  #firstFrom(meant, state, mustAccept = false) {
     const { count } = this.#health;
     for (let i = 0; i < count; i += 1) {
       const index = (meant + i) % count;
       if (this.#health.stateOf(index) !== state) continue;
-      if (!isChoosy || !this.#health.isSpared(index, this.#clock.nowUs())) return index;
+      if (!mustAccept || !this.#health.isSkipped(index, this.#clock.nowUs())) return index;
     }
     return null;
   }
 
   /** @param {Purpose} purpose */
-  #meant(purpose) {
+  #preferred(purpose) {
     // The home endpoint may have lost the transaction, or not propagated it.
     if (purpose === 'resubmit') return this.#home + 1;
     if (this.#spread === 'apart' && purpose === 'readback') return this.#home + 1;
-    if (this.#spread !== 'round-robin' || !SENDS.has(purpose)) return this.#home;
+    if (this.#spread !== 'round-robin' || !LOAD_PURPOSES.has(purpose)) return this.#home;
     this.#turn += 1;
     return this.#home + this.#turn - 1;
   }
@@ -186,20 +186,20 @@ class Outcomes {
 
   /** @param {number} index @param {boolean} isSubmission */
   answered(index, isSubmission) {
-    if (isSubmission) this.#health.took(index);
+    if (isSubmission) this.#health.noteAccepted(index);
   }
 
   /** @param {number} index @param {unknown} error @param {boolean} isSubmission */
   failed(index, error, isSubmission) {
     const nowUs = this.#clock.nowUs();
-    if (isGone(error)) {
+    if (isDownError(error)) {
       this.failures[index] += 1;
-      this.#health.leave(index, nowUs);
+      this.#health.markDown(index, nowUs);
     } else if (isSubmission && isRefusal(error)) {
       this.failures[index] += 1;
-      this.#health.refused(index, nowUs);
+      this.#health.noteRefused(index, nowUs);
     } else if (isSubmission && error instanceof RpcError) {
-      this.#health.took(index);
+      this.#health.noteAccepted(index);
     }
   }
 
@@ -246,7 +246,7 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
     };
     // No failover: a plain call is measured where it was sent.
     if (purpose === 'load') return answer.then(undefined, onError);
-    return waiting.untilLeft(index, answer).then((result) => {
+    return waiting.untilFailover(index, answer).then((result) => {
       if (result !== FAILED_OVER) {
         outcomes.answered(index, isSubmission);
         return /** @type {T} */ (result);
@@ -334,7 +334,7 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
     urls.map((url, i) =>
       createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches, retryOptions: own }),
     );
-  const transport = together(transports);
+  const transport = joinTransports(transports);
   /** @type {Rpc[]} */
   const others = [];
   /**
@@ -358,7 +358,7 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
 }
 
 /** @param {Transport[]} transports @returns {Pick<Transport, 'stats' | 'rest' | 'close'>} */
-function together(transports) {
+function joinTransports(transports) {
   return {
     stats: () => {
       const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
@@ -386,7 +386,7 @@ export function threadStatsOf({ rpc, others, transport, traffic }) {
 export function startMonitor(rpcs, health, clock) {
   if (rpcs.length === 1) return { monitor: new Monitor({ rpcs, health, clock }), chainIdentity: null };
   const chainIdentity = new ChainIdentity(rpcs, health, clock);
-  const monitor = new Monitor({ rpcs, health, clock, examine: (...about) => chainIdentity.check(...about) });
+  const monitor = new Monitor({ rpcs, health, clock, checkIdentity: (...about) => chainIdentity.check(...about) });
   return { monitor, chainIdentity };
 }
 
@@ -418,8 +418,8 @@ export function describeEndpoints(monitor, traffic, { nowUs, loadStartUs }) {
   return traffic.map(({ requests, failures }, i) => ({
     requests,
     failures,
-    left: endpointOutages[i].left,
-    awayMs: endpointOutages[i].awayUs / 1000,
+    left: endpointOutages[i].count,
+    awayMs: endpointOutages[i].downUs / 1000,
     events: monitor.events
       .filter(({ endpoint }) => endpoint === i)
       .map(({ atUs, isBack, words }) => ({ atMs: (atUs - loadStartUs) / 1000, isBack, words })),

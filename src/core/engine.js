@@ -9,7 +9,7 @@ import { addReorg, noReorgs } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
-import { call, iterate } from './operation.js';
+import { runCall, runTransaction } from './operation.js';
 import { createPacer } from './pacer.js';
 import { REPAIR_PAUSE_MS, rebroadcastOverdue, rebroadcast, resolveFailed, resubmit } from './recovery.js';
 import { Presigner } from './signing.js';
@@ -36,45 +36,45 @@ import { RetryPolicy } from './submit.js';
  * @returns {void}
  *
  * @typedef {object} OperationKind
- * @property {(operation: Operation) => void} begin runs the operation to its end
- * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} mend after a
+ * @property {(operation: Operation) => void} run runs the operation to its end
+ * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} recover after a
  *   failure; resolves with why the wallet cannot be used any more, or null
- * @property {(operation: Operation) => void} remember a verified operation
+ * @property {(operation: Operation) => void} recordInclusion a verified operation
  * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen after a reorg from that block on; returns
  *   operations that had ended
- * @property {(operations: Operation[]) => Promise<void>} hasten a wallet's operations that the node may have lost
- * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} revive a wallet's reorged
+ * @property {(operations: Operation[]) => Promise<void>} rebroadcast a wallet's operations that the node may have lost
+ * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} resubmit a wallet's reorged
  *   operations; resolves as above
  * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for one wallet from a nonce on
- * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watch rebroadcasts overdue
+ * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watchOverdue rebroadcasts overdue
  *   operations until the signal aborts
  */
 
 /** @param {Tools} tools @param {Ledger} ledger @returns {OperationKind} */
 export function transactionKind(tools, ledger) {
   return {
-    begin: (operation) => iterate(tools, operation),
-    mend: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
-    remember: ({ account, nonce, hashes, raw, inclusion }) => {
+    run: (operation) => runTransaction(tools, operation),
+    recover: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
+    recordInclusion: ({ account, nonce, hashes, raw, inclusion }) => {
       const blockNumber = inclusion?.number ?? 0;
-      ledger.past.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
+      ledger.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
     },
     reopen: (blockNumber) => ledger.reopen(blockNumber),
-    hasten: async (operations) => {
+    rebroadcast: async (operations) => {
       for (const operation of operations) {
         if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
-        operation.pushed.times = 0;
+        operation.lastRebroadcast.times = 0;
         await rebroadcast(tools, operation);
       }
     },
-    revive: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
+    resubmit: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
     reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
-    watch: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
+    watchOverdue: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
   };
 }
 
 /** Failures with a response: the next call may follow at once. */
-const ANSWERS = Object.freeze(['rpc_error', 'check_failed']);
+const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
 
 /**
  * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
@@ -86,31 +86,31 @@ export function callKind({ clock, pauses: sums, ...tools }) {
   /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
   const pauses = new Map();
   return {
-    begin: (operation) => call({ clock, ...tools }, operation),
-    mend: async ({ account, nonce, isRefusedForNow, isLimited }, { code }, signal) => {
-      if (isLimited) sums.limitAnswers += 1;
-      account.settle(nonce, 'spent');
-      if (ANSWERS.includes(code ?? '') && !isRefusedForNow) {
+    run: (operation) => runCall({ clock, ...tools }, operation),
+    recover: async ({ account, nonce, isBusyError, isRateLimited }, { code }, signal) => {
+      if (isRateLimited) sums.limitAnswers += 1;
+      account.settle(nonce, 'used');
+      if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
         pauses.delete(account);
         return null;
       }
       // Calls of one wallet that fail together count once.
       const before = pauses.get(account) ?? 0;
-      const inRow = account.mending === 0 || before === 0 ? before + 1 : before;
+      const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
       pauses.set(account, inRow);
       const fromUs = clock.nowUs();
       await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
       const pausedMs = (clock.nowUs() - fromUs) / 1000;
       account.pausedMs += pausedMs;
-      if (isLimited) sums.limitedMs += pausedMs;
+      if (isRateLimited) sums.limitedMs += pausedMs;
       return null;
     },
-    remember: ({ account }) => void pauses.delete(account),
+    recordInclusion: ({ account }) => void pauses.delete(account),
     reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
     reopenOf: () => [],
-    hasten: async () => {},
-    revive: async () => null,
-    watch: async () => {},
+    rebroadcast: async () => {},
+    resubmit: async () => null,
+    watchOverdue: async () => {},
   };
 }
 
@@ -134,14 +134,14 @@ export class Visibility {
       rpc,
       clock,
       head,
-      onHeads: async (to) => this.saw(to),
+      onHeads: async (to) => this.noteHead(to),
       // Another node answers now, or a reorg: the same number comes again.
       onBehind: async (number) => (this.#head = number),
     });
   }
 
   /** All blocks up to this number are visible. @param {number} number */
-  saw(number) {
+  noteHead(number) {
     const nowUs = this.#clock.nowUs();
     for (let at = Math.max(this.#head + 1, number - MAX_BLOCKS_SEEN); at <= number; at += 1) {
       if (!this.#seenAtUs.has(at)) this.#seenAtUs.set(at, nowUs);
@@ -158,7 +158,7 @@ export class Visibility {
   }
 
   /** @param {number} number of a block @returns {Promise<number>} when it became visible */
-  seen(number) {
+  whenVisible(number) {
     if (number <= this.#head) return Promise.resolve(this.#seenAtUs.get(number) ?? this.#clock.nowUs());
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(number) ?? [];
@@ -214,8 +214,8 @@ export class Visibility {
  * @property {IntervalState} interval
  * @property {number} inFlight
  * @property {Counts} totals
- * @property {{silentMs: number, stillMs: number, restMs: number, words: string} | null} silence silentMs: time since
- *   the last successful poll, and why; stillMs: time without a new block; restMs: what is left of a Retry-After pause
+ * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
+ *   the last successful poll, and why; stillMs: time without a new block; retryAfterMs: what is left of a Retry-After pause
  * @property {string | null} warning of the inclusion detector
  * @property {ReorgEvent[]} reorgs
  * @property {LoopReading | null} loop null: every thread died
@@ -387,17 +387,17 @@ export class Engine {
     const interval = intervalState(intervals.rotate(nowUs));
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
-    const restMs = this.#retryPolicy.retryAfterMs(nowUs);
+    const retryAfterMs = this.#retryPolicy.retryAfterMs(nowUs);
     // Not counting the time before the load.
     const stillMs = Math.min(stats?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, restMs, words };
+    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, retryAfterMs, words };
     const reorgs = this.#newReorgs;
     this.#newReorgs = [];
     const warning = stats?.warning ?? null;
     return { interval, inFlight, totals: { ...counts }, silence, warning, reorgs, loop: this.#loop.sample() };
   }
 
-  open() {
+  inFlight() {
     return [...this.#driver.live].map(({ intendedAtUs, startedAtUs }) => ({ intendedAtUs, startedAtUs }));
   }
 
@@ -463,5 +463,5 @@ export class Engine {
 /** @param {EngineOptions} options */
 function iterationsOf({ config: { iterations, thinkTimeMs }, workload }) {
   const perIteration = workload.kind === 'call' ? (workload.callsPerIteration ?? 1) : 1;
-  return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, restMs: thinkTimeMs };
+  return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
 }

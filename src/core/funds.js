@@ -39,10 +39,10 @@ export function slicesOf({ offset, threads, instances }) {
  * read again for their payment.
  * @param {Tools & {funder: Wallet, needWei: bigint}} tools
  * @param {Account} account
- * @param {(needs: Needs) => void} foresee called before the first payment; may throw
+ * @param {(needs: Needs) => void} onNeeds called before the first payment; may throw
  * @returns {Promise<void>}
  */
-export async function fundAll(tools, account, foresee) {
+export async function fundAll(tools, account, onNeeds) {
   const { funder, sender, onProgress } = tools;
   const parts = partsOf(tools.all);
   /** @type {Needs & {parts: Slice[]}} */
@@ -56,7 +56,7 @@ export async function fundAll(tools, account, foresee) {
     for (const { missingWei } of last.missing) needs.movedWei += missingWei;
     if (last.missing.length > 0) needs.parts.push(part);
   }
-  foresee(needs);
+  onNeeds(needs);
   if (parts.length > 1) await checkFunder(tools, needs);
   for (const part of needs.parts) {
     const { missing } = parts.length === 1 && last !== null ? last : await readPart(tools, part);

@@ -1,9 +1,9 @@
 import { RecentInclusions, recentInclusionOf } from './recovery.js';
 
 /**
- * @import { Account, Standing } from './nonces.js'
+ * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
- * @import { Entry, EntryState, Identified, RecentInclusion } from './recovery.js'
+ * @import { Entry, EntryState, SampleIdentity, RecentInclusion } from './recovery.js'
  * @import { Decision, TransactionStatus } from './transaction-status.js'
  */
 
@@ -24,54 +24,54 @@ import { RecentInclusions, recentInclusionOf } from './recovery.js';
  * @property {string | null} code
  * @property {TransactionStatus} fate
  *
- * @typedef {object} Open an operation with an unknown status, or one that may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, pushed?: Operation['pushed']}}
+ * @typedef {object} UnresolvedOperation an operation with an unknown status, or one that may still change
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, lastRebroadcast?: Operation['lastRebroadcast']}}
  *   operation
- * @property {Identified} sample
+ * @property {SampleIdentity} sample
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
  * @property {number} [lostBlock]
- * @property {boolean} [isSentAgain] the audit has resubmitted it
+ * @property {boolean} [isResubmitted] the audit has resubmitted it
  *
  * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
  * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>}
  *   accounts
- * @property {Array<OpenState & {position: number}>} unresolved
+ * @property {Array<UnresolvedState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
- * @property {Partial<Record<TransactionStatus, number>>} fates
+ * @property {Partial<Record<TransactionStatus, number>>} statusCounts
  * @property {Foreign[]} foreign
- * @property {EntryState[]} past
+ * @property {EntryState[]} recentInclusions
  *
- * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: Identified, isOrphan?: boolean}} OpenState
- * @typedef {{standing: Standing, undecided: OpenState | null}} SlotState
+ * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: SampleIdentity, isOrphan?: boolean}} UnresolvedState
+ * @typedef {{state: NonceState, undecided: UnresolvedState | null}} SlotState
  */
 
 /** Resolutions kept one by one; more are only counted. */
 const RESOLUTIONS_KEPT = 1000;
 
-/** Nonce states by transaction status. @type {Readonly<Record<TransactionStatus, Standing>>} */
-const STANDING = Object.freeze({
+/** Nonce states by transaction status. @type {Readonly<Record<TransactionStatus, NonceState>>} */
+const NONCE_STATES = Object.freeze({
   included: 'executed',
-  reverted: 'spent',
-  replaced: 'spent',
+  reverted: 'used',
+  replaced: 'used',
   never_sent: 'free',
-  pending: 'open',
+  pending: 'unresolved',
 });
 
-/** @param {Open['operation']} operation */
+/** @param {UnresolvedOperation['operation']} operation */
 function keyOf({ account, nonce }) {
   return `${account.position}:${nonce}`;
 }
 
 export class Ledger {
-  /** By wallet and nonce. @type {Map<string, Open>} */
+  /** By wallet and nonce. @type {Map<string, UnresolvedOperation>} */
   unresolved = new Map();
   /** @type {Resolution[]} */
   resolutions = [];
   /** @type {Partial<Record<TransactionStatus, number>>} */
-  fates = {};
+  statusCounts = {};
   /** @type {Foreign[]} */
   foreign = [];
-  past = new RecentInclusions();
+  recentInclusions = new RecentInclusions();
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
@@ -79,60 +79,60 @@ export class Ledger {
     this.onForeign = onForeign;
   }
 
-  /** Adds an operation whose status is to be determined. @param {Open} open */
-  expect(open) {
+  /** Adds an operation whose status is to be determined. @param {UnresolvedOperation} open */
+  addUnresolved(open) {
     this.unresolved.set(keyOf(open.operation), open);
   }
 
   /** @param {Account} account @param {number} nonce */
-  expected(account, nonce) {
+  unresolvedOf(account, nonce) {
     return this.unresolved.get(`${account.position}:${nonce}`) ?? null;
   }
 
   /**
    * Enters the status of an operation.
-   * @param {Open['operation']} operation
-   * @param {Open['sample']} sample
+   * @param {UnresolvedOperation['operation']} operation
+   * @param {UnresolvedOperation['sample']} sample
    * @param {Decision} decision
    */
-  settle(operation, sample, { fate, foreign, blockNumber }) {
+  settle(operation, sample, { status, foreign, blockNumber }) {
     const { account, nonce, hashes, raw } = operation;
     const { wallet } = account;
     const slot = account.slotOf(nonce);
     // A transaction that the node did not know may have arrived since: it is settled again.
     const isAgain = slot !== null && slot.undecided?.operation === operation;
-    if (isAgain && fate === 'never_sent') return;
+    if (isAgain && status === 'never_sent') return;
     const isOrphan = (isAgain ? slot.undecided : this.unresolved.get(keyOf(operation)))?.isOrphan === true;
-    if (isAgain) this.fates.never_sent = (this.fates.never_sent ?? 1) - 1;
-    if (slot !== null) slot.undecided = fate === 'never_sent' ? { operation, sample, isOrphan } : null;
-    if (fate !== 'pending') this.unresolved.delete(keyOf(operation));
-    const isBack = isOrphan && fate === 'included';
-    if (!isBack) this.fates[fate] = (this.fates[fate] ?? 0) + 1;
+    if (isAgain) this.statusCounts.never_sent = (this.statusCounts.never_sent ?? 1) - 1;
+    if (slot !== null) slot.undecided = status === 'never_sent' ? { operation, sample, isOrphan } : null;
+    if (status !== 'pending') this.unresolved.delete(keyOf(operation));
+    const isBack = isOrphan && status === 'included';
+    if (!isBack) this.statusCounts[status] = (this.statusCounts[status] ?? 0) + 1;
     if (isBack) this.#forget(sample.hash);
-    else this.#keep({ ...pick(sample), nonce, fate });
+    else this.#keep({ ...pick(sample), nonce, fate: status });
     if (isOrphan) {
       // It counts as verified unless it stays removed.
       if (isAgain) account.reorgedOut -= 1;
-      if (fate !== 'included' && fate !== 'pending') account.reorgedOut += 1;
-    } else if (fate === 'included') account.includedLate += 1;
-    if (fate === 'reverted') account.reverted += 1;
-    account.settle(nonce, STANDING[fate]);
+      if (status !== 'included' && status !== 'pending') account.reorgedOut += 1;
+    } else if (status === 'included') account.includedLate += 1;
+    if (status === 'reverted') account.reverted += 1;
+    account.settle(nonce, NONCE_STATES[status]);
     if (blockNumber !== undefined) {
-      const isExecuted = fate === 'included';
-      this.past.add({ account, nonce, hashes, raw, blockNumber, outcome: sample.outcome, isExecuted });
+      const isExecuted = status === 'included';
+      this.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: sample.outcome, isExecuted });
     }
-    if (foreign !== null) this.accuse({ walletIndex: wallet.index, nonce, ...foreign });
+    if (foreign !== null) this.addForeign({ walletIndex: wallet.index, nonce, ...foreign });
   }
 
   /**
    * After a reorg: makes the operations of the removed blocks unresolved.
    * @param {number} blockNumber of the first removed block
-   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: Open[]}} orphans: to be included again;
+   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: UnresolvedOperation[]}} orphans: to be included again;
    *   isComplete: no operation of these blocks is missing; waiting: orphans of earlier reorgs
    */
   reopen(blockNumber) {
     const waiting = [...this.unresolved.values()].filter((open) => (open.lostBlock ?? -1) >= blockNumber);
-    const { entries, isComplete } = this.past.takeFrom(blockNumber);
+    const { entries, isComplete } = this.recentInclusions.takeFrom(blockNumber);
     return { orphans: this.#reopen(entries), isComplete, waiting };
   }
 
@@ -143,7 +143,7 @@ export class Ledger {
    * @returns {RecentInclusion[]}
    */
   reopenOf(account, nonce) {
-    return this.#reopen(this.past.takeOf(account, nonce));
+    return this.#reopen(this.recentInclusions.takeOf(account, nonce));
   }
 
   /** @param {Entry[]} entries */
@@ -158,12 +158,12 @@ export class Ledger {
     for (const [account, own] of byAccount) {
       const reverted = own.filter(({ isExecuted }) => !isExecuted).length;
       account.reverted -= reverted;
-      if (reverted > 0) this.fates.reverted = (this.fates.reverted ?? 0) - reverted;
+      if (reverted > 0) this.statusCounts.reverted = (this.statusCounts.reverted ?? 0) - reverted;
       account.reopen(own);
     }
     const orphans = entries.map(recentInclusionOf);
     orphans.forEach(({ operation, sample, isExecuted }, i) =>
-      this.expect({ operation, sample, isOrphan: isExecuted, lostBlock: entries[i].blockNumber }),
+      this.addUnresolved({ operation, sample, isOrphan: isExecuted, lostBlock: entries[i].blockNumber }),
     );
     return orphans;
   }
@@ -183,7 +183,7 @@ export class Ledger {
   }
 
   /** @param {Foreign} foreign the proof */
-  accuse(foreign) {
+  addForeign(foreign) {
     this.foreign.push(foreign);
     this.onForeign();
   }
@@ -194,7 +194,7 @@ export class Ledger {
    */
   toState(isLast = false) {
     return {
-      past: isLast ? this.past.toState() : [],
+      recentInclusions: isLast ? this.recentInclusions.toState() : [],
       accounts: this.accounts.map(
         ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
           nonce: wallet.nonce,
@@ -204,18 +204,18 @@ export class Ledger {
           reorgedOut,
           retired,
           readBackRetries,
-          slots: slots.map(({ standing, undecided }) => ({
-            standing,
-            undecided: undecided === null ? null : stateOf(undecided),
+          slots: slots.map(({ state, undecided }) => ({
+            state,
+            undecided: undecided === null ? null : toUnresolvedState(undecided),
           })),
         }),
       ),
       unresolved: [...this.unresolved.values()].map((open) => ({
-        ...stateOf(open),
+        ...toUnresolvedState(open),
         position: open.operation.account.position,
       })),
       resolutions: this.resolutions,
-      fates: this.fates,
+      statusCounts: this.statusCounts,
       foreign: this.foreign,
     };
   }
@@ -226,36 +226,36 @@ export class Ledger {
       const account = this.accounts[first + i];
       Object.assign(account, rest);
       account.wallet.nonce = nonce;
-      account.slots = slots.map(({ standing, undecided }) => ({
-        standing,
+      account.slots = slots.map(({ state, undecided }) => ({
+        state,
         operation: null,
-        undecided: undecided === null ? null : openOf(account, undecided),
+        undecided: undecided === null ? null : fromUnresolvedState(account, undecided),
       }));
     });
     for (const { position, ...open } of state.unresolved) {
-      this.expect(openOf(this.accounts[first + position], open));
+      this.addUnresolved(fromUnresolvedState(this.accounts[first + position], open));
     }
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
-    this.past.fromState(state.past, (position) => this.accounts[first + position]);
-    for (const [fate, count] of Object.entries(state.fates)) {
-      const key = /** @type {TransactionStatus} */ (fate);
-      this.fates[key] = (this.fates[key] ?? 0) + count;
+    this.recentInclusions.fromState(state.recentInclusions, (position) => this.accounts[first + position]);
+    for (const [status, count] of Object.entries(state.statusCounts)) {
+      const key = /** @type {TransactionStatus} */ (status);
+      this.statusCounts[key] = (this.statusCounts[key] ?? 0) + count;
     }
   }
 }
 
-/** @param {Open} open @returns {OpenState} */
-function stateOf({ operation: { nonce, hashes, raw }, sample, isOrphan }) {
+/** @param {UnresolvedOperation} open @returns {UnresolvedState} */
+function toUnresolvedState({ operation: { nonce, hashes, raw }, sample, isOrphan }) {
   return { nonce, hashes, raw, sample, isOrphan };
 }
 
-/** @param {Account} account @param {OpenState} state @returns {Open} */
-function openOf(account, { nonce, hashes, raw, sample, isOrphan }) {
+/** @param {Account} account @param {UnresolvedState} state @returns {UnresolvedOperation} */
+function fromUnresolvedState(account, { nonce, hashes, raw, sample, isOrphan }) {
   return { operation: { account, nonce, hashes, raw }, sample, isOrphan };
 }
 
-/** @param {Open['sample']} sample */
+/** @param {UnresolvedOperation['sample']} sample */
 function pick({ walletIndex, hash, outcome, code }) {
   return { walletIndex, hash, outcome, code };
 }

@@ -7,7 +7,7 @@ import { Reporter } from './reports.js';
  * @import { Stop } from './stop.js'
  * @import { Clock, Config, Counts, Output, Phase, RunFile } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
- * @import { Checkpoints, Making, Watch } from './reports.js'
+ * @import { Checkpoints, CheckpointSource, Watch } from './reports.js'
  * @import { LoadEngine, SoFar } from './workers.js'
  */
 
@@ -37,9 +37,9 @@ import { Reporter } from './reports.js';
 /** Time without a block, and Retry-After, from which on a warning is given. */
 const STILL_MS = 30_000;
 
-const REST_MS = 2000;
+const RETRY_AFTER_WARNING_MS = 2000;
 
-const LONG_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** @param {LoadOptions} options */
 export async function load(options) {
@@ -47,7 +47,7 @@ export async function load(options) {
   await watch.prepare();
   await engine.prepare(stop.drain);
   // The first checkpoint is the most expensive, so it is made before the load.
-  await checkpoints.keep(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
+  await checkpoints.write(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
   const beginUs = await begin().catch(async (error) => {
     await checkpoints.discard();
     throw error;
@@ -62,7 +62,7 @@ export async function load(options) {
   engine.start(plan);
   checkpoints.begin(knownNow(options, reporter, plan));
   if (plan.startUs > plan.loadStartUs) {
-    if (warmUp !== null) await reportUntilNamed(warmUp, plan, parts);
+    if (warmUp !== null) await reportUntilWindow(warmUp, plan, parts);
     await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
     if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
   }
@@ -93,7 +93,7 @@ function reported({ rows, cpuUs }) {
  * @param {LoadOptions} options
  * @param {Reported} reporter
  * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
- * @returns {Making<SoFar>}
+ * @returns {CheckpointSource<SoFar>}
  */
 function knownNow({ clock, engine, timeOfDayMs, describeSoFar }, reporter, plan) {
   return {
@@ -131,7 +131,7 @@ function endOf(startUs, durationMs) {
  * @param {Plan} plan
  * @param {Parts} parts
  */
-async function reportUntilNamed(warmUp, plan, parts) {
+async function reportUntilWindow(warmUp, plan, parts) {
   const { config, engine, stop, watch } = parts;
   const named = new AbortController();
   const naming = warmUp
@@ -165,20 +165,20 @@ async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.dra
   const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
   let dueUs = borderAfter(clock.nowUs());
   for (let nowUs = clock.nowUs(); nowUs < endUs && !signal.aborted; nowUs = clock.nowUs()) {
-    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, LONG_MS), signal);
+    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, MAX_TIMER_MS), signal);
     const wokenUs = clock.nowUs();
     // Timers may fire early.
     if (signal.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
     dueUs = borderAfter(wokenUs);
     const silence = await report(phase, parts, wokenUs);
     if (silence !== null && silence.silentMs > config.txTimeoutMs) {
-      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(lostInWords(silence, parts.names)));
+      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(endpointLostMessage(silence, parts.names)));
     }
   }
 }
 
 /** @param {NonNullable<EngineReport['silence']>} silence @param {readonly string[]} [names] of the endpoints */
-function lostInWords({ silentMs, words }, names = []) {
+function endpointLostMessage({ silentMs, words }, names = []) {
   const who = names.length > 1 ? `none of ${names.join(', ')} has` : 'the endpoint has not';
   return `${who} answered for ${Math.round(silentMs / 1000)} s: ${words || 'no answer in time'}`;
 }
@@ -200,17 +200,17 @@ async function settle({ stop, reporter }) {
  */
 async function report(phase, { stop, reporter, engine, watch }, nowUs) {
   try {
-    const made = await engine.report(nowUs);
-    reporter.add(phase, made);
-    for (const event of made.reorgs) watch.warnOf('reorg', reorgInWords(event));
-    if (made.warning !== null) watch.warnOnce('inclusion', made.warning);
-    const stillMs = made.silence?.stillMs ?? 0;
+    const interval = await engine.report(nowUs);
+    reporter.add(phase, interval);
+    for (const event of interval.reorgs) watch.warnOf('reorg', reorgInWords(event));
+    if (interval.warning !== null) watch.warnOnce('inclusion', interval.warning);
+    const stillMs = interval.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
-    const restMs = made.silence?.restMs ?? 0;
-    const rest = `the endpoint asks to be left alone for ${Math.round(restMs / 1000)} s (Retry-After): nothing is submitted until then`;
-    if (restMs > REST_MS) watch.warnOnce('rest', rest);
+    const retryAfterMs = interval.silence?.retryAfterMs ?? 0;
+    const rest = `the endpoint asks to be left alone for ${Math.round(retryAfterMs / 1000)} s (Retry-After): nothing is submitted until then`;
+    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('rest', rest);
     engine.check();
-    return made.silence;
+    return interval.silence;
   } catch (error) {
     stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
     return null;

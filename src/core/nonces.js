@@ -1,6 +1,6 @@
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Open } from './ledger.js'
+ * @import { UnresolvedOperation } from './ledger.js'
  * @import { Operation } from './operation.js'
  * @import { Signed } from './signing.js'
  */
@@ -10,12 +10,12 @@
  * their nonces.
  *
  * @typedef {object} Slot one nonce that is not settled
- * @property {Standing} standing
+ * @property {NonceState} state
  * @property {Operation | null} operation null: of another thread
- * @property {Open | null} undecided the last operation with this nonce, if the node did not know its transactions: they
+ * @property {UnresolvedOperation | null} undecided the last operation with this nonce, if the node did not know its transactions: they
  *   may still arrive, so later operations with this nonce keep its hashes
  *
- * @typedef {'live' | 'executed' | 'spent' | 'open' | 'free'} Standing live: in flight; executed: with effect; used: by
+ * @typedef {'live' | 'executed' | 'used' | 'unresolved' | 'free'} NonceState live: in flight; executed: with effect; used: by
  *   a reverted or foreign transaction; unresolved: ended with unknown status; free: can be used (again)
  *
  * @typedef {object} Bounds possible counts of executed operations of the wallet
@@ -37,18 +37,18 @@ export class Account {
   /** By nonce, from the wallet's nonce (the first unsettled one) on. @type {Slot[]} */
   slots = [];
   /** Operations in recovery; meanwhile only operations that fill a nonce gap are started. */
-  mending = 0;
+  recovering = 0;
   /** Starts postponed by recovery. */
-  held = 0;
+  heldStarts = 0;
   /** The next transaction, signed ahead of time. @type {{nonce: number, signed: Signed} | null} */
   ahead = null;
   failuresInRow = 0;
   /** Submissions in flight. */
   submitting = 0;
   /** Starts postponed because of too many submissions in flight. */
-  waiting = 0;
+  waitingStarts = 0;
   /** Its worker died, so its last transactions are unknown. */
-  isLost = false;
+  isWorkerDead = false;
   readBackRetries = 0;
   /** Time paused after calls without a response. */
   pausedMs = 0;
@@ -62,21 +62,21 @@ export class Account {
 
   /** The lowest free nonce, or the next one. */
   get nextNonce() {
-    const free = this.slots.findIndex(({ standing }) => standing === 'free');
+    const free = this.slots.findIndex(({ state }) => state === 'free');
     return this.wallet.nonce + (free === -1 ? this.slots.length : free);
   }
 
   /** Whether a free nonce blocks later operations in the pool. */
   get hasGap() {
-    const free = this.slots.findIndex(({ standing }) => standing === 'free');
-    return free !== -1 && this.slots.some(({ standing }, i) => i > free && standing !== 'free');
+    const free = this.slots.findIndex(({ state }) => state === 'free');
+    return free !== -1 && this.slots.some(({ state }, i) => i > free && state !== 'free');
   }
 
   /** @param {Operation} operation @returns {{nonce: number, undecided: Slot['undecided']}} the nonce assigned */
   take(operation) {
     const nonce = this.nextNonce;
     const undecided = this.slotOf(nonce)?.undecided ?? null;
-    this.slots[nonce - this.wallet.nonce] = { standing: 'live', operation, undecided };
+    this.slots[nonce - this.wallet.nonce] = { state: 'live', operation, undecided };
     return { nonce, undecided };
   }
 
@@ -85,16 +85,16 @@ export class Account {
     return this.slots[nonce - this.wallet.nonce] ?? null;
   }
 
-  /** @param {number} nonce @param {Standing} standing */
-  settle(nonce, standing) {
+  /** @param {number} nonce @param {NonceState} state */
+  settle(nonce, state) {
     const slot = this.slotOf(nonce);
     if (slot === null) return;
-    slot.standing = standing;
+    slot.state = state;
     // Other transactions with this nonce are invalid now.
-    if (standing === 'executed' || standing === 'spent') slot.undecided = null;
+    if (state === 'executed' || state === 'used') slot.undecided = null;
     const { wallet, slots } = this;
-    while (slots.length > 0 && (slots[0].standing === 'executed' || slots[0].standing === 'spent')) {
-      if (slots[0].standing === 'executed') this.executed += 1;
+    while (slots.length > 0 && (slots[0].state === 'executed' || slots[0].state === 'used')) {
+      if (slots[0].state === 'executed') this.executed += 1;
       slots.shift();
       wallet.nonce += 1;
     }
@@ -112,14 +112,14 @@ export class Account {
     for (let nonce = Math.min(...orphans.map((orphan) => orphan.nonce)); nonce < wallet.nonce; nonce += 1) {
       if (executed.has(nonce)) this.executed -= 1;
       // Nonces without a known operation of ours.
-      reopened.push({ standing: 'spent', operation: null, undecided: null });
+      reopened.push({ state: 'used', operation: null, undecided: null });
     }
     this.slots = [...reopened, ...this.slots];
     wallet.nonce -= reopened.length;
     this.ahead = null;
     for (const { nonce } of orphans) {
       const slot = this.slotOf(nonce);
-      if (slot !== null) Object.assign(slot, { standing: 'open', operation: null });
+      if (slot !== null) Object.assign(slot, { state: 'unresolved', operation: null });
     }
   }
 
@@ -132,11 +132,11 @@ export class Account {
   boundsAsOf(operation, blockNumber) {
     const bounds = { least: this.executed, most: this.executed, latest: this.executed };
     const last = this.#lastAsOf(operation, blockNumber);
-    this.slots.forEach(({ standing, operation: own }, i) => {
-      if (standing === 'spent') return;
+    this.slots.forEach(({ state, operation: own }, i) => {
+      if (state === 'used') return;
       // An operation that ended early, or was executed late, can be in any block.
-      const isAnywhere = standing !== 'live' && (own?.inclusion ?? null) === null;
-      if (i <= last && (standing === 'live' || standing === 'executed')) bounds.least += 1;
+      const isAnywhere = state !== 'live' && (own?.inclusion ?? null) === null;
+      if (i <= last && (state === 'live' || state === 'executed')) bounds.least += 1;
       if (i <= last || isAnywhere) bounds.most += 1;
       bounds.latest += 1;
     });
@@ -152,8 +152,8 @@ export class Account {
   othersAsOf(operation, blockNumber) {
     return this.slots
       .slice(0, this.#lastAsOf(operation, blockNumber) + 1)
-      .flatMap(({ standing, operation: other }) =>
-        standing === 'live' && other !== null && other !== operation ? other : [],
+      .flatMap(({ state, operation: other }) =>
+        state === 'live' && other !== null && other !== operation ? other : [],
       );
   }
 
@@ -173,8 +173,8 @@ export class Account {
   /** Whether an operation sent before this time is not included yet. @param {number} atUs */
   hasUnseenBefore(atUs) {
     return this.slots.some(
-      ({ standing, operation, undecided }) =>
-        standing === 'live' &&
+      ({ state, operation, undecided }) =>
+        state === 'live' &&
         operation !== null &&
         operation.inclusion === null &&
         (undecided !== null || (operation.sentAtUs ?? atUs) < atUs),

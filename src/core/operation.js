@@ -29,7 +29,7 @@ export class Operation {
    * The last rebroadcast, their number, and the newest block at that time (or soon after acceptance).
    * @type {{atUs: number, times: number, block: number | null}}
    */
-  pushed = { atUs: 0, times: 0, block: null };
+  lastRebroadcast = { atUs: 0, times: 0, block: null };
   /** Name of the kind of call, for workloads with several. @type {string | null} */
   name = null;
   /** Index of the endpoint it was sent to last, with several endpoints. @type {number | null} */
@@ -51,29 +51,29 @@ export class Operation {
   /** Stops its steps. */
   isCancelled = false;
   /** It failed because the endpoint was busy. */
-  isRefusedForNow = false;
+  isBusyError = false;
   /** It failed because of a rate limit. */
-  isLimited = false;
+  isRateLimited = false;
   /** Message of the last error. @type {string | null} */
-  words = null;
+  errorMessage = null;
   /** An unexpected error: a bug in stress. @type {Error | null} */
   bug = null;
   /** Ends the current pause. @type {AbortController | null} */
   #pause = null;
   #isOver = false;
-  #isTaken = false;
+  #isSubmissionOver = false;
   /** @type {((found: Inclusion) => void) | null} */
   #onIncluded = null;
   #onEnd;
-  #onTaken;
+  #onSubmitted;
 
   /**
    * @param {Account} account
    * @param {{intendedAtUs: number, startedAtUs: number}} instants
    * @param {(operation: Operation, sample: Sample) => void} onEnd called once
-   * @param {(operation: Operation) => void} [onTaken] called once, before onEnd: the submission is over
+   * @param {(operation: Operation) => void} [onSubmitted] called once, before onEnd: the submission is over
    */
-  constructor(account, { intendedAtUs, startedAtUs }, onEnd, onTaken = nothing) {
+  constructor(account, { intendedAtUs, startedAtUs }, onEnd, onSubmitted = nothing) {
     this.account = account;
     const { nonce, undecided } = account.take(this);
     this.nonce = nonce;
@@ -82,29 +82,29 @@ export class Operation {
     this.intendedAtUs = intendedAtUs;
     this.startedAtUs = startedAtUs;
     this.#onEnd = onEnd;
-    this.#onTaken = onTaken;
+    this.#onSubmitted = onSubmitted;
     /** Clears timers and watches when it ends. @type {() => void} */
     this.release = nothing;
     /** Called with each hash before it is sent. @type {(hash: string) => void} */
-    this.onOffer = nothing;
+    this.onTransaction = nothing;
   }
 
   /** Sets the transaction to send next for this nonce. @param {Signed} signed */
-  offer({ raw, hash, fee }) {
+  setTransaction({ raw, hash, fee }) {
     this.raw = raw;
     this.hash = hash;
     this.fee = fee;
     if (!this.hashes.includes(hash)) this.hashes.push(hash);
-    this.onOffer(hash);
+    this.onTransaction(hash);
   }
 
-  /** @param {string} hash @param {Inclusion} found */
-  foundIn(hash, found) {
+  /** @param {string} hash @param {Inclusion} inclusion */
+  setInclusion(hash, inclusion) {
     if (this.inclusion !== null) return;
     if (!this.#isOver) this.hash = hash;
-    this.inclusion = found;
+    this.inclusion = inclusion;
     this.wake();
-    this.#onIncluded?.(found);
+    this.#onIncluded?.(inclusion);
     this.#onIncluded = null;
   }
 
@@ -112,7 +112,7 @@ export class Operation {
   orphaned() {
     this.inclusion = null;
     this.visibleAtUs = null;
-    for (const hash of this.hashes) this.onOffer(hash);
+    for (const hash of this.hashes) this.onTransaction(hash);
     this.wake();
   }
 
@@ -136,10 +136,10 @@ export class Operation {
   }
 
   /** The submission is over: the node has the transaction, or the operation ended. */
-  taken() {
-    if (this.#isTaken) return;
-    this.#isTaken = true;
-    this.#onTaken(this);
+  endSubmission() {
+    if (this.#isSubmissionOver) return;
+    this.#isSubmissionOver = true;
+    this.#onSubmitted(this);
   }
 
   /** @param {Outcome} outcome @param {string | null} code of a failure @param {number} endedAtUs */
@@ -148,9 +148,9 @@ export class Operation {
     this.#isOver = true;
     this.isCancelled = true;
     this.wake();
-    this.taken();
+    this.endSubmission();
     this.release();
-    this.onOffer = nothing;
+    this.onTransaction = nothing;
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     const { name, endpoint } = this;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
@@ -208,14 +208,14 @@ const READ_BACK_PAUSE_MS = [5, 250];
 const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
-export function iterate(tools, operation) {
+export function runTransaction(tools, operation) {
   const { clock, deadlines, inclusion } = tools;
   const deadline = deadlines.set(() => void timeOut(tools, operation));
   operation.release = () => {
     deadlines.clear(deadline);
     for (const hash of operation.hashes) inclusion.unwatch(hash);
   };
-  steps(tools, operation).then(
+  runSteps(tools, operation).then(
     () => {
       if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
     },
@@ -223,21 +223,21 @@ export function iterate(tools, operation) {
       if (operation.isCancelled) return;
       const code = failureCode(error);
       if (code === 'internal') operation.bug = /** @type {Error} */ (error);
-      if (error instanceof StressError) operation.words = error.message;
+      if (error instanceof StressError) operation.errorMessage = error.message;
       operation.end('failed', code, clock.nowUs());
     },
   );
 }
 
 /** @param {Tools} tools @param {Operation} operation */
-async function steps(tools, operation) {
+async function runSteps(tools, operation) {
   const { clock, inclusion, presigner } = tools;
 
   // Watched before it is sent: it can be in a block before the response is read. The inclusion is noted at once,
   // because other operations of this wallet in the same block are read back as of that block too.
-  operation.onOffer = (hash) => inclusion.watch(hash, (found) => operation.foundIn(hash, found));
-  operation.hashes.forEach(operation.onOffer);
-  operation.offer(presigner.sign(operation.account, operation.nonce));
+  operation.onTransaction = (hash) => inclusion.watch(hash, (found) => operation.setInclusion(hash, found));
+  operation.hashes.forEach(operation.onTransaction);
+  operation.setTransaction(presigner.sign(operation.account, operation.nonce));
 
   await submit(tools, operation, (endpoint) => {
     if (operation.isCancelled) return false;
@@ -247,8 +247,8 @@ async function steps(tools, operation) {
   });
   if (operation.isCancelled) return;
   operation.acceptedAtUs = clock.nowUs();
-  operation.words = null;
-  operation.taken();
+  operation.errorMessage = null;
+  operation.endSubmission();
   presigner.signLater(operation.account, operation.account.nextNonce);
 
   // A reorg before the read-back returns to waiting for inclusion.
@@ -271,7 +271,7 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   let isWrongBefore = false;
-  if (visibility !== null) operation.visibleAtUs = await visibility.seen(found.number);
+  if (visibility !== null) operation.visibleAtUs = await visibility.whenVisible(found.number);
   for (let attempt = 0; !operation.isCancelled && operation.inclusion === found; attempt += 1) {
     const bounds = account.boundsAsOf(operation, found.number);
     let verdict;
@@ -352,12 +352,12 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
   operation.isCancelled = true;
   let isLost = false;
   if (operation.acceptedAtUs !== null && operation.inclusion === null) {
-    const fate = transactionStatusOf(rpc, operation, 'resolve', startBlock).then(
-      (decided) => decided.fate,
+    const status = transactionStatusOf(rpc, operation, 'resolve', startBlock).then(
+      (decided) => decided.status,
       () => 'pending',
     );
     const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
-    isLost = (await Promise.race([fate, soon])) === 'never_sent';
+    isLost = (await Promise.race([status, soon])) === 'never_sent';
   }
   if (isLost) operation.end('failed', 'lost', clock.nowUs());
   else operation.end('timed_out', null, clock.nowUs());
@@ -383,17 +383,17 @@ export function failureCode(error) {
  */
 
 /** @param {CallTools} tools @param {Operation} operation */
-export function call({ rpc, clock, workload }, operation) {
+export function runCall({ rpc, clock, workload }, operation) {
   const { position } = operation.account;
-  operation.taken(); // calls have no order
+  operation.endSubmission(); // calls have no order
   /** @param {Error} error */
   const fail = (error) => {
     if (operation.isCancelled) return;
     const code = failureCode(error);
     if (code === 'internal') operation.bug = error;
-    operation.isRefusedForNow = error instanceof RpcError && error.isBusy;
-    operation.isLimited = isLimit(error);
-    operation.words = error.message;
+    operation.isBusyError = error instanceof RpcError && error.isBusy;
+    operation.isRateLimited = isLimit(error);
+    operation.errorMessage = error.message;
     operation.end('failed', code, operation.acceptedAtUs ?? clock.nowUs());
   };
   /** @param {string | null} effect */

@@ -6,7 +6,7 @@ import { toBigInt, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { RefusedError, RpcError, UnavailableError } from '../errors.js';
 import { pageParams } from '../workloads/dataset.js';
-import { rounded, some } from './costs.js';
+import { rounded, plural } from './costs.js';
 import { fundFrom } from './setup.js';
 
 /**
@@ -52,7 +52,7 @@ export function sampleOf(pages) {
 async function checkPage({ rpc, clock, signal }, dataSet, number) {
   const endUs = clock.nowUs() + SETTLE_MS * 1000;
   for (;;) {
-    const wrong = whatIsWrong(await readPage(rpc, dataSet, number), dataSet, number);
+    const wrong = pageError(await readPage(rpc, dataSet, number), dataSet, number);
     if (wrong === null) return;
     if (clock.nowUs() > endUs || signal.aborted)
       throw new UnavailableError(
@@ -74,7 +74,7 @@ async function readPage(rpc, dataSet, number) {
 }
 
 /** @param {unknown} logs @param {PagedLogs} dataSet @param {number} number of the page @returns {string | null} */
-export function whatIsWrong(logs, { bytes, pageSize, pages }, number) {
+export function pageError(logs, { bytes, pageSize, pages }, number) {
   if (!Array.isArray(logs)) return 'the answer is no list of logs';
   const { count } = pages[number];
   if (logs.length !== count) return `it has ${logs.length} logs, not ${count}`;
@@ -140,7 +140,7 @@ export async function prepareLogs(tools) {
 
   const perWallet = BigInt(Math.ceil(parts.length / wallets.length));
   const needWei = (gas.base + gasOfPart * perWallet) * sender.fees.worstPriceWei();
-  await provide(tools, wanted.fundAmountWei ?? needWei);
+  await topUpWallets(tools, wanted.fundAmountWei ?? needWei);
   const address = await deploy(sender, wallets[0]);
   const blocks = await emit(tools, address, parts);
   /** @type {Omit<DataSet, 'schema'>} */
@@ -205,12 +205,12 @@ function estimateCost({ wanted, sender, chain, say }, gas, transactions) {
     );
   if (DEV_CHAIN_IDS.has(chain.chainId)) return;
   say(
-    `${some(wanted.count, 'log')} in ${some(transactions, 'transaction')}, for about ${rounded(wei)} in fees (an estimate)`,
+    `${plural(wanted.count, 'log')} in ${plural(transactions, 'transaction')}, for about ${rounded(wei)} in fees (an estimate)`,
   );
 }
 
 /** Tops up the wallets. @param {Tools} tools @param {bigint} needWei */
-async function provide({ wallets, funder, sender, onProgress }, needWei) {
+async function topUpWallets({ wallets, funder, sender, onProgress }, needWei) {
   const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
   if (missing.length === 0) return;
   if (funder === null) throw fundsMissing(missing, needWei);
@@ -248,7 +248,7 @@ async function emit(tools, address, parts) {
     const latest = await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
     sender.fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
     const perWallet = BigInt(Math.ceil(wave.length / wallets.length));
-    await provide(tools, gasLimit * perWallet * sender.fees.worstPriceWei());
+    await topUpWallets(tools, gasLimit * perWallet * sender.fees.worstPriceWei());
     const orders = wave.map((part, i) => {
       const wallet = wallets[(at + i) % wallets.length];
       return { wallet, to: address, data: call(part), value: 0n, gasLimit };

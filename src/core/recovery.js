@@ -9,7 +9,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Outcome, ReorgEvent, Rpc, Sample } from '../types.d.ts'
  * @import { DriverOptions } from './driver.js'
  * @import { OnLost } from './engine.js'
- * @import { Ledger, Open } from './ledger.js'
+ * @import { Ledger, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
  * @import { Operation, Tools } from './operation.js'
  * @import { Decision } from './transaction-status.js'
@@ -19,7 +19,7 @@ import { transactionStatusOf } from './transaction-status.js';
 const WORKLOAD_FAILURES = 5;
 
 /** Wallets that resubmit at a time. */
-const AT_ONCE = 32;
+const MAX_RESUBMITTING = 32;
 
 /**
  * Recovers wallets after a failed operation or a reorg: holds back their next operations until the status is known,
@@ -37,9 +37,9 @@ const AT_ONCE = 32;
 export class Recovery {
   #retired = 0;
   /** Message of a user's workload that kept failing. @type {string | null} */
-  #workloadWords = null;
+  #workloadError = null;
   /** Wallets that resubmit now, and those that wait. */
-  #busy = 0;
+  #active = 0;
   /** @type {Queue<() => void>} */
   #waiting = new Queue();
   #options;
@@ -49,29 +49,29 @@ export class Recovery {
     this.#options = options;
   }
 
-  /** @param {Operation} operation @param {Sample} sample @param {number} [restMs] think time of the wallet */
-  recover(operation, sample, restMs = 0) {
+  /** @param {Operation} operation @param {Sample} sample @param {number} [thinkTimeMs] think time of the wallet */
+  recover(operation, sample, thinkTimeMs = 0) {
     const { clock, kind, signal, onStop } = this.#options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
-    const mended = kind.mend(operation, sample, signal).finally(() => this.#giveBack(operation));
-    const rest = restMs === 0 ? null : clock.sleep(restMs, signal);
-    this.#lookAfter(
+    const recovered = kind.recover(operation, sample, signal).finally(() => this.#settleBudget(operation));
+    const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, signal);
+    this.#holdUntil(
       account,
-      Promise.all([mended, rest]).then(([why]) => why ?? this.#whyFailing(operation, sample)),
+      Promise.all([recovered, thinkTime]).then(([why]) => why ?? this.#whyFailing(operation, sample)),
       1,
     );
   }
 
   /** @param {Operation} operation @param {Sample} sample */
-  #whyFailing({ account, words }, { code }) {
+  #whyFailing({ account, errorMessage }, { code }) {
     if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return null;
-    this.#workloadWords ??= words;
+    this.#workloadError ??= errorMessage;
     return 'its workload keeps failing';
   }
 
   /** Other wallets may wait for the released fees. @param {Operation} operation */
-  #giveBack(operation) {
+  #settleBudget(operation) {
     const { budget, rearm } = this.#options;
     if (!budget) return;
     budget.settle(operation);
@@ -87,15 +87,15 @@ export class Recovery {
   reorganise(blockNumber, unconfirmed = []) {
     const { kind, live } = this.#options;
     const { orphans, isComplete, waiting } = kind.reopen(blockNumber);
-    const lost = new Set(unconfirmed);
+    const removed = new Set(unconfirmed);
     const touched = [...live].filter(({ inclusion, hashes }) =>
-      inclusion === null ? hashes.some((hash) => lost.has(hash)) : inclusion.number >= blockNumber,
+      inclusion === null ? hashes.some((hash) => removed.has(hash)) : inclusion.number >= blockNumber,
     );
     for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
     this.#resubmitOrphans(orphans);
-    const revived = new Set(orphans.map(({ operation }) => operation.account));
+    const resubmitted = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {
-      if (!revived.has(account)) void this.#inSequence(() => this.#rebroadcastMissing(account));
+      if (!resubmitted.has(account)) void this.#throttled(() => this.#rebroadcastMissing(account));
     }
     const all = [...[...orphans, ...waiting].map(({ operation }) => operation), ...touched];
     const named = all.slice(0, TOUCHED).map(({ account, nonce, hashes }) => {
@@ -105,7 +105,7 @@ export class Recovery {
   }
 
   /** The chain no longer has a wallet's transactions from a nonce on. @type {OnLost} */
-  lost = (account, nonce) => this.#resubmitOrphans(this.#options.kind.reopenOf(account, nonce));
+  resubmitFrom = (account, nonce) => this.#resubmitOrphans(this.#options.kind.reopenOf(account, nonce));
 
   /** @param {RecentInclusion[]} orphans */
   #resubmitOrphans(orphans) {
@@ -119,19 +119,19 @@ export class Recovery {
     }
     for (const [account, own] of byAccount) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
-      const revived = this.#inSequence(async () => {
-        const why = await kind.revive(own, drained);
+      const resubmitted = this.#throttled(async () => {
+        const why = await kind.resubmit(own, drained);
         await this.#rebroadcastMissing(account);
         return why;
       });
-      this.#lookAfter(account, revived, 0);
+      this.#holdUntil(account, resubmitted, 0);
     }
   }
 
   /** The node may have dropped transactions behind the missing nonce. @param {Account} account */
   #rebroadcastMissing({ slots }) {
-    const live = slots.flatMap(({ operation, standing }) => (standing === 'live' ? (operation ?? []) : []));
-    return this.#options.kind.hasten(live);
+    const live = slots.flatMap(({ operation, state }) => (state === 'live' ? (operation ?? []) : []));
+    return this.#options.kind.rebroadcast(live);
   }
 
   /**
@@ -140,13 +140,13 @@ export class Recovery {
    * @param {() => Promise<T>} action
    * @returns {Promise<T>}
    */
-  async #inSequence(action) {
-    if (this.#busy >= AT_ONCE) await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
-    this.#busy += 1;
+  async #throttled(action) {
+    if (this.#active >= MAX_RESUBMITTING) await new Promise((resolve) => this.#waiting.push(() => resolve(undefined)));
+    this.#active += 1;
     try {
       return await action();
     } finally {
-      this.#busy -= 1;
+      this.#active -= 1;
       this.#waiting.shift()?.();
     }
   }
@@ -156,17 +156,17 @@ export class Recovery {
    * @param {Promise<string | null>} looking resolves with why the wallet cannot be used any more, or null
    * @param {number} toStart operations that may be started afterwards
    */
-  #lookAfter(account, looking, toStart) {
+  #holdUntil(account, looking, toStart) {
     const { signal, rearm, onStop } = this.#options;
-    account.mending += 1;
+    account.recovering += 1;
     looking.then(
       (whyUnusable) => {
-        account.mending -= 1;
-        account.held += toStart;
+        account.recovering -= 1;
+        account.heldStarts += toStart;
         if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if ((account.mending === 0 || account.hasGap) && !signal.aborted) {
-          rearm(account, account.held);
-          account.held = 0;
+        else if ((account.recovering === 0 || account.hasGap) && !signal.aborted) {
+          rearm(account, account.heldStarts);
+          account.heldStarts = 0;
         }
       },
       (error) => onStop('internal', error),
@@ -180,8 +180,8 @@ export class Recovery {
     this.#retired += 1;
     const { accounts, onStop, retire } = this.#options;
     if (this.#retired < accounts.length) retire(account);
-    else if (this.#workloadWords === null) onStop('no_wallets');
-    else onStop('workload_failed', new WorkloadError(this.#workloadWords));
+    else if (this.#workloadError === null) onStop('no_wallets');
+    else onStop('workload_failed', new WorkloadError(this.#workloadError));
   }
 }
 
@@ -190,28 +190,28 @@ export class Recovery {
  * Transactions that the node knows stay as they are while no blocks are made.
  */
 
-const LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 
 /** An accepted transaction is overdue after this many blocks, within these limits in milliseconds. */
 const OVERDUE_BLOCKS = 5;
 const OVERDUE_MS = Object.freeze([1000, 15_000]);
 
 /** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
-const LONGEST_WAIT_MS = 60_000;
+const MAX_INTERVAL_MS = 60_000;
 
 /** Blocks that leave out a known transaction before it is rebroadcast: block producers may not have it. */
-const PASSED_BY_BLOCKS = 3;
+const SKIPPED_BLOCKS = 3;
 
 /**
  * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
  * them, but a chain that lost blocks and makes blocks on demand needs them.
  */
-const LOST_MS = 2000;
+const BEHIND_MS = 2000;
 
-const LOOK_AFTER_AT_ONCE = 100;
+const MAX_CHECKED = 100;
 
 /** Most transactions for one nonce. */
-const MOST_HASHES = 20;
+const MAX_HASHES = 20;
 
 /** @param {Pick<Tools, 'inclusion'>} tools */
 export function overdueAfterMs({ inclusion }) {
@@ -220,9 +220,9 @@ export function overdueAfterMs({ inclusion }) {
 }
 
 /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
-export function isDue({ acceptedAtUs, startedAtUs, pushed }, nowUs, overdueMs) {
-  const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, pushed.atUs);
-  return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(pushed.times, 10), LONGEST_WAIT_MS) * 1000;
+export function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, overdueMs) {
+  const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, lastRebroadcast.atUs);
+  return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(lastRebroadcast.times, 10), MAX_INTERVAL_MS) * 1000;
 }
 
 /** @param {Tools} tools @param {Set<Operation>} live @param {AbortSignal} signal @param {OnLost} onLost */
@@ -231,16 +231,16 @@ export async function rebroadcastOverdue(tools, live, signal, onLost) {
   /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
   const behind = new Map();
   for (let round = 0; !signal.aborted; round += 1) {
-    await clock.sleep(Math.max(LOOK_MS, retryPolicy.waitMs(clock.nowUs())), signal);
+    await clock.sleep(Math.max(CHECK_INTERVAL_MS, retryPolicy.waitMs(clock.nowUs())), signal);
     const nowUs = clock.nowUs();
     const overdueMs = overdueAfterMs(tools);
     const { newestBlock } = tools.inclusion.stats();
     const waiting = [...live].filter(({ inclusion, acceptedAtUs }) => inclusion === null && acceptedAtUs !== null);
-    for (const { pushed } of waiting) pushed.block ??= newestBlock;
+    for (const { lastRebroadcast } of waiting) lastRebroadcast.block ??= newestBlock;
     const all = waiting.filter((operation) => isDue(operation, nowUs, overdueMs));
     // Rotates, so that slow operations do not hide others.
-    const from = (round * LOOK_AFTER_AT_ONCE) % Math.max(all.length, 1);
-    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, LOOK_AFTER_AT_ONCE);
+    const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
+    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, MAX_CHECKED);
     // Nodes need them in nonce order.
     overdue.sort((a, b) => a.nonce - b.nonce);
     const nonces = await checkOverdue(tools, overdue, newestBlock).catch((error) => {
@@ -250,7 +250,7 @@ export async function rebroadcastOverdue(tools, live, signal, onLost) {
     // For a short time the node may only lag.
     for (const [account, next] of nonces) {
       if (next >= account.wallet.nonce) behind.delete(account);
-      else if (nowUs - (behind.get(account) ?? nowUs) >= LOST_MS * 1000) onLost(account, next);
+      else if (nowUs - (behind.get(account) ?? nowUs) >= BEHIND_MS * 1000) onLost(account, next);
       else if (!behind.has(account)) behind.set(account, nowUs);
     }
   }
@@ -281,18 +281,18 @@ async function checkOverdue(tools, overdue, newestBlock) {
     if (operation.inclusion !== null || operation.isCancelled) continue;
     if (next > operation.nonce) {
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-      if (decision?.fate === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
+      if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
       else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
     } else if (known[i] === null) {
       await rebroadcast(tools, operation, { isUnknown: true });
       // The node may lose it again soon.
-      operation.pushed.times = 0;
+      operation.lastRebroadcast.times = 0;
     } else if (isNext) {
-      const { pushed, fee } = operation;
+      const { lastRebroadcast, fee } = operation;
       const isTooLow = fee !== null && presigner.isTooLow(fee);
-      const isPassedBy = newestBlock - (pushed.block ?? newestBlock) >= PASSED_BY_BLOCKS;
-      if (isTooLow || isPassedBy) await rebroadcast(tools, operation, { isTooLow });
-      else pushed.atUs = clock.nowUs();
+      const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
+      if (isTooLow || isSkipped) await rebroadcast(tools, operation, { isTooLow });
+      else lastRebroadcast.atUs = clock.nowUs();
     }
   }
   return nextNonces;
@@ -310,19 +310,20 @@ function byHash(rpc, hash) {
  * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
  * status.
  * @param {Tools} tools
- * @param {Open['operation'] | Operation} operation
+ * @param {UnresolvedOperation['operation'] | Operation} operation
  * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isUnknown:
  *   the node has just reported it as unknown
  */
 export async function rebroadcast(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
   const { rpc, clock, presigner, retryPolicy, resubmissions } = tools;
-  const { pushed } = operation;
-  if (pushed !== undefined) {
-    pushed.atUs = clock.nowUs();
-    pushed.times += 1;
-    pushed.block = null;
+  const { lastRebroadcast } = operation;
+  if (lastRebroadcast !== undefined) {
+    lastRebroadcast.atUs = clock.nowUs();
+    lastRebroadcast.times += 1;
+    lastRebroadcast.block = null;
   }
-  const raise = () => 'offer' in operation && operation.hashes.length < MOST_HASHES && presigner.raise(operation);
+  const raise = () =>
+    'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
   if (isTooLow && !raise()) return;
   if (isTooLow) resubmissions.replaced += 1;
   else resubmissions.rebroadcast += 1;
@@ -368,10 +369,10 @@ export const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
  */
 export async function resolveFailed(tools, ledger, operation, sample, signal) {
   const { account } = operation;
-  ledger.expect({ operation, sample });
+  ledger.addUnresolved({ operation, sample });
   const pauseMs = REPAIR_PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
   return watchStatus(tools, operation, pauseMs, signal, async (decision) => {
-    if (decision.fate === 'pending') {
+    if (decision.status === 'pending') {
       if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await rebroadcast(tools, operation);
       return false;
     }
@@ -401,8 +402,8 @@ export async function resubmit(tools, ledger, orphans, signal) {
     const { operation, sample } = first;
     const pauseMs = open.length === orphans.length ? REPAIR_PAUSE_MS[0] : 0;
     const isStuck = await watchStatus(tools, operation, pauseMs, signal, async (decision) => {
-      if (decision.fate === 'pending') return false;
-      if (decision.fate === 'never_sent' && (sentAgain += 1) <= MOST_HASHES) {
+      if (decision.status === 'pending') return false;
+      if (decision.status === 'never_sent' && (sentAgain += 1) <= MAX_HASHES) {
         await sendAll();
         return false;
       }
@@ -417,7 +418,7 @@ export async function resubmit(tools, ledger, orphans, signal) {
 
 /**
  * @param {Tools} tools
- * @param {Open['operation']} operation
+ * @param {UnresolvedOperation['operation']} operation
  * @param {number} firstMs first pause
  * @param {AbortSignal} signal
  * @param {(decision: Decision) => Promise<boolean>} onDecision returns true if it is final
@@ -452,13 +453,13 @@ function whyUnusable({ account, nonce }, { code }) {
   if (code === 'insufficient_funds') return 'it has no funds left';
   if (code === 'wrong_count') return 'its counter has a count that it should not have';
   const undecided = account.slotOf(nonce)?.undecided ?? null;
-  return (undecided?.operation.hashes.length ?? 0) >= MOST_HASHES ? 'its transactions do not arrive' : null;
+  return (undecided?.operation.hashes.length ?? 0) >= MAX_HASHES ? 'its transactions do not arrive' : null;
 }
 
 /**
  * The latest inclusions, needed when their blocks are removed by a reorg.
  *
- * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} Identified
+ * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} SampleIdentity
  *
  * @typedef {object} Entry
  * @property {Account} account
@@ -471,7 +472,7 @@ function whyUnusable({ account, nonce }, { code }) {
  *
  * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry for another thread
  *
- * @typedef {{operation: Open['operation'], sample: Identified, isExecuted: boolean}} RecentInclusion
+ * @typedef {{operation: UnresolvedOperation['operation'], sample: SampleIdentity, isExecuted: boolean}} RecentInclusion
  */
 
 /** Inclusions kept: some seconds of a fast chain, hours of a slow one. */

@@ -119,7 +119,7 @@ export class Reporter {
  * How a run file is made: ask() waits for workers, describe() uses time of this thread.
  *
  * @template T
- * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} Making
+ * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} CheckpointSource
  */
 
 /** First checkpoint of the load: between two reports of the default interval. */
@@ -131,23 +131,23 @@ const PERIODS_PER_COST = 50;
 
 export class Checkpoints {
   #options;
-  #keepers;
+  #writers;
   #hasWarned = false;
   #isOver = false;
   #cancel = () => {};
   /** The current write. @type {Promise<unknown>} */
-  #keeping = Promise.resolve();
+  #writing = Promise.resolve();
 
   /** @param {CheckpointOptions} options */
   constructor(options) {
     this.#options = options;
-    this.#keepers = options.outputs.flatMap((output) => output.checkpoint?.bind(output) ?? []);
+    this.#writers = options.outputs.flatMap((output) => output.checkpoint?.bind(output) ?? []);
   }
 
-  /** @template T @param {Making<T>} making @returns {Promise<number>} time of this thread, in milliseconds */
-  async keep({ ask, describe }) {
+  /** @template T @param {CheckpointSource<T>} making @returns {Promise<number>} time of this thread, in milliseconds */
+  async write({ ask, describe }) {
     const { clock, stop } = this.#options;
-    if (this.#keepers.length === 0) return 0;
+    if (this.#writers.length === 0) return 0;
     let busyUs = 0;
     /** @template R @param {() => R} action @returns {R} */
     const timed = (action) => {
@@ -161,7 +161,7 @@ export class Checkpoints {
     try {
       const known = await timed(ask);
       // The final run file may have been written meanwhile.
-      if (!this.#isOver) await timed(() => this.#hand(describe(known)));
+      if (!this.#isOver) await timed(() => this.#writeAll(describe(known)));
     } catch (error) {
       // Not fatal: the disk may have room again at the end.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);
@@ -171,33 +171,33 @@ export class Checkpoints {
   }
 
   /** @param {RunFile} runFile @returns {Promise<unknown>} */
-  #hand(runFile) {
-    const kept = this.#keepers.map(async (keeper) => keeper(runFile));
-    this.#keeping = Promise.allSettled(kept);
+  #writeAll(runFile) {
+    const kept = this.#writers.map(async (keeper) => keeper(runFile));
+    this.#writing = Promise.allSettled(kept);
     return Promise.all(kept);
   }
 
-  /** Repeats until stop(). @template T @param {Making<T>} making */
+  /** Repeats until stop(). @template T @param {CheckpointSource<T>} making */
   begin(making) {
-    if (this.#keepers.length > 0) this.#keepAfter(FIRST_MS, making);
+    if (this.#writers.length > 0) this.#writeAfter(FIRST_MS, making);
   }
 
-  /** @template T @param {number} ms @param {Making<T>} making */
-  #keepAfter(ms, making) {
-    this.#cancel = this.#options.clock.after(() => void this.#keepOn(making), ms);
+  /** @template T @param {number} ms @param {CheckpointSource<T>} making */
+  #writeAfter(ms, making) {
+    this.#cancel = this.#options.clock.after(() => void this.#repeat(making), ms);
   }
 
-  /** @template T @param {Making<T>} making */
-  async #keepOn(making) {
-    const tookMs = await this.keep(making);
-    if (!this.#isOver) this.#keepAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), making);
+  /** @template T @param {CheckpointSource<T>} making */
+  async #repeat(making) {
+    const tookMs = await this.write(making);
+    if (!this.#isOver) this.#writeAfter(Math.max(PERIOD_MS, PERIODS_PER_COST * tookMs), making);
   }
 
   /** @returns {Promise<void>} waits for the current write, which would replace the final run file */
   async stop() {
     this.#isOver = true;
     this.#cancel();
-    await this.#keeping;
+    await this.#writing;
   }
 
   /** No load took place: removes the partial run file. */
@@ -231,7 +231,7 @@ export class Checkpoints {
 const PROBE_TIMEOUT_MS = 1000;
 
 /** Probes selected by the user: a failure gives a warning. */
-const ASKED_FOR = Object.freeze(['node', 'metrics']);
+const REQUESTED = Object.freeze(['node', 'metrics']);
 
 /** Memory of the embedded chain, which grows with every transaction, from which on a warning is given. */
 const EMBEDDED_WARNING_BYTES = 750e6;
@@ -250,9 +250,9 @@ export class Watch {
   /** @type {string[]} */
   warnings = [];
   /** Number of warnings by kind. @type {Map<string, number>} */
-  #said = new Map();
+  #counts = new Map();
   /** Index of the line that counts further warnings, by kind. @type {Map<string, number>} */
-  #rest = new Map();
+  #summaryLines = new Map();
 
   /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
   constructor({ config, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
@@ -300,7 +300,7 @@ export class Watch {
           readings[name] = await this.#inTime(probe);
         } catch (error) {
           why[name] = /** @type {Error} */ (error).message;
-          if (ASKED_FOR.includes(name)) this.warnOnce(name, `--node-${name === 'node' ? 'pid' : name}: ${why[name]}`);
+          if (REQUESTED.includes(name)) this.warnOnce(name, `--node-${name === 'node' ? 'pid' : name}: ${why[name]}`);
         }
       }),
     );
@@ -336,22 +336,22 @@ export class Watch {
 
   /** Warns once per kind. @param {string} kind @param {string} words */
   warnOnce(kind, words) {
-    if (!this.#said.has(kind)) this.warnOf(kind, words);
+    if (!this.#counts.has(kind)) this.warnOf(kind, words);
   }
 
   /** Warns of the first few of a kind; the rest are counted. @param {string} kind @param {string} words */
   warnOf(kind, words) {
-    const count = (this.#said.get(kind) ?? 0) + 1;
-    this.#said.set(kind, count);
-    if (count <= MOST_OF_A_KIND) {
+    const count = (this.#counts.get(kind) ?? 0) + 1;
+    this.#counts.set(kind, count);
+    if (count <= MAX_OF_A_KIND) {
       this.warnings.push(words);
       this.#warn(words);
       return;
     }
-    const at = this.#rest.get(kind) ?? this.warnings.length;
-    this.#rest.set(kind, at);
-    this.warnings[at] = `and ${count - MOST_OF_A_KIND} more of this kind, the last of them: ${words}`;
-    if (count === MOST_OF_A_KIND + 1) this.#warn(`${words}; more of this kind are counted and not said`);
+    const at = this.#summaryLines.get(kind) ?? this.warnings.length;
+    this.#summaryLines.set(kind, at);
+    this.warnings[at] = `and ${count - MAX_OF_A_KIND} more of this kind, the last of them: ${words}`;
+    if (count === MAX_OF_A_KIND + 1) this.#warn(`${words}; more of this kind are counted and not said`);
   }
 
   close() {
@@ -360,7 +360,7 @@ export class Watch {
 }
 
 /** Keeps the log of long runs short. */
-const MOST_OF_A_KIND = 5;
+const MAX_OF_A_KIND = 5;
 
 /** Exit codes for which the outputs are written. @type {readonly number[]} */
 const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
@@ -411,7 +411,7 @@ const UNKNOWN_BEFORE_LOAD = [
 
 /**
  * @param {StressError} error
- * @param {Omit<Parameters<typeof tellSetUpFailed>[1], 'outputs' | 'log'>} parts
+ * @param {Omit<Parameters<typeof writeFailedSetUp>[1], 'outputs' | 'log'>} parts
  * @returns {RunFile}
  */
 function describeFailedSetUp(error, { clock, version, config, times, endpoints }) {

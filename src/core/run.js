@@ -11,13 +11,13 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { createWorkload } from '../workloads/index.js';
 import { unconfirmedIdentityWords } from './chain-identity.js';
 import { CommonStart } from './common-start.js';
-import { abandonable, checkDescriptors, interruptible, readGiven } from './connect.js';
-import { NOT_PAID, balanceOf, capReached, describeSpending, spentBetween } from './costs.js';
+import { abandonable, checkDescriptors, interruptible, readKeys } from './connect.js';
+import { NOT_PAID, balanceOf, capReached, describeSpending, decreaseBetween } from './costs.js';
 import { Health } from './endpoint-health.js';
 import { describeEndpoints, startMonitor, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
 import { WarmUp, load } from './load.js';
 import { Account } from './nonces.js';
-import { Checkpoints, Watch, tellSetUpFailed } from './reports.js';
+import { Checkpoints, Watch, writeFailedSetUp } from './reports.js';
 import { confirmSetUp, setUp, setUpCalls, startBlockOf, assertSameChain } from './setup.js';
 import { addUpThreads, createEngine } from './workers.js';
 import { workersOf } from './config.js';
@@ -26,7 +26,7 @@ import { workersOf } from './config.js';
  * @import { AuditReport, Chosen, Clock, Config, DevChain, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
  * @import { ChainIdentity } from './chain-identity.js'
  * @import { StartFacts } from './common-start.js'
- * @import { Given } from './connect.js'
+ * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Foreign, Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
@@ -84,15 +84,15 @@ export function unexpected(error) {
  * @param {Stop} stop
  * @param {Ledger} ledger
  * @param {RunFile} run
- * @param {string[]} said warnings given during the run
+ * @param {string[]} logged warnings given during the run
  */
-export function sayWhatWentWrong(log, stop, { foreign }, run, said) {
+export function logProblems(log, stop, { foreign }, run, logged) {
   const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
   for (const message of messages) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
   // window.
-  const heard = [...said, shortWindow(run)?.words];
+  const heard = [...logged, shortWindow(run)?.words];
   for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
@@ -118,7 +118,7 @@ function foreignSender(foreign) {
 export function chainEnded(stop, words) {
   const error = new UnavailableError(`the embedded chain ended: ${words}`);
   stop.request('chain_ended', EXIT.unavailable, error);
-  stop.hurry(error.message);
+  stop.abort(error.message);
 }
 
 /**
@@ -165,12 +165,12 @@ function constant(perSecond, durationUs) {
 
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-const GOES_ON = Object.freeze({ why: 'the run was still going on when this was written' });
+const STILL_RUNNING = Object.freeze({ why: 'the run was still going on when this was written' });
 
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
-  const given = readGiven(config);
+  const given = readKeys(config);
   const times = startOf(clock);
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const workers = workersOf(config);
@@ -178,7 +178,7 @@ export async function run(config, surroundings) {
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
   /** @type {DevChain | null} */
   let devChain = null;
-  /** @type {ReturnType<typeof openWay> | null} */
+  /** @type {ReturnType<typeof openNetwork> | null} */
   let way = null;
   let areOpen = false;
   try {
@@ -186,7 +186,7 @@ export async function run(config, surroundings) {
     areOpen = true;
     await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
-    const opened = openWay(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
+    const opened = openNetwork(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
     way = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
@@ -197,7 +197,7 @@ export async function run(config, surroundings) {
     return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
   } catch (error) {
     const endpoints = way?.endpoints ?? null;
-    if (areOpen && !times.hasBegun()) await tellSetUpFailed(error, { ...surroundings, config, times, endpoints });
+    if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, { ...surroundings, config, times, endpoints });
     throw error;
   } finally {
     way?.monitor.stop();
@@ -208,7 +208,7 @@ export async function run(config, surroundings) {
 }
 
 /** @param {Config} config @param {URL[]} urls @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings */
-function openWay(config, urls, { clock, stop }) {
+function openNetwork(config, urls, { clock, stop }) {
   const health = Health.of(urls.length);
   const retryOptions = {
     clock,
@@ -243,14 +243,14 @@ export function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openWay> & {config: Config, given: Given, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
- * @typedef {Awaited<ReturnType<typeof carryOut>>} CarriedOut
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openNetwork> & {config: Config, given: GivenKeys, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
+ * @typedef {Awaited<ReturnType<typeof execute>>} Execution
  */
 
 /** @param {RunContext} context @returns {Promise<number>} */
 async function runOn(context) {
   const { config, clock, outputs, stop, log } = context;
-  const carriedOut = await carryOut(context);
+  const carriedOut = await execute(context);
   const { samplesDropped, errors } = await settleAll(outputs);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   if (stop.reason === 'max_spend') stop.request('max_spend', EXIT.refused, capReached(config, carriedOut));
@@ -258,12 +258,12 @@ async function runOn(context) {
   const runFile = buildRunFile(describe(context, carriedOut, facts));
   const unwritten = await finishAll(outputs, runFile);
   for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
-  sayWhatWentWrong(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
+  logProblems(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
   return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
 }
 
 /** @param {RunContext} context */
-async function carryOut(context) {
+async function execute(context) {
   const { config, urls, transport, rpc, monitor, chainIdentity, clock, stop } = context;
   const { connect } = context.endpoints;
   const workload = await abandonable(stop, () =>
@@ -360,7 +360,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
-    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: GOES_ON };
+    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: STILL_RUNNING };
     return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
   };
   let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
@@ -374,9 +374,9 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
-      audited = await auditUnlessHurried({ ...parts, workload }, start, config, stop);
+      audited = await auditUnlessAborted({ ...parts, workload }, start, config, stop);
     }
-    const left = await leftAfter(rpc, ready, before, audited);
+    const left = await decreaseAfter(rpc, ready, before, audited);
     return { ...described, loaded, audited, left };
   } finally {
     watch.close();
@@ -392,10 +392,10 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
  * @param {Balance} before
  * @param {{report: AuditReport | null, reason: string}} audited
  */
-async function leftAfter(rpc, { wallets }, before, { report, reason }) {
+async function decreaseAfter(rpc, { wallets }, before, { report, reason }) {
   if ('why' in before) return before;
   if (report === null) return { why: `there is no audit: ${reason}` };
-  return spentBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
+  return decreaseBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
 }
 
 /** @param {RunContext} context @param {Watch} watch @returns {Promise<number>} start of the load */
@@ -410,7 +410,7 @@ async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
 
 /**
  * @param {RunContext} context
- * @param {Omit<CarriedOut, 'loaded'> & {loaded: Omit<CarriedOut['loaded'], 'ledger'>}} carriedOut
+ * @param {Omit<Execution, 'loaded'> & {loaded: Omit<Execution['loaded'], 'ledger'>}} carriedOut
  * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
  * @returns {RunParts}
  */
@@ -471,16 +471,16 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
  * @param {Stop} stop
  * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
  */
-export async function auditUnlessHurried(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
-  const hurried = () => ({ report: null, reason: stop.hurriedBecause ?? '' });
-  if (stop.now.aborted) return hurried();
+export async function auditUnlessAborted(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
+  const aborted = () => ({ report: null, reason: stop.abortReason ?? '' });
+  if (stop.now.aborted) return aborted();
   try {
     await assertSameChain(parts.rpc, start);
     // A request that timed out may still arrive within its time limit.
     const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
     return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
   } catch (error) {
-    if (stop.now.aborted) return hurried();
+    if (stop.now.aborted) return aborted();
     // The endpoint cannot serve the audit: pruned state or a missing method.
     const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
     if (isAnswer) return { report: null, reason: error.message };

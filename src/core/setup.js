@@ -23,7 +23,7 @@ import { workersOf } from './config.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
- * @import { Given, Identity } from './connect.js'
+ * @import { GivenKeys, Identity } from './connect.js'
  * @import { Endpoints } from './endpoints.js'
  */
 
@@ -40,7 +40,7 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {Surroundings & {config: Config, given: Given, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}}
+ * @typedef {Surroundings & {config: Config, given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}}
  *   Context
  *
  * @typedef {object} Ready the result of the set-up
@@ -177,7 +177,7 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
  */
 async function missingFunds(sender, wallets, needWei, funder, config) {
   const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei, fundingCure(config));
+  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei, fundingRemedy(config));
   return missing;
 }
 
@@ -186,7 +186,7 @@ async function missingFunds(sender, wallets, needWei, funder, config) {
  * @param {Pick<Config, 'index' | 'instances' | 'warmupMs' | 'durationMs' | 'inFlight'>} config
  * @returns {string | undefined}
  */
-export function fundingCure({ index, instances, warmupMs, durationMs, inFlight }) {
+export function fundingRemedy({ index, instances, warmupMs, durationMs, inFlight }) {
   if (index === null || instances === 1) return undefined;
   const given = [
     ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
@@ -279,7 +279,7 @@ export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmati
     if (clock.nowUs() > endUs || signal.aborted) break;
     await clock.sleep(PAUSE_MS, signal);
   }
-  await settle(rpc, wallets, { clock, signal, endUs });
+  await waitForNonces(rpc, wallets, { clock, signal, endUs });
   return setUpBlock;
 }
 
@@ -299,7 +299,7 @@ export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, con
   sender.fees.observe((latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
-  await settle(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });
+  await waitForNonces(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });
   return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
 }
 
@@ -322,7 +322,7 @@ async function blockAt(rpc, which) {
  * @param {Sent['wallets']} wallets
  * @param {Pick<SettleOptions, 'clock' | 'signal'> & {endUs: number}} retryOptions
  */
-async function settle(rpc, wallets, { clock, signal, endUs }) {
+async function waitForNonces(rpc, wallets, { clock, signal, endUs }) {
   for (;;) {
     const nonces = await noncesOf(rpc, wallets);
     await refuseForeign(rpc, wallets, nonces);

@@ -29,7 +29,7 @@ export class Presigner {
   /** Transactions signed ahead of time. */
   stats = { used: 0, discarded: 0 };
   /** Nonces to sign next, by wallet. @type {Map<Account, number>} */
-  #wanted = new Map();
+  #queue = new Map();
   #isStopped = false;
   #isTurnDue = false;
   #options;
@@ -43,7 +43,7 @@ export class Presigner {
   sign(account, nonce) {
     const { ahead } = account;
     account.ahead = null;
-    this.#wanted.delete(account);
+    this.#queue.delete(account);
     if (ahead !== null && ahead.nonce === nonce && this.#options.fees.holds(ahead.signed.fee)) {
       this.stats.used += 1;
       return ahead.signed;
@@ -55,7 +55,7 @@ export class Presigner {
   /** @param {Account} account @param {number} nonce */
   signLater(account, nonce) {
     if (this.#isStopped) return;
-    this.#wanted.set(account, nonce);
+    this.#queue.set(account, nonce);
     this.#turnSoon();
   }
 
@@ -65,8 +65,8 @@ export class Presigner {
    * @param {AbortSignal} signal
    */
   async signFirst(accounts, signal) {
-    for (const account of accounts) this.#wanted.set(account, account.wallet.nonce);
-    while (this.#wanted.size > 0 && !signal.aborted) {
+    for (const account of accounts) this.#queue.set(account, account.wallet.nonce);
+    while (this.#queue.size > 0 && !signal.aborted) {
       this.#signSome();
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -74,7 +74,7 @@ export class Presigner {
 
   stop() {
     this.#isStopped = true;
-    this.#wanted.clear();
+    this.#queue.clear();
   }
 
   #turnSoon() {
@@ -83,15 +83,15 @@ export class Presigner {
     setImmediate(() => {
       this.#isTurnDue = false;
       this.#signSome();
-      if (this.#wanted.size > 0) this.#turnSoon();
+      if (this.#queue.size > 0) this.#turnSoon();
     });
   }
 
   #signSome() {
     const { clock, fees } = this.#options;
     const endUs = clock.nowUs() + TURN_US;
-    for (const [account, nonce] of this.#wanted) {
-      this.#wanted.delete(account);
+    for (const [account, nonce] of this.#queue) {
+      this.#queue.delete(account);
       const fee = fees.current();
       try {
         account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
@@ -113,7 +113,7 @@ export class Presigner {
     const higher = fee === null ? fees.current() : fees.raise(fee);
     try {
       if (higher === null || budget?.raise(operation, higher) === false) return false;
-      operation.offer(this.#signNow(account, nonce, higher));
+      operation.setTransaction(this.#signNow(account, nonce, higher));
     } catch (error) {
       // The earlier transaction stays valid.
       if (error instanceof WorkloadError) return false;

@@ -13,7 +13,7 @@ export class Stop {
   /** @type {string | null} */
   reason = null;
   /** Why the run was aborted. @type {string | null} */
-  hurriedBecause = null;
+  abortReason = null;
   /** Exit codes of the reasons. @type {number[]} */
   exitCodes = [];
   /** @type {Error[]} */
@@ -41,8 +41,8 @@ export class Stop {
   }
 
   /** Ends the run without drain and audit. @param {string} [why] */
-  hurry(why = 'ended at once, on request') {
-    this.hurriedBecause ??= why;
+  abort(why = 'aborted by the user') {
+    this.abortReason ??= why;
     this.#now.abort();
   }
 }
@@ -61,5 +61,5 @@ const STOP_EXIT = Object.freeze({
 export function requestStop(stop, reason, error) {
   stop.request(reason, STOP_EXIT[reason], error);
   // Nothing sent to the earlier chain can arrive any more.
-  if (reason === 'chain_replaced') stop.hurry(error?.message);
+  if (reason === 'chain_replaced') stop.abort(error?.message);
 }

@@ -22,10 +22,10 @@ import { knownOf } from './transaction-status.js';
  */
 
 /** Lookups of the own transaction when the node reports its nonce as used. */
-const LOOKUPS = 5;
+const MAX_LOOKUPS = 5;
 
 /** Fee increases after "underpriced" before the operation fails. */
-const MOST_RAISES = 5;
+const MAX_RAISES = 5;
 
 /**
  * @param {Tools} tools
@@ -53,24 +53,24 @@ export async function submit(tools, operation, onSent) {
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
         : inclusion.submit(String(raw), String(hash), purpose, onSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
-      retryPolicy.answered(clock);
+      retryPolicy.submissionAnswered(clock);
       return;
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
-      const isPassing = isRepeatable(error, failure);
-      if (isPassing) retryPolicy.refused(error, clock.nowUs());
-      else retryPolicy.answered(clock);
+      const isTransient = isRepeatable(error, failure);
+      if (isTransient) retryPolicy.submissionFailed(error, clock.nowUs());
+      else retryPolicy.submissionAnswered(clock);
       if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
-      if (error instanceof StressError) operation.words = error.message;
+      if (error instanceof StressError) operation.errorMessage = error.message;
       if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
         const { isKnown, receipt } = await knownOf(rpc, operation);
         if (receipt !== null) foundByReceipt(tools, operation, receipt);
         if (isKnown) return;
-        if ((lookups += 1) > LOOKUPS) throw error;
-      } else if (failure === 'underpriced' && (raises += 1) <= MOST_RAISES) {
+        if ((lookups += 1) > MAX_LOOKUPS) throw error;
+      } else if (failure === 'underpriced' && (raises += 1) <= MAX_RAISES) {
         if (!presigner.raise(operation)) throw error;
         isRaised = true;
-      } else if (!isPassing) throw error;
+      } else if (!isTransient) throw error;
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       retryPolicy.noteRetryAfter(error, clock.nowUs());
       await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
@@ -99,7 +99,7 @@ async function pause({ clock, retryPolicy }, operation, ms, why) {
 export function foundByReceipt({ clock, inclusion }, operation, receipt) {
   const number = toNumber(receipt.blockNumber);
   if (!inclusion.hasPassed(number)) return;
-  operation.foundIn(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
+  operation.setInclusion(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
 }
 
 /** @param {unknown} error @param {string | null} failure */
@@ -114,7 +114,7 @@ function lengthOf({ fromUs, toUs }) {
 }
 
 /** Longest Retry-After that is respected. */
-const LONGEST_REST_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /** The Retry-After pause (RFC 9110) of all submissions, and the longest period without an accepted one. */
 export class RetryPolicy {
@@ -135,12 +135,12 @@ export class RetryPolicy {
   /** @param {unknown} error @param {number} nowUs */
   noteRetryAfter(error, nowUs) {
     if (isLimit(error)) this.pauses.limitAnswers += 1;
-    const askedMs = Math.min(retryAfterMs(error), LONGEST_REST_MS);
+    const askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
   }
 
   /** A submission failed with an error that may pass. @param {unknown} error @param {number} nowUs */
-  refused(error, nowUs) {
+  submissionFailed(error, nowUs) {
     const { message } = /** @type {Error} */ (error);
     this.#stall ??= { fromUs: nowUs, toUs: nowUs, words: message };
     this.#stall.toUs = nowUs;
@@ -148,9 +148,9 @@ export class RetryPolicy {
   }
 
   /** A submission was accepted or rejected for a definite reason. @param {Clock} clock */
-  answered(clock) {
+  submissionAnswered(clock) {
     if (this.#stall === null) return;
-    this.refused(new Error(), clock.nowUs());
+    this.submissionFailed(new Error(), clock.nowUs());
     this.#stall = null;
   }
 

@@ -4,7 +4,7 @@ import { RpcError } from '../errors.js';
 
 /**
  * @import { Purpose, Rpc } from '../types.d.ts'
- * @import { Open } from './ledger.js'
+ * @import { UnresolvedOperation } from './ledger.js'
  */
 
 /**
@@ -15,7 +15,7 @@ import { RpcError } from '../errors.js';
  * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} TransactionStatus
  *
  * @typedef {object} Decision
- * @property {TransactionStatus} fate
+ * @property {TransactionStatus} status
  * @property {{hash: string, blockNumber: number} | null} foreign mined with the nonce
  * @property {number} [blockNumber] of the inclusion
  * @property {any} [receipt]
@@ -23,7 +23,7 @@ import { RpcError } from '../errors.js';
 
 /**
  * @param {Rpc} rpc
- * @param {Open['operation']} operation
+ * @param {UnresolvedOperation['operation']} operation
  * @param {Purpose} purpose
  * @param {number} startBlock a block before the operation
  * @returns {Promise<Decision>}
@@ -34,8 +34,8 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
   for (const hash of operation.hashes) {
     const receipt = await nullIfUnknown(rpc.call('eth_getTransactionReceipt', [hash], purpose));
     if (receipt !== null) {
-      const fate = toNumber(receipt.status) === 1 ? 'included' : 'reverted';
-      return { fate, foreign: null, blockNumber: toNumber(receipt.blockNumber), receipt };
+      const status = toNumber(receipt.status) === 1 ? 'included' : 'reverted';
+      return { status, foreign: null, blockNumber: toNumber(receipt.blockNumber), receipt };
     }
   }
   if (latest > operation.nonce) {
@@ -54,7 +54,7 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
 /**
  * What the node knows of an operation's transactions; no response counts as unknown.
  * @param {Rpc} rpc
- * @param {Pick<Open['operation'], 'hashes'>} operation
+ * @param {Pick<UnresolvedOperation['operation'], 'hashes'>} operation
  * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null if not included
  */
 export async function knownOf(rpc, { hashes }) {
@@ -67,9 +67,9 @@ export async function knownOf(rpc, { hashes }) {
   return { isKnown, receipt: null };
 }
 
-/** @param {TransactionStatus} fate @param {Decision['foreign']} [foreign] @returns {Decision} */
-function decided(fate, foreign = null) {
-  return { fate, foreign };
+/** @param {TransactionStatus} status @param {Decision['foreign']} [foreign] @returns {Decision} */
+function decided(status, foreign = null) {
+  return { status, foreign };
 }
 
 /**

@@ -17,19 +17,19 @@ import { requestStop } from './stop.js';
  * @import { Counts } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { EngineReport, SeenBlock } from './engine.js'
- * @import { Message, Order, State, Task } from './worker-thread.js'
+ * @import { WorkerMessage, WorkerRequest, WorkerState, Task } from './worker-thread.js'
  * @import { PoolOptions } from './workers.js'
  */
 
 /** Time limit of a response, also after the end of the drain. */
 const ANSWER_MS = 30_000;
 /** The same when the run is aborted. */
-const HURRIED_MS = 2000;
+const ABORT_MS = 2000;
 /** Time limit of a checkpoint; after it the previous state is used. */
 const STATE_MS = 1000;
 
 /**
- * @typedef {Pick<PoolOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: SeenBlock) => void, onDone: () => void}} PartOptions
+ * @typedef {Pick<PoolOptions, 'stop' | 'outputs' | 'accounts'> & {onBlock: (block: SeenBlock) => void, onDone: () => void}} HandleOptions
  */
 
 /**
@@ -37,9 +37,9 @@ const STATE_MS = 1000;
  * as dead.
  */
 export class WorkerHandle {
-  /** As of its last report. @type {State | null} */
+  /** As of its last report. @type {WorkerState | null} */
   state = null;
-  /** The latest one, from a report or a checkpoint. @type {State | null} */
+  /** The latest one, from a report or a checkpoint. @type {WorkerState | null} */
   latest = null;
   /** Of the current interval. @type {EngineReport | null} */
   report = null;
@@ -50,7 +50,7 @@ export class WorkerHandle {
   /** Why it died. @type {StressError | null} */
   error = null;
   /** All iterations of its wallets are done. */
-  hasDoneAll = false;
+  isDone = false;
   #isClosing = false;
   #hasStarted = false;
   #reports = 0;
@@ -63,59 +63,59 @@ export class WorkerHandle {
    * @param {Task} task
    * @param {number} first position of its first wallet
    * @param {number} count
-   * @param {PartOptions} options
+   * @param {HandleOptions} options
    */
   constructor(task, first, count, options) {
     this.first = first;
     this.count = count;
     this.#options = options;
     this.#worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData: task });
-    this.#worker.on('message', (message) => this.#hear(message));
+    this.#worker.on('message', (message) => this.#onMessage(message));
     this.#worker.on('error', (error) => this.#died(error.message, error));
-    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, endOf(task.workload.name)));
+    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, exitError(task.workload.name)));
     this.ready = this.#waitFor('ready', ANSWER_MS);
   }
 
-  /** @param {Order} order */
-  order(order) {
-    if (order.type === 'start') this.#hasStarted = true;
-    if (!this.isDead) this.#worker.postMessage(order);
+  /** @param {WorkerRequest} request */
+  post(request) {
+    if (request.type === 'start') this.#hasStarted = true;
+    if (!this.isDead) this.#worker.postMessage(request);
   }
 
   async prepare() {
-    this.order({ type: 'prepare' });
+    this.post({ type: 'prepare' });
     await this.#waitFor('prepared', ANSWER_MS);
   }
 
   /** @param {number} nowUs */
-  async askForReport(nowUs) {
+  async requestReport(nowUs) {
     this.report = null;
     this.#reports += 1;
-    this.order({ type: 'report', nowUs, number: this.#reports });
+    this.post({ type: 'report', nowUs, number: this.#reports });
     await this.#waitFor('report', ANSWER_MS);
   }
 
   /** Requests the state without ending the interval. A late response is no error. */
-  async askForState() {
-    this.order({ type: 'state' });
-    await this.#waitFor('state', STATE_MS, () => this.#wake('state'));
+  async requestState() {
+    this.post({ type: 'state' });
+    await this.#waitFor('state', STATE_MS, () => this.#resolve('state'));
   }
 
-  async askForCounts() {
-    this.order({ type: 'counts' });
-    await this.#waitFor('counts', STATE_MS, () => this.#wake('counts'));
+  async requestCounts() {
+    this.post({ type: 'counts' });
+    await this.#waitFor('counts', STATE_MS, () => this.#resolve('counts'));
   }
 
   /** @param {number} timeoutMs */
   async drain(timeoutMs) {
-    this.order({ type: 'drain', timeoutMs });
+    this.post({ type: 'drain', timeoutMs });
     await this.#waitFor('drained', timeoutMs + ANSWER_MS);
   }
 
   async close() {
     this.#isClosing = true;
-    this.order({ type: 'close' });
-    await this.#waitFor('exit', HURRIED_MS);
+    this.post({ type: 'close' });
+    await this.#waitFor('exit', ABORT_MS);
   }
 
   /**
@@ -127,15 +127,15 @@ export class WorkerHandle {
   async #waitFor(type, mostMs, giveUp = () => this.#end()) {
     if (this.isDead) return;
     const { now } = this.#options.stop;
-    const hurriedMs = Math.min(mostMs, HURRIED_MS);
-    let timer = setTimeout(giveUp, now.aborted ? hurriedMs : mostMs);
-    const hurry = () => {
+    const abortMs = Math.min(mostMs, ABORT_MS);
+    let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
+    const shorten = () => {
       clearTimeout(timer);
-      timer = setTimeout(giveUp, hurriedMs);
+      timer = setTimeout(giveUp, abortMs);
     };
-    now.addEventListener('abort', hurry);
+    now.addEventListener('abort', shorten);
     await new Promise((resolve) => this.#waiting.set(type, () => resolve(undefined)));
-    now.removeEventListener('abort', hurry);
+    now.removeEventListener('abort', shorten);
     clearTimeout(timer);
   }
 
@@ -145,45 +145,45 @@ export class WorkerHandle {
     this.#worker.terminate().catch(() => {});
   }
 
-  /** @param {Message} message */
-  #hear(message) {
+  /** @param {WorkerMessage} message */
+  #onMessage(message) {
     const { stop, outputs } = this.#options;
     if (message.type === 'samples') {
       for (const sample of message.samples) for (const output of outputs) output.sample(sample);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.type === 'stop' && message.reason === 'iterations') {
-      this.hasDoneAll = true;
+      this.isDone = true;
       this.#options.onDone();
     } else if (message.type === 'stop') {
       requestStop(stop, message.reason, errorOf(message));
     } else if (message.type === 'state') {
       this.latest = message.state;
-      this.#wake('state');
+      this.#resolve('state');
     } else if (message.type === 'counts') {
       this.totals = message.counts;
-      this.#wake('counts');
+      this.#resolve('counts');
     } else if (message.type === 'report') {
-      this.state = message.made?.state ?? this.state;
-      this.latest = message.made?.state ?? this.latest;
-      this.totals = message.made?.report.totals ?? this.totals;
+      this.state = message.result?.state ?? this.state;
+      this.latest = message.result?.state ?? this.latest;
+      this.totals = message.result?.report.totals ?? this.totals;
       if (message.number !== this.#reports) return; // late response
-      this.report = message.made?.report ?? null;
-      this.#wake('report');
+      this.report = message.result?.report ?? null;
+      this.#resolve('report');
     } else {
-      this.#wake(message.type);
+      this.#resolve(message.type);
     }
   }
 
   /** @param {string} type */
-  #wake(type) {
+  #resolve(type) {
     const resolve = this.#waiting.get(type);
     this.#waiting.delete(type);
     resolve?.();
   }
 
-  #wakeAll() {
-    for (const type of [...this.#waiting.keys()]) this.#wake(type);
+  #resolveAll() {
+    for (const type of [...this.#waiting.keys()]) this.#resolve(type);
   }
 
   /** The run was aborted before the load. */
@@ -192,7 +192,7 @@ export class WorkerHandle {
     const exitCode = worstExit([...exitCodes, EXIT.nothingVerified]);
     this.error ??= new InterruptedError('interrupted before the load', exitCode);
     this.isDead = true;
-    this.#wakeAll();
+    this.#resolveAll();
   }
 
   /** @param {string} words @param {Error & {code?: unknown}} [cause] as the other thread threw it */
@@ -203,18 +203,18 @@ export class WorkerHandle {
     this.report = null;
     if (!this.#isClosing) {
       const { stop, accounts } = this.#options;
-      for (const account of accounts.slice(this.first, this.first + this.count)) account.isLost = true;
+      for (const account of accounts.slice(this.first, this.first + this.count)) account.isWorkerDead = true;
       const { index } = accounts[this.first].wallet;
       const ours = `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`;
       this.error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
       stop.request('worker_died', this.error.exitCode, this.error);
     }
-    this.#wakeAll();
+    this.#resolveAll();
   }
 }
 
 /** Without an error a thread ends only by process.exit() in the user's workload. @param {string} workload */
-function endOf(workload) {
+function exitError(workload) {
   if (!isWorkloadFile(workload)) return undefined;
   return new WorkloadError(
     `${displayName(workload)} has ended a worker thread: a workload must not call process.exit()`,

@@ -16,19 +16,19 @@
  * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
  *   WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'hurry'} | {type: 'close'}}
- *   Order
+ * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'abort'} | {type: 'close'}}
+ *   WorkerRequest
  *
- * @typedef {object} State the whole state of a worker
+ * @typedef {object} WorkerState the whole state of a worker
  * @property {number} atUs
- * @property {ReturnType<Engine['open']>} open
+ * @property {ReturnType<Engine['inFlight']>} inFlight
  * @property {RecorderState} recorder
  * @property {LedgerState} ledger
  * @property {EngineStats} stats
  * @property {ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, made: {report: EngineReport, state: State} | null} | {type: 'state', state: State} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
- *   Message
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, result: {report: EngineReport, state: WorkerState} | null} | {type: 'state', state: WorkerState} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
+ *   WorkerMessage
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
@@ -59,99 +59,98 @@ const SAMPLES_WAIT_MS = 200;
 /** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
   const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
-  /** @param {Message} message */
-  const tell = (message) => port.postMessage(message);
+  /** @param {WorkerMessage} message */
+  const post = (message) => port.postMessage(message);
   /** @param {StopReason} reason @param {Error} [error] */
-  const askForStop = (reason, error) => tell({ type: 'stop', reason, message: error?.message ?? null });
+  const onStop = (reason, error) => post({ type: 'stop', reason, message: error?.message ?? null });
 
   const clock = createClock();
-  const opened = openWay(task, clock);
+  const opened = openThreadEndpoints(task, clock);
   const { rpc, transport, reading, connect } = opened;
   /** @param {SeenBlock} block */
-  const onBlock = (block) => tell({ type: 'block', block });
-  const bundle = createBundle(clock, (samples) => tell({ type: 'samples', samples }));
-  const accounts = wallets.map((handed, position) => new Account(position, Wallet.fromState(handed)));
+  const onBlock = (block) => post({ type: 'block', block });
+  const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
+  const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
-  const onSample = wantsSamples ? bundle.add : () => {};
+  const onSample = wantsSamples ? batcher.add : () => {};
   const load = { config, accounts, workload, schedule, share };
-  const options = { ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop: askForStop };
-  const engine = new Engine(options);
-  const hurry = new AbortController();
-  catchStrayErrors(prepared.name, askForStop);
+  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop });
+  const abort = new AbortController();
+  catchStrayErrors(prepared.name, onStop);
   let stoppedAtUs = 0;
   const state = () => stateOf(engine, opened, clock.nowUs());
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
-    bundle.flush();
-    let made = null;
+    batcher.flush();
+    let result = null;
     try {
-      made = { report: engine.report(nowUs), state: state() };
+      result = { report: engine.report(nowUs), state: state() };
     } finally {
-      tell({ type: 'report', number, made });
+      post({ type: 'report', number, result });
     }
     engine.check();
   }
 
-  /** @param {Order} order */
-  async function obey(order) {
-    if (order.type === 'prepare') {
+  /** @param {WorkerRequest} request */
+  async function handle(request) {
+    if (request.type === 'prepare') {
       try {
-        await engine.prepare(hurry.signal);
+        await engine.prepare(abort.signal);
       } finally {
-        tell({ type: 'prepared' });
+        post({ type: 'prepared' });
       }
-    } else if (order.type === 'start') engine.start(order.plan);
-    else if (order.type === 'window') engine.setWindow(order.plan);
-    else if (order.type === 'counts') tell({ type: 'counts', counts: engine.recorder.counts });
-    else if (order.type === 'hurry') {
-      hurry.abort();
+    } else if (request.type === 'start') engine.start(request.plan);
+    else if (request.type === 'window') engine.setWindow(request.plan);
+    else if (request.type === 'counts') post({ type: 'counts', counts: engine.recorder.counts });
+    else if (request.type === 'abort') {
+      abort.abort();
       await transport.close();
-    } else if (order.type === 'close') {
+    } else if (request.type === 'close') {
       await engine.close();
       await transport.close();
       port.close();
-    } else if (order.type === 'report') {
-      report(Math.max(order.nowUs, stoppedAtUs), order.number);
-    } else if (order.type === 'state') {
-      tell({ type: 'state', state: state() });
+    } else if (request.type === 'report') {
+      report(Math.max(request.nowUs, stoppedAtUs), request.number);
+    } else if (request.type === 'state') {
+      post({ type: 'state', state: state() });
       engine.check();
-    } else if (order.type === 'stop') {
+    } else if (request.type === 'stop') {
       // Until now operations counted as inside of the window.
-      engine.stop(Math.max(order.nowUs, clock.nowUs()));
+      engine.stop(Math.max(request.nowUs, clock.nowUs()));
       stoppedAtUs = engine.recorder.endUs;
     } else {
       try {
-        await engine.drain(order.timeoutMs, hurry.signal);
+        await engine.drain(request.timeoutMs, abort.signal);
       } finally {
-        tell({ type: 'drained' });
+        post({ type: 'drained' });
       }
     }
   }
 
-  port.on('message', (/** @type {Order} */ order) => {
-    obey(order).catch((error) => askForStop('internal', error));
+  port.on('message', (/** @type {WorkerRequest} */ request) => {
+    handle(request).catch((error) => onStop('internal', error));
   });
-  tell({ type: 'ready' });
+  post({ type: 'ready' });
 }
 
 /**
  * Uncaught errors of the user's workload end the run.
  * @param {string} workload
- * @param {(reason: StopReason, error: Error) => void} askForStop
+ * @param {(reason: StopReason, error: Error) => void} onStop
  */
-function catchStrayErrors(workload, askForStop) {
+function catchStrayErrors(workload, onStop) {
   process.on('uncaughtException', (thrown) => {
     const theirs = strayErrorOf(workload, thrown);
     // A bug of ours: the thread ends.
     if (theirs === null) throw thrown;
-    askForStop('workload_failed', theirs);
+    onStop('workload_failed', theirs);
   });
 }
 
 /** @param {Task} task @param {Clock} clock */
-function openWay({ config, endpoints, batches }, clock) {
+function openThreadEndpoints({ config, endpoints, batches }, clock) {
   const { home, spread } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
   return openEndpoints({ config, urls, clock, home, spread, health: new Health(endpoints.health), batches });
@@ -162,7 +161,7 @@ function openWay({ config, endpoints, batches }, clock) {
  * @param {Clock} clock
  * @param {(samples: Sample[]) => void} onFull
  */
-function createBundle(clock, onFull) {
+function createBatcher(clock, onFull) {
   /** @type {Sample[]} */
   let samples = [];
   const flush = () => {
@@ -178,14 +177,14 @@ function createBundle(clock, onFull) {
   return { add, flush };
 }
 
-/** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {State} */
+/** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {WorkerState} */
 function stateOf(engine, endpoints, atUs) {
   const thread = threadStatsOf(endpoints);
   const { recorder, ledger } = engine;
-  const open = engine.open();
+  const inFlight = engine.inFlight();
   return {
     atUs,
-    open,
+    inFlight,
     recorder: recorder.state(),
     ledger: ledger.toState(engine.isDrained),
     stats: engine.stats(),

@@ -116,7 +116,7 @@ export async function startWorkerPool(options) {
   /** @param {SeenBlock} block */
   const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
   const onDone = () => {
-    if (parts.every(({ hasDoneAll }) => hasDoneAll)) requestStop(stop, 'iterations');
+    if (parts.every(({ isDone }) => isDone)) requestStop(stop, 'iterations');
   };
   const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
   // Created before the first thread, so that an error leaves no thread behind.
@@ -141,44 +141,44 @@ export async function startWorkerPool(options) {
   let endUs = Infinity;
   let isDrained = false;
   /** @param {'start' | 'window'} type @param {Plan} given */
-  const follow = (type, given) => {
+  const setPlan = (type, given) => {
     plan = { ...given };
-    for (const part of parts) part.order({ type, plan });
+    for (const part of parts) part.post({ type, plan });
   };
 
   /** @param {'state' | 'latest'} which */
-  const recorded = (which) => mergeStates(heard(parts, which), recorderOf(config, plan), endUs);
+  const mergedState = (which) => mergeStates(knownStates(parts, which), recorderOf(config, plan), endUs);
   return {
     prepare: () => prepareAll(parts),
-    start: (given) => follow('start', given),
-    setWindow: (given) => follow('window', given),
-    counts: () => Promise.all(parts.map((part) => part.askForCounts())).then(() => totalsOf(parts)),
+    start: (given) => setPlan('start', given),
+    setWindow: (given) => setPlan('window', given),
+    counts: () => Promise.all(parts.map((part) => part.requestCounts())).then(() => totalsOf(parts)),
     report: async (nowUs) => {
-      await Promise.all(parts.map((part) => part.askForReport(nowUs)));
+      await Promise.all(parts.map((part) => part.requestReport(nowUs)));
       return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
     },
     check: () => {}, // each worker checks itself, at the instant of its report
     stop: (nowUs) => {
       endUs = nowUs;
-      for (const part of parts) part.order({ type: 'stop', nowUs });
+      for (const part of parts) part.post({ type: 'stop', nowUs });
     },
     drain: async (timeoutMs, signal) => {
-      const hurry = () => parts.forEach((part) => part.order({ type: 'hurry' }));
-      if (signal.aborted) hurry();
-      else signal.addEventListener('abort', hurry, { once: true });
+      const abort = () => parts.forEach((part) => part.post({ type: 'abort' }));
+      if (signal.aborted) abort();
+      else signal.addEventListener('abort', abort, { once: true });
       await Promise.all(parts.map((part) => part.drain(timeoutMs)));
-      signal.removeEventListener('abort', hurry);
+      signal.removeEventListener('abort', abort);
       isDrained = true;
     },
     soFar: async (nowUs) => {
-      await Promise.all(parts.map((part) => part.askForState()));
-      return { ...recorded('latest'), untilUs: knownUntilUs(parts, nowUs, plan.loadStartUs) };
+      await Promise.all(parts.map((part) => part.requestState()));
+      return { ...mergedState('latest'), untilUs: knownUntilUs(parts, nowUs, plan.loadStartUs) };
     },
     result: async () => {
       const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
-      for (const { state, first } of heard(parts, 'state')) ledger.fromState(state.ledger, first);
-      const all = recorded('state');
-      all.recorder.abandonOpen(parts.flatMap(openOf));
+      for (const { state, first } of knownStates(parts, 'state')) ledger.fromState(state.ledger, first);
+      const all = mergedState('state');
+      all.recorder.abandonOpen(parts.flatMap(inFlightOf));
       all.recorder.assertConservation(new Map());
       return { ...all, ledger };
     },
@@ -224,18 +224,18 @@ function recorderOf(config, { startUs, endUs }) {
 }
 
 /** The operations in flight at the last report of a dead worker. @param {WorkerHandle} part */
-function openOf({ isDead, state, diedAtUs }) {
+function inFlightOf({ isDead, state, diedAtUs }) {
   if (!isDead || state === null) return [];
-  return state.open.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
+  return state.inFlight.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
 }
 
 /** @param {WorkerHandle[]} parts @param {'state' | 'latest'} which */
-function heard(parts, which) {
+function knownStates(parts, which) {
   return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
 }
 
 /**
- * @param {ReturnType<typeof heard>} known
+ * @param {ReturnType<typeof knownStates>} known
  * @param {Recorder} recorder of all wallets, which has nothing yet
  * @param {number} endUs default end of the window
  */
@@ -295,7 +295,7 @@ export function mergeSilences(a, b) {
   return {
     silentMs,
     stillMs: Math.min(a.stillMs, b.stillMs),
-    restMs: Math.max(a.restMs, b.restMs),
+    retryAfterMs: Math.max(a.retryAfterMs, b.retryAfterMs),
     words: words || a.words || b.words,
   };
 }
@@ -363,7 +363,7 @@ function mergeStats(all) {
 /** @param {EngineParts} parts @returns {Promise<LoadEngine>} */
 export async function createEngine(parts) {
   const { config, clock, outputs, warmUp, stop, rpc, transport, schedule, accounts, workload, capWei, start } = parts;
-  const onBlock = tellBlock(outputs, warmUp);
+  const onBlock = blockListener(outputs, warmUp);
   const workers = workersOf(config);
   if (workers > 1)
     return startWorkerPool({ config, workers, accounts, stop, outputs, onBlock, taskOf: workerTasks(parts, workers) });
@@ -417,7 +417,7 @@ function shareOf(capWei, count, of) {
 }
 
 /** @param {Output[]} outputs @param {WarmUp | null} warmUp @returns {(block: SeenBlock) => void} */
-function tellBlock(outputs, warmUp) {
+function blockListener(outputs, warmUp) {
   const wanting = [
     ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
     ...(warmUp === null ? [] : [warmUp.onBlock]),

@@ -1,7 +1,7 @@
 /** What an audit says: exact, not exact with proof, or incomplete, with what could not be checked. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { auditUnlessHurried } from '../../../src/core/run.js';
+import { auditUnlessAborted } from '../../../src/core/run.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { simulate } from './simulation.js';
@@ -97,7 +97,7 @@ describe('an audit that cannot be made', () => {
     const rpc = { ...run.rpc, call: () => Promise.reject(error) };
     const { clock, workload, accounts, recorder, ledger } = run;
     const parts = { rpc, clock, workload, accounts, recorder, ledger, startBlock: 100 };
-    const auditing = auditUnlessHurried(/** @type {any} */ (parts), START, CONFIG, stop);
+    const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, CONFIG, stop);
     await run.advance(1000);
     const audited = await auditing;
     return { ...audited, exitCodes: stop.exitCodes };

@@ -87,8 +87,8 @@ describe('arriving', () => {
     const { own, make } = barriers(t);
     const barrier = make();
     await barrier.arrive(arrivalOf());
-    await barrier.leave();
-    await barrier.leave();
+    await barrier.withdraw();
+    await barrier.withdraw();
     assert.deepEqual(readdirSync(own), []);
   });
 });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FeeBudget } from '../../../src/core/budget.js';
-import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, spentBetween } from '../../../src/core/costs.js';
+import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, decreaseBetween } from '../../../src/core/costs.js';
 import { Account } from '../../../src/core/nonces.js';
 import { RefusedError, RpcError } from '../../../src/errors.js';
 
 /**
  * @import { Fee } from '../../../src/types.d.ts'
- * @import { Standing } from '../../../src/core/nonces.js'
+ * @import { NonceState } from '../../../src/core/nonces.js'
  */
 
 /** An operation has a gas limit of 100. */
@@ -43,10 +43,10 @@ function begin(account, { hash, sentAtUs = 1 } = {}) {
   return operation;
 }
 
-/** @param {FeeBudget} budget @param {any} operation @param {Standing} standing */
-function end(budget, operation, standing) {
-  if (standing === 'executed' || standing === 'spent') operation.account.settle(operation.nonce, standing);
-  else operation.account.slotOf(operation.nonce).standing = standing;
+/** @param {FeeBudget} budget @param {any} operation @param {NonceState} state */
+function end(budget, operation, state) {
+  if (state === 'executed' || state === 'used') operation.account.settle(operation.nonce, state);
+  else operation.account.slotOf(operation.nonce).state = state;
   budget.settle(operation);
 }
 
@@ -123,18 +123,18 @@ describe('Purse', () => {
   });
 
   it('one whose fate is not known stays reserved, until it is', () => {
-    for (const standing of /** @type {const} */ (['open', 'free'])) {
+    for (const state of /** @type {const} */ (['unresolved', 'free'])) {
       const budget = purseOf({ capWei: 1500n });
       const [first, second] = [0, 1].map(accountOf);
       assert.ok(budget.reserve(first));
       const operation = begin(first);
-      end(budget, operation, standing);
-      assert.equal(budget.reserve(second), false, standing);
+      end(budget, operation, state);
+      assert.equal(budget.reserve(second), false, state);
       assert.equal(budget.total().spentWei, 1000n);
       // In a block that nobody saw: at its full price.
-      end(budget, operation, 'spent');
+      end(budget, operation, 'used');
       assert.equal(budget.total().spentWei, 1000n);
-      assert.equal(budget.reserve(second), false, standing);
+      assert.equal(budget.reserve(second), false, state);
     }
   });
 
@@ -257,12 +257,12 @@ describe('what a load has spent', () => {
     const before = await balanceOf(rpc, wallets, 16, 'setup');
     assert.deepEqual(before, { wei: 200n });
     assert.deepEqual(asked, [['setup', 'eth_getBalance 0xa,0x10', 'eth_getBalance 0xb,0x10']]);
-    assert.deepEqual(spentBetween(before, { wei: 150n }), { wei: 50n });
-    assert.match(Object.values(spentBetween(before, { wei: 201n })).join(), /others have paid them/);
+    assert.deepEqual(decreaseBetween(before, { wei: 150n }), { wei: 50n });
+    assert.match(Object.values(decreaseBetween(before, { wei: 201n })).join(), /others have paid them/);
     const missing = { batch: () => Promise.reject(new RpcError('eth_getBalance', -32000, 'pruned')) };
     const unknown = await balanceOf(/** @type {any} */ (missing), wallets, 16, 'audit');
     assert.match('why' in unknown ? unknown.why : '', /^the balances of the wallets could not be read: .*pruned/);
-    assert.deepEqual([spentBetween(unknown, before), spentBetween(before, unknown)], [unknown, unknown]);
+    assert.deepEqual([decreaseBetween(unknown, before), decreaseBetween(before, unknown)], [unknown, unknown]);
   });
 
   it('is fees, where no value was sent to others, or where it is known how much', () => {

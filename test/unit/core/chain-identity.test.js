@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/core/chain-identity.js';
-import { AWAY, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
 import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -148,7 +148,7 @@ describe('one chain', () => {
   it('one that is away, or does not answer, is not waited for', async () => {
     const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
     await identify();
-    health.set(1, AWAY);
+    health.set(1, DOWN);
     rpcs[2].call = async () => {
       throw new RpcError('eth_blockNumber', -32000, 'not now');
     };
@@ -172,7 +172,7 @@ describe('an endpoint that answers again', () => {
   const START = { startBlock: 2, startHash: 'c', genesisHash: 'a' };
 
   /** @param {Node} after what the second of two is later */
-  async function examined(after, start = START) {
+  async function checked(after, start = START) {
     const second = node('abcd');
     const { identify, chainIdentity, rpcs } = chainOf(node('abcd'), second);
     await identify();
@@ -182,19 +182,19 @@ describe('an endpoint that answers again', () => {
   }
 
   it('is used where it has the block at which the load began, or does not keep it', async () => {
-    assert.equal((await examined(node('abcde'))).found, null);
-    assert.equal((await examined(node('---de'))).found, null);
+    assert.equal((await checked(node('abcde'))).found, null);
+    assert.equal((await checked(node('---de'))).found, null);
   });
 
   it('is not used where it is another chain, or has not caught up', async () => {
     const other = (/** @type {string} */ how) => ({
-      state: AWAY,
+      state: DOWN,
       words: `${how}: it is another chain now`,
       isOther: true,
     });
-    assert.deepEqual((await examined(node('abcde', 999))).found, other('it answers as chain 999'));
-    assert.deepEqual((await examined(node('abxyz'))).found, other('it has another block 2'));
-    assert.deepEqual((await examined(node('a'))).found, {
+    assert.deepEqual((await checked(node('abcde', 999))).found, other('it answers as chain 999'));
+    assert.deepEqual((await checked(node('abxyz'))).found, other('it has another block 2'));
+    assert.deepEqual((await checked(node('a'))).found, {
       state: BEHIND,
       words: 'it is behind the others',
       isOther: false,
@@ -203,12 +203,12 @@ describe('an endpoint that answers again', () => {
 
   it('goes by a block that all of them had, where nothing is sent', async () => {
     const nothing = { startBlock: 0, startHash: null, genesisHash: null };
-    assert.equal((await examined(node('abcd'), nothing)).found, null);
-    assert.match(String((await examined(node('axyz'), nothing)).found?.words), /another block 1/);
+    assert.equal((await checked(node('abcd'), nothing)).found, null);
+    assert.match(String((await checked(node('axyz'), nothing)).found?.words), /another block 1/);
   });
 
   it('is asked nothing while it is up, once it was told', async () => {
-    const { chainIdentity, rpcs } = await examined(node('abcd'));
+    const { chainIdentity, rpcs } = await checked(node('abcd'));
     const before = rpcs[1].calls.length;
     assert.equal(await chainIdentity.check(1, 9, true), null);
     assert.equal(rpcs[1].calls.length, before);
@@ -243,9 +243,12 @@ describe('the monitor, of an endpoint that comes back', () => {
       return finding === null ? '0x5' : '0xfff';
     };
     const rpcs = [fakeRpc({ eth_blockNumber: () => '0x5' }), fakeRpc({ eth_blockNumber: second })];
-    const examine = async (/** @type {number} */ index, /** @type {number} */ head, /** @type {boolean} */ isUp) =>
-      index === 1 && !isUp ? finding : null;
-    const monitor = new Monitor({ rpcs, health, clock, examine });
+    const checkIdentity = async (
+      /** @type {number} */ index,
+      /** @type {number} */ head,
+      /** @type {boolean} */ isUp,
+    ) => (index === 1 && !isUp ? finding : null);
+    const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     /** @type {string[]} */
     const said = [];
     monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
@@ -254,12 +257,12 @@ describe('the monitor, of an endpoint that comes back', () => {
     isThere = false;
     await clock.advance(2000);
     isThere = true;
-    finding = { state: AWAY, words: 'it is another chain now', isOther: true };
+    finding = { state: DOWN, words: 'it is another chain now', isOther: true };
     // Its head is far above: that says nothing of the first one.
     await clock.advance(10_000);
-    assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, AWAY]);
+    assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, DOWN]);
     assert.deepEqual(said, ['1 left: connection refused', '1 left: it is another chain now']);
-    assert.equal(monitor.endpointOutages(clock.nowUs())[1].left, 1);
+    assert.equal(monitor.endpointOutages(clock.nowUs())[1].count, 1);
     finding = null;
     await clock.advance(1500);
     assert.equal(health.stateOf(1), UP);
@@ -273,22 +276,22 @@ describe('the monitor, of an endpoint that comes back', () => {
     /** @type {(head: string) => void} */
     let answer = () => {};
     const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
-    let examined = 0;
-    const examine = async (/** @type {number} */ _, /** @type {number} */ __, /** @type {boolean} */ isUp) => {
-      examined += isUp ? 0 : 1;
+    let checked = 0;
+    const checkIdentity = async (/** @type {number} */ _, /** @type {number} */ __, /** @type {boolean} */ isUp) => {
+      checked += isUp ? 0 : 1;
       return null;
     };
-    const monitor = new Monitor({ rpcs, health, clock, examine });
+    const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     monitor.begin();
     await clock.advance(10);
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     answer('0x5');
     await clock.advance(10);
-    assert.deepEqual([health.stateOf(0), examined], [AWAY, 0]);
+    assert.deepEqual([health.stateOf(0), checked], [DOWN, 0]);
     await clock.advance(1000);
     answer('0x5');
     await clock.advance(10);
-    assert.deepEqual([health.stateOf(0), examined], [UP, 1]);
+    assert.deepEqual([health.stateOf(0), checked], [UP, 1]);
     monitor.stop();
   });
 });

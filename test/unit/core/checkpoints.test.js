@@ -7,11 +7,11 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Making } from '../../../src/core/reports.js'
+ * @import { CheckpointSource } from '../../../src/core/reports.js'
  * @import { Output } from '../../../src/types.d.ts'
  */
 
-/** @param {() => any} describe @returns {Making<unknown>} */
+/** @param {() => any} describe @returns {CheckpointSource<unknown>} */
 const making = (describe) => ({ ask: async () => {}, describe });
 const usual = making(runFileOf);
 
@@ -67,14 +67,14 @@ describe('Checkpoints', () => {
 
   it('one that is due now is kept now, by each who keeps them', async () => {
     const { kept, checkpoints } = setUp({ keepers: 2 });
-    await checkpoints.keep(usual);
+    await checkpoints.write(usual);
     assert.deepEqual(kept, [0, 0]);
   });
 
   it('nothing is made when nobody keeps it', async () => {
     const { clock, checkpoints } = setUp({ keepers: 0 });
     const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
-    await checkpoints.keep(never);
+    await checkpoints.write(never);
     checkpoints.begin(never);
     assert.equal(clock.pending(), 0);
   });
@@ -102,7 +102,7 @@ describe('Checkpoints', () => {
     };
     for (const found of [making(broken), { ...usual, ask: async () => broken() }]) {
       const { stop, warnings, checkpoints } = setUp();
-      await checkpoints.keep(found);
+      await checkpoints.write(found);
       assert.deepEqual([stop.reason, stop.exitCodes, warnings], ['internal', [70], []]);
     }
   });

@@ -58,8 +58,8 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
   };
   /** All that were begun, in order. @type {Operation[]} */
   const begun = [];
-  /** Those that are mended, in order. @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
-  const mended = [];
+  /** Those that are recovered, in order. @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
+  const recoveries = [];
   /** @type {Array<[string, Error | undefined]>} */
   const stops = [];
   /** @type {Sample[]} */
@@ -73,26 +73,26 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     recorder,
     pacer: createPacer(schedule),
     kind: {
-      begin: (operation) => {
+      run: (operation) => {
         begun.push(operation);
         if (begun.length > 10_000) throw new Error('the test starts too much');
         if (isInstant) operation.end('verified', null, clock.nowUs());
       },
-      mend: (operation, _sample, signal) =>
+      recover: (operation, _sample, signal) =>
         new Promise((resolve, reject) => {
-          mended.push({
+          recoveries.push({
             operation,
             signal,
             done: async (why) => (resolve(why), await turn(), void (await turn())),
             fail: async (error) => (reject(error), void (await turn())),
           });
         }),
-      remember: () => {},
+      recordInclusion: () => {},
       reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
       reopenOf: () => [],
-      hasten: async () => {},
-      revive: async () => null,
-      watch: async (_live, signal) => {
+      rebroadcast: async () => {},
+      resubmit: async () => null,
+      watchOverdue: async (_live, signal) => {
         watchSignal = signal;
         if (isWatchBroken) throw new Error('the watch is broken');
       },
@@ -112,7 +112,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     recorder,
     dropped,
     begun,
-    mended,
+    recoveries,
     stops,
     samples,
     verify,
@@ -372,7 +372,7 @@ describe('Driver: open loop', () => {
     driver.start(START_US, Infinity);
     await turn();
     assert.equal(begun.length, 16);
-    for (const operation of begun.slice(0, 5)) operation.taken();
+    for (const operation of begun.slice(0, 5)) operation.endSubmission();
     await turn();
     assert.equal(begun.length, 21);
     // One that has arrived and ends makes room in flight, not on the way: it was not counted there any more.
@@ -382,11 +382,11 @@ describe('Driver: open loop', () => {
     await verify(begun[20]);
     assert.equal(begun.length, 22);
     for (let i = 1; i < begun.length && begun.length < 60; i += 1) {
-      begun[i].taken();
+      begun[i].endSubmission();
       await turn();
     }
     assert.equal(driver.live.size, 40, 'as many as may be in flight');
-    assert.deepEqual([accounts[0].submitting, accounts[0].waiting], [accounts[0].submitting, 0]);
+    assert.deepEqual([accounts[0].submitting, accounts[0].waitingStarts], [accounts[0].submitting, 0]);
   });
 
   it('a wait that no timer can do is done in parts', async () => {
@@ -498,51 +498,51 @@ describe('Driver: open loop', () => {
   });
 });
 
-describe('Driver: wallets that are mended', () => {
+describe('Driver: wallets that are recovered', () => {
   it('an operation that did not verify is looked after, and its wallet starts nothing until it is settled', async () => {
-    const { driver, begun, mended, fail, verify, positions } = harness({ wallets: 2, inFlight: 3 });
+    const { driver, begun, recoveries, fail, verify, positions } = harness({ wallets: 2, inFlight: 3 });
     driver.start(START_US, Infinity);
     assert.equal(begun.length, 6);
     const [first, , second, , third] = begun; // of wallet 0
     fail(first);
-    assert.equal(mended.length, 1);
-    assert.equal(mended[0].operation, first);
-    assert.equal(first.account.slotOf(0)?.standing, 'open');
+    assert.equal(recoveries.length, 1);
+    assert.equal(recoveries[0].operation, first);
+    assert.equal(first.account.slotOf(0)?.state, 'unresolved');
     await verify(second, third);
     assert.equal(begun.length, 6, 'those of the wallet that end meanwhile are held');
     await verify(begun[1]);
     assert.deepEqual(positions(6), [1], 'the other wallet goes on');
     assert.equal(driver.live.size, 3);
 
-    first.account.settle(0, 'spent');
-    await mended[0].done(null);
+    first.account.settle(0, 'used');
+    await recoveries[0].done(null);
     assert.deepEqual(positions(7), [0, 0, 0], 'as many as were held, and its own');
     assert.equal(driver.live.size, 6);
-    assert.equal(first.account.held, 0);
-    assert.equal(first.account.mending, 0);
+    assert.equal(first.account.heldStarts, 0);
+    assert.equal(first.account.recovering, 0);
   });
 
   it('while another one of the wallet is looked after it waits on', async () => {
-    const { driver, begun, mended, fail, positions, assertConserved } = harness({ wallets: 1, inFlight: 3 });
+    const { driver, begun, recoveries, fail, positions, assertConserved } = harness({ wallets: 1, inFlight: 3 });
     driver.start(START_US, Infinity);
     fail(begun[1]);
     fail(begun[0]);
-    begun[0].account.settle(0, 'spent');
-    await mended[1].done(null);
+    begun[0].account.settle(0, 'used');
+    await recoveries[1].done(null);
     assert.equal(begun.length, 3);
-    begun[0].account.settle(1, 'spent');
-    await mended[0].done(null);
+    begun[0].account.settle(1, 'used');
+    await recoveries[0].done(null);
     assert.deepEqual(positions(3), [0, 0]);
     assert.equal(driver.live.size, 3);
     assertConserved();
   });
 
   it('a nonce that was never used is used by the next operation, before any other', async () => {
-    const { driver, begun, mended, fail, accounts } = harness({ wallets: 1, inFlight: 3 });
+    const { driver, begun, recoveries, fail, accounts } = harness({ wallets: 1, inFlight: 3 });
     driver.start(START_US, Infinity);
     fail(begun[1]);
     accounts[0].settle(1, 'free');
-    await mended[0].done(null);
+    await recoveries[0].done(null);
     assert.deepEqual(
       begun.map(({ nonce }) => nonce),
       [0, 1, 2, 1],
@@ -550,14 +550,14 @@ describe('Driver: wallets that are mended', () => {
   });
 
   it('failures in a row are counted, until one is verified; the first words of each code are kept', async () => {
-    const { driver, begun, fail, mended, accounts, verify } = harness({ wallets: 1 });
+    const { driver, begun, fail, recoveries, accounts, verify } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
     for (const words of ['a', 'b']) {
       const operation = begun.at(-1) ?? assert.fail();
-      operation.words = words;
+      operation.errorMessage = words;
       fail(operation);
-      accounts[0].settle(operation.nonce, 'spent');
-      await mended.at(-1)?.done(null);
+      accounts[0].settle(operation.nonce, 'used');
+      await recoveries.at(-1)?.done(null);
     }
     assert.equal(accounts[0].failuresInRow, 2);
     assert.deepEqual(driver.failureWords, { reverted: 'a' });
@@ -566,7 +566,7 @@ describe('Driver: wallets that are mended', () => {
   });
 
   it('in an open loop what is due meanwhile is dropped, and afterwards no more than the rate is started', async () => {
-    const { driver, begun, mended, fail, dropped, advance, accounts } = harness({
+    const { driver, begun, recoveries, fail, dropped, advance, accounts } = harness({
       wallets: 1,
       inFlight: 2,
       schedule: at(100),
@@ -576,38 +576,38 @@ describe('Driver: wallets that are mended', () => {
     await advance(35);
     assert.equal(begun.length, 1);
     assert.equal(dropped.length, 3);
-    assert.equal(accounts[0].held, 1, 'the other one that it may have in flight');
-    accounts[0].settle(0, 'spent');
-    await mended[0].done(null);
+    assert.equal(accounts[0].heldStarts, 1, 'the other one that it may have in flight');
+    accounts[0].settle(0, 'used');
+    await recoveries[0].done(null);
     assert.equal(begun.length, 1);
     await advance(30);
     assert.equal(begun.length, 3);
     assert.equal(dropped.length, 4);
   });
 
-  it('however operations fail, end and are mended: as many as allowed are in flight, once all is settled', async () => {
-    /** What happens to an operation, or to one that is mended, by its place. */
+  it('however operations fail, end and are recovered: as many as allowed are in flight, once all is settled', async () => {
+    /** What happens to an operation, or to one that is recovered, by its place. */
     const steps = fc.array(
-      fc.record({ kind: fc.constantFrom('verify', 'fail', 'mend', 'retire'), place: fc.nat({ max: 50 }) }),
+      fc.record({ kind: fc.constantFrom('verify', 'fail', 'recover', 'retire'), place: fc.nat({ max: 50 }) }),
       { maxLength: 60 },
     );
     await fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), fc.boolean(), async (list, inFlight, isOpen) => {
         const wallets = 3;
         const schedule = isOpen ? at(10_000) : null;
-        const { driver, mended, fail, accounts, assertConserved, advance, stops } = harness({
+        const { driver, recoveries, fail, accounts, assertConserved, advance, stops } = harness({
           wallets,
           inFlight,
           schedule,
         });
-        /** @type {typeof mended} */
+        /** @type {typeof recoveries} */
         const settled = [];
-        const settle = async (/** @type {typeof mended[number]} */ one, /** @type {string | null} */ why) => {
+        const settle = async (/** @type {typeof recoveries[number]} */ one, /** @type {string | null} */ why) => {
           settled.push(one);
-          one.operation.account.settle(one.operation.nonce, 'spent');
+          one.operation.account.settle(one.operation.nonce, 'used');
           await one.done(why);
         };
-        const open = () => mended.filter((one) => !settled.includes(one));
+        const open = () => recoveries.filter((one) => !settled.includes(one));
         driver.start(START_US, Infinity);
         for (const { kind, place } of list) {
           const live = [...driver.live];
@@ -621,8 +621,8 @@ describe('Driver: wallets that are mended', () => {
           for (const account of accounts) {
             const mine = [...driver.live].filter((each) => each.account === account);
             const asleep = open().filter((each) => each.operation.account === account).length;
-            assert.ok(mine.length + asleep <= inFlight, `${mine.length} live and ${asleep} mended`);
-            assert.equal(account.mending, asleep);
+            assert.ok(mine.length + asleep <= inFlight, `${mine.length} live and ${asleep} recoveries`);
+            assert.equal(account.recovering, asleep);
             // No two live operations have the same nonce.
             assert.equal(new Set(mine.map(({ nonce }) => nonce)).size, mine.length);
           }
@@ -643,25 +643,25 @@ describe('Driver: wallets that are mended', () => {
     );
   });
 
-  it('after stop() nothing is mended any more, and nothing is started by it', async () => {
-    const { driver, begun, mended, fail } = harness({ wallets: 2 });
+  it('after stop() nothing is recovered any more, and nothing is started by it', async () => {
+    const { driver, begun, recoveries, fail } = harness({ wallets: 2 });
     driver.start(START_US, Infinity);
     fail(begun[0]);
-    assert.equal(mended[0].signal.aborted, false);
+    assert.equal(recoveries[0].signal.aborted, false);
     driver.stop(START_US + 1000);
-    assert.equal(mended[0].signal.aborted, true);
-    await mended[0].done(null);
+    assert.equal(recoveries[0].signal.aborted, true);
+    await recoveries[0].done(null);
     assert.equal(begun.length, 2);
   });
 });
 
 describe('Driver: wallets that are retired', () => {
   it('are not used again, whatever of them is under way; the others go on', async () => {
-    const { driver, begun, mended, fail, accounts, verify, positions, stops } = harness({ wallets: 2, inFlight: 2 });
+    const { driver, begun, recoveries, fail, accounts, verify, positions, stops } = harness({ wallets: 2, inFlight: 2 });
     driver.start(START_US, Infinity);
     fail(begun[0]);
-    accounts[0].settle(0, 'spent');
-    await mended[0].done('it has no funds left');
+    accounts[0].settle(0, 'used');
+    await recoveries[0].done('it has no funds left');
     assert.equal(accounts[0].retired, 'it has no funds left');
     await verify(begun[2], begun[1]); // of wallet 0, and of wallet 1
     assert.deepEqual(positions(4), [1]);
@@ -669,19 +669,19 @@ describe('Driver: wallets that are retired', () => {
   });
 
   it('when all of them are, the run is asked to end, once', async () => {
-    const { driver, begun, mended, fail, stops } = harness({ wallets: 2, inFlight: 2 });
+    const { driver, begun, recoveries, fail, stops } = harness({ wallets: 2, inFlight: 2 });
     driver.start(START_US, Infinity);
     for (const operation of begun.slice(0, 4)) fail(operation);
-    for (const { done } of mended.slice(0, 4)) await done('it has no funds left');
+    for (const { done } of recoveries.slice(0, 4)) await done('it has no funds left');
     assert.deepEqual(stops, [['no_wallets', undefined]]);
     assert.equal(driver.live.size, 0);
   });
 
   it('in an open loop all that is due is dropped then', async () => {
-    const { driver, begun, mended, fail, dropped, advance, stops } = harness({ wallets: 1, schedule: at(100) });
+    const { driver, begun, recoveries, fail, dropped, advance, stops } = harness({ wallets: 1, schedule: at(100) });
     driver.start(START_US, Infinity);
     fail(begun[0]);
-    await mended[0].done('it has no funds left');
+    await recoveries[0].done('it has no funds left');
     await advance(50);
     assert.deepEqual([begun.length, dropped.length], [1, 5]);
     assert.equal(stops[0][0], 'no_wallets');
@@ -747,7 +747,7 @@ describe('Driver: bugs of ours end the run', () => {
     const inRepair = harness({ wallets: 1 });
     inRepair.driver.start(START_US, Infinity);
     inRepair.fail(inRepair.begun[0]);
-    await inRepair.mended[0].fail(new Error('no repair'));
+    await inRepair.recoveries[0].fail(new Error('no repair'));
     assert.deepEqual(
       inRepair.stops.map(([reason, error]) => [reason, error?.message]),
       [['internal', 'no repair']],

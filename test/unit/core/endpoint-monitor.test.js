@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AWAY, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
 import { ProtocolError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -28,13 +28,13 @@ describe('the monitor', () => {
     await clock.advance(2500);
     isThere = false;
     await clock.advance(1000);
-    assert.equal(health.stateOf(0), AWAY);
+    assert.equal(health.stateOf(0), DOWN);
     await clock.advance(2000);
     isThere = true;
     await clock.advance(2000);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 3_000_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 3_000_000 }]);
     monitor.stop();
   });
 
@@ -71,14 +71,14 @@ describe('the monitor', () => {
   it('notices what a thread of the load has left, and uses again what answers', async () => {
     const { clock, health, monitor, said } = monitored(() => '0x5');
     await clock.advance(500);
-    health.leave(0, clock.nowUs());
+    health.markDown(0, clock.nowUs());
     await clock.advance(200);
     // It is counted, though nobody has looked since.
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 200_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 200_000 }]);
     await clock.advance(800);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: a request to it was lost', '0 back: after 0.5 s']);
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ left: 1, awayUs: 500_000 }]);
+    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 500_000 }]);
     monitor.stop();
   });
 
@@ -88,14 +88,14 @@ describe('the monitor', () => {
       () => '0x5',
     );
     await clock.advance(2200);
-    health.leave(0, clock.nowUs());
+    health.markDown(0, clock.nowUs());
     await clock.advance(300);
     monitor.stop();
-    health.leave(1, clock.nowUs());
+    health.markDown(1, clock.nowUs());
     await clock.advance(2000);
     assert.deepEqual(said, ['0 left: a request to it was lost']);
     assert.deepEqual(
-      monitor.endpointOutages(clock.nowUs()).map(({ left }) => left),
+      monitor.endpointOutages(clock.nowUs()).map(({ count }) => count),
       [1, 0],
     );
   });
@@ -112,15 +112,15 @@ describe('the monitor', () => {
     await clock.advance(2000);
     assert.equal(health.stateOf(0), UP);
     await clock.advance(3000);
-    assert.equal(health.stateOf(0), AWAY);
+    assert.equal(health.stateOf(0), DOWN);
     nonsense = null;
     await clock.advance(1000);
     assert.equal(health.stateOf(0), UP);
     // One that was lost does not come back with an answer of that kind.
-    health.leave(0, clock.nowUs());
+    health.markDown(0, clock.nowUs());
     nonsense = new ProtocolError('http://fake answered HTTP 429 without JSON-RPC', undefined, 429);
     await clock.advance(1000);
-    assert.equal(health.stateOf(0), AWAY);
+    assert.equal(health.stateOf(0), DOWN);
     assert.deepEqual(said, [
       '0 left: it answered HTTP 500 without JSON-RPC',
       '0 back: after 3.0 s',
@@ -138,7 +138,7 @@ describe('the monitor', () => {
       () => {},
       (endpoint) => refusing.add(endpoint),
     );
-    for (let i = 0; i < 3; i += 1) health.refused(1, clock.nowUs());
+    for (let i = 0; i < 3; i += 1) health.noteRefused(1, clock.nowUs());
     await clock.advance(1000);
     assert.deepEqual([...refusing], [1]);
     monitor.stop();
@@ -160,7 +160,7 @@ describe('the monitor', () => {
     await clock.advance(1100);
     assert.deepEqual(
       [0, 1, 2].map((i) => health.stateOf(i)),
-      [UP, AWAY, BEHIND],
+      [UP, DOWN, BEHIND],
     );
     assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
     monitor.stop();

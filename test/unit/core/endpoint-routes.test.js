@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errors } from 'undici';
 import { parseReply } from '../../../src/chain/rpc.js';
-import { AWAY, BEHIND, Heads, Health, UP, isGone } from '../../../src/core/endpoint-health.js';
+import { DOWN, BEHIND, Heads, Health, UP, isDownError } from '../../../src/core/endpoint-health.js';
 import { Route, SPREADS, createRouter } from '../../../src/core/endpoints.js';
 import { mergeSilences } from '../../../src/core/workers.js';
 import { workersOf } from '../../../src/core/config.js';
@@ -37,31 +37,31 @@ describe('which endpoint a request goes to', () => {
     const purposes = ['submit', 'inclusion', 'readback', 'resolve', 'audit', 'setup', 'load'];
     const all = (/** @type {number} */ one) => purposes.map(() => one);
     assert.deepEqual(ways(routeOf('sticky', [UP, UP, UP], 1), ...purposes), all(1));
-    assert.deepEqual(ways(routeOf('sticky', [UP, AWAY, UP], 1), ...purposes), all(2));
-    assert.deepEqual(ways(routeOf('sticky', [UP, AWAY, BEHIND], 1), ...purposes), all(0));
+    assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, UP], 1), ...purposes), all(2));
+    assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, BEHIND], 1), ...purposes), all(0));
   });
 
   it('what is sent again goes to another one, if there is one', () => {
     for (const spread of SPREADS) {
       assert.deepEqual(ways(routeOf(spread, [UP, UP, UP], 2), 'resubmit', 'resubmit'), [0, 0]);
-      assert.deepEqual(ways(routeOf(spread, [UP, AWAY]), 'resubmit', 'resubmit'), [0, 0]);
+      assert.deepEqual(ways(routeOf(spread, [UP, DOWN]), 'resubmit', 'resubmit'), [0, 0]);
     }
   });
 
   it('round-robin: what is sent takes turns, what is asked does not', () => {
     assert.deepEqual(ways(routeOf('round-robin', [UP, UP]), 'submit', 'submit', 'inclusion', 'submit'), [0, 1, 0, 0]);
-    assert.deepEqual(ways(routeOf('round-robin', [UP, AWAY]), 'submit', 'submit', 'submit'), [0, 0, 0]);
+    assert.deepEqual(ways(routeOf('round-robin', [UP, DOWN]), 'submit', 'submit', 'submit'), [0, 0, 0]);
   });
 
   it('apart: effects are read back from the next one', () => {
     assert.deepEqual(ways(routeOf('apart', [UP, UP], 1), 'submit', 'inclusion', 'readback', 'resolve'), [1, 1, 0, 1]);
-    assert.deepEqual(ways(routeOf('apart', [AWAY, UP], 1), 'submit', 'readback'), [1, 1]);
+    assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
   });
 
   it('where none is up, one that is behind may take transactions, and is asked nothing', () => {
-    assert.deepEqual(ways(routeOf('sticky', [AWAY, BEHIND]), 'submit', 'resubmit'), [1, 1]);
-    assert.deepEqual(ways(routeOf('sticky', [AWAY, BEHIND]), 'inclusion', 'readback', 'resolve'), [null, null, null]);
-    assert.deepEqual(ways(routeOf('sticky', [AWAY, AWAY], 1), 'submit', 'inclusion'), [1, 1]);
+    assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'submit', 'resubmit'), [1, 1]);
+    assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'inclusion', 'readback', 'resolve'), [null, null, null]);
+    assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
   });
 
   it('every endpoint has as many workers as the others', () => {
@@ -100,16 +100,17 @@ describe('whether an endpoint is left', () => {
     [new RpcError('eth_call', -32000, 'chain is not done bootstrapping'), true],
     [new RpcError('eth_call', -32000, 'header not found'), false],
   ]))
-    it(`${/** @type {any} */ (error).code} ${error.message}: ${isLeft}`, () => assert.equal(isGone(error), isLeft));
+    it(`${/** @type {any} */ (error).code} ${error.message}: ${isLeft}`, () =>
+      assert.equal(isDownError(error), isLeft));
 });
 
 describe('how long nothing was heard', () => {
   it('goes by the thread that hears the most', () => {
     const [silent, lively] = [
-      { silentMs: 11_000, stillMs: 31_000, restMs: 0, words: '' },
-      { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' },
+      { silentMs: 11_000, stillMs: 31_000, retryAfterMs: 0, words: '' },
+      { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' },
     ];
-    const both = { silentMs: 0, stillMs: 200, restMs: 3000, words: 'connection lost' };
+    const both = { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' };
     assert.deepEqual(mergeSilences(silent, lively), both);
     assert.deepEqual(mergeSilences(lively, silent), both);
   });
@@ -173,7 +174,7 @@ describe('several endpoints as one', () => {
     const sentTo = [];
     const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
     await assert.rejects(send(), { code: 'transport_reset' });
-    assert.equal(other.stateOf(0), AWAY);
+    assert.equal(other.stateOf(0), DOWN);
     assert.equal(await send(), 1);
     other.set(0, UP);
     await assert.rejects(send());
@@ -211,7 +212,7 @@ describe('several endpoints as one', () => {
     note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
     await clock.advance(1000);
     assert.deepEqual([heard, rpcs[1].count()], [[], 0]);
-    health.set(0, AWAY); // by another thread
+    health.set(0, DOWN); // by another thread
     await clock.advance(100);
     assert.deepEqual(heard.toSorted(), [1, 1, 'transport_left']);
     assert.deepEqual(
@@ -225,17 +226,17 @@ describe('several endpoints as one', () => {
   it('where effects are read back from, too', async () => {
     const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
     note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     await clock.advance(100);
     assert.deepEqual(heard, [1]);
   });
 
   it('waits where no other one is up, and for a plain call in any case', async () => {
     const { clock, health, router, heard, note } = hanging();
-    health.set(1, AWAY);
+    health.set(1, DOWN);
     note(router.call('eth_getBlockByNumber', [], 'inclusion'));
     note(router.call('eth_call', [], 'load'));
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     await clock.advance(5000);
     assert.deepEqual(heard, []);
     health.set(1, UP);
@@ -253,7 +254,7 @@ describe('several endpoints as one', () => {
     };
     note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
     assert.equal(waiting[0](), true);
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     await clock.advance(100);
     assert.equal(waiting[0](), false);
   });
@@ -270,16 +271,16 @@ describe('several endpoints as one', () => {
       return answers;
     };
     assert.deepEqual(await times(5), ['refused', 'refused', 'refused', 1, 1]);
-    assert.deepEqual([health.takesNone(0), health.stateOf(0)], [true, UP]);
+    assert.deepEqual([health.refusesTransactions(0), health.stateOf(0)], [true, UP]);
     await clock.advance(10_000);
     assert.deepEqual(await times(3), ['refused', 1, 1]);
     assert.equal(router.traffic()[0].failures, 4);
     // Where the other takes none either, both are asked as ever.
-    for (let i = 0; i < 3; i += 1) health.refused(1, clock.nowUs());
+    for (let i = 0; i < 3; i += 1) health.noteRefused(1, clock.nowUs());
     assert.deepEqual(await times(1), ['refused']);
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     health.set(0, UP);
-    assert.equal(health.takesNone(0), false);
+    assert.equal(health.refusesTransactions(0), false);
   });
 
   it('what it has to say of a transaction, or too many at once, is no refusal', async () => {
@@ -295,7 +296,7 @@ describe('several endpoints as one', () => {
       const clock = createFakeClock();
       const router = createRouter({ rpcs: endpointsOf(error, null), health, clock, home: 0, spread: 'sticky' });
       for (let i = 0; i < 3; i += 1) await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'));
-      assert.equal(health.takesNone(0), isRefused, error.message);
+      assert.equal(health.refusesTransactions(0), isRefused, error.message);
     }
   });
 
@@ -310,7 +311,7 @@ describe('several endpoints as one', () => {
   it('asks nobody of the chain where only one answers, and that is behind', async () => {
     const router = createRouter({
       rpcs: endpointsOf(null, null),
-      health: healthOf(BEHIND, AWAY),
+      health: healthOf(BEHIND, DOWN),
       clock: createFakeClock(),
       home: 0,
       spread: 'sticky',
@@ -351,7 +352,7 @@ describe('several endpoints as one', () => {
     const end = await subscribe('newHeads', () => {}, lost);
     await call('eth_blockNumber', [], 'inclusion');
     assert.deepEqual(said, ['subscribed to 0']);
-    health.set(0, AWAY);
+    health.set(0, DOWN);
     await call('eth_blockNumber', [], 'inclusion');
     end();
     await subscribe('newHeads', () => {}, lost);

@@ -7,7 +7,7 @@ import { Account } from '../../../src/core/nonces.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /**
- * @import { Open } from '../../../src/core/ledger.js'
+ * @import { UnresolvedOperation } from '../../../src/core/ledger.js'
  * @import { Operation } from '../../../src/core/operation.js'
  * @import { Decision, TransactionStatus } from '../../../src/core/transaction-status.js'
  */
@@ -35,7 +35,7 @@ function ledgerOf(count = 1, first) {
 
 let lastHash = 0;
 
-/** An operation that did not verify, as the driver and repair() enter it. @param {Ledger} ledger @param {number} [position] @returns {Open} */
+/** An operation that did not verify, as the driver and repair() enter it. @param {Ledger} ledger @param {number} [position] @returns {UnresolvedOperation} */
 function lose(ledger, position = 0) {
   const account = ledger.accounts[position];
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
@@ -44,11 +44,11 @@ function lose(ledger, position = 0) {
   operation.nonce = nonce;
   operation.hashes.unshift(...(undecided?.operation.hashes ?? []));
   const slot = account.slotOf(nonce) ?? assert.fail('it has no slot');
-  slot.standing = 'open';
+  slot.state = 'unresolved';
   const { index } = account.wallet;
   const sample = sampleOf({ position, walletIndex: index, nonce, hash, outcome: 'timed_out' });
   const open = { operation, sample };
-  ledger.expect(open);
+  ledger.addUnresolved(open);
   return open;
 }
 
@@ -59,10 +59,10 @@ function undecidedOf(account) {
 
 /** @param {TransactionStatus} fate @returns {Decision} */
 function decision(fate) {
-  return { fate, foreign: fate === 'replaced' ? { hash: `0x${'f0'.repeat(32)}`, blockNumber: 9 } : null };
+  return { status: fate, foreign: fate === 'replaced' ? { hash: `0x${'f0'.repeat(32)}`, blockNumber: 9 } : null };
 }
 
-/** @param {Ledger} ledger @param {Open} open @param {TransactionStatus} fate */
+/** @param {Ledger} ledger @param {UnresolvedOperation} open @param {TransactionStatus} fate */
 function settle(ledger, { operation, sample }, fate) {
   ledger.settle(operation, sample, decision(fate));
 }
@@ -101,7 +101,7 @@ describe('Ledger.settle()', () => {
       const open = lose(ledger);
       settle(ledger, open, fate);
       assert.deepEqual(figures(ledger), { ...NOTHING, ...change });
-      assert.deepEqual(ledger.fates, { [fate]: 1 });
+      assert.deepEqual(ledger.statusCounts, { [fate]: 1 });
       const { hash } = open.sample;
       assert.deepEqual(ledger.resolutions, [
         { walletIndex: FIRST_INDEX, nonce: START_NONCE, hash, outcome: 'timed_out', code: null, fate },
@@ -125,7 +125,7 @@ describe('Ledger.settle()', () => {
       settle(ledger, open, 'never_sent');
       settle(ledger, open, fate);
       assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES[fate] });
-      assert.deepEqual(ledger.fates, { never_sent: 0, [fate]: 1 });
+      assert.deepEqual(ledger.statusCounts, { never_sent: 0, [fate]: 1 });
       assert.deepEqual(
         ledger.resolutions.map((resolution) => resolution.fate),
         [fate],
@@ -138,7 +138,7 @@ describe('Ledger.settle()', () => {
     const { ledger } = ledgerOf();
     const open = lose(ledger);
     for (let i = 0; i < 3; i += 1) settle(ledger, open, 'never_sent');
-    assert.deepEqual(ledger.fates, { never_sent: 1 });
+    assert.deepEqual(ledger.statusCounts, { never_sent: 1 });
     assert.equal(ledger.resolutions.length, 1);
     assert.equal(undecidedOf(ledger.accounts[0])?.operation, open.operation);
   });
@@ -150,10 +150,10 @@ describe('Ledger.settle()', () => {
     const second = lose(ledger);
     assert.equal(second.operation.nonce, first.operation.nonce);
     settle(ledger, second, 'never_sent');
-    assert.deepEqual(ledger.fates, { never_sent: 2 });
+    assert.deepEqual(ledger.statusCounts, { never_sent: 2 });
     assert.deepEqual(undecidedOf(ledger.accounts[0])?.operation.hashes, [first.sample.hash, second.sample.hash]);
     settle(ledger, second, 'included');
-    assert.deepEqual(ledger.fates, { never_sent: 1, included: 1 });
+    assert.deepEqual(ledger.statusCounts, { never_sent: 1, included: 1 });
     assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
   });
 
@@ -184,7 +184,7 @@ describe('Ledger.settle()', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const { ledger, accusations } = ledgerOf(2);
-        /** The last fate of each operation. @type {Map<Open['operation'], {position: number, fate: TransactionStatus}>} */
+        /** The last fate of each operation. @type {Map<UnresolvedOperation['operation'], {position: number, fate: TransactionStatus}>} */
         const model = new Map();
         for (const { position, fate, isAgain } of list) {
           const undecided = undecidedOf(ledger.accounts[position]);
@@ -194,7 +194,7 @@ describe('Ledger.settle()', () => {
         }
         const all = [...model.values()];
         for (const fate of /** @type {const} */ (['never_sent', ...FINAL])) {
-          assert.equal(ledger.fates[fate] ?? 0, all.filter((entry) => entry.fate === fate).length, fate);
+          assert.equal(ledger.statusCounts[fate] ?? 0, all.filter((entry) => entry.fate === fate).length, fate);
         }
         for (const [position, account] of ledger.accounts.entries()) {
           const mine = all.filter((entry) => entry.position === position);
@@ -207,7 +207,7 @@ describe('Ledger.settle()', () => {
         }
         assert.equal(ledger.unresolved.size, 0);
         assert.equal(ledger.resolutions.length, model.size);
-        assert.equal(ledger.foreign.length, ledger.fates.replaced ?? 0);
+        assert.equal(ledger.foreign.length, ledger.statusCounts.replaced ?? 0);
         assert.equal(accusations(), ledger.foreign.length);
       }),
       { seed: 11 },
@@ -222,7 +222,7 @@ describe('Ledger: what is listed is bounded', () => {
     settle(ledger, first, 'included');
     for (let i = 1; i < 1500; i += 1) settle(ledger, lose(ledger), 'included');
     assert.equal(ledger.resolutions.length, 1000);
-    assert.equal(ledger.fates.included, 1500);
+    assert.equal(ledger.statusCounts.included, 1500);
     assert.equal(ledger.accounts[0].executed, 1500);
     const { operation, sample } = first;
     ledger.settle(operation, sample, decision('reverted'));
@@ -238,7 +238,7 @@ describe('Ledger: what is listed is bounded', () => {
     }
     assert.equal(whole.resolutions.length, 1000);
     assert.equal(whole.resolutions.filter(({ walletIndex }) => walletIndex === FIRST_INDEX + 1).length, 400);
-    assert.equal(whole.fates.reverted, 1800);
+    assert.equal(whole.statusCounts.reverted, 1800);
     assert.deepEqual(
       whole.accounts.map(({ reverted }) => reverted),
       [600, 600, 600],
@@ -283,7 +283,7 @@ describe('Ledger.state() and adopt()', () => {
         [FIRST_INDEX + 2, 7, 5, 0, 1, 'it has no funds left', 0],
       ],
     );
-    assert.deepEqual(whole.fates, { included: 1, never_sent: 1, reverted: 1, replaced: 1 });
+    assert.deepEqual(whole.statusCounts, { included: 1, never_sent: 1, reverted: 1, replaced: 1 });
     assert.deepEqual(whole.resolutions, [...left.resolutions, ...right.resolutions]);
     assert.deepEqual(whole.foreign, right.foreign);
   });
@@ -291,7 +291,7 @@ describe('Ledger.state() and adopt()', () => {
   it('what is open belongs to the wallets of the ledger that took it over', () => {
     const { whole, left, open } = adopted();
     assert.equal(whole.unresolved.size, 1);
-    const found = whole.expected(whole.accounts[1], START_NONCE);
+    const found = whole.unresolvedOf(whole.accounts[1], START_NONCE);
     assert.equal(found?.operation.account, whole.accounts[1]);
     assert.deepEqual(found?.operation.hashes, open.operation.hashes);
     assert.deepEqual(found?.sample, open.sample);
@@ -311,10 +311,10 @@ describe('Ledger.state() and adopt()', () => {
     const { whole } = adopted();
     const undecided = undecidedOf(whole.accounts[0]) ?? assert.fail('it was never sent');
     settle(whole, undecided, 'never_sent');
-    assert.equal(whole.fates.never_sent, 1);
+    assert.equal(whole.statusCounts.never_sent, 1);
     settle(whole, undecided, 'included');
-    settle(whole, whole.expected(whole.accounts[1], START_NONCE) ?? assert.fail('it is open'), 'included');
-    assert.deepEqual(whole.fates, { included: 3, never_sent: 0, reverted: 1, replaced: 1 });
+    settle(whole, whole.unresolvedOf(whole.accounts[1], START_NONCE) ?? assert.fail('it is open'), 'included');
+    assert.deepEqual(whole.statusCounts, { included: 3, never_sent: 0, reverted: 1, replaced: 1 });
     assert.deepEqual(
       whole.accounts.map(({ includedLate }) => includedLate),
       [2, 1, 0],
@@ -343,8 +343,8 @@ describe('Ledger: several operations of one wallet', () => {
       opens.map(({ operation }) => operation.nonce - START_NONCE),
       [0, 1, 2],
     );
-    opens.forEach((open, i) => assert.equal(ledger.expected(account, START_NONCE + i), open));
-    assert.equal(ledger.expected(account, START_NONCE + 3), null);
+    opens.forEach((open, i) => assert.equal(ledger.unresolvedOf(account, START_NONCE + i), open));
+    assert.equal(ledger.unresolvedOf(account, START_NONCE + 3), null);
 
     settle(ledger, opens[2], 'included');
     assert.deepEqual([account.executed, account.includedLate, account.wallet.nonce], [0, 1, START_NONCE]);
@@ -369,7 +369,7 @@ describe('Ledger: several operations of one wallet', () => {
     // The first one arrives after all, and what it was is settled by its successor.
     settle(ledger, again, 'included');
     assert.equal(account.nextNonce, START_NONCE + 1);
-    assert.deepEqual(ledger.fates, { never_sent: 2, included: 1 });
+    assert.deepEqual(ledger.statusCounts, { never_sent: 2, included: 1 });
   });
 
   it('two wallets have the same nonces, and nothing else in common', () => {
@@ -377,8 +377,8 @@ describe('Ledger: several operations of one wallet', () => {
     const opens = [lose(ledger, 0), lose(ledger, 1)];
     assert.equal(ledger.unresolved.size, 2);
     settle(ledger, opens[1], 'included');
-    assert.equal(ledger.expected(ledger.accounts[0], START_NONCE), opens[0]);
-    assert.equal(ledger.expected(ledger.accounts[1], START_NONCE), null);
+    assert.equal(ledger.unresolvedOf(ledger.accounts[0], START_NONCE), opens[0]);
+    assert.equal(ledger.unresolvedOf(ledger.accounts[1], START_NONCE), null);
   });
 
   it('what is known of each nonce comes along to another thread, and is settled there', () => {
@@ -391,11 +391,11 @@ describe('Ledger: several operations of one wallet', () => {
     whole.fromState(structuredClone(part.toState()), 1);
     const [, account] = whole.accounts;
     assert.deepEqual(
-      account.slots.map(({ standing }) => standing),
-      ['open', 'executed', 'free', 'spent'],
+      account.slots.map(({ state }) => state),
+      ['unresolved', 'executed', 'free', 'used'],
     );
     assert.equal(account.nextNonce, START_NONCE + 2);
-    settle(whole, whole.expected(account, START_NONCE) ?? assert.fail('it is open'), 'included');
+    settle(whole, whole.unresolvedOf(account, START_NONCE) ?? assert.fail('it is open'), 'included');
     assert.deepEqual([account.executed, account.wallet.nonce], [2, START_NONCE + 2]);
     settle(whole, undecidedOf(account) ?? assert.fail('it was never sent'), 'included');
     assert.deepEqual([account.executed, account.includedLate, account.reverted], [3, 3, 1]);
@@ -410,20 +410,28 @@ function verify(ledger, blockNumber, position = 0) {
   const { nonce } = account.take(/** @type {any} */ ({ account, hashes: [hash] }));
   account.settle(nonce, 'executed');
   const raw = `raw ${hash}`;
-  ledger.past.add({ account, nonce, hashes: [hash], raw, blockNumber, outcome: 'verified', isExecuted: true });
+  ledger.recentInclusions.add({
+    account,
+    nonce,
+    hashes: [hash],
+    raw,
+    blockNumber,
+    outcome: 'verified',
+    isExecuted: true,
+  });
   return { nonce, hash };
 }
 
-/** @param {Ledger} ledger @param {Open} open @param {TransactionStatus} fate @param {number} blockNumber that holds it */
+/** @param {Ledger} ledger @param {UnresolvedOperation} open @param {TransactionStatus} fate @param {number} blockNumber that holds it */
 function settleIn(ledger, { operation, sample }, fate, blockNumber) {
   ledger.settle(operation, sample, { ...decision(fate), blockNumber });
 }
 
-/** Blocks are gone, and what was in them is looked after, as revive() does. @param {Ledger} ledger @param {number} blockNumber @returns {Open[]} */
+/** Blocks are gone, and what was in them is looked after, as resubmit() does. @param {Ledger} ledger @param {number} blockNumber @returns {UnresolvedOperation[]} */
 function reorganise(ledger, blockNumber) {
   return ledger.reopen(blockNumber).orphans.map(({ operation, sample, isExecuted }) => {
     const open = { operation, sample, isOrphan: isExecuted };
-    ledger.expect(open);
+    ledger.addUnresolved(open);
     return open;
   });
 }
@@ -446,8 +454,8 @@ describe('Ledger.reopen()', () => {
     );
     assert.deepEqual([account.executed, account.wallet.nonce], [1, START_NONCE + 1]);
     assert.deepEqual(
-      account.slots.map(({ standing }) => standing),
-      ['open', 'open'],
+      account.slots.map(({ state }) => state),
+      ['unresolved', 'unresolved'],
     );
     assert.deepEqual(ledger.reopen(11).orphans, [], 'once');
   });
@@ -456,14 +464,14 @@ describe('Ledger.reopen()', () => {
     const { ledger } = ledgerOf();
     const [account] = ledger.accounts;
     settleIn(ledger, lose(ledger), 'reverted', 11);
-    assert.deepEqual([account.reverted, ledger.fates.reverted], [1, 1]);
+    assert.deepEqual([account.reverted, ledger.statusCounts.reverted], [1, 1]);
     const [open] = reorganise(ledger, 11);
-    assert.deepEqual([account.reverted, ledger.fates.reverted, open.isOrphan], [0, 0, false]);
+    assert.deepEqual([account.reverted, ledger.statusCounts.reverted, open.isOrphan], [0, 0, false]);
     // It had not verified: executed now, it is late.
     settleIn(ledger, open, 'included', 12);
     assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
     assert.equal(account.reorgedOut, 0);
-    assert.deepEqual(ledger.fates, { reverted: 0, included: 1 });
+    assert.deepEqual(ledger.statusCounts, { reverted: 0, included: 1 });
   });
 
   it('each wallet goes back by itself', () => {
@@ -513,8 +521,8 @@ describe('Ledger.reopenOf()', () => {
 });
 
 /** What became of how many. @param {Ledger} ledger */
-function fatesOf({ fates }) {
-  return Object.fromEntries(Object.entries(fates).filter(([, count]) => count !== 0));
+function fatesOf({ statusCounts }) {
+  return Object.fromEntries(Object.entries(statusCounts).filter(([, count]) => count !== 0));
 }
 
 describe('Ledger.settle() of an operation whose block has left the chain', () => {
@@ -604,7 +612,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     whole.fromState(structuredClone(part.toState()), 0);
     const [account] = whole.accounts;
     assert.deepEqual([account.reorgedOut, account.executed], [1, 1]);
-    const orphan = whole.expected(account, START_NONCE + 1) ?? assert.fail('it is open');
+    const orphan = whole.unresolvedOf(account, START_NONCE + 1) ?? assert.fail('it is open');
     settleIn(whole, orphan, 'included', 32);
     assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [1, 2, 0]);
   });
@@ -633,7 +641,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
         const [account] = ledger.accounts;
         let block = 10;
         let verified = 0;
-        const enter = (/** @type {Open} */ open, /** @type {TransactionStatus} */ become) =>
+        const enter = (/** @type {UnresolvedOperation} */ open, /** @type {TransactionStatus} */ become) =>
           become === 'included' || become === 'reverted'
             ? settleIn(ledger, open, become, block)
             : settle(ledger, open, become);
@@ -650,10 +658,10 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
             const orphans = reorganise(ledger, block - given.depth);
             for (const open of orphans) enter(open, given.fate);
           }
-          const waiting = account.slots.filter(({ standing }) => standing === 'executed').length;
+          const waiting = account.slots.filter(({ state }) => state === 'executed').length;
           const { executed, includedLate, reorgedOut, reverted } = account;
           assert.equal(executed + waiting, verified + includedLate - reorgedOut);
-          assert.equal(reverted, ledger.fates.reverted ?? 0);
+          assert.equal(reverted, ledger.statusCounts.reverted ?? 0);
           assert.ok(reorgedOut >= 0 && reverted >= 0 && executed >= 0);
           assert.equal(ledger.unresolved.size, 0);
         }

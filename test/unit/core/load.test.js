@@ -107,7 +107,7 @@ it('a warm-up that fails ends the run, which has no window', async () => {
 });
 
 it('endpoints that say nothing for too long end it, and are named', async () => {
-  const silence = { silentMs: 11_000, stillMs: 0, restMs: 0, words: '' };
+  const silence = { silentMs: 11_000, stillMs: 0, retryAfterMs: 0, words: '' };
   const ended = async (/** @type {string[] | undefined} */ names, words = '') => {
     const { stop } = await loadOf({ silence: { ...silence, words }, names });
     return [stop.reason, ...stop.exitCodes, stop.errors[0].message];

@@ -5,8 +5,8 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { Account } from '../../../src/core/nonces.js';
 
 /**
- * @import { Open } from '../../../src/core/ledger.js'
- * @import { Standing } from '../../../src/core/nonces.js'
+ * @import { UnresolvedOperation } from '../../../src/core/ledger.js'
+ * @import { NonceState } from '../../../src/core/nonces.js'
  * @import { Operation } from '../../../src/core/operation.js'
  */
 
@@ -26,13 +26,13 @@ function begin(account, { sentAtUs = 0, block } = {}) {
   return operation;
 }
 
-/** @param {Account} account @param {Operation} operation @param {Standing} standing */
-function stand(account, { nonce }, standing) {
+/** @param {Account} account @param {Operation} operation @param {NonceState} state */
+function stand(account, { nonce }, state) {
   const slot = account.slotOf(nonce) ?? assert.fail('it is settled');
-  slot.standing = standing;
+  slot.state = state;
 }
 
-const OPEN = /** @type {Open} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
+const OPEN = /** @type {UnresolvedOperation} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
 
 describe('Account: nonces', () => {
   it('each operation has the next one, whatever the others are', () => {
@@ -47,12 +47,12 @@ describe('Account: nonces', () => {
 
   it('settled in any order, the wallet goes on to the first that is not; only what was executed counts as that', () => {
     const order = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 });
-    const standings = fc.array(fc.constantFrom('executed', /** @type {Standing} */ ('spent')), {
+    const states = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
       minLength: 5,
       maxLength: 5,
     });
     fc.assert(
-      fc.property(order, standings, (places, kinds) => {
+      fc.property(order, states, (places, kinds) => {
         const account = accountOf();
         for (let i = 0; i < 5; i += 1) begin(account);
         /** @type {Set<number>} */
@@ -91,12 +91,12 @@ describe('Account: nonces', () => {
   });
 
   it('a nonce that was used leaves nothing of what was lost before, also while an earlier one is open', () => {
-    for (const standing of /** @type {const} */ (['executed', 'spent'])) {
+    for (const state of /** @type {const} */ (['executed', 'used'])) {
       const account = accountOf();
       for (let i = 0; i < 2; i += 1) begin(account);
       const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
       slot.undecided = OPEN;
-      account.settle(START_NONCE + 1, standing);
+      account.settle(START_NONCE + 1, state);
       assert.equal(account.slotOf(START_NONCE + 1)?.undecided, null);
     }
   });
@@ -116,19 +116,19 @@ describe('Account: nonces', () => {
     assert.equal(account.hasGap, false, 'they are used again');
     account.settle(START_NONCE, 'free');
     assert.equal(account.hasGap, true);
-    stand(account, second, 'open');
+    stand(account, second, 'unresolved');
     assert.equal(account.hasGap, true);
   });
 });
 
 describe('Account.reopen()', () => {
   /** @param {Account} account */
-  const standingsOf = ({ slots }) => slots.map(({ standing }) => standing);
+  const statesOf = ({ slots }) => slots.map(({ state }) => state);
 
-  /** So many that are settled, as the list says, and as many under way as it says. @param {Standing[]} settled @param {number} [live] */
+  /** So many that are settled, as the list says, and as many under way as it says. @param {NonceState[]} settled @param {number} [live] */
   function accountWith(settled, live = 0) {
     const account = accountOf();
-    for (const standing of settled) account.settle(begin(account).nonce, standing);
+    for (const state of settled) account.settle(begin(account).nonce, state);
     const under = Array.from({ length: live }, () => begin(account));
     return { account, under };
   }
@@ -140,30 +140,30 @@ describe('Account.reopen()', () => {
       { nonce: START_NONCE + 1, isExecuted: true },
     ]);
     assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE + 1, 1]);
-    assert.deepEqual(standingsOf(account), ['open', 'open']);
+    assert.deepEqual(statesOf(account), ['unresolved', 'unresolved']);
     assert.equal(account.nextNonce, START_NONCE + 3, 'their nonces are not used by others');
   });
 
   it('a reverted one had no effect that could be lost', () => {
-    const { account } = accountWith(['executed', 'spent']);
+    const { account } = accountWith(['executed', 'used']);
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: false }]);
-    assert.deepEqual([account.wallet.nonce, account.executed, standingsOf(account)], [START_NONCE + 1, 1, ['open']]);
+    assert.deepEqual([account.wallet.nonce, account.executed, statesOf(account)], [START_NONCE + 1, 1, ['unresolved']]);
   });
 
   it('what somebody else had used between them stays used', () => {
-    const { account } = accountWith(['executed', 'spent', 'executed']);
+    const { account } = accountWith(['executed', 'used', 'executed']);
     account.reopen([
       { nonce: START_NONCE, isExecuted: true },
       { nonce: START_NONCE + 2, isExecuted: true },
     ]);
     assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
-    assert.deepEqual(standingsOf(account), ['open', 'spent', 'open']);
+    assert.deepEqual(statesOf(account), ['unresolved', 'used', 'unresolved']);
   });
 
   it('they are in front of those under way, which keep their nonces', () => {
     const { account, under } = accountWith(['executed', 'executed'], 2);
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
-    assert.deepEqual(standingsOf(account), ['open', 'live', 'live']);
+    assert.deepEqual(statesOf(account), ['unresolved', 'live', 'live']);
     for (const operation of under) assert.equal(account.slotOf(operation.nonce)?.operation, operation);
     assert.equal(account.nextNonce, START_NONCE + 4);
   });
@@ -173,7 +173,7 @@ describe('Account.reopen()', () => {
     account.settle(START_NONCE + 1, 'executed');
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
     assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
-    assert.deepEqual(standingsOf(account), ['live', 'open']);
+    assert.deepEqual(statesOf(account), ['live', 'unresolved']);
     assert.equal(account.slotOf(START_NONCE + 1)?.operation, null);
   });
 
@@ -185,7 +185,7 @@ describe('Account.reopen()', () => {
   });
 
   it('settled again, in any order, the account is as it was', () => {
-    const kinds = fc.array(fc.constantFrom('executed', /** @type {Standing} */ ('spent')), {
+    const kinds = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
       minLength: 1,
       maxLength: 6,
     });
@@ -200,7 +200,7 @@ describe('Account.reopen()', () => {
         }));
         account.reopen(orphans);
         assert.equal(account.wallet.nonce, START_NONCE + Math.min(...places));
-        for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'spent');
+        for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'used');
         // What lies between them, and was not known to be ours, stays as it was.
         assert.deepEqual([account.wallet.nonce, account.executed, account.slots.length], before);
       }),
@@ -244,21 +244,21 @@ describe('Account.boundsAsOf()', () => {
   it('a reverted one does not count; one whose fate is open may', () => {
     const account = accountOf();
     const [first, second, third] = [begin(account), begin(account), begin(account, { block: 10 })];
-    account.settle(second.nonce, 'spent');
+    account.settle(second.nonce, 'used');
     assert.deepEqual(account.boundsAsOf(third, 10), bounds(2));
-    stand(account, first, 'open');
+    stand(account, first, 'unresolved');
     assert.deepEqual(account.boundsAsOf(third, 10), bounds(1, 2));
-    account.settle(first.nonce, 'spent');
+    account.settle(first.nonce, 'used');
     assert.deepEqual(account.boundsAsOf(third, 10), bounds(1));
   });
 
   it('one after it that was given up, or found executed afterwards, may be in the block', () => {
-    for (const standing of /** @type {Standing[]} */ (['open', 'free', 'executed'])) {
+    for (const state of /** @type {NonceState[]} */ (['unresolved', 'free', 'executed'])) {
       const account = accountOf();
       const [first, second] = [begin(account, { block: 10 }), begin(account)];
-      if (standing === 'executed') account.settle(second.nonce, standing);
-      else stand(account, second, standing);
-      assert.deepEqual(account.boundsAsOf(first, 10), bounds(1, 2), standing);
+      if (state === 'executed') account.settle(second.nonce, state);
+      else stand(account, second, state);
+      assert.deepEqual(account.boundsAsOf(first, 10), bounds(1, 2), state);
     }
   });
 
@@ -275,7 +275,7 @@ describe('Account.boundsAsOf()', () => {
     const slot = account.slotOf(second.nonce) ?? assert.fail();
     slot.undecided = OPEN;
     assert.equal(account.hasUnseenBefore(101), true, 'what was sent with its nonce before may be');
-    stand(account, second, 'open');
+    stand(account, second, 'unresolved');
     assert.equal(account.hasUnseenBefore(1000), false);
   });
 
@@ -319,21 +319,21 @@ describe('Account.boundsAsOf()', () => {
           (one, i, whole) => whole.indexOf(one) === i,
         );
         for (const { operation, known: how, isMined: isIn, isReverted, block: number } of known) {
-          if (how === 'given up') stand(account, operation, 'open');
+          if (how === 'given up') stand(account, operation, 'unresolved');
           if (!isIn || how === 'nothing' || how === 'given up') continue;
           if (how !== 'found afterwards') operation.inclusion = { number, hash: '0xb', seenAtUs: 50 };
-          if (how !== 'block') account.settle(operation.nonce, isReverted ? 'spent' : 'executed');
+          if (how !== 'block') account.settle(operation.nonce, isReverted ? 'used' : 'executed');
         }
         for (const one of all) {
           const slot = account.slotOf(one.operation.nonce);
-          if (slot?.standing !== 'live' || one.operation.inclusion === null) continue;
+          if (slot?.state !== 'live' || one.operation.inclusion === null) continue;
           const { least, most, latest } = account.boundsAsOf(one.operation, one.block);
           const inBlock = all.filter((each) => each.isMined && each.block <= one.block);
           const count = inBlock.filter(({ isReverted }) => !isReverted).length;
           const later = all.filter((each) => each.isMined && !each.isReverted).length;
           // Those under way are taken to have their effect: a revert that is not known makes it less.
           const reverts = inBlock.filter(
-            (each) => each.isReverted && account.slotOf(each.operation.nonce)?.standing === 'live',
+            (each) => each.isReverted && account.slotOf(each.operation.nonce)?.state === 'live',
           );
           const unseen = all.filter(
             (each) =>
@@ -341,7 +341,7 @@ describe('Account.boundsAsOf()', () => {
               !each.isReverted &&
               each.block <= one.block &&
               each.operation.nonce > one.operation.nonce &&
-              account.slotOf(each.operation.nonce)?.standing === 'live' &&
+              account.slotOf(each.operation.nonce)?.state === 'live' &&
               each.operation.inclusion === null,
           );
           assert.ok(least <= most && most <= latest);
@@ -350,8 +350,8 @@ describe('Account.boundsAsOf()', () => {
           assert.ok(later <= latest);
           if (unseen.length > 0) assert.equal(account.hasUnseenBefore(50), true);
           const isCertain = all.every((each) => {
-            const standing = account.slotOf(each.operation.nonce)?.standing ?? 'settled';
-            return standing === 'settled' || (standing === 'live' && each.operation.inclusion !== null);
+            const state = account.slotOf(each.operation.nonce)?.state ?? 'settled';
+            return state === 'settled' || (state === 'live' && each.operation.inclusion !== null);
           });
           if (isCertain) assert.equal(least, most, 'nothing is open');
           if (isCertain && reverts.length === 0) assert.equal(count, least, 'one more or less would be seen');

@@ -17,7 +17,7 @@ function harness() {
     const fromUs = clock.nowUs();
     let isOver = false;
     void course
-      .mend(operation, /** @type {any} */ ({ code }), new AbortController().signal)
+      .recover(operation, /** @type {any} */ ({ code }), new AbortController().signal)
       .then(() => (isOver = true));
     await turn();
     while (!isOver) {
@@ -26,7 +26,7 @@ function harness() {
     }
     return (clock.nowUs() - fromUs) / 1000;
   };
-  return { account, operation, pauseAfter, verify: () => course.remember(operation) };
+  return { account, operation, pauseAfter, verify: () => course.recordInclusion(operation) };
 }
 
 describe('plain calls that fail', () => {
@@ -56,14 +56,14 @@ describe('plain calls that fail', () => {
 
   it('an answer that says that there is too much to do is one', async () => {
     const { operation, pauseAfter } = harness();
-    operation.isRefusedForNow = true;
+    operation.isBusyError = true;
     assert.equal(await pauseAfter('rpc_error'), 50);
   });
 
   it('several of one user that fail at once are one failure', async () => {
     const { account, pauseAfter } = harness();
     await pauseAfter('transport_reset');
-    account.mending = 1;
+    account.recovering = 1;
     assert.equal(await pauseAfter('transport_reset'), 50);
   });
 });

@@ -72,7 +72,7 @@ describe('iterate(): several operations of one wallet', () => {
       await run.advance(2000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'reverted', 'verified']);
       assert.deepEqual(run.recorder.failures, { reverted: 1 });
-      assert.deepEqual(run.ledger.fates, { reverted: 1 });
+      assert.deepEqual(run.ledger.statusCounts, { reverted: 1 });
       assert.equal((await run.end()).exact, true);
     }
   });
@@ -89,7 +89,7 @@ describe('iterate(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.settle();
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    assert.equal(run.ledger.fates.never_sent, 1);
+    assert.equal(run.ledger.statusCounts.never_sent, 1);
     assert.equal((await run.end()).exact, true);
   });
 
@@ -99,7 +99,7 @@ describe('iterate(): several operations of one wallet', () => {
     await run.settle();
     await run.advance(500);
     assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal(run.accounts[0].mending, 1);
+    assert.equal(run.accounts[0].recovering, 1);
     run.see(run.mine());
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
@@ -149,7 +149,7 @@ describe('iterate(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(2000);
     assert.deepEqual(outcomes(run, 3), ['hash_mismatch', 'verified', 'verified']);
-    assert.equal(run.ledger.fates.included, 1);
+    assert.equal(run.ledger.statusCounts.included, 1);
     assert.equal((await run.end()).exact, true);
   });
 
@@ -206,7 +206,7 @@ describe('iterate(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(2000);
     assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
-    assert.deepEqual(run.ledger.fates, { included: 1, reverted: 1 });
+    assert.deepEqual(run.ledger.statusCounts, { included: 1, reverted: 1 });
     assert.equal((await run.end()).exact, true);
   });
 
@@ -267,7 +267,7 @@ describe('iterate(): several operations of one wallet', () => {
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
     assert.deepEqual(run.recorder.failures, { rejected: 1 });
-    assert.equal(run.ledger.fates.included, 1);
+    assert.equal(run.ledger.statusCounts.included, 1);
     assert.equal((await run.end()).exact, true);
   });
 });
@@ -329,7 +329,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
           );
           // A known gap: what waits behind a nonce that was never sent waits for ever once nothing is started any more.
           const isStranded = run.ledger.resolutions.some(({ fate }) => fate === 'pending');
-          if (isStranded) assert.ok(run.accounts.some(({ slots }) => slots[0]?.standing === 'free'));
+          if (isStranded) assert.ok(run.accounts.some(({ slots }) => slots[0]?.state === 'free'));
           assert.equal(report.exact, !isStranded, JSON.stringify(report));
           assert.equal(report.mismatchCount, 0);
         },

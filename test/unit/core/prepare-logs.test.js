@@ -1,7 +1,7 @@
 /** Which blocks hold a page, and what is found wrong with a page that is read back. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkPages, pagesOf, sampleOf, whatIsWrong } from '../../../src/core/prepare-logs.js';
+import { checkPages, pagesOf, sampleOf, pageError } from '../../../src/core/prepare-logs.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -60,8 +60,8 @@ describe('pages that are read back', () => {
   });
 
   it('are right when every log is there, in any order', () => {
-    assert.equal(whatIsWrong([logOf(2), logOf(0), logOf(1)], SET, 0), null);
-    assert.equal(whatIsWrong([logOf(3), logOf(4)], SET, 1), null);
+    assert.equal(pageError([logOf(2), logOf(0), logOf(1)], SET, 0), null);
+    assert.equal(pageError([logOf(3), logOf(4)], SET, 1), null);
   });
 
   /** @type {Array<[string, unknown, RegExp]>} */
@@ -74,11 +74,11 @@ describe('pages that are read back', () => {
     ['logs that are alike', [logOf(0), logOf(1, BYTES, 7), logOf(2, BYTES, 7)], /^some of them are alike$/],
   ];
   for (const [name, logs, says] of rows) {
-    it(`are wrong with ${name}`, () => assert.match(String(whatIsWrong(logs, SET, 0)), says));
+    it(`are wrong with ${name}`, () => assert.match(String(pageError(logs, SET, 0)), says));
   }
 
   it('of a single byte may be alike', () => {
-    assert.equal(whatIsWrong([logOf(3, 1, 7), logOf(4, 1, 7)], { ...SET, bytes: 1 }, 1), null);
+    assert.equal(pageError([logOf(3, 1, 7), logOf(4, 1, 7)], { ...SET, bytes: 1 }, 1), null);
   });
 
   it('are waited for, and then missed', async () => {

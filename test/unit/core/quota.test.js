@@ -34,9 +34,9 @@ describe('Quota', () => {
 
 /**
  * Two users whose operations take 10 ms.
- * @param {Partial<DriverOptions> & {perSecond?: number, mend?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}} options
+ * @param {Partial<DriverOptions> & {perSecond?: number, recover?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}} options
  */
-function harness({ perSecond, mend = async () => null, outcome = 'verified', ...options }) {
+function harness({ perSecond, recover = async () => null, outcome = 'verified', ...options }) {
   const clock = createFakeClock({ startUs: 0 });
   const accounts = [0, 1].map((i) => new Account(i, Wallet.withoutKey(i)));
   const recorder = new Recorder([0, 1], 0);
@@ -53,13 +53,13 @@ function harness({ perSecond, mend = async () => null, outcome = 'verified', ...
     ...options,
     pacer: createPacer(perSecond === undefined ? null : { stages, arrival: 'uniform', seed: 1 }),
     kind: /** @type {any} */ ({
-      begin: (/** @type {Operation} */ operation) => {
+      run: (/** @type {Operation} */ operation) => {
         begun.push([operation.account.position, clock.nowUs() / 1000]);
         clock.after(() => operation.end(outcome, outcome === 'failed' ? 'rpc_error' : null, clock.nowUs()), 10);
       },
-      mend,
-      remember: () => {},
-      watch: async () => {},
+      recover,
+      recordInclusion: () => {},
+      watchOverdue: async () => {},
     }),
     onSample: () => {},
     onStop: (reason) => stops.push([reason, clock.nowUs() / 1000]),
@@ -102,11 +102,11 @@ describe('iterations', () => {
   });
 
   it('those that fail count, and a wallet that can do no more is not waited for', async () => {
-    let mended = 0;
+    let recoveries = 0;
     const { stops, advance, begun } = harness({
       operationsEach: 3,
       outcome: 'failed',
-      mend: async () => ((mended += 1) === 1 ? 'it has no funds left' : null),
+      recover: async () => ((recoveries += 1) === 1 ? 'it has no funds left' : null),
     });
     await advance(300);
     assert.equal(begun.length, 4);
@@ -119,7 +119,7 @@ describe('iterations', () => {
 
 describe('think time', () => {
   it('a user rests between two iterations, and not within one', async () => {
-    const { advance, beginningsOf } = harness({ restMs: 100, perIteration: 2 });
+    const { advance, beginningsOf } = harness({ thinkTimeMs: 100, perIteration: 2 });
     await advance(260);
     const [a, b, c, d, e] = beginningsOf(0);
     assert.ok(b - a <= 20, 'the second call of an iteration comes at once');
@@ -129,7 +129,7 @@ describe('think time', () => {
   });
 
   it('is the same where calls fail', async () => {
-    const { advance, beginningsOf } = harness({ restMs: 100, perIteration: 2, outcome: 'failed' });
+    const { advance, beginningsOf } = harness({ thinkTimeMs: 100, perIteration: 2, outcome: 'failed' });
     await advance(260);
     const [a, b, c, d] = beginningsOf(0);
     assert.ok(b - a <= 20, 'within an iteration it goes on');
@@ -138,7 +138,7 @@ describe('think time', () => {
   });
 
   it('ends with the load', async () => {
-    const { driver, advance, begun } = harness({ restMs: 100 });
+    const { driver, advance, begun } = harness({ thinkTimeMs: 100 });
     await advance(20);
     driver.stop(20_000);
     await advance(300);

@@ -74,7 +74,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
       if (this.mostRaises === 0) return false;
       this.mostRaises -= 1;
       const raw = `${operation.raw}+`;
-      operation.offer({ raw, hash: `hash of ${raw}`, fee: FEE });
+      operation.setTransaction({ raw, hash: `hash of ${raw}`, fee: FEE });
       return true;
     },
   };
@@ -108,7 +108,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
     const nowUs = clock.nowUs();
     const operation = new Operation(account, { intendedAtUs: nowUs, startedAtUs: nowUs }, () => live.delete(operation));
     const raw = `${position}-${operation.nonce}`;
-    operation.offer({ raw, hash: `hash of ${raw}`, fee: FEE });
+    operation.setTransaction({ raw, hash: `hash of ${raw}`, fee: FEE });
     operation.acceptedAtUs = nowUs;
     node.pool.add(`hash of ${raw}`);
     live.add(operation);
@@ -142,7 +142,7 @@ describe('isDue()', () => {
     /** @type {Operation} */ ({
       acceptedAtUs: accepted === null ? null : accepted * 1e6,
       startedAtUs: started * 1e6,
-      pushed: { atUs: pushedAt * 1e6, times },
+      lastRebroadcast: { atUs: pushedAt * 1e6, times },
     });
 
   it('counts from when it was accepted, or started where it never was', () => {
@@ -187,7 +187,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     void watch();
     await clock.advance(2000);
     assert.deepEqual(sent, ['0-0']);
-    assert.deepEqual(operation.pushed, { atUs: clock.nowUs(), times: 0, block: null });
+    assert.deepEqual(operation.lastRebroadcast, { atUs: clock.nowUs(), times: 0, block: null });
     await clock.advance(8000);
     assert.equal(sent.length, 5, 'every two seconds');
     assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 5, lost: 5, replaced: 0 });
@@ -450,7 +450,7 @@ describe('push()', () => {
     await rebroadcast(tools, operation);
     assert.deepEqual(sent, ['0-0', '0-0+']);
     assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 1, lost: 0, replaced: 1 });
-    assert.equal(operation.pushed.times, 1);
+    assert.equal(operation.lastRebroadcast.times, 1);
   });
 
   it('for one nonce twenty transactions are made at most', async () => {

@@ -36,22 +36,22 @@ function setUp({ wallets = 2, budget = null } = {}) {
   /** @param {{account: Account, nonce: number}} operation */
   const nameOf = ({ account, nonce }) => `${account.position}:${nonce}`;
   const kind = {
-    begin: () => {},
-    mend: (/** @type {Operation} */ operation) => (log.push(`mend ${nameOf(operation)}`), wait()),
-    remember: () => {},
+    run: () => {},
+    recover: (/** @type {Operation} */ operation) => (log.push(`recover ${nameOf(operation)}`), wait()),
+    recordInclusion: () => {},
     reopen: (/** @type {number} */ blockNumber) => (log.push(`reopen ${blockNumber}`), past),
     reopenOf: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => (
       log.push(`reopen ${position}:${nonce}`),
       past.orphans
     ),
-    hasten: async (/** @type {Operation[]} */ operations) => {
-      log.push(...operations.map((operation) => `hasten ${nameOf(operation)}`));
+    rebroadcast: async (/** @type {Operation[]} */ operations) => {
+      log.push(...operations.map((operation) => `rebroadcast ${nameOf(operation)}`));
     },
-    revive: (/** @type {RecentInclusion[]} */ orphans) => (
-      log.push(...orphans.map(({ operation }) => `revive ${nameOf(operation)}`)),
+    resubmit: (/** @type {RecentInclusion[]} */ orphans) => (
+      log.push(...orphans.map(({ operation }) => `resubmit ${nameOf(operation)}`)),
       wait()
     ),
-    watch: async () => {},
+    watchOverdue: async () => {},
   };
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
@@ -71,8 +71,8 @@ function setUp({ wallets = 2, budget = null } = {}) {
   const begin = (position = 0, block = null) => {
     const operation = new Operation(accounts[position], { intendedAtUs: 0, startedAtUs: 0 }, () => {});
     const hash = `0x${nameOf(operation)}`;
-    operation.offer({ raw: `raw ${hash}`, hash, fee: {} });
-    if (block !== null) operation.foundIn(hash, { number: block, hash: `0xb${block}`, seenAtUs: 0 });
+    operation.setTransaction({ raw: `raw ${hash}`, hash, fee: {} });
+    if (block !== null) operation.setInclusion(hash, { number: block, hash: `0xb${block}`, seenAtUs: 0 });
     live.add(operation);
     return operation;
   };
@@ -87,13 +87,14 @@ function setUp({ wallets = 2, budget = null } = {}) {
   return { accounts, live, over, waits, past, stops, recovery, begin, orphanOf, done };
 }
 
-describe('Care.reorganise()', () => {
+describe('Recovery.reorganise()', () => {
   it('those under way that were in the blocks wait for others, and are watched for again', () => {
     const { recovery, begin, done } = setUp();
     const [before, inside, after, nowhere] = [begin(0, 6), begin(0, 7), begin(1, 9), begin(1)];
     /** @type {string[]} */
     const watched = [];
-    for (const operation of [before, inside, after, nowhere]) operation.onOffer = (hash) => void watched.push(hash);
+    for (const operation of [before, inside, after, nowhere])
+      operation.onTransaction = (hash) => void watched.push(hash);
     const { operations, touched, isComplete } = recovery.reorganise(7);
     assert.deepEqual(
       [before, inside, after, nowhere].map(({ inclusion }) => inclusion?.number ?? null),
@@ -127,7 +128,7 @@ describe('Care.reorganise()', () => {
   it('those that were not told of for want of confirmations count, and nothing is taken from them', () => {
     const { recovery, begin } = setUp();
     const [unconfirmed, other] = [begin(0), begin(1)];
-    unconfirmed.offer({ raw: 'raw', hash: '0xlast', fee: {} });
+    unconfirmed.setTransaction({ raw: 'raw', hash: '0xlast', fee: {} });
     const { operations, touched } = recovery.reorganise(7, ['0x0:0', '0xforeign']);
     assert.deepEqual([operations, touched], [1, [{ walletIndex: 100, nonce: 0, hash: '0xlast' }]]);
     assert.equal(other.inclusion, null);
@@ -140,12 +141,12 @@ describe('Care.reorganise()', () => {
     begin(1);
     const ended = begin(0);
     const slot = ended.account.slotOf(ended.nonce) ?? assert.fail();
-    slot.standing = 'open';
+    slot.state = 'unresolved';
     recovery.reorganise(7);
-    assert.deepEqual(done(), ['reopen 7', 'hasten 0:0', 'hasten 0:1']);
+    assert.deepEqual(done(), ['reopen 7', 'rebroadcast 0:0', 'rebroadcast 0:1']);
   });
 
-  it('those that had ended are revived; when one is back, what waits behind it is sent again', async () => {
+  it('those that had ended are resubmitted; when one is back, what waits behind it is sent again', async () => {
     const { recovery, past, waits, begin, orphanOf, accounts, done } = setUp();
     begin(0);
     past.orphans = [orphanOf(0, 5), orphanOf(1, 3)];
@@ -153,17 +154,17 @@ describe('Care.reorganise()', () => {
     const { operations, touched, isComplete } = recovery.reorganise(7);
     assert.deepEqual([operations, isComplete], [2, false]);
     assert.deepEqual(touched[0], { walletIndex: 100, nonce: 5, hash: '0x0:5' });
-    assert.deepEqual(done(), ['reopen 7', 'revive 0:5', 'revive 1:3']);
+    assert.deepEqual(done(), ['reopen 7', 'resubmit 0:5', 'resubmit 1:3']);
     assert.deepEqual(
-      accounts.map(({ mending }) => mending),
+      accounts.map(({ recovering }) => recovering),
       [1, 1],
     );
     await waits[0].end();
-    assert.deepEqual(done(), ['hasten 0:0', 'rearm 0 0']);
+    assert.deepEqual(done(), ['rebroadcast 0:0', 'rearm 0 0']);
     await waits[1].end();
     assert.deepEqual(done(), ['rearm 1 0']);
     assert.deepEqual(
-      accounts.map(({ mending }) => mending),
+      accounts.map(({ recovering }) => recovering),
       [0, 0],
     );
   });
@@ -176,7 +177,7 @@ describe('Care.reorganise()', () => {
     assert.deepEqual([operations, touched.length], [25, 20]);
   });
 
-  it('those that were sent again before the reorg was proven count, and are not revived twice', () => {
+  it('those that were sent again before the reorg was proven count, and are not resubmitted twice', () => {
     const { recovery, past, orphanOf, done } = setUp();
     past.waiting = [orphanOf(0, 3)];
     const { operations, touched } = recovery.reorganise(7);
@@ -185,30 +186,30 @@ describe('Care.reorganise()', () => {
   });
 });
 
-describe('Care.lost()', () => {
-  it('what the chain has lost of a wallet is revived', async () => {
+describe('Recovery.lost()', () => {
+  it('what the chain has lost of a wallet is resubmitted', async () => {
     const { recovery, past, waits, accounts, orphanOf, done } = setUp();
     past.orphans = [orphanOf(1, 4), orphanOf(1, 5)];
-    recovery.lost(accounts[1], 4);
-    assert.deepEqual(done(), ['reopen 1:4', 'revive 1:4', 'revive 1:5']);
-    assert.equal(accounts[1].mending, 1, 'one after the other');
+    recovery.resubmitFrom(accounts[1], 4);
+    assert.deepEqual(done(), ['reopen 1:4', 'resubmit 1:4', 'resubmit 1:5']);
+    assert.equal(accounts[1].recovering, 1, 'one after the other');
     await waits[0].end();
     assert.deepEqual(done(), ['rearm 1 0']);
   });
 });
 
-describe('Care.mend()', () => {
+describe('Recovery.recover()', () => {
   it('the wallet goes on when all that are looked after are settled, with as many as were held', async () => {
     const { recovery, waits, accounts, begin, done } = setUp();
     const [first, second] = [begin(0), begin(0)];
     recovery.recover(first, sampleOf({}));
     recovery.recover(second, sampleOf({}));
-    assert.deepEqual([accounts[0].mending, accounts[1].mending], [2, 0]);
+    assert.deepEqual([accounts[0].recovering, accounts[1].recovering], [2, 0]);
     done();
     await waits[1].end();
-    assert.deepEqual([done(), accounts[0].mending, accounts[0].held], [[], 1, 1]);
+    assert.deepEqual([done(), accounts[0].recovering, accounts[0].heldStarts], [[], 1, 1]);
     await waits[0].end();
-    assert.deepEqual([done(), accounts[0].mending, accounts[0].held], [['rearm 0 2'], 0, 0]);
+    assert.deepEqual([done(), accounts[0].recovering, accounts[0].heldStarts], [['rearm 0 2'], 0, 0]);
   });
 
   it('a gap is filled at once: what is behind it waits for that', async () => {
@@ -220,7 +221,7 @@ describe('Care.mend()', () => {
     done();
     accounts[0].settle(first.nonce, 'free');
     await waits[0].end();
-    assert.deepEqual([done(), accounts[0].held], [['rearm 0 1'], 0]);
+    assert.deepEqual([done(), accounts[0].heldStarts], [['rearm 0 1'], 0]);
   });
 
   it('nothing is started once the load is over', async () => {
@@ -250,7 +251,7 @@ describe('Care.mend()', () => {
       assert.equal(accounts[0].retired, null);
       accounts[0].failuresInRow = failures;
       const operation = begin(0);
-      operation.words = 'mine.js:3:1: next() threw: tired';
+      operation.errorMessage = 'mine.js:3:1: next() threw: tired';
       recovery.recover(
         operation,
         sampleOf({ outcome: 'failed', code: failures === 3 ? 'reverted' : 'workload_error' }),
@@ -268,8 +269,8 @@ describe('Care.mend()', () => {
     operation.bug = new Error('in the operation');
     recovery.recover(operation, sampleOf({}));
     assert.deepEqual(stops, [['internal', 'in the operation']]);
-    await waits[0].fail(new Error('while it was mended'));
-    assert.deepEqual(stops[1], ['internal', 'while it was mended']);
+    await waits[0].fail(new Error('while it was recovered'));
+    assert.deepEqual(stops[1], ['internal', 'while it was recovered']);
   });
 
   it('what was reserved for it is given back, and those who waited for that are told', async () => {

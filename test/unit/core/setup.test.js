@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createFees } from '../../../src/chain/fees.js';
-import { fundingCure, walletNeedWei } from '../../../src/core/setup.js';
+import { fundingRemedy, walletNeedWei } from '../../../src/core/setup.js';
 
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 /** A gas costs 1 wei, so that a need is a number of gas. */
@@ -54,15 +54,15 @@ describe('fundingCure()', () => {
   const config = { index: 1, instances: 4, warmupMs: 0, durationMs: /** @type {number | null} */ (null), inFlight: 1 };
 
   it('of an instance is the command that pays all of them for this load', () => {
-    assert.match(fundingCure(config) ?? '', /'stress fund --instances 4' and the run's own -t, -o and workload$/);
+    assert.match(fundingRemedy(config) ?? '', /'stress fund --instances 4' and the run's own -t, -o and workload$/);
     assert.match(
-      fundingCure({ ...config, durationMs: 120_000, warmupMs: 500, inFlight: 3 }) ?? '',
+      fundingRemedy({ ...config, durationMs: 120_000, warmupMs: 500, inFlight: 3 }) ?? '',
       /'stress fund --instances 4 -d 120s --warmup 0\.5s --in-flight 3' and /,
     );
   });
 
   it('the only one may have a funder of its own', () => {
-    assert.equal(fundingCure({ ...config, instances: 1, index: 0 }), undefined);
-    assert.equal(fundingCure({ ...config, instances: null, index: null }), undefined);
+    assert.equal(fundingRemedy({ ...config, instances: 1, index: 0 }), undefined);
+    assert.equal(fundingRemedy({ ...config, instances: null, index: null }), undefined);
   });
 });

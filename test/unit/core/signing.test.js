@@ -194,7 +194,7 @@ describe('Presigner.raise()', () => {
   /** An operation with its first transaction. @param {ReturnType<typeof setUp>} setting */
   function begin({ presigner, account }) {
     const operation = new Operation(account, { intendedAtUs: 0, startedAtUs: 0 }, () => {});
-    operation.offer(presigner.sign(account, operation.nonce));
+    operation.setTransaction(presigner.sign(account, operation.nonce));
     return operation;
   }
 

@@ -17,7 +17,7 @@ describe('Stop', () => {
     stop.now.addEventListener('abort', () => events.push('now'));
     stop.request('interrupted', 130);
     assert.deepEqual([stop.drain.aborted, stop.now.aborted], [true, false]);
-    stop.hurry();
+    stop.abort();
     assert.deepEqual([stop.drain.aborted, stop.now.aborted], [true, true]);
     assert.deepEqual(events, ['drain', 'now']);
   });

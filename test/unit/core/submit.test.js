@@ -61,11 +61,11 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   const account = new Account(0, Wallet.withoutKey(0));
   if (earlier.length > 0) {
     const lost = /** @type {any} */ ({ operation: { hashes: earlier } });
-    account.slots.push({ standing: 'free', operation: null, undecided: lost });
+    account.slots.push({ state: 'free', operation: null, undecided: lost });
   }
   const operation = new Operation(account, { intendedAtUs: startUs, startedAtUs: startUs }, () => {});
   let raises = 0;
-  const offer = () => operation.offer({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
+  const offer = () => operation.setTransaction({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
   offer();
   const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   const tools = /** @type {Tools} */ (
@@ -149,7 +149,7 @@ describe('submit(): what is sent again, and what is not', () => {
       const { rpc, end, clock, sent, resubmissions, operation } = setUp({ answers: [error] });
       await clock.advance(24);
       assert.equal(sent.length, 1);
-      assert.equal(operation.words, error.message);
+      assert.equal(operation.errorMessage, error.message);
       await clock.advance(1);
       assert.deepEqual(sent, [
         [0, 'raw 0'],
@@ -298,7 +298,7 @@ describe('submit(): when nobody waits for it any more', () => {
   it('one that was found in a block is not sent again, whatever the node said', async () => {
     const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
     await clock.advance(10);
-    operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
+    operation.setInclusion('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
     await clock.settle();
     assert.deepEqual([end(), sent.length], ['done', 1]);
   });
@@ -307,7 +307,7 @@ describe('submit(): when nobody waits for it any more', () => {
     for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
       const { end, clock, sent } = setUp({
         answers: [error],
-        onSent: (operation) => operation.foundIn('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 }),
+        onSent: (operation) => operation.setInclusion('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 }),
       });
       await clock.advance(10_000);
       assert.deepEqual([end(), sent.length], ['done', 1]);
@@ -358,9 +358,9 @@ describe('submit(): a stall', () => {
       [10, 19],
       [20, 24],
     ]) {
-      retryPolicy.refused(unavailable(), fromS * 1e6);
-      retryPolicy.answered({ ...clock, nowUs: () => toS * 1e6 });
-      retryPolicy.answered({ ...clock, nowUs: () => 100e6 });
+      retryPolicy.submissionFailed(unavailable(), fromS * 1e6);
+      retryPolicy.submissionAnswered({ ...clock, nowUs: () => toS * 1e6 });
+      retryPolicy.submissionAnswered({ ...clock, nowUs: () => 100e6 });
     }
     assert.deepEqual(retryPolicy.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
   });
@@ -370,7 +370,7 @@ describe('submit(): a stall', () => {
     for (const answer of refusals) {
       const { clock, tools } = setUp({ answers: [unavailable(), answer] });
       await clock.advance(100);
-      tools.retryPolicy.refused(unavailable(), 200e6);
+      tools.retryPolicy.submissionFailed(unavailable(), 200e6);
       const { fromUs, toUs } = tools.retryPolicy.stall ?? { fromUs: 0, toUs: 0 };
       assert.equal(toUs - fromUs, 25_000);
     }

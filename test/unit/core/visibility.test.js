@@ -17,7 +17,7 @@ describe('when a block is there where effects are read back', () => {
     const { clock, node, visibility } = visibilityFrom();
     await clock.advance(1000);
     let seenAtUs = 0;
-    void visibility.seen(12).then((atUs) => (seenAtUs = atUs));
+    void visibility.whenVisible(12).then((atUs) => (seenAtUs = atUs));
     node.head = 11;
     await clock.advance(1000);
     const beforeUs = clock.nowUs();
@@ -26,9 +26,9 @@ describe('when a block is there where effects are read back', () => {
     await clock.advance(500);
     assert.ok(seenAtUs > beforeUs && seenAtUs <= clock.nowUs(), `${seenAtUs}`);
     // All that came at once were seen at once.
-    assert.equal(await visibility.seen(13), seenAtUs);
-    assert.equal(await visibility.seen(12), seenAtUs);
-    assert.ok((await visibility.seen(11)) < beforeUs);
+    assert.equal(await visibility.whenVisible(13), seenAtUs);
+    assert.equal(await visibility.whenVisible(12), seenAtUs);
+    assert.ok((await visibility.whenVisible(11)) < beforeUs);
     await visibility.stop();
   });
 
@@ -39,7 +39,7 @@ describe('when a block is there where effects are read back', () => {
     node.head = 11;
     await clock.advance(500);
     let isThere = false;
-    void visibility.seen(12).then(() => (isThere = true));
+    void visibility.whenVisible(12).then(() => (isThere = true));
     await clock.advance(500);
     assert.equal(isThere, false);
     node.head = 12;
@@ -50,10 +50,10 @@ describe('when a block is there where effects are read back', () => {
 
   it('of any number of blocks only the newest are remembered', async () => {
     const { clock, visibility } = visibilityFrom({ head: 0 });
-    visibility.saw(1);
+    visibility.noteHead(1);
     await clock.advance(1000);
-    visibility.saw(1_000_000);
-    assert.equal(await visibility.seen(1), clock.nowUs(), 'forgotten: it is there now');
+    visibility.noteHead(1_000_000);
+    assert.equal(await visibility.whenVisible(1), clock.nowUs(), 'forgotten: it is there now');
     await visibility.stop();
   });
 });
