@@ -280,11 +280,11 @@ function gapsOf({ ledger: { unresolved } }, unproven, checks) {
     ...(open.length === 0
       ? []
       : [
-          `what became of ${open.length} operations of wallets ${indexRanges(open)} is not known: they are still pending, or the node does not tell`,
+          `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
         ]),
     ...(waiting.length === 0
       ? []
-      : [`wallets ${indexRanges(waiting)} have other nonces with pending transactions than at the block`]),
+      : [`wallets ${indexRanges(waiting)} have pending transactions`]),
     ...checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`),
   ];
 }

@@ -165,19 +165,19 @@ export class ChainIdentity {
   /** @param {number} one @param {number} other @param {string} what */
   #refusal(one, other, what) {
     const names = `${this.#names[one]} and ${this.#names[other]}`;
-    return new RefusedError(`${names} are ${what}: several --rpc must be endpoints of one chain`);
+    return new RefusedError(`${names} are ${what}: all --rpc endpoints must serve one chain`);
   }
 }
 
 /** @param {readonly string[]} names of the endpoints */
 export function unconfirmedIdentityWords(names) {
   const have = names.length === 1 ? 'has only its' : 'have only their';
-  return `${names.join(' and ')} ${have} first block: whether the endpoints are of one chain cannot be told before there is another`;
+  return `${names.join(' and ')} ${have} first block; whether the endpoints serve one chain is unknown until there is another block`;
 }
 
 /** @param {string} words @returns {Finding} */
 function strange(words) {
-  return { state: DOWN, words: `${words}: it is another chain now`, isOther: true };
+  return { state: DOWN, words: `${words}: it serves another chain now`, isOther: true };
 }
 
 /** @template T @param {() => Promise<T>} ask @returns {Promise<T | null>} */

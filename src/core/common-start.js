@@ -200,9 +200,9 @@ export class Barrier {
 
   /** @param {Start} start */
   #alreadyStarted({ at, refused }) {
-    const what = refused === undefined ? `has begun at ${oneLine(at, 40)}` : `was refused (${oneLine(refused)})`;
+    const what = refused === undefined ? `started at ${oneLine(at, 40)}` : `was refused (${oneLine(refused)})`;
     return new IncompleteError(
-      `run ${this.#runId} ${what}, before this instance was there: each run needs a name of its own (--run-id)`,
+      `run ${this.#runId} ${what}, before this instance arrived; give each run its own --run-id`,
     );
   }
 
@@ -210,7 +210,7 @@ export class Barrier {
   #duplicateIndex({ index, attempt }, { host, arrivedAt }) {
     const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
     return new RefusedError(
-      `index ${index} of run ${this.#runId} is there already${where}: two instances with one index would send from the same wallets. If that one is dead, say so with --attempt ${attempt + 1}`,
+      `index ${index} of run ${this.#runId} has arrived already${where}: two instances with one index would send from the same wallets; if the other one is dead, give --attempt ${attempt + 1}`,
     );
   }
 }
@@ -229,7 +229,7 @@ function conflictOf(a, b) {
     const [one, other] = [a, b].map(
       (arrival) => `index ${arrival.index} (${oneLine(arrival.host, 60)}) has ${words} ${oneLine(arrival[name], 80)}`,
     );
-    return `${one}, ${other}: all instances of a run must have the same`;
+    return `${one}, ${other}: all instances of a run need the same value`;
   }
   return null;
 }
@@ -314,7 +314,7 @@ export class CommonStart {
     const { config, clock } = this.#options;
     this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MAX_LATE_MS) * 1000;
     await this.#barrier?.open({ index: config.index ?? 0, attempt: config.attempt });
-    this.#checkNotMissed('before this instance was there');
+    this.#checkNotMissed('before this instance arrived');
   }
 
   /**
@@ -328,7 +328,7 @@ export class CommonStart {
     if (this.#atMs === null) return;
     this.#checkNotMissed('when this instance was ready');
     const leftMs = Math.max(0, this.#leftMs(this.#atMs, this.#latestUs));
-    notice(`the load begins at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
+    notice(`the load starts at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
     await this.#waitUntil(this.#atMs - this.#leadMs, this.#latestUs - this.#leadMs * 1000);
   }
 
@@ -403,7 +403,7 @@ export class CommonStart {
     const nowMs = clock.wallMs();
     if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + MAX_CLOCK_DIFFERENCE_MS) return atMs;
     throw new IncompleteError(
-      `start.json of run ${config.runId} (--barrier) has no instant near now for the common start, but ${oneLine(JSON.stringify(at) ?? 'none', 60)}: by the clock of this machine it is ${iso(nowMs)}`,
+      `start.json of run ${config.runId} (--barrier) has an implausible start time, ${oneLine(JSON.stringify(at) ?? 'none', 60)}; the local time is ${iso(nowMs)}`,
     );
   }
 
@@ -422,13 +422,13 @@ export class CommonStart {
         const { attempts } = seen;
         if ((attempts.get(own.index) ?? 0) > own.attempt)
           throw new IncompleteError(
-            `index ${own.index} was started again (attempt ${attempts.get(own.index)}), and this is attempt ${own.attempt}`,
+            `index ${own.index} was started again as attempt ${attempts.get(own.index)}; this attempt ${own.attempt} ends`,
           );
         const start = own.index === 0 ? await publishStart(barrier, own, attempts, { clock, stop }) : null;
         if (start !== null) return start;
         for (const index of attempts.keys()) everSeen.add(index);
         const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
-        lacking = seen.isStartThere ? 'start.json is there, but cannot be read' : missingInWords(absent, everSeen);
+        lacking = seen.isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
           notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
@@ -473,7 +473,7 @@ export class CommonStart {
     const lateMs = config.startAtMs === null ? 0 : clock.wallMs() - config.startAtMs;
     if (lateMs > MAX_LATE_MS)
       throw new IncompleteError(
-        `--start-at ${iso(config.startAtMs ?? 0)} was over by ${(lateMs / 1000).toFixed(1)} s ${when}: give a later one`,
+        `--start-at ${iso(config.startAtMs ?? 0)} had passed by ${(lateMs / 1000).toFixed(1)} s ${when}; give a later time`,
       );
   }
 
@@ -520,25 +520,25 @@ function assertTakesPart({ arrivals }, own, runId) {
   if (taking?.id === own.id && taking.attempt === own.attempt) return;
   const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${oneLine(taking?.attempt, 20)}`;
   throw new IncompleteError(
-    `the load of run ${runId} begins without this instance, attempt ${own.attempt} of index ${own.index}: ${taking === undefined ? 'nobody' : other} takes part for it`,
+    `the load of run ${runId} starts without this instance (index ${own.index}, attempt ${own.attempt}): ${taking === undefined ? 'no process' : other} takes part with this index`,
   );
 }
 
 /** @param {number[]} absent @param {Set<number>} everSeen */
 function missingInWords(absent, everSeen) {
-  if (absent.length === 0) return 'all are there, but index 0 has not said when to begin';
+  if (absent.length === 0) return 'all have arrived, but index 0 has not published the start';
   const missing = indexRanges(absent.filter((index) => !everSeen.has(index)));
   const gone = indexRanges(absent.filter((index) => everSeen.has(index)));
-  return [missing && `missing: ${missing}`, gone && `had come and gone: ${gone}`].filter(Boolean).join('; ');
+  return [missing && `missing: ${missing}`, gone && `left again: ${gone}`].filter(Boolean).join('; ');
 }
 
 /** @param {number} lateMs @returns {string | null} */
 function lateInWords(lateMs) {
   const seconds = (Math.abs(lateMs) / 1000).toFixed(1);
   if (lateMs > REPORTED_DELAY_MS)
-    return `the load began ${seconds} s after the common start: this instance was not ready in time, or the clock of its machine is ahead of the others`;
+    return `the load started ${seconds} s after the common start: this instance was not ready in time, or its clock is ahead of the others`;
   if (lateMs < -REPORTED_DELAY_MS)
-    return `the clock of this machine is ${seconds} s behind that of index 0: the load began when the others began, which is earlier by its own time`;
+    return `the clock of this machine is ${seconds} s behind that of index 0: the load started with the others, earlier by the local clock`;
   return null;
 }
 

@@ -163,7 +163,7 @@ export function readKeys({ keys, mnemonic, hdPath, fundFrom, offset, threads }) 
   if (source !== null && offset + threads > source.size) {
     const last = offset + threads - 1;
     throw new UsageError(
-      `wallets ${offset}..${last} are asked for, but ${source.name} has ${source.size} (0..${source.size - 1})`,
+      `wallets ${offset}..${last} do not exist: ${source.name} has ${source.size} (0..${source.size - 1}); use a smaller -t or -o`,
     );
   }
   return { source, funder: fundFrom === null ? null : funderWallet(fundFrom) };
@@ -176,7 +176,7 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
     return { ...mnemonicSource(DEV_MNEMONIC, hdPath), name: 'the well-known test mnemonic' };
   }
   throw new UsageError(
-    `there are no wallets for chain ${chainId}: give --keys FILE, or a mnemonic in STRESS_MNEMONIC (the well-known test mnemonic is used on local development chains only)`,
+    `no wallets for chain ${chainId}: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic in STRESS_MNEMONIC (the well-known test mnemonic is used on local development chains only)`,
   );
 }
 

@@ -104,7 +104,7 @@ export function estimatePayments({ config, chain, fees, needs: { wallets, movedW
   const wei = paymentsWei(wallets, fees);
   if (config.maxSpendWei !== null && wei > config.maxSpendWei)
     throw new RefusedError(
-      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or give it a higher cap`,
+      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or raise --max-spend`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
   return `${ether(movedWei)} will be paid to ${plural(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
@@ -145,9 +145,9 @@ export function costLine(
   const moved =
     movedWei === 0n
       ? ''
-      : `; ${rounded(movedWei)} moves to the wallets, of which 'stress reclaim' gets back what is left`;
+      : `; ${rounded(movedWei)} moves to the wallets, 'stress reclaim' returns what is left`;
   const all = `about ${rounded(setUpWei + load.loadWei)} in all, ${rounded((setUpWei + load.loadWei) / BigInt(wallets))} a wallet`;
-  const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for some ${operations} operations` : `for each ${operations} operations`}`;
+  const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for about ${operations} operations` : `per ${operations} operations`}`;
   return (
     `estimated cost, at ${gwei(priceWei)} gwei a gas as of now: ${setUp}, ${forLoad}, ` +
     `at most ${rounded(load.worstWei)} at the price offered${isBounded ? `; ${all}` : ''}${moved}`
@@ -160,7 +160,7 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
   if (capWei === null || wei <= capWei) return;
   const remedy = isBounded ? 'a shorter --duration, a lower --rate, fewer wallets' : 'fewer wallets';
   throw new RefusedError(
-    `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: give it ${remedy}, or a higher cap`,
+    `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: use ${remedy}, or raise --max-spend`,
   );
 }
 
@@ -286,8 +286,8 @@ export function decreaseBetween(before, after) {
  */
 function feesOf(spent, valueWei, audit) {
   if ('why' in spent || valueWei === 0n) return spent;
-  if (valueWei === undefined) return { why: 'a workload of your own may send value: see leftWei' };
-  if (!audit?.exact) return { why: 'without an exact audit the value that was sent is not known: see leftWei' };
+  if (valueWei === undefined) return { why: 'a user workload may send value; see leftWei' };
+  if (!audit?.exact) return { why: 'without an exact audit the value sent is unknown; see leftWei' };
   return { wei: spent.wei - valueWei * BigInt(audit.effectsOnChain) };
 }
 

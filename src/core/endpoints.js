@@ -254,7 +254,7 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
       isWanted = false;
       if (isQuestion) return routed(purpose, isQuestion, ask);
       if (isSubmission) outcomes.lost(index);
-      throw new TransportError(`${rpcs[index].display}: it was left before it answered`, 'left');
+      throw new TransportError(`${rpcs[index].display}: the endpoint went down before it answered`, 'left');
     }, onError);
   }
 
@@ -275,13 +275,13 @@ function createView({ rpcs, outcomes, waiting, retryOptions, next, usual }) {
   /** @type {NonNullable<Rpc['subscribe']>} */
   const subscribe = (kind, onEvent, onLost) =>
     routed('inclusion', false, async (rpc, index, isWanted) => {
-      if (rpc.subscribe === null) throw new TransportError(`${rpc.display} pushes nothing`, 'closed');
+      if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
       const end = await rpc.subscribe(kind, onEvent, onLost);
       if (!isWanted()) {
         end();
         return end;
       }
-      const own = { index, leave: () => onLost(new TransportError('another endpoint is asked now', 'closed')) };
+      const own = { index, leave: () => onLost(new TransportError('heads come from another endpoint now', 'closed')) };
       subscribed = own;
       return () => {
         if (subscribed === own) subscribed = null;
@@ -395,13 +395,12 @@ export function warnOfEndpoints(monitor, watch, names) {
   monitor.listen(
     ({ endpoint, isBack, words }) => {
       const isAlone = names.length === 1;
-      const away = isAlone ? 'does not answer' : 'is left for the others';
-      const back = isAlone ? 'answers again' : 'is back';
-      const what = isBack ? `${back} ${words}` : `${away}: ${words}`;
+      const down = isAlone ? `does not answer: ${words}` : `is down: ${words}; requests go to the other endpoints`;
+      const what = isBack ? `${isAlone ? 'answers again' : 'is up again'} ${words}` : down;
       watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} ${what}`);
     },
     (endpoint) => {
-      const what = 'refuses transactions, or does not answer them: they go to others that take them';
+      const what = 'refuses or does not answer transactions; they go to other endpoints';
       watch.warnOnce(`refusing ${endpoint}`, `${names[endpoint]} ${what}`);
     },
   );

@@ -207,8 +207,8 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
     const stillMs = interval.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
     const retryAfterMs = interval.silence?.retryAfterMs ?? 0;
-    const rest = `the endpoint asks to be left alone for ${Math.round(retryAfterMs / 1000)} s (Retry-After): nothing is submitted until then`;
-    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('rest', rest);
+    const rest = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
+    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', rest);
     engine.check();
     return interval.silence;
   } catch (error) {

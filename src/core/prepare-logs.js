@@ -56,7 +56,7 @@ async function checkPage({ rpc, clock, signal }, dataSet, number) {
     if (wrong === null) return;
     if (clock.nowUs() > endUs || signal.aborted)
       throw new UnavailableError(
-        `page ${number} of the logs does not come back as it was made: ${wrong}; does the node keep its logs?`,
+        `page ${number} of the logs differs from what was written: ${wrong}; does the node keep its logs?`,
       );
     await clock.sleep(PAUSE_MS, signal);
   }
@@ -75,17 +75,17 @@ async function readPage(rpc, dataSet, number) {
 
 /** @param {unknown} logs @param {PagedLogs} dataSet @param {number} number of the page @returns {string | null} */
 export function pageError(logs, { bytes, pageSize, pages }, number) {
-  if (!Array.isArray(logs)) return 'the answer is no list of logs';
+  if (!Array.isArray(logs)) return 'the result is not a list of logs';
   const { count } = pages[number];
   if (logs.length !== count) return `it has ${logs.length} logs, not ${count}`;
   const first = number * pageSize;
   const ids = new Set(logs.map((log) => toNumber(shortened(log?.topics?.[2]))));
   if (ids.size !== count || [...ids].some((id) => id < first || id >= first + count))
-    return `they are not the logs ${first}..${first + count - 1}`;
+    return `they are not logs ${first}..${first + count - 1}`;
   const length = 2 + 2 * (BEFORE_DATA + Math.ceil(bytes / 32) * 32);
   if (logs.some(({ data }) => data?.length !== length)) return `not all of them have ${bytes} bytes`;
   const isRepeated = bytes >= 32 && new Set(logs.map(({ data }) => data)).size < count;
-  return isRepeated ? 'some of them are alike' : null;
+  return isRepeated ? 'some of them are equal' : null;
 }
 
 /** A topic as a quantity. @param {unknown} topic */
@@ -201,7 +201,7 @@ function estimateCost({ wanted, sender, chain, say }, gas, transactions) {
   const wei = gas * sender.fees.priceWei();
   if (wanted.maxSpendWei !== null && wei > wanted.maxSpendWei)
     throw new RefusedError(
-      `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(wanted.maxSpendWei)}: make fewer or smaller ones, or give it a higher cap`,
+      `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(wanted.maxSpendWei)}: make fewer or smaller logs, or raise --max-spend`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId)) return;
   say(
@@ -268,7 +268,7 @@ function checkExecuted(receipts) {
   const failed = receipts.find(({ status }) => toNumber(status) !== 1);
   if (failed !== undefined)
     throw new UnavailableError(
-      `transaction ${failed.transactionHash} was reverted, so that logs are missing: start again, with fewer --bytes if it ran out of gas`,
+      `transaction ${failed.transactionHash} was reverted, so logs are missing; start again, with fewer --bytes if it ran out of gas`,
     );
 }
 

@@ -410,7 +410,7 @@ export async function resubmit(tools, ledger, orphans, signal) {
       ledger.settle(operation, sample, decision);
       return true;
     });
-    if (isStuck) return 'its transactions left the chain and do not come back';
+    if (isStuck) return 'its transactions were removed by a reorg and not included again';
     open.shift();
   }
   return null;
@@ -451,9 +451,9 @@ async function watchStatus(
 /** @param {Operation} operation @param {Sample} sample @returns {string | null} */
 function whyUnusable({ account, nonce }, { code }) {
   if (code === 'insufficient_funds') return 'it has no funds left';
-  if (code === 'wrong_count') return 'its counter has a count that it should not have';
+  if (code === 'wrong_count') return 'its counter has a wrong count';
   const undecided = account.slotOf(nonce)?.undecided ?? null;
-  return (undecided?.operation.hashes.length ?? 0) >= MAX_HASHES ? 'its transactions do not arrive' : null;
+  return (undecided?.operation.hashes.length ?? 0) >= MAX_HASHES ? 'its transactions do not reach the node' : null;
 }
 
 /**

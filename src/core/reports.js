@@ -208,7 +208,7 @@ export class Checkpoints {
 
   /** @param {string} words */
   #warnOnce(words) {
-    if (!this.#hasWarned) this.#options.warn(`${words}; the run goes on without a file of what is known so far`);
+    if (!this.#hasWarned) this.#options.warn(`${words}; the run continues without checkpoints`);
     this.#hasWarned = true;
   }
 }
@@ -261,7 +261,7 @@ export class Watch {
     this.#warn = warn;
     this.#memoryLimitBytes = isEmbedded ? memoryLimitBytes : Infinity;
     this.#others = { sockets: probes.sockets({ urls }) };
-    if (rpc === null) this.#missing.pool = 'plain calls leave nothing in it';
+    if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = probes.pool({ rpc });
     if (nodePid === null) this.#missing.node = 'not asked for (--node-pid)';
     else this.#others.node = probes.node({ pid: nodePid });
@@ -351,7 +351,7 @@ export class Watch {
     const at = this.#summaryLines.get(kind) ?? this.warnings.length;
     this.#summaryLines.set(kind, at);
     this.warnings[at] = `and ${count - MAX_OF_A_KIND} more of this kind, the last of them: ${words}`;
-    if (count === MAX_OF_A_KIND + 1) this.#warn(`${words}; more of this kind are counted and not said`);
+    if (count === MAX_OF_A_KIND + 1) this.#warn(`${words}; more warnings of this kind are only counted`);
   }
 
   close() {

@@ -99,7 +99,7 @@ export function logProblems(log, stop, { foreign }, run, logged) {
   const poor = run.failures?.insufficient_funds ?? 0;
   if (poor > 0)
     log.error(
-      `${poor} operation${poor === 1 ? '' : 's'} failed because a wallet had too little left: --fund-amount sets what each must have`,
+      `${poor} operation${poor === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
     );
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {
@@ -165,7 +165,7 @@ function constant(perSecond, durationUs) {
 
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-const STILL_RUNNING = Object.freeze({ why: 'the run was still going on when this was written' });
+const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
 
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {

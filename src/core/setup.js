@@ -60,7 +60,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  */
 export async function setUpCalls({ config, urls, outputs, given, onProgress, stop }, rpc, workload) {
   const chain = await identify(rpc, urls[0], config);
-  const node = chain.clientVersion ?? 'an endpoint that does not say what it is';
+  const node = chain.clientVersion ?? 'an unknown endpoint';
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
   notice(`${node} at ${rpc.display}; ${config.threads} users`);
@@ -86,7 +86,7 @@ export async function setUp(
   const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId));
   const wallets = await deriveWallets(source, config, stop.drain, onProgress);
   const last = config.offset + config.threads - 1;
-  const node = chain.clientVersion ?? 'a node that does not say what it is';
+  const node = chain.clientVersion ?? 'an unknown node';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
   const inclusion = await chooseInclusion(config.inclusion, candidatesOf(endpoints.rpcs, chain, { clock, stop }));
   const load = { connections: config.connections, operations: config.threads * config.inFlight };
@@ -215,7 +215,7 @@ export function refuseOwnFunder(funder, wallets) {
   const own = wallets.find(({ address }) => address === funder.address);
   if (own === undefined) return;
   throw new UsageError(
-    `the funder is wallet ${own.index} of the slice itself: use another key for --fund-from, or another slice`,
+    `the funder is wallet ${own.index} of the slice; use another key for --fund-from, or another slice`,
   );
 }
 
@@ -328,7 +328,7 @@ async function waitForNonces(rpc, wallets, { clock, signal, endUs }) {
     await refuseForeign(rpc, wallets, nonces);
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {
-      const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were replaced. Start the run again`;
+      const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were removed by a reorg; start the run again`;
       throw new UnavailableError(words);
     }
     await clock.sleep(PAUSE_MS, signal);

@@ -205,7 +205,7 @@ export class WorkerHandle {
       const { stop, accounts } = this.#options;
       for (const account of accounts.slice(this.first, this.first + this.count)) account.isWorkerDead = true;
       const { index } = accounts[this.first].wallet;
-      const ours = `the worker of wallets ${index}..${index + this.count - 1} died (${words}): what it did since its last report is not known`;
+      const ours = `the worker of wallets ${index}..${index + this.count - 1} died: ${words}; operations since its last report are unknown`;
       this.error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
       stop.request('worker_died', this.error.exitCode, this.error);
     }
@@ -217,7 +217,7 @@ export class WorkerHandle {
 function exitError(workload) {
   if (!isWorkloadFile(workload)) return undefined;
   return new WorkloadError(
-    `${displayName(workload)} has ended a worker thread: a workload must not call process.exit()`,
+    `${displayName(workload)} ended a worker thread; a workload must not call process.exit()`,
   );
 }
 

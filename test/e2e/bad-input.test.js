@@ -245,12 +245,12 @@ const TABLE = {
       args: 'fund -t 2 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1',
       files: { keys: JSON.stringify(KEYS) },
       env: { STRESS_FUNDER_KEY: KEYS[0] },
-      says: /^wallets 0\.\.3 are asked for, but \S+\/keys has 3 \(0\.\.2\)$/,
+      says: /^wallets 0\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
     },
     {
       args: '-t 2 --index 1 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1 --chain-id 1337',
       files: { keys: JSON.stringify(KEYS) },
-      says: /^wallets 2\.\.3 are asked for, but \S+\/keys has 3 \(0\.\.2\)$/,
+      says: /^wallets 2\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
     },
     {
       args: '-t 1 --index 1 --instances 2 --rpc URL --chain-id 1337',
@@ -304,12 +304,12 @@ const TABLE = {
     {
       args: '-t 4 --keys DIR/keys',
       files: { keys: JSON.stringify(KEYS) },
-      says: /^wallets 0\.\.3 are asked for, but \S+\/keys has 3 \(0\.\.2\)$/,
+      says: /^wallets 0\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
     },
     {
       args: '-t 1 -o 3 --keys DIR/keys',
       files: { keys: KEYS.join('\n') },
-      says: /^wallets 3\.\.3 are asked for, but \S+\/keys has 3 \(0\.\.2\)$/,
+      says: /^wallets 3\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
     },
     {
       args: '-t 1 --keys DIR/none',

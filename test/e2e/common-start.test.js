@@ -99,7 +99,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const second = spawnStress(args(0));
     const [one, zero] = await Promise.all([first.done, second.done]);
     assert.deepEqual([zero.code, one.code], [0, 0], zero.stderr + one.stderr);
-    assert.match(zero.stdout, /^the load begins at \S+Z, in \d+\.\d s$/m);
+    assert.match(zero.stdout, /^the load starts at \S+Z, in \d+\.\d s$/m);
 
     assert.deepEqual(readdirSync(results).sort(), ['demo-00000-0.json', 'demo-00001-0.json']);
     const runs = readdirSync(results).map((name) => readJson(join(results, name)));
@@ -149,7 +149,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const sent = await sentFrom(35);
     const twin = await runStress(args(1, { '--results': join(folder, 'elsewhere') }));
     assert.equal(twin.code, 77);
-    assert.match(twin.stderr, /^stress: index 1 of run demo is there already on \S+ since \S+Z: .* --attempt 1\n$/);
+    assert.match(twin.stderr, /^stress: index 1 of run demo has arrived already on \S+ since \S+Z: .* --attempt 1\n$/);
     assert.equal(await sentFrom(35), sent);
     assert.deepEqual(readdirSync(own), ['1-0.json']);
     waiting.child.kill('SIGTERM');
@@ -196,7 +196,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const soon = await inSeconds(8);
     const { atMs, code, stdout, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^the load begins at \S+Z, in \d+\.\d s$/m);
+    assert.match(stdout, /^the load starts at \S+Z, in \d+\.\d s$/m);
     assert.doesNotMatch(stdout, /STRESS_RESULT/, 'an instance that knows of no others');
     const run = readJson(out);
     assertRunFile(run);
@@ -225,7 +225,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const common = ['--rpc', url, '-t', '3', '-o', '66', '-d', '700ms'];
     const { code, stderr } = await runStress([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
     assert.equal(code, 75);
-    assert.match(stderr, /^stress: --start-at \S+Z was over by \d+\.\d s before this instance was there: .*\n$/);
+    assert.match(stderr, /^stress: --start-at \S+Z had passed by \d+\.\d s before this instance arrived; .*\n$/);
     assert.equal(await sentFrom(66), 0);
   });
 });
@@ -292,7 +292,7 @@ describe('results', { concurrency: 2 }, () => {
     const more = ['--workers', '2', '--results', results, '--out', join(folder, 'run.json')];
     const startAt = (Date.now() / 1000 + 40).toFixed(3);
     const running = spawnStress([...common, ...more, '--start-at', startAt], { timeoutMs: 120_000 });
-    await running.waitFor(/^the load begins at /m);
+    await running.waitFor(/^the load starts at /m);
     while ((statSync(own, { throwIfNoEntry: false })?.size ?? 0) === 0 && running.child.exitCode === null)
       await setTimeout(20);
     running.child.kill('SIGINT');
@@ -315,7 +315,7 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
     );
     const one = { '--instances': 1, '--workers': 2, '-t': 2, '--workload': workload };
     const running = spawnStress(args(0, one));
-    await running.waitFor(/^the load begins at /m);
+    await running.waitFor(/^the load starts at /m);
     await setTimeout(500);
     running.child.kill('SIGINT');
     await setTimeout(500);

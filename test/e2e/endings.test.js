@@ -152,14 +152,14 @@ test('a second Ctrl-C during a drain ends at once with what is known; a later ru
   assert.equal(code, 130, output);
   assert.match(output, /Summary: interrupted/);
   assert.match(output, /^ {2}abandoned +5 /m);
-  assert.match(output, /audit +INCOMPLETE: .*ended at once, on request/);
+  assert.match(output, /audit +INCOMPLETE: .*aborted by the user/);
   assert.doesNotMatch(output, STACK_TRACE);
   const run = readJson(out);
   assert.equal(run.end, 'interrupted');
   assert.equal(run.counts.abandoned, 5);
   assert.equal(run.counts.verified + 5, run.counts.started);
   assert.equal(run.audit, null);
-  assert.equal(run.unmeasured['/audit'], 'ended at once, on request');
+  assert.equal(run.unmeasured['/audit'], 'aborted by the user');
   await assertNothingLeft(TMPDIR);
 
   await t.test('a later run waits for what the first one left in the pool', async (t) => {

@@ -63,10 +63,10 @@ describe('several endpoints', { concurrency: false }, () => {
     await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
     a.isCut = true;
     const before = b.submissions;
-    await stress.waitFor(/is left for the others: connection lost/);
+    await stress.waitFor(/is down: connection lost; requests go to the other endpoints/);
     await until(() => b.submissions > before + 20, ended.signal);
     a.isCut = false;
-    await stress.waitFor(/is back after \d+\.\d s/);
+    await stress.waitFor(/is up again after \d+\.\d s/);
     const back = a.submissions;
     await until(() => a.submissions > back + 10, ended.signal);
     stress.child.kill('SIGINT');
@@ -108,7 +108,7 @@ describe('several endpoints', { concurrency: false }, () => {
     void stress.done.finally(() => ended.abort()).catch(() => {});
     await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
     a.isHanging = true;
-    await stress.waitFor(/is left for the others: no answer within 5 s/);
+    await stress.waitFor(/is down: no answer within 5 s; requests go to the other endpoints/);
     const before = b.submissions;
     await until(() => b.submissions > before + 40, ended.signal);
     stress.child.kill('SIGINT');
@@ -164,7 +164,7 @@ describe('several endpoints', { concurrency: false }, () => {
       const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
       return { code, last: stderr.trim().split('\n').at(-1) };
     };
-    const one = 'several --rpc must be endpoints of one chain';
+    const one = 'all --rpc endpoints must serve one chain';
     assert.deepEqual(await both(other.url), {
       code: 77,
       last: `stress: ${url} and ${other.url} are chains 31337 and 1337: ${one}`,
@@ -191,7 +191,7 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.equal(first.hash, second.hash);
     const [a, b] = twins.map(({ url }) => url);
     const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', a, '--rpc', b]);
-    const one = 'several --rpc must be endpoints of one chain';
+    const one = 'all --rpc endpoints must serve one chain';
     assert.equal(stderr.trim(), `stress: ${a} and ${b} are chains of id 31337 with different blocks 1: ${one}`);
     assert.equal(code, 77);
     assert.deepEqual(await Promise.all([a, b].map((url) => rpcCall(url, 'eth_blockNumber'))), ['0x1', '0x1']);

@@ -125,7 +125,7 @@ describe('wallets without funds', () => {
       assert.equal(code, 64);
       assert.equal(
         stderr,
-        'stress: the funder is wallet 0 of the slice itself: use another key for --fund-from, or another slice\n',
+        'stress: the funder is wallet 0 of the slice; use another key for --fund-from, or another slice\n',
       );
     }
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');

@@ -188,7 +188,7 @@ describe('the funds of all slices', () => {
     const env = { STRESS_FUNDER_KEY: PARENT.deriveChild(9).privateKey };
     const { code, stderr } = await stress(['fund', ...SLICES, '--fund-amount', '0.1'], env);
     assert.equal(code, 64);
-    assert.match(stderr, /^stress: the funder is wallet 9 of the slice itself: /);
+    assert.match(stderr, /^stress: the funder is wallet 9 of the slice; /);
   });
 
   test('are paid, and paid no second time, and come back', async () => {

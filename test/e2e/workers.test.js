@@ -254,7 +254,7 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
     assert.ok(Date.now() - askedAtMs < AT_ONCE_MS, 'at once');
     assert.equal(code, 130, stderr);
     assert.equal(stderr, '');
-    assert.match(stdout, /audit +INCOMPLETE: .*ended at once, on request/);
+    assert.match(stdout, /audit +INCOMPLETE: .*aborted by the user/);
     const run = readRun();
     assert.deepEqual(schemaErrors(run), []);
     assert.equal(run.counts.abandoned, 5);

@@ -23,7 +23,7 @@ const STEADY = ['--rate', '40'];
 const env = { STRESS_FUNDER_KEY: FUNDER_KEY };
 
 /**
- * Leaves the contracts and the funds on the chain, and the chain on the disk: the load begins at its last block.
+ * Leaves the contracts and the funds on the chain, and the chain on the disk: the load starts at its last block.
  * @param {Scene} scene
  * @param {number} [wallets]
  * @param {string[]} [more] arguments of geth from then on

@@ -33,7 +33,7 @@ const check = (holds) => ({
 });
 
 describe('the result of an audit', () => {
-  it('exact: everything agrees and could be checked', async () => {
+  it('exact: all agree and all checks were made', async () => {
     const run = await started();
     run.workload.reconcile = async () => [check(true)];
     const { exact, result, incomplete, mismatchCount } = await run.end();
@@ -50,7 +50,7 @@ describe('the result of an audit', () => {
     assert.deepEqual([exact, result, incomplete], [false, 'incomplete', ['what arrived: no receipts']]);
   });
 
-  it('not exact: a check fails, whatever could not be checked beside it', async () => {
+  it('not exact: a failed check outweighs checks that could not be made', async () => {
     const run = await started();
     run.workload.reconcile = async () => [check(false), check(null)];
     const { exact, result, incomplete } = await run.end();
@@ -62,7 +62,7 @@ describe('the result of an audit', () => {
     new TransportError('reset', 'reset'),
     new ProtocolError('?'),
   ])
-    it(`incomplete: the comparison over all wallets ended with ${error.name}`, async () => {
+    it(`incomplete: the workload's comparison ended with ${error.name}`, async () => {
       const run = await started();
       run.workload.reconcile = () => Promise.reject(error);
       const { result, incomplete } = await run.end();
@@ -70,14 +70,14 @@ describe('the result of an audit', () => {
       assert.deepEqual(incomplete, [`what the workload compares over all wallets: ${error.message}`]);
     });
 
-  it('incomplete: a transaction is still pending, which disagrees with nothing', async () => {
+  it('incomplete: a pending transaction is no mismatch', async () => {
     const run = await started();
     const { result, incomplete, mismatchCount, pending } = await run.end({ mines: false });
     assert.deepEqual([result, mismatchCount, pending], ['incomplete', 0, 2]);
-    assert.match(incomplete?.[0] ?? '', /^what became of 2 operations of wallets 0\.\.1 is not known: /);
+    assert.match(incomplete?.[0] ?? '', /^the status of 2 operations of wallets 0\.\.1 is unknown: /);
   });
 
-  it('not exact: more was executed than what is pending can explain', async () => {
+  it('not exact: more was executed than pending transactions explain', async () => {
     const run = await started();
     run.meddle(0);
     run.meddle(0);
@@ -103,7 +103,7 @@ describe('an audit that cannot be made', () => {
     return { ...audited, exitCodes: stop.exitCodes };
   }
 
-  it('because the endpoint answers that it cannot tell: no exit code of its own, and the reason', async () => {
+  it('pruned state: the reason, and no exit code of its own', async () => {
     for (const error of [
       new RpcError('eth_getBlockByNumber', -32000, 'pruned'),
       new ProtocolError('forbidden', null, 403),
@@ -111,7 +111,7 @@ describe('an audit that cannot be made', () => {
       assert.deepEqual(await failing(error), { report: null, reason: error.message, exitCodes: [] });
   });
 
-  it('because the endpoint is gone, or for a bug of ours: the exit code says so', async () => {
+  it('connection lost, or a bug in stress: exit code', async () => {
     assert.deepEqual((await failing(new TransportError('refused', 'refused'))).exitCodes, [69]);
     assert.deepEqual((await failing(new ProtocolError('bad gateway', null, 502))).exitCodes, [69]);
     assert.deepEqual((await failing(new InternalError('a bug'))).exitCodes, [70]);

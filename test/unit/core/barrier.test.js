@@ -38,8 +38,8 @@ function barriers(t) {
   return { folder, own, make: () => new Barrier(folder, 'demo') };
 }
 
-describe('arriving', () => {
-  it('leaves word as a whole, which others see', async (t) => {
+describe('Barrier.arrive()', () => {
+  it('creates a complete file that others see', async (t) => {
     const { own, make } = barriers(t);
     const [a, b] = [make(), make()];
     await a.open(arrivalOf());
@@ -53,13 +53,16 @@ describe('arriving', () => {
     ]);
   });
 
-  it('one index cannot arrive twice, and the one that is there is named', async (t) => {
+  it('the same index cannot arrive twice; the message names the first one', async (t) => {
     const { make } = barriers(t);
     await make().arrive(arrivalOf());
     const again = make().arrive(arrivalOf({ id: 'another one' }));
     await assert.rejects(again, (/** @type {RefusedError} */ error) => {
       assert.ok(error instanceof RefusedError);
-      assert.match(error.message, /^index 0 of run demo is there already on host-0 since 2026-01-01T00:00:00\.000Z: /);
+      assert.match(
+        error.message,
+        /^index 0 of run demo has arrived already on host-0 since 2026-01-01T00:00:00\.000Z: /,
+      );
       assert.match(error.message, /--attempt 1$/);
       return true;
     });
@@ -67,7 +70,7 @@ describe('arriving', () => {
     await make().open({ index: 0, attempt: 1 });
   });
 
-  it('of ten that come at the same moment with one index, one is let in', async (t) => {
+  it('of ten processes with the same index one arrives', async (t) => {
     const { own, make } = barriers(t);
     const all = await Promise.allSettled(
       Array.from({ length: 10 }, (_, i) => make().arrive(arrivalOf({ id: `process ${i}` }))),
@@ -77,13 +80,13 @@ describe('arriving', () => {
     assert.equal(JSON.parse(readFileSync(join(own, '0-0.json'), 'utf8')).id, `process ${winner}`);
   });
 
-  it('a link that was made although its answer was lost is its own', async (t) => {
+  it('a link whose response was lost belongs to this process', async (t) => {
     const { make } = barriers(t);
     await make().arrive(arrivalOf());
     await make().arrive(arrivalOf());
   });
 
-  it('whoever leaves is not there any more', async (t) => {
+  it('withdraw() removes the arrival', async (t) => {
     const { own, make } = barriers(t);
     const barrier = make();
     await barrier.arrive(arrivalOf());
@@ -93,8 +96,8 @@ describe('arriving', () => {
   });
 });
 
-describe('looking', () => {
-  it('goes by the highest attempt of each index, and by nothing else that lies there', async (t) => {
+describe('Barrier.look()', () => {
+  it('uses the highest attempt of each index and ignores other files', async (t) => {
     const { own, make } = barriers(t);
     for (const name of ['2-0.json', '2-11.json', '2-9.json', '.abc.tmp', 'x-1.json', '1-0.json.tmp', 'note.txt'])
       writeFileSync(join(own, name), 'half a fi');
@@ -102,7 +105,7 @@ describe('looking', () => {
     assert.deepEqual([seen?.start, [...(seen?.attempts ?? [])]], [null, [[2, 11]]]);
   });
 
-  it('a folder that cannot be read says nothing, and a part of a start is none', async (t) => {
+  it('an unreadable folder, or an incomplete start', async (t) => {
     const { own, make } = barriers(t);
     writeFileSync(join(own, 'start.json'), '{"at": "2026-');
     assert.equal((await make().look())?.start, null);
@@ -111,7 +114,7 @@ describe('looking', () => {
   });
 });
 
-describe('comparing', () => {
+describe('Barrier.compare()', () => {
   /** @param {TestContext} t @param {object} differing */
   const compared = async (t, differing) => {
     const { make } = barriers(t);
@@ -133,12 +136,15 @@ describe('comparing', () => {
     ['chain 31337, index 1 (host-1) has chain 1', { chainId: 1 }],
     ['first block 0x11, index 1 (host-1) has first block 0x22', { genesisHash: '0x22' }],
   ]))
-    it(`says what contradicts: ${words}`, async (t) => {
+    it(`reports the difference: ${words}`, async (t) => {
       const { contradiction } = await compared(t, differing);
-      assert.equal(contradiction, `run demo: index 0 (host-0) has ${words}: all instances of a run must have the same`);
+      assert.equal(
+        contradiction,
+        `run demo: index 0 (host-0) has ${words}: all instances of a run need the same value`,
+      );
     });
 
-  it('one that is only half there is read again', async (t) => {
+  it('an incomplete file is read again', async (t) => {
     const { own, make } = barriers(t);
     const barrier = make();
     await barrier.arrive(arrivalOf());
@@ -152,7 +158,7 @@ describe('comparing', () => {
     assert.deepEqual(await barrier.compare(arrivalOf(), attempts), { allRead: true, contradiction: null });
   });
 
-  it('just before the load all are read once more: one may have gone, or another one come under its name', async (t) => {
+  it('compareAgain() reads all arrivals again: one may have left, or been replaced', async (t) => {
     const { own, make } = barriers(t);
     const barrier = make();
     const one = arrivalOf({ index: 1 });
@@ -169,28 +175,28 @@ describe('comparing', () => {
   });
 });
 
-describe('beginning', () => {
+describe('Barrier.begin()', () => {
   const start = { at: '2026-01-01T00:00:05.000Z', arrivals: [{ index: 0, attempt: 0, id: 'run file 0' }] };
 
-  it('holds as it was said first', async (t) => {
+  it('the first start is valid', async (t) => {
     const { make } = barriers(t);
     assert.deepEqual(await make().begin(start), start);
     assert.deepEqual(await make().begin({ refused: 'no' }), start);
     assert.deepEqual((await make().look())?.start, start);
   });
 
-  it('whoever comes later has missed it', async (t) => {
+  it('a later instance is rejected', async (t) => {
     const { make } = barriers(t);
     await make().begin(start);
     await assert.rejects(make().open({ index: 1, attempt: 0 }), (/** @type {Error} */ error) => {
       assert.ok(error instanceof IncompleteError);
-      assert.match(error.message, /^run demo has begun at 2026-01-01T00:00:05\.000Z, before this instance was there: /);
+      assert.match(error.message, /^run demo started at 2026-01-01T00:00:05\.000Z, before this instance arrived; /);
       return true;
     });
   });
 });
 
-it('a folder that cannot be made, or is a file, is found by writing', async (t) => {
+it('a folder that cannot be created, or is a file, is found when opened', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'demo'), 'a file');
   await assert.rejects(new Barrier(folder, 'demo').open({ index: 0, attempt: 0 }), OutputError);

@@ -50,8 +50,8 @@ function end(budget, operation, state) {
   budget.settle(operation);
 }
 
-describe('Purse', () => {
-  it('reserves what is on its way at the highest price that it offers, up to the cap and not beyond', () => {
+describe('FeeBudget', () => {
+  it('reserves the highest price offered, up to the limit', () => {
     const budget = purseOf({ capWei: 2000n });
     const accounts = [0, 1, 2].map(accountOf);
     assert.deepEqual(
@@ -62,7 +62,7 @@ describe('Purse', () => {
     assert.equal(purseOf({ capWei: 999n }).reserve(accountOf()), false);
   });
 
-  it('knows the price of a block: its base fee and the tip, never more than was offered', () => {
+  it('charges base fee and tip of the block, at most the price offered', () => {
     for (const [baseFeeWei, spentWei] of /** @type {Array<[bigint | null, bigint]>} */ ([
       [2n, 300n],
       [9n, 1000n],
@@ -78,7 +78,7 @@ describe('Purse', () => {
     }
   });
 
-  it('a legacy transaction pays all that it offers', () => {
+  it('a legacy transaction pays its whole gas price', () => {
     const budget = purseOf({ capWei: 1000n, fee: { gasPriceWei: 7n } });
     const account = accountOf();
     assert.ok(budget.reserve(account));
@@ -87,7 +87,7 @@ describe('Purse', () => {
     assert.equal(budget.total().spentWei, 700n);
   });
 
-  it('all of ours in a block have not used more gas than the block', () => {
+  it('our transactions in a block used at most its gas', () => {
     const budget = purseOf({ capWei: 10_000n });
     budget.observe(blockOf('0xa', 2n, 250));
     const spent = [0, 1, 2, 3].map((position) => {
@@ -99,7 +99,7 @@ describe('Purse', () => {
     assert.deepEqual(spent, [300n, 600n, 750n, 750n]);
   });
 
-  it('which of them used the gas is not known: all of it counts at the highest price of ours', () => {
+  it('the gas of a block is charged at our highest price', () => {
     const budget = purseOf({ capWei: 100_000n, fee: offerOf(50n) });
     budget.observe(blockOf('0xa', 2n, 150));
     const [cheap, dear] = [0, 1].map(accountOf);
@@ -111,7 +111,7 @@ describe('Purse', () => {
     assert.equal(budget.total().spentWei, 150n * 10n);
   });
 
-  it('what becomes cheaper than was reserved makes room', () => {
+  it('a lower price than reserved frees the difference', () => {
     const budget = purseOf({ capWei: 1500n });
     const [first, second] = [0, 1].map(accountOf);
     assert.ok(budget.reserve(first));
@@ -122,7 +122,7 @@ describe('Purse', () => {
     assert.equal(budget.total().spentWei, 1200n);
   });
 
-  it('one whose fate is not known stays reserved, until it is', () => {
+  it('an operation with unknown status stays reserved', () => {
     for (const state of /** @type {const} */ (['unresolved', 'free'])) {
       const budget = purseOf({ capWei: 1500n });
       const [first, second] = [0, 1].map(accountOf);
@@ -138,7 +138,7 @@ describe('Purse', () => {
     }
   });
 
-  it('the next operation with the same nonce takes the reservation over: one of them is paid for', () => {
+  it('the next operation with the same nonce takes over the reservation', () => {
     const budget = purseOf({ capWei: 1000n });
     const account = accountOf();
     assert.ok(budget.reserve(account));
@@ -147,7 +147,7 @@ describe('Purse', () => {
     assert.deepEqual(budget.total(), { spentWei: 1000n, transactions: 1 });
   });
 
-  it('one that was never sent gives its reservation back, unless another was with its nonce', () => {
+  it('an operation never sent frees its reservation, unless another one used its nonce', () => {
     for (const [hashes, isGivenBack] of /** @type {Array<[string[], boolean]>} */ ([
       [['0x1'], true],
       [['0x1', '0x2'], false],
@@ -176,7 +176,7 @@ describe('Purse', () => {
     assert.equal(budget.total().spentWei, 1500n);
   });
 
-  it('reckons with an offer that is signed already', () => {
+  it('reserves for a transaction signed ahead of time', () => {
     const budget = purseOf({ capWei: 10_000n });
     const account = accountOf();
     account.ahead = { nonce: 0, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
@@ -188,7 +188,7 @@ describe('Purse', () => {
     assert.equal(budget.total().spentWei, 4000n, 'one for another nonce is thrown away');
   });
 
-  it('is bounded: an operation of a block long ago is charged in full', () => {
+  it('is bounded: an operation in an old block is charged in full', () => {
     const budget = purseOf({ capWei: 1000n });
     const account = accountOf();
     assert.ok(budget.reserve(account));
@@ -211,7 +211,7 @@ describe('Purse', () => {
 describe('SetUpCosts', () => {
   const orders = [10n, 20n, 30n].map((gasLimit) => ({ gasLimit }));
 
-  it('lets so many be sent at once as the cap allows at their highest price', () => {
+  it('allows as many transactions at once as the limit covers at their highest price', () => {
     for (const [capWei, room] of /** @type {Array<[bigint | null, number]>} */ ([
       [null, 3],
       [600n, 3],
@@ -224,7 +224,7 @@ describe('SetUpCosts', () => {
     assert.throws(() => new SetUpCosts(99n).reserve(orders, 10n), RefusedError);
   });
 
-  it('counts what receipts say, and the rest is left for the load', () => {
+  it('counts the cost of receipts; the rest is left for the load', () => {
     const costs = new SetUpCosts(1000n);
     costs.spend([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
     assert.deepEqual([costs.spentWei, costs.transactions, costs.leftWei], [500n, 2, 500n]);
@@ -233,7 +233,7 @@ describe('SetUpCosts', () => {
   });
 });
 
-describe('what a load has spent', () => {
+describe('the cost of a load', () => {
   const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n, transactions: 2 } });
   const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
   const describeWith = (/** @type {object} */ found, load = null) =>
@@ -244,7 +244,7 @@ describe('what a load has spent', () => {
       ...found,
     });
 
-  it('is what the wallets have less, read once before it and once after it', async () => {
+  it('is the decrease of the balances, read once before and once after', async () => {
     /** @type {any[]} */
     const asked = [];
     const rpc = /** @type {any} */ ({
@@ -265,7 +265,7 @@ describe('what a load has spent', () => {
     assert.deepEqual([decreaseBetween(unknown, before), decreaseBetween(before, unknown)], [unknown, unknown]);
   });
 
-  it('is fees, where no value was sent to others, or where it is known how much', () => {
+  it('the fees are known if no value, or a known value, was sent', () => {
     assert.deepEqual(describeWith({}).facts, {
       capWei: null,
       setUpWei: '5',
@@ -284,7 +284,7 @@ describe('what a load has spent', () => {
     }
   });
 
-  it('is an upper bound under a cap, and nothing without transactions', () => {
+  it('is an upper bound with a limit, and unknown without', () => {
     const { facts, unmeasured } = describeWith({}, /** @type {any} */ ({ spentWei: 120n, transactions: 12 }));
     assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
     assert.deepEqual(unmeasured, {});

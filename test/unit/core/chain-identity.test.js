@@ -51,20 +51,20 @@ const node = (hashes, id = 31337) => ({ id, hashes: hashes.split('').map((hash) 
 async function assertRefused(promise, words) {
   await assert.rejects(promise, (/** @type {any} */ error) => {
     assert.ok(error instanceof RefusedError, String(error));
-    assert.equal(error.message, `${words}: several --rpc must be endpoints of one chain`);
+    assert.equal(error.message, `${words}: all --rpc endpoints must serve one chain`);
     return true;
   });
 }
 
-describe('one chain', () => {
-  it('says who they are', async () => {
+describe('ChainIdentity.identify() and compare()', () => {
+  it('identifies the endpoints', async () => {
     assert.deepEqual(await chainOf(node('abc'), node('abcd')).identify(), [
       { display: 'http://127.0.0.1:1', clientVersion: 'Node/0' },
       { display: 'http://127.0.0.1:2', clientVersion: 'Node/1' },
     ]);
   });
 
-  it('different ids are refused first, whatever --chain-id says; then a --chain-id that no one has', async () => {
+  it('refuses different chain ids first, then a wrong --chain-id', async () => {
     const both = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains 31337 and 1337';
     const different = chainOf(node('abc'), node('abc', 1337));
     await assertRefused(different.identify({ ...CONFIG, chainId: /** @type {any} */ (1337) }), both);
@@ -106,7 +106,7 @@ describe('one chain', () => {
       '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3',
     ],
   ]))
-    it(`two chains of one id, by ${what}: refused, both named`, () =>
+    it(`refuses two chains with one id, with ${what}`, () =>
       assertRefused(chainOf(...nodes).identify(), `http://127.0.0.1:${words}`));
 
   for (const [what, nodes] of /** @type {Array<[string, Node[]]>} */ ([
@@ -115,11 +115,11 @@ describe('one chain', () => {
     ['one has none of the others yet', [node('abcd'), node('a')]],
     ['all have the first block only', [node('a'), node('a')]],
   ]))
-    it(`one chain, though ${what}`, async () => {
+    it(`accepts one chain with ${what}`, async () => {
       assert.equal((await chainOf(...nodes).identify()).length, 2);
     });
 
-  it('a fork that goes away is none', async () => {
+  it('accepts a fork that disappears', async () => {
     const [a, b] = [node('abcd'), node('abcx')];
     const { chainIdentity, urls, clock } = chainOf(a, b);
     const identified = chainIdentity.identify(urls, CONFIG, NEVER);
@@ -129,7 +129,7 @@ describe('one chain', () => {
     assert.equal((await identified).length, 2);
   });
 
-  it('what could not be told before the set-up is told after it, or said', async () => {
+  it('compares endpoints without blocks later, or warns', async () => {
     const [a, b] = [node('a'), node('a')];
     const { identify, compare } = chainOf(a, b);
     await identify();
@@ -139,13 +139,10 @@ describe('one chain', () => {
     b.hashes.push('x');
     const words = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1';
     await assertRefused(compare(), words);
-    assert.match(
-      unconfirmedIdentityWords(['A', 'B']),
-      /^A and B have only their first block: whether .* cannot be told/,
-    );
+    assert.match(unconfirmedIdentityWords(['A', 'B']), /^A and B have only their first block; whether .* is unknown/);
   });
 
-  it('one that is away, or does not answer, is not waited for', async () => {
+  it('does not wait for an endpoint that is down or silent', async () => {
     const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
     await identify();
     health.set(1, DOWN);
@@ -157,7 +154,7 @@ describe('one chain', () => {
     assert.equal(rpcs[1].calls.length, before);
   });
 
-  it('two that look the same are told by their places', async () => {
+  it('numbers endpoints that look the same', async () => {
     const { rpcs, clock, urls, health } = chainOf(node('ab'), node('ax'));
     for (const rpc of rpcs) rpc.display = 'http://127.0.0.1:1/***';
     const refused = new ChainIdentity(rpcs, health, clock).identify(urls, CONFIG, NEVER);
@@ -167,7 +164,7 @@ describe('one chain', () => {
   });
 });
 
-describe('an endpoint that answers again', () => {
+describe('ChainIdentity.check() of an endpoint that answers again', () => {
   /** @type {StartBlock} */
   const START = { startBlock: 2, startHash: 'c', genesisHash: 'a' };
 
@@ -181,15 +178,15 @@ describe('an endpoint that answers again', () => {
     return { found: await chainIdentity.check(1, after.hashes.length - 1, false), chainIdentity, rpcs };
   }
 
-  it('is used where it has the block at which the load began, or does not keep it', async () => {
+  it('accepts one with the start block, or without old blocks', async () => {
     assert.equal((await checked(node('abcde'))).found, null);
     assert.equal((await checked(node('---de'))).found, null);
   });
 
-  it('is not used where it is another chain, or has not caught up', async () => {
+  it('rejects another chain, and one that is behind', async () => {
     const other = (/** @type {string} */ how) => ({
       state: DOWN,
-      words: `${how}: it is another chain now`,
+      words: `${how}: it serves another chain now`,
       isOther: true,
     });
     assert.deepEqual((await checked(node('abcde', 999))).found, other('it answers as chain 999'));
@@ -201,20 +198,20 @@ describe('an endpoint that answers again', () => {
     });
   });
 
-  it('goes by a block that all of them had, where nothing is sent', async () => {
+  it('without a start block it compares a common block', async () => {
     const nothing = { startBlock: 0, startHash: null, genesisHash: null };
     assert.equal((await checked(node('abcd'), nothing)).found, null);
     assert.match(String((await checked(node('axyz'), nothing)).found?.words), /another block 1/);
   });
 
-  it('is asked nothing while it is up, once it was told', async () => {
+  it('makes no request for an endpoint that is up and was compared', async () => {
     const { chainIdentity, rpcs } = await checked(node('abcd'));
     const before = rpcs[1].calls.length;
     assert.equal(await chainIdentity.check(1, 9, true), null);
     assert.equal(rpcs[1].calls.length, before);
   });
 
-  it('is told by the first block that there is, where the load began without one', async () => {
+  it('without any block before the load it compares the first one', async () => {
     const [a, b] = [node('a'), node('a')];
     const { identify, compare, chainIdentity } = chainOf(a, b);
     await identify();
@@ -231,8 +228,8 @@ describe('an endpoint that answers again', () => {
   });
 });
 
-describe('the monitor, of an endpoint that comes back', () => {
-  it('uses it when it is of the chain, and says once that it is not', async () => {
+describe('Monitor with ChainIdentity', () => {
+  it('uses an endpoint of the chain again, and reports another chain once', async () => {
     /** @type {Finding | null} */
     let finding = null;
     let isThere = true;
@@ -257,11 +254,11 @@ describe('the monitor, of an endpoint that comes back', () => {
     isThere = false;
     await clock.advance(2000);
     isThere = true;
-    finding = { state: DOWN, words: 'it is another chain now', isOther: true };
+    finding = { state: DOWN, words: 'it serves another chain now', isOther: true };
     // Its head is far above: that says nothing of the first one.
     await clock.advance(10_000);
     assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, DOWN]);
-    assert.deepEqual(said, ['1 left: connection refused', '1 left: it is another chain now']);
+    assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);
     assert.equal(monitor.endpointOutages(clock.nowUs())[1].count, 1);
     finding = null;
     await clock.advance(1500);
@@ -270,7 +267,7 @@ describe('the monitor, of an endpoint that comes back', () => {
     monitor.stop();
   });
 
-  it('does not use what a thread has left while it was asked, before it was looked at', async () => {
+  it('checks the chain of an endpoint that a thread marked as down meanwhile', async () => {
     const health = Health.of(1);
     const clock = createFakeClock();
     /** @type {(head: string) => void} */

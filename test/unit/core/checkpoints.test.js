@@ -46,7 +46,7 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
 }
 
 describe('Checkpoints', () => {
-  it('one is kept a second after the beginning, and then one every five', async () => {
+  it('the first after one second, then one every five seconds', async () => {
     const { clock, kept, checkpoints } = setUp();
     checkpoints.begin(usual);
     await clock.advance(17_000);
@@ -57,7 +57,7 @@ describe('Checkpoints', () => {
     assert.equal(clock.pending(), 0);
   });
 
-  it('one that takes long is followed by a long pause: they cost a fiftieth of the time at most', async () => {
+  it('a slow checkpoint is followed by a long pause: at most 1/50 of the time', async () => {
     const { clock, kept, checkpoints } = setUp({ costMs: 200 });
     checkpoints.begin(usual);
     await clock.advance(25_000);
@@ -65,13 +65,13 @@ describe('Checkpoints', () => {
     await checkpoints.stop();
   });
 
-  it('one that is due now is kept now, by each who keeps them', async () => {
+  it('write() calls every writer at once', async () => {
     const { kept, checkpoints } = setUp({ keepers: 2 });
     await checkpoints.write(usual);
     assert.deepEqual(kept, [0, 0]);
   });
 
-  it('nothing is made when nobody keeps it', async () => {
+  it('nothing is made without writers', async () => {
     const { clock, checkpoints } = setUp({ keepers: 0 });
     const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
     await checkpoints.write(never);
@@ -79,7 +79,7 @@ describe('Checkpoints', () => {
     assert.equal(clock.pending(), 0);
   });
 
-  it('a full disk is worth one warning, and they go on: it may have room again', async () => {
+  it('a full disk gives one warning and no end of the run', async () => {
     let isFull = true;
     const keep = () => {
       if (isFull) throw new OutputError('cannot write run.json: the disk is full');
@@ -91,12 +91,12 @@ describe('Checkpoints', () => {
     await clock.advance(5000);
     assert.equal(kept.length, 4);
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0], /^cannot write run\.json: the disk is full; the run goes on/);
+    assert.match(warnings[0], /^cannot write run\.json: the disk is full; the run continues/);
     assert.equal(stop.reason, null);
     await checkpoints.stop();
   });
 
-  it('a law that is found broken ends the run, whoever finds it', async () => {
+  it('a violated law ends the run', async () => {
     const broken = () => {
       throw new InternalError('conservation is broken');
     };
@@ -107,7 +107,7 @@ describe('Checkpoints', () => {
     }
   });
 
-  it('what is asked elsewhere costs nothing here: the next one is due as usual after the answer', async () => {
+  it('waiting for workers does not delay the next checkpoint', async () => {
     const { clock, kept, checkpoints } = setUp();
     checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(14_000);
@@ -115,7 +115,7 @@ describe('Checkpoints', () => {
     await checkpoints.stop();
   });
 
-  it('a disk that is slow to write costs this thread nothing, and none is begun before the last is written', async () => {
+  it('a slow disk costs no time of this thread, and writes do not overlap', async () => {
     const { clock, kept, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
     checkpoints.begin(usual);
     await clock.advance(30_000);
@@ -123,7 +123,7 @@ describe('Checkpoints', () => {
     void checkpoints.stop();
   });
 
-  it('stop() waits for one that is being written: its rename must not come after that of the whole run file', async () => {
+  it('stop() waits for the current write, which would replace the final run file', async () => {
     const { clock, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
     checkpoints.begin(usual);
     await clock.advance(2000);
@@ -136,7 +136,7 @@ describe('Checkpoints', () => {
     assert.equal(clock.pending(), 0);
   });
 
-  it('an answer that comes after the end is not kept: it would replace the whole run file', async () => {
+  it('state that arrives after stop() is not written', async () => {
     const { clock, kept, checkpoints } = setUp();
     checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
     await clock.advance(1500);

@@ -72,7 +72,7 @@ async function together({ common }) {
 }
 
 describe('without a common start', () => {
-  it('nothing is waited for', async () => {
+  it('does not wait', async () => {
     const one = instanceOf({});
     assert.equal(await together(one), null);
     assert.deepEqual(one.common.facts(), { by: null, at: null, waitedMs: null, lateMs: null });
@@ -80,13 +80,13 @@ describe('without a common start', () => {
 });
 
 describe('--start-at', () => {
-  it('is met to the millisecond, with time to get ready before it', async () => {
+  it('starts to the millisecond, after time for preparations', async () => {
     const one = instanceOf({ startAtMs: MIDNIGHT + 60_000 });
     await one.common.open();
     await turnUntil(one.clock, one.common.wait(CHAIN));
     const leftMs = MIDNIGHT + 60_000 - one.clock.wallMs();
     assert.ok(leftMs <= LEAD_MS && leftMs > LEAD_MS - 100, `${leftMs} ms are left`);
-    assert.deepEqual(one.notices, ['the load begins at 2026-01-01T00:01:00.000Z, in 60.0 s']);
+    assert.deepEqual(one.notices, ['the load starts at 2026-01-01T00:01:00.000Z, in 60.0 s']);
     const began = await turnUntil(one.clock, one.common.begin());
     assert.deepEqual([began?.wallMs, began?.words], [MIDNIGHT + 60_000, null]);
     assert.equal(began?.beginUs, 1_000_000 + 60_000_000);
@@ -98,7 +98,7 @@ describe('--start-at', () => {
     });
   });
 
-  it('a timer that fires a little late changes nothing, a set-up that takes too long does', async () => {
+  it('a late timer does not move the start, a slow set-up does', async () => {
     for (const [lateMs, beginMs] of [
       [15, 60_000],
       [400, 60_400],
@@ -114,20 +114,20 @@ describe('--start-at', () => {
     }
   });
 
-  it('missed by more than a second: at once, or when the set-up is over', async () => {
+  it('more than a second late: rejected at once, or after the set-up', async () => {
     const late = instanceOf({ startAtMs: MIDNIGHT - 3200 });
     await assert.rejects(late.common.open(), (/** @type {IncompleteError} */ error) => {
       assert.equal(error.exitCode, 75);
-      assert.match(error.message, /^--start-at 2025-12-31T23:59:56\.800Z was over by 3\.2 s before this instance /);
+      assert.match(error.message, /^--start-at 2025-12-31T23:59:56\.800Z had passed by 3\.2 s before this instance /);
       return true;
     });
     const slow = instanceOf({ startAtMs: MIDNIGHT + 1000 });
     await slow.common.open();
     await slow.clock.advance(2500);
-    await assert.rejects(slow.common.wait(CHAIN), /was over by 1\.5 s when this instance was ready/);
+    await assert.rejects(slow.common.wait(CHAIN), /had passed by 1\.5 s when this instance was ready/);
   });
 
-  it('the time of day is set in between: forward, it begins with it; back, it ends by its time-out', async () => {
+  it('the system clock is set forward (starts at once) or back (ends by the time limit)', async () => {
     let aheadMs = 0;
     const forward = instanceOf({ startAtMs: MIDNIGHT + 60_000 }, { aheadMs: () => aheadMs });
     const meeting = together(forward);
@@ -151,7 +151,7 @@ describe('--barrier', () => {
   /** @param {string} barrier @param {number} index @param {object} [more] */
   const at = (barrier, index, more = {}) => ({ barrier, index, instances: 3, ...more });
 
-  it('all begin at the instant that index 0 says when the last one has come', async (t) => {
+  it('all start at the time that index 0 publishes after the last arrival', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [2, 0, 1].map((index) => instanceOf(at(folder, index), { clock }));
@@ -174,7 +174,7 @@ describe('--barrier', () => {
     assert.match(all[1].notices[0], /^waiting for [12] of 3 instances: (1\.\.)?2$/);
   });
 
-  it('one that is missing: the others end by the time-out, name it and take back their word', async (t) => {
+  it('a missing instance: the others reach the time limit, name it and withdraw', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [0, 2].map((index) => instanceOf(at(folder, index, { startTimeoutMs: 100_000 }), { clock }));
@@ -184,7 +184,7 @@ describe('--barrier', () => {
       assert.ok(reason instanceof IncompleteError);
       assert.match(
         reason.message,
-        /^the common start was not reached within 100 s \(--start-timeout\): missing: 1(; had come and gone: [02])?$/,
+        /^the common start was not reached within 100 s \(--start-timeout\): missing: 1(; left again: [02])?$/,
         'who gave up first was there',
       );
     }
@@ -192,18 +192,18 @@ describe('--barrier', () => {
     for (const { notices } of all) assert.ok(notices.length <= 5, 'now and then, and no flood');
   });
 
-  it('index 0 that arrived and died: who waits says so', async (t) => {
+  it('index 0 died after its arrival: the message says so', async (t) => {
     const folder = temporaryFolder(t);
     const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
     await one.common.open();
     writeFileSync(join(folder, 'demo', '0-0.json'), '{}');
     await assert.rejects(
       turnUntil(one.clock, one.common.wait(CHAIN)),
-      /: all are there, but index 0 has not said when to begin$/,
+      /: all have arrived, but index 0 has not published the start$/,
     );
   });
 
-  it('those that contradict each other all end, and know why', async (t) => {
+  it('instances with different settings all end with the reason', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [{}, {}, { threads: 30 }].map((more, index) => instanceOf(at(folder, index, more), { clock }));
@@ -215,7 +215,7 @@ describe('--barrier', () => {
     }
   });
 
-  it('an index that was started again: the later attempt takes part, the earlier one ends', async (t) => {
+  it('an index started again: the later attempt takes part, the earlier one ends', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const two = { instances: 2 };
@@ -226,13 +226,13 @@ describe('--barrier', () => {
     const [earlier, later] = await turnUntil(clock, settled);
     await turnUntil(clock, zero);
     const { reason } = /** @type {PromiseRejectedResult} */ (earlier);
-    assert.equal(reason.message, 'index 1 was started again (attempt 1), and this is attempt 0');
+    assert.equal(reason.message, 'index 1 was started again as attempt 1; this attempt 0 ends');
     assert.equal(later.status, 'fulfilled');
     const { arrivals } = JSON.parse(readFileSync(join(folder, 'demo', 'start.json'), 'utf8'));
     assert.deepEqual(arrivals[1], { index: 1, attempt: 1, id: 'run file 1' });
   });
 
-  it('one that leaves and comes back with other settings under its old name: nobody begins', async (t) => {
+  it('an instance that leaves and returns with other settings: no instance starts', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const [zero, left, back, two] = [{}, {}, { threads: 30 }, {}].map((more, i) =>
@@ -254,7 +254,7 @@ describe('--barrier', () => {
     }
   });
 
-  it('one with worker threads needs longer: all begin when it is ready', async (t) => {
+  it('an instance with worker threads needs a longer lead: all start when it is ready', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [1, 1, 2].map((workers, index) => instanceOf(at(folder, index), { clock, workers }));
@@ -270,24 +270,28 @@ describe('--barrier', () => {
     [
       'an instant in years',
       JSON.stringify({ at: '2031-01-01T00:00:00.000Z', arrivals: [taking] }),
-      /no instant near now/,
+      /implausible start time/,
     ],
     [
       'an instant long ago',
       JSON.stringify({ at: '1970-01-01T00:00:00.000Z', arrivals: [taking] }),
-      /no instant near now/,
+      /implausible start time/,
     ],
-    ['no instant', JSON.stringify({ at: 5, arrivals: [taking] }), /no instant near now for the common start, but 5: /],
-    ['nothing at all', '[]', /no instant near now for the common start, but none: by the clock .* 2026-01-01T00:00/],
-    ['nobody', JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: 'x' }), /without this instance, .*: nobody /],
+    ['no instant', JSON.stringify({ at: 5, arrivals: [taking] }), /implausible start time, 5; /],
+    ['nothing at all', '[]', /implausible start time, none; the local time is 2026-01-01T00:00/],
+    [
+      'nobody',
+      JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: 'x' }),
+      /without this instance .*: no process /,
+    ],
     [
       'another process under its name',
       JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: [null, { ...taking, id: 'x' }] }),
-      /without this instance, attempt 0 of index 1: another process takes part for it$/,
+      /without this instance \(index 1, attempt 0\): another process takes part with this index$/,
     ],
-    ['half a start', '{"at": "2026-', /within 30 s \(--start-timeout\): start\.json is there, but cannot be read$/],
+    ['half a start', '{"at": "2026-', /within 30 s \(--start-timeout\): start\.json exists, but cannot be read$/],
   ]))
-    it(`start.json is not believed as it is: ${name}`, async (t) => {
+    it(`rejects start.json: ${name}`, async (t) => {
       const folder = temporaryFolder(t);
       const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
       await one.common.open();
@@ -300,7 +304,7 @@ describe('--barrier', () => {
       assert.deepEqual(readdirSync(join(folder, 'demo')), ['start.json']);
     });
 
-  it('interrupted while it waits: it ends at once and takes back its word', async (t) => {
+  it('an interruption ends the wait and withdraws the arrival', async (t) => {
     const folder = temporaryFolder(t);
     const one = instanceOf(at(folder, 1));
     const waiting = together(one);
@@ -316,10 +320,10 @@ describe('--barrier', () => {
     assert.deepEqual(readdirSync(join(folder, 'demo')), []);
   });
 
-  it('clocks that differ by 10 s: they begin together all the same, or at once, and say so', async (t) => {
+  it('clocks that differ by 10 s: all start together, or at once with a warning', async (t) => {
     for (const [aheadMs, words] of /** @type {Array<[number, RegExp]>} */ ([
       [-10_000, /^the clock of this machine is (9\.\d|10\.\d) s behind that of index 0: /],
-      [10_000, /^the load began [4-5]\.\d s after the common start: /],
+      [10_000, /^the load started [4-5]\.\d s after the common start: /],
     ])) {
       const folder = temporaryFolder(t);
       const clock = createFakeClock({ wallMs: MIDNIGHT });

@@ -28,7 +28,7 @@ const PARTS = Object.freeze({ config: CONFIG, gas: GAS, fees: FEES, blockSeconds
 const lacking = (each, count) => Array.from({ length: count }, () => ({ missingWei: each }));
 
 describe('estimateCost()', () => {
-  it('a closed loop: as many operations as may be in flight, in every block', () => {
+  it('closed loop: all operations in flight in every block', () => {
     const { operations, loadWei, worstWei, setUpWei } = estimateCost(PARTS);
     assert.equal(operations, 300);
     assert.equal(loadWei, 300n * 25_000n * 2n * GWEI);
@@ -38,14 +38,14 @@ describe('estimateCost()', () => {
     assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, warmupMs: 20_000 } }).operations, 400);
   });
 
-  it('an open loop: what was asked for', () => {
+  it('open loop: the operations of the schedule', () => {
     assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, ratePerSecond: 7 } }).operations, 420);
     const stages = [{ fromPerSecond: 10, toPerSecond: 20, durationUs: 60e6 }];
     assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages } }).operations, 900);
     assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages, warmupMs: 1000 } }).operations, 910);
   });
 
-  it('the set-up: deployments and payments; what the wallets get is not spent', () => {
+  it('set-up: deployments and payments without the amounts sent to wallets', () => {
     const cost = estimateCost({ ...PARTS, deployments: 10, missing: lacking(5n, 201) });
     assert.equal(cost.payments, 2);
     assert.equal(cost.movedWei, 1005n);
@@ -53,28 +53,28 @@ describe('estimateCost()', () => {
     assert.equal(cost.setUpWei, gas * 2n * GWEI);
   });
 
-  it('without a duration: by the thousand operations', () => {
+  it('without a duration: per thousand operations', () => {
     const { operations, isBounded } = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
     assert.deepEqual([operations, isBounded], [1000, false]);
   });
 });
 
 describe('costLine()', () => {
-  it('says what is expected, at most, in all and for each wallet', () => {
+  it('names the expected cost, the most, the total and the cost per wallet', () => {
     const cost = estimateCost({ ...PARTS, deployments: 10, missing: lacking(parseEther('0.5'), 10) });
     assert.equal(
       costLine(cost, 10),
-      'estimated cost, at 2 gwei a gas as of now: set-up 0.004 ether (10 deployments, 1 payment), load 0.015 ether for some 300 operations, ' +
+      'estimated cost, at 2 gwei a gas as of now: set-up 0.004 ether (10 deployments, 1 payment), load 0.015 ether for about 300 operations, ' +
         'at most 0.09 ether at the price offered; about 0.019 ether in all, 0.0019 ether a wallet; ' +
-        "5.0 ether moves to the wallets, of which 'stress reclaim' gets back what is left",
+        "5.0 ether moves to the wallets, 'stress reclaim' returns what is left",
     );
   });
 
-  it('without a duration, and with nothing to set up', () => {
+  it('without a duration and without set-up', () => {
     const cost = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
     assert.equal(
       costLine(cost, 10),
-      'estimated cost, at 2 gwei a gas as of now: set-up 0.0 ether, load 0.05 ether for each 1000 operations, at most 0.3 ether at the price offered',
+      'estimated cost, at 2 gwei a gas as of now: set-up 0.0 ether, load 0.05 ether per 1000 operations, at most 0.3 ether at the price offered',
     );
   });
 });
@@ -82,7 +82,7 @@ describe('costLine()', () => {
 describe('checkCost()', () => {
   const cost = estimateCost({ ...PARTS, deployments: 10 }); // 0.003 ether and 0.015 ether
 
-  it('refuses what is expected to cost more than the cap, with both figures', () => {
+  it('rejects an estimate above the limit and names both amounts', () => {
     checkCost(cost, null);
     checkCost(cost, parseEther('0.018'));
     assert.throws(() => checkCost(cost, parseEther('0.018') - 1n), RefusedError);
@@ -92,7 +92,7 @@ describe('checkCost()', () => {
     );
   });
 
-  it('without a duration only the set-up is known', () => {
+  it('without a duration only the set-up counts', () => {
     const unbounded = estimateCost({ ...PARTS, deployments: 10, config: { ...CONFIG, durationMs: null } });
     checkCost(unbounded, parseEther('0.003'));
     assert.throws(() => checkCost(unbounded, parseEther('0.0029')), RefusedError);
@@ -108,20 +108,20 @@ describe('secondsPerBlock()', () => {
       }),
     });
 
-  it('is measured over many blocks, for timestamps are whole seconds', async () => {
+  it('is measured over many blocks, because timestamps are whole seconds', async () => {
     assert.equal(await secondsPerBlock(chainOf(12), 5000), 12);
     assert.equal(await secondsPerBlock(chainOf(0.25), 5000), 0.25);
     assert.equal(await secondsPerBlock(chainOf(2), 10), 2);
   });
 
-  it('is taken for a second where the chain is too young, or its blocks do not say', async () => {
+  it('is one second for a short chain, or without timestamps', async () => {
     assert.equal(await secondsPerBlock(chainOf(12), 2), 1);
     assert.equal(await secondsPerBlock(chainOf(0), 5000), 1);
   });
 });
 
 describe('rounded()', () => {
-  it('three digits that count, and never less than it is', () => {
+  it('keeps three significant digits and rounds up', () => {
     const table = /** @type {Array<[bigint, string]>} */ ([
       [0n, '0.0 ether'],
       [parseEther('1.2340001'), '1.24 ether'],

@@ -138,7 +138,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
 }
 
 describe('Driver: closed loop', () => {
-  it('starts an operation with every wallet at once, and the next one when one has ended', async () => {
+  it('starts one operation per wallet at once, and the next when one ends', async () => {
     const { driver, verify, begun, positions, clock } = harness({ wallets: 3 });
     driver.start(START_US, Infinity);
     assert.deepEqual(positions(), [0, 1, 2]);
@@ -155,7 +155,7 @@ describe('Driver: closed loop', () => {
     assert.equal(begun[3].startedAtUs, clock.nowUs());
   });
 
-  it('in flight 3: the wallets once, then all of them again; never more than 3 each', async () => {
+  it('in flight 3: all wallets once, then all again; never more than 3 each', async () => {
     const { driver, verify, begun, positions, assertConserved } = harness({ wallets: 3, inFlight: 3 });
     driver.start(START_US, Infinity);
     assert.deepEqual(positions(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
@@ -169,7 +169,7 @@ describe('Driver: closed loop', () => {
     assertConserved();
   });
 
-  it('begins 256 in a turn of the event loop, so that answers are read in between', async () => {
+  it('starts 256 per turn of the event loop', async () => {
     const { driver, begun } = harness({ wallets: 600 });
     driver.start(START_US, Infinity);
     assert.equal(begun.length, 256);
@@ -181,7 +181,7 @@ describe('Driver: closed loop', () => {
     assert.equal(begun.length, 600);
   });
 
-  it('an operation that ends at once does not keep the event loop', async () => {
+  it('operations that end at once do not block the event loop', async () => {
     const { driver, begun } = harness({ wallets: 1, isInstant: true });
     driver.start(START_US, Infinity);
     const counts = [begun.length];
@@ -193,7 +193,7 @@ describe('Driver: closed loop', () => {
     assert.deepEqual(counts, [256, 512, 768, 1024]);
   });
 
-  it('what is due at the end is started, after it nothing; stop() starts nothing', async () => {
+  it('starts what is due at the end of the window, nothing after it; stop() starts nothing', async () => {
     const { driver, verify, begun, advance } = harness({ wallets: 1 });
     driver.start(START_US, START_US + 1000);
     await advance(1);
@@ -207,7 +207,7 @@ describe('Driver: closed loop', () => {
     assert.equal(begun.length, 2);
   });
 
-  it('stop() before the end: those that are live go on, and start no others', async () => {
+  it('stop() before the end: live operations continue, no others start', async () => {
     const { driver, verify, begun, samples } = harness({ wallets: 2 });
     driver.start(START_US, Infinity);
     driver.stop(START_US);
@@ -217,7 +217,7 @@ describe('Driver: closed loop', () => {
     assert.equal(driver.live.size, 0);
   });
 
-  it('a sample goes to the recorder and to whoever wants it, once', async () => {
+  it('each sample goes once to the recorder and to onSample', async () => {
     const { driver, verify, begun, samples, recorder } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
     await verify(begun[0]);
@@ -229,7 +229,7 @@ describe('Driver: closed loop', () => {
 });
 
 describe('Driver: open loop', () => {
-  it('an operation is intended at its instant of the schedule, however late the timers are', async () => {
+  it('the intended time is that of the schedule, however late timers are', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 1, maxLength: 20 }),
@@ -259,7 +259,7 @@ describe('Driver: open loop', () => {
     );
   });
 
-  it('waits for one timer at a time, until what is due next', async () => {
+  it('sets one timer at a time, for the next due operation', async () => {
     const { driver, begun, advance, timers } = harness({ wallets: 10, schedule: at(100) });
     driver.start(START_US, Infinity);
     assert.equal(begun.length, 1);
@@ -271,7 +271,7 @@ describe('Driver: open loop', () => {
     assert.equal(timers(), 1);
   });
 
-  it('a timer that fires a moment early is set again', async () => {
+  it('sets a timer again that fired early', async () => {
     const early = [0.004, 0, 0];
     const { driver, begun, advance } = harness({ schedule: at(100), latenessMs: () => -(early.shift() ?? 0) });
     driver.start(START_US, Infinity);
@@ -282,7 +282,7 @@ describe('Driver: open loop', () => {
     assert.equal(begun[1].intendedAtUs, START_US + 10_000);
   });
 
-  it('after a stall exactly what the schedule owes is started, at the instants when it was due; then it goes on', async () => {
+  it('after a stall starts exactly what is due, with the scheduled times', async () => {
     const { driver, begun, stall, advance, intended, dropped, recorder, clock } = harness({
       wallets: 1000,
       schedule: at(100),
@@ -305,7 +305,7 @@ describe('Driver: open loop', () => {
     assert.equal(recorder.counts.scheduled, 310);
   });
 
-  it('over many stalls started and dropped are together what the schedule owes, at any moment', async () => {
+  it('over many stalls started plus dropped equals the schedule at any time', async () => {
     const steps = fc.array(
       fc.record({ stallMs: fc.nat({ max: 2000 }), ms: fc.nat({ max: 300 }), ended: fc.nat({ max: 20 }) }),
       { minLength: 1, maxLength: 15 },
@@ -339,7 +339,7 @@ describe('Driver: open loop', () => {
     );
   });
 
-  it('without an idle wallet it is dropped when it is due, and never started later', async () => {
+  it('drops an operation without an idle wallet when it is due, and never starts it later', async () => {
     const { driver, begun, advance, dropped, verify, intended, recorder } = harness({ wallets: 2, schedule: at(100) });
     driver.start(START_US, Infinity);
     await advance(45);
@@ -356,7 +356,7 @@ describe('Driver: open loop', () => {
     assert.deepEqual([scheduled, started, lost], [6, 3, 3]);
   });
 
-  it('an operation is given to the wallet that has been idle for longest', async () => {
+  it('uses the wallet that has been idle longest', async () => {
     const { driver, begun, advance, positions, verify } = harness({ wallets: 3, schedule: at(100) });
     driver.start(START_US, Infinity);
     await advance(20);
@@ -367,7 +367,7 @@ describe('Driver: open loop', () => {
     assert.deepEqual(positions(3), [2, 0, 1]);
   });
 
-  it('no more than 16 of one wallet are on their way to the node; the next goes when one has arrived', async () => {
+  it('submits at most 16 of one wallet at a time; the next after a response', async () => {
     const { driver, begun, verify, accounts } = harness({ wallets: 1, inFlight: 40 });
     driver.start(START_US, Infinity);
     await turn();
@@ -389,7 +389,7 @@ describe('Driver: open loop', () => {
     assert.deepEqual([accounts[0].submitting, accounts[0].waitingStarts], [accounts[0].submitting, 0]);
   });
 
-  it('a wait that no timer can do is done in parts', async () => {
+  it('splits a wait that exceeds the longest timer', async () => {
     const { driver, begun, clock } = harness({ wallets: 1, schedule: at(1e-7) });
     /** @type {number[]} */
     const waitsMs = [];
@@ -401,7 +401,7 @@ describe('Driver: open loop', () => {
     assert.deepEqual(waitsMs, [2 ** 31 - 1]);
   });
 
-  it('in flight 2: at most two live operations of each wallet, all wallets first', async () => {
+  it('in flight 2: at most two live operations per wallet, all wallets first', async () => {
     const { driver, advance, positions, dropped } = harness({ wallets: 3, inFlight: 2, schedule: at(1000) });
     driver.start(START_US, Infinity);
     await advance(8);
@@ -410,7 +410,7 @@ describe('Driver: open loop', () => {
     assert.equal(driver.live.size, 6);
   });
 
-  it('a turn of the event loop begins 256, however many are owed; what is dropped costs none', async () => {
+  it('starts 256 per turn, however many are due; dropping is not limited', async () => {
     const { driver, begun, stall, advance, dropped } = harness({ wallets: 600, schedule: at(1000) });
     driver.start(START_US, Infinity);
     stall(999);
@@ -426,7 +426,7 @@ describe('Driver: open loop', () => {
     assert.equal(dropped.length, 401);
   });
 
-  it('stop() starts all that was due before the end, at once, and nothing that was due at it or after', async () => {
+  it('stop() starts all that was due before the end, and nothing due at or after it', async () => {
     const { driver, begun, stall, intended, dropped, advance, timers } = harness({ wallets: 5000, schedule: at(1000) });
     driver.start(START_US, Infinity);
     stall(3000);
@@ -439,7 +439,7 @@ describe('Driver: open loop', () => {
     assert.equal(timers(), 0, 'nothing is waited for');
   });
 
-  it('stop() takes back the timer that waits for what is due next', async () => {
+  it('stop() clears the timer of the next due operation', async () => {
     const { driver, timers } = harness({ wallets: 10, schedule: at(100) });
     driver.start(START_US, Infinity);
     assert.equal(timers(), 1);
@@ -447,7 +447,7 @@ describe('Driver: open loop', () => {
     assert.equal(timers(), 0);
   });
 
-  it('the end that start() was told holds, if stop() is late; and the earlier of the two', async () => {
+  it('a late stop() does not move the end; the earlier one counts', async () => {
     for (const [planned, stopped, wanted] of [
       [100_000, 200_000, 10],
       [100_000, 50_000, 5],
@@ -461,14 +461,14 @@ describe('Driver: open loop', () => {
     }
   });
 
-  it('after the end that start() was told nothing is started, also without stop()', async () => {
+  it('starts nothing after the end given to start(), even without stop()', async () => {
     const { driver, begun, advance } = harness({ wallets: 100, schedule: at(100) });
     driver.start(START_US, START_US + 100_000);
     await advance(1000);
     assert.equal(begun.length, 10);
   });
 
-  it('a schedule that is over starts nothing more', async () => {
+  it('starts nothing after the end of the schedule', async () => {
     const stages = [{ fromPerSecond: 100, toPerSecond: 100, durationUs: 50_000 }];
     const { driver, begun, advance, timers, stops } = harness({ wallets: 100, schedule: at(0, { stages }) });
     driver.start(START_US, Infinity);
@@ -478,14 +478,14 @@ describe('Driver: open loop', () => {
     assert.deepEqual(stops, []);
   });
 
-  it('a load that begins later than it was planned owes what was due meanwhile', async () => {
+  it('a load that starts late begins with what was due meanwhile', async () => {
     const { driver, begun, intended } = harness({ wallets: 100, schedule: at(100) });
     driver.start(START_US - 50_000, Infinity);
     assert.equal(begun.length, 6);
     assert.equal(intended()[0], -50_000);
   });
 
-  it('catchUp() starts what is owed by now without a turn of the event loop; in a closed loop it does nothing', async () => {
+  it('catchUp() starts what is due in this turn; nothing in a closed loop', async () => {
     const open = harness({ wallets: 600, schedule: at(1000) });
     open.driver.start(START_US, Infinity);
     open.stall(500);
@@ -498,8 +498,8 @@ describe('Driver: open loop', () => {
   });
 });
 
-describe('Driver: wallets that are recovered', () => {
-  it('an operation that did not verify is looked after, and its wallet starts nothing until it is settled', async () => {
+describe('Driver: recovery', () => {
+  it('a wallet starts nothing until its failed operation is settled', async () => {
     const { driver, begun, recoveries, fail, verify, positions } = harness({ wallets: 2, inFlight: 3 });
     driver.start(START_US, Infinity);
     assert.equal(begun.length, 6);
@@ -522,7 +522,7 @@ describe('Driver: wallets that are recovered', () => {
     assert.equal(first.account.recovering, 0);
   });
 
-  it('while another one of the wallet is looked after it waits on', async () => {
+  it('a second recovery of the wallet holds it as well', async () => {
     const { driver, begun, recoveries, fail, positions, assertConserved } = harness({ wallets: 1, inFlight: 3 });
     driver.start(START_US, Infinity);
     fail(begun[1]);
@@ -537,7 +537,7 @@ describe('Driver: wallets that are recovered', () => {
     assertConserved();
   });
 
-  it('a nonce that was never used is used by the next operation, before any other', async () => {
+  it('a free nonce is used by the next operation first', async () => {
     const { driver, begun, recoveries, fail, accounts } = harness({ wallets: 1, inFlight: 3 });
     driver.start(START_US, Infinity);
     fail(begun[1]);
@@ -549,7 +549,7 @@ describe('Driver: wallets that are recovered', () => {
     );
   });
 
-  it('failures in a row are counted, until one is verified; the first words of each code are kept', async () => {
+  it('counts failures in a row until one is verified; keeps the first message per code', async () => {
     const { driver, begun, fail, recoveries, accounts, verify } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
     for (const words of ['a', 'b']) {
@@ -565,7 +565,7 @@ describe('Driver: wallets that are recovered', () => {
     assert.equal(accounts[0].failuresInRow, 0);
   });
 
-  it('in an open loop what is due meanwhile is dropped, and afterwards no more than the rate is started', async () => {
+  it('open loop: drops what is due meanwhile and keeps the rate afterwards', async () => {
     const { driver, begun, recoveries, fail, dropped, advance, accounts } = harness({
       wallets: 1,
       inFlight: 2,
@@ -585,7 +585,7 @@ describe('Driver: wallets that are recovered', () => {
     assert.equal(dropped.length, 4);
   });
 
-  it('however operations fail, end and are recovered: as many as allowed are in flight, once all is settled', async () => {
+  it('any order of failures, ends and recoveries: the allowed number is in flight once all is settled', async () => {
     /** What happens to an operation, or to one that is recovered, by its place. */
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom('verify', 'fail', 'recover', 'retire'), place: fc.nat({ max: 50 }) }),
@@ -643,7 +643,7 @@ describe('Driver: wallets that are recovered', () => {
     );
   });
 
-  it('after stop() nothing is recovered any more, and nothing is started by it', async () => {
+  it('after stop() recoveries are aborted and start nothing', async () => {
     const { driver, begun, recoveries, fail } = harness({ wallets: 2 });
     driver.start(START_US, Infinity);
     fail(begun[0]);
@@ -655,9 +655,12 @@ describe('Driver: wallets that are recovered', () => {
   });
 });
 
-describe('Driver: wallets that are retired', () => {
-  it('are not used again, whatever of them is under way; the others go on', async () => {
-    const { driver, begun, recoveries, fail, accounts, verify, positions, stops } = harness({ wallets: 2, inFlight: 2 });
+describe('Driver: retired wallets', () => {
+  it('are not used again while the others continue', async () => {
+    const { driver, begun, recoveries, fail, accounts, verify, positions, stops } = harness({
+      wallets: 2,
+      inFlight: 2,
+    });
     driver.start(START_US, Infinity);
     fail(begun[0]);
     accounts[0].settle(0, 'used');
@@ -668,7 +671,7 @@ describe('Driver: wallets that are retired', () => {
     assert.deepEqual(stops, []);
   });
 
-  it('when all of them are, the run is asked to end, once', async () => {
+  it('the run ends once when all are retired', async () => {
     const { driver, begun, recoveries, fail, stops } = harness({ wallets: 2, inFlight: 2 });
     driver.start(START_US, Infinity);
     for (const operation of begun.slice(0, 4)) fail(operation);
@@ -677,7 +680,7 @@ describe('Driver: wallets that are retired', () => {
     assert.equal(driver.live.size, 0);
   });
 
-  it('in an open loop all that is due is dropped then', async () => {
+  it('open loop: drops all that is due then', async () => {
     const { driver, begun, recoveries, fail, dropped, advance, stops } = harness({ wallets: 1, schedule: at(100) });
     driver.start(START_US, Infinity);
     fail(begun[0]);
@@ -689,7 +692,7 @@ describe('Driver: wallets that are retired', () => {
 });
 
 describe('Driver: the drain', () => {
-  it('waits for what is live, no longer than that', async () => {
+  it('waits for live operations within the time limit', async () => {
     const { driver, begun, verify, recorder, watchSignal } = harness({ wallets: 2 });
     driver.start(START_US, Infinity);
     driver.stop(START_US + 1);
@@ -706,7 +709,7 @@ describe('Driver: the drain', () => {
   });
 
   for (const how of /** @type {const} */ (['the time-out', 'the signal'])) {
-    it(`${how} ends it: what is still open is abandoned`, async () => {
+    it(`${how} ends it and abandons live operations`, async () => {
       const { driver, begun, advance, recorder, samples, assertConserved } = harness({ wallets: 2, inFlight: 2 });
       driver.start(START_US, Infinity);
       driver.stop(START_US + 1);
@@ -723,7 +726,7 @@ describe('Driver: the drain', () => {
     });
   }
 
-  it('with nothing live it is over at once', async () => {
+  it('ends at once without live operations', async () => {
     const { driver, begun, verify, timers } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
     driver.stop(START_US);
@@ -733,8 +736,8 @@ describe('Driver: the drain', () => {
   });
 });
 
-describe('Driver: bugs of ours end the run', () => {
-  it('one in an operation, by its words', async () => {
+describe('Driver: bugs in stress end the run', () => {
+  it('in an operation, with its message', async () => {
     const { driver, begun, fail, stops } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
     begun[0].bug = new Error('x is not a function');
@@ -743,7 +746,7 @@ describe('Driver: bugs of ours end the run', () => {
     assert.match(String(stops[0][1]?.message), /x is not a function/);
   });
 
-  it('one in the repair, in the watch, in what takes the samples', async () => {
+  it('in recovery, in the overdue check, in onSample', async () => {
     const inRepair = harness({ wallets: 1 });
     inRepair.driver.start(START_US, Infinity);
     inRepair.fail(inRepair.begun[0]);

@@ -5,7 +5,7 @@ import { ProtocolError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-describe('the monitor', () => {
+describe('Monitor', () => {
   /** @param {Array<() => unknown>} answers to eth_blockNumber */
   function monitored(...answers) {
     const clock = createFakeClock();
@@ -19,7 +19,7 @@ describe('the monitor', () => {
     return { clock, health, monitor, said, rpcs };
   }
 
-  it('says who has left and who is back, and for how long', async () => {
+  it('reports outages and their length', async () => {
     let isThere = true;
     const { clock, health, monitor, said } = monitored(() => {
       if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
@@ -38,7 +38,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('an outage is when none is left, from the question on that had no answer in time', async () => {
+  it('an outage of all begins with the first request without a response', async () => {
     let areThere = true;
     const late = () => (areThere ? '0x5' : new Promise(() => {}));
     const { clock, monitor, said } = monitored(late, () => {
@@ -57,7 +57,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('an answer that is read just after the time for it was not late: this process may have stood still', async () => {
+  it('reads a response that arrived while this process was blocked', async () => {
     const { clock, said, monitor } = monitored(async () => {
       await Promise.resolve();
       await clock.sleep(5050);
@@ -68,7 +68,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('notices what a thread of the load has left, and uses again what answers', async () => {
+  it('enters an outage found by a load thread, and uses the endpoint again when it answers', async () => {
     const { clock, health, monitor, said } = monitored(() => '0x5');
     await clock.advance(500);
     health.markDown(0, clock.nowUs());
@@ -82,7 +82,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('one that is lost just before the end is noted, and what is closed after that is not', async () => {
+  it('enters an outage just before stop(), and none after it', async () => {
     const { clock, health, monitor, said } = monitored(
       () => '0x5',
       () => '0x5',
@@ -100,7 +100,7 @@ describe('the monitor', () => {
     );
   });
 
-  it('leaves one that goes on with what is no answer of a node, and takes it back with the next that is one', async () => {
+  it('repeated invalid responses mean down, until a valid one', async () => {
     /** @type {Error | null} */
     let nonsense = null;
     const { clock, health, said } = monitored(() => {
@@ -128,7 +128,7 @@ describe('the monitor', () => {
     ]);
   });
 
-  it('tells of one that takes no transactions', async () => {
+  it('reports an endpoint that refuses transactions', async () => {
     const { clock, health, monitor } = monitored(
       () => '0x5',
       () => '0x5',
@@ -144,7 +144,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('leaves one that does not answer in five seconds, and one that falls behind', async () => {
+  it('down without a response in five seconds; behind if it falls behind', async () => {
     let head = 5;
     const late = () => new Promise(() => {});
     const { clock, health, monitor, said } = monitored(
@@ -166,7 +166,7 @@ describe('the monitor', () => {
     monitor.stop();
   });
 
-  it('waits until all that are up have the newest block, and not for others', async () => {
+  it('waits until all endpoints that are up have the newest block', async () => {
     let slow = 3;
     const gone = () => {
       throw new TransportError('gone', 'refused');

@@ -31,8 +31,8 @@ const routeOf = (spread, states, home = 0) =>
 /** @param {Route} route @param {Purpose[]} purposes */
 const ways = (route, ...purposes) => purposes.map((purpose) => route.next(purpose));
 
-describe('which endpoint a request goes to', () => {
-  it('sticky: all of a thread to its own, or to the next that is up', () => {
+describe('Route', () => {
+  it('sticky: the home endpoint, or the next one that is up', () => {
     /** @type {Purpose[]} */
     const purposes = ['submit', 'inclusion', 'readback', 'resolve', 'audit', 'setup', 'load'];
     const all = (/** @type {number} */ one) => purposes.map(() => one);
@@ -41,24 +41,24 @@ describe('which endpoint a request goes to', () => {
     assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, BEHIND], 1), ...purposes), all(0));
   });
 
-  it('what is sent again goes to another one, if there is one', () => {
+  it('resubmissions go to another endpoint if there is one', () => {
     for (const spread of SPREADS) {
       assert.deepEqual(ways(routeOf(spread, [UP, UP, UP], 2), 'resubmit', 'resubmit'), [0, 0]);
       assert.deepEqual(ways(routeOf(spread, [UP, DOWN]), 'resubmit', 'resubmit'), [0, 0]);
     }
   });
 
-  it('round-robin: what is sent takes turns, what is asked does not', () => {
+  it('round-robin: submissions rotate, reads do not', () => {
     assert.deepEqual(ways(routeOf('round-robin', [UP, UP]), 'submit', 'submit', 'inclusion', 'submit'), [0, 1, 0, 0]);
     assert.deepEqual(ways(routeOf('round-robin', [UP, DOWN]), 'submit', 'submit', 'submit'), [0, 0, 0]);
   });
 
-  it('apart: effects are read back from the next one', () => {
+  it('apart: read-back goes to the next endpoint', () => {
     assert.deepEqual(ways(routeOf('apart', [UP, UP], 1), 'submit', 'inclusion', 'readback', 'resolve'), [1, 1, 0, 1]);
     assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
   });
 
-  it('where none is up, one that is behind may take transactions, and is asked nothing', () => {
+  it('if none is up, one that is behind gets transactions only', () => {
     assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'submit', 'resubmit'), [1, 1]);
     assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'inclusion', 'readback', 'resolve'), [null, null, null]);
     assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
@@ -83,7 +83,7 @@ function answered(status) {
   }
 }
 
-describe('whether an endpoint is left', () => {
+describe('isDownError()', () => {
   for (const [error, isLeft] of /** @type {Array<[Error, boolean]>} */ ([
     [new TransportError('x', 'refused'), true],
     [new TransportError('x', 'reset'), true],
@@ -104,8 +104,8 @@ describe('whether an endpoint is left', () => {
       assert.equal(isDownError(error), isLeft));
 });
 
-describe('how long nothing was heard', () => {
-  it('goes by the thread that hears the most', () => {
+describe('mergeSilences()', () => {
+  it('uses the thread with the shortest silence', () => {
     const [silent, lively] = [
       { silentMs: 11_000, stillMs: 31_000, retryAfterMs: 0, words: '' },
       { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' },
@@ -116,10 +116,10 @@ describe('how long nothing was heard', () => {
   });
 });
 
-describe('who is behind', () => {
+describe('Heads.isBehind()', () => {
   const S = 1e6;
 
-  it('is who lacks a block that another has had for three seconds', () => {
+  it('without a block that another endpoint has had for three seconds', () => {
     const heads = new Heads(2);
     heads.note(0, 10, 0);
     heads.note(1, 9, 0);
@@ -130,7 +130,7 @@ describe('who is behind', () => {
     assert.equal(heads.isBehind(1, 3 * S), false);
   });
 
-  it('is nobody when the other is ahead for a moment only', () => {
+  it('not if the other one is ahead for a moment', () => {
     const heads = new Heads(2);
     for (let second = 0; second < 20; second += 1) {
       heads.note(0, second * 10 + 10, second * S);
@@ -139,7 +139,7 @@ describe('who is behind', () => {
     }
   });
 
-  it('does not go by what an endpoint said long ago, nor before it lost blocks', () => {
+  it('ignores old heads, and heads before a reorg', () => {
     const heads = new Heads(2);
     heads.note(0, 10, 0);
     heads.note(1, 9, 0);
@@ -164,8 +164,8 @@ function endpointsOf(...errors) {
   );
 }
 
-describe('several endpoints as one', () => {
-  it('tells where a request goes, and leaves one that loses it, for all threads', async () => {
+describe('createRouter()', () => {
+  it('reports the endpoint of a request, and marks one that loses it as down for all threads', async () => {
     const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
     const health = Health.of(2);
     const other = new Health(health.shared);
@@ -205,7 +205,7 @@ describe('several endpoints as one', () => {
     return { clock, health, rpcs, router, heard, note };
   }
 
-  it('gives up what waits at one that is left: questions are asked elsewhere, transactions count as lost', async () => {
+  it('ends requests to an endpoint that is down: reads are repeated elsewhere, submissions are lost', async () => {
     const { clock, health, rpcs, router, heard, note } = hanging();
     note(router.call('eth_getBlockByNumber', [], 'inclusion'));
     note(router.gather('eth_getBlockByNumber', [], 'resolve'));
@@ -223,7 +223,7 @@ describe('several endpoints as one', () => {
     assert.equal(clock.pending(), 0);
   });
 
-  it('where effects are read back from, too', async () => {
+  it('also for read-back', async () => {
     const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
     note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
     health.set(0, DOWN);
@@ -231,7 +231,7 @@ describe('several endpoints as one', () => {
     assert.deepEqual(heard, [1]);
   });
 
-  it('waits where no other one is up, and for a plain call in any case', async () => {
+  it('waits if no other endpoint is up, and for plain calls', async () => {
     const { clock, health, router, heard, note } = hanging();
     health.set(1, DOWN);
     note(router.call('eth_getBlockByNumber', [], 'inclusion'));
@@ -244,7 +244,7 @@ describe('several endpoints as one', () => {
     assert.deepEqual(heard, [1]);
   });
 
-  it('a transaction that was given up before it was sent is not sent later', async () => {
+  it('a submission ended before it was sent is not sent later', async () => {
     const { clock, health, rpcs, router, note } = hanging();
     /** @type {Array<() => unknown>} */
     const waiting = [];
@@ -259,7 +259,7 @@ describe('several endpoints as one', () => {
     assert.equal(waiting[0](), false);
   });
 
-  it('one that takes no transactions is passed over for them while others take them, and tried now and then', async () => {
+  it('skips an endpoint that refuses transactions while others accept them, and retries it', async () => {
     const clock = createFakeClock();
     const health = Health.of(2);
     const refusal = new ProtocolError('refuses us', undefined, 403);
@@ -283,7 +283,7 @@ describe('several endpoints as one', () => {
     assert.equal(health.refusesTransactions(0), false);
   });
 
-  it('what it has to say of a transaction, or too many at once, is no refusal', async () => {
+  it('errors about a transaction and rate limits are no refusals', async () => {
     for (const [error, isRefused] of /** @type {Array<[Error, boolean]>} */ ([
       [new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), false],
       [new ProtocolError('too many requests', undefined, 429), false],
@@ -300,7 +300,7 @@ describe('several endpoints as one', () => {
     }
   });
 
-  it('stays with one that only says no', async () => {
+  it('keeps an endpoint that only rejects transactions', async () => {
     const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
     const health = Health.of(2);
     const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
@@ -308,7 +308,7 @@ describe('several endpoints as one', () => {
     assert.equal(health.stateOf(0), UP);
   });
 
-  it('asks nobody of the chain where only one answers, and that is behind', async () => {
+  it('makes no reads if the only endpoint that answers is behind', async () => {
     const router = createRouter({
       rpcs: endpointsOf(null, null),
       health: healthOf(BEHIND, DOWN),
@@ -319,7 +319,7 @@ describe('several endpoints as one', () => {
     await assert.rejects(router.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
   });
 
-  it('heads are pushed to those whose own endpoint pushes them, and polled by the others', () => {
+  it('subscribes if the home endpoint can, otherwise polls', () => {
     const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
     const parts = { rpcs: [http, ws], health: Health.of(2), clock: createFakeClock() };
     const pushes = (/** @type {number} */ home) => {
@@ -335,7 +335,7 @@ describe('several endpoints as one', () => {
     );
   });
 
-  it('a subscription goes where blocks are asked for', async () => {
+  it('the subscription follows the endpoint used for blocks', async () => {
     /** @type {string[]} */
     const said = [];
     const rpcs = [0, 1].map((i) => ({

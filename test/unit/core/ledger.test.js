@@ -96,7 +96,7 @@ const CHANGES = {
 describe('Ledger.settle()', () => {
   for (const [name, change] of Object.entries(CHANGES)) {
     const fate = /** @type {TransactionStatus} */ (name);
-    it(`${fate}: each figure, the fate and the resolution`, () => {
+    it(`${fate}: counts, nonce and resolution`, () => {
       const { ledger, accusations } = ledgerOf();
       const open = lose(ledger);
       settle(ledger, open, fate);
@@ -110,7 +110,7 @@ describe('Ledger.settle()', () => {
     });
   }
 
-  it('replaced: the proof names wallet, nonce and the transaction that is not ours', () => {
+  it('replaced: the proof names wallet, nonce and foreign transaction', () => {
     const { ledger } = ledgerOf();
     settle(ledger, lose(ledger), 'replaced');
     assert.deepEqual(ledger.foreign, [
@@ -119,7 +119,7 @@ describe('Ledger.settle()', () => {
   });
 
   for (const fate of FINAL) {
-    it(`never sent as far as the node knew, then ${fate}: it counts once, as what it became`, () => {
+    it(`never sent, then ${fate}: counts once with the final status`, () => {
       const { ledger, accusations } = ledgerOf();
       const open = lose(ledger);
       settle(ledger, open, 'never_sent');
@@ -134,7 +134,7 @@ describe('Ledger.settle()', () => {
     });
   }
 
-  it('never sent, looked at again and still never sent: it counts once', () => {
+  it('never sent twice: counts once', () => {
     const { ledger } = ledgerOf();
     const open = lose(ledger);
     for (let i = 0; i < 3; i += 1) settle(ledger, open, 'never_sent');
@@ -143,7 +143,7 @@ describe('Ledger.settle()', () => {
     assert.equal(undecidedOf(ledger.accounts[0])?.operation, open.operation);
   });
 
-  it('a later operation with the same nonce is another one, and knows the hashes of the earlier', () => {
+  it('a later operation with the same nonce is separate and has the earlier hashes', () => {
     const { ledger } = ledgerOf();
     const first = lose(ledger);
     settle(ledger, first, 'never_sent');
@@ -157,7 +157,7 @@ describe('Ledger.settle()', () => {
     assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
   });
 
-  it('a hash is listed once, with what was found out last; one that was never signed has none', () => {
+  it('a hash is listed once with its last status; without a signature there is none', () => {
     const { ledger } = ledgerOf();
     const open = lose(ledger);
     settle(ledger, open, 'never_sent');
@@ -177,7 +177,7 @@ describe('Ledger.settle()', () => {
     );
   });
 
-  it('in every order of fates: each operation counts once, and the nonce follows', () => {
+  it('any order of statuses: each operation counts once, and the nonce follows', () => {
     const fates = fc.constantFrom(/** @type {TransactionStatus} */ ('never_sent'), ...FINAL);
     // Each step either looks at the wallet's undecided operation again, or loses another one.
     const steps = fc.array(fc.record({ position: fc.nat(1), fate: fates, isAgain: fc.boolean() }), { maxLength: 40 });
@@ -215,8 +215,8 @@ describe('Ledger.settle()', () => {
   });
 });
 
-describe('Ledger: what is listed is bounded', () => {
-  it('1,000 are listed, all are counted, and one that is listed is still brought up to date', () => {
+describe('Ledger: bounded resolutions', () => {
+  it('lists 1,000, counts all, and still updates those listed', () => {
     const { ledger } = ledgerOf();
     const first = lose(ledger);
     settle(ledger, first, 'included');
@@ -229,7 +229,7 @@ describe('Ledger: what is listed is bounded', () => {
     assert.deepEqual([ledger.resolutions.length, ledger.resolutions[0].fate], [1000, 'reverted']);
   });
 
-  it('also when ledgers are put together', () => {
+  it('also after ledgers were merged', () => {
     const { ledger: whole } = ledgerOf(3);
     for (const first of [0, 1, 2]) {
       const { ledger } = ledgerOf(1, FIRST_INDEX + first);
@@ -246,7 +246,7 @@ describe('Ledger: what is listed is bounded', () => {
   });
 });
 
-describe('Ledger.state() and adopt()', () => {
+describe('Ledger.toState() and fromState()', () => {
   /** Two parts, of two wallets and of one, with something of each kind in them. */
   function parts() {
     const left = ledgerOf(2).ledger;
@@ -271,7 +271,7 @@ describe('Ledger.state() and adopt()', () => {
     return { whole, left, right, open, accusations };
   }
 
-  it('nothing is lost on the way to another thread, and every wallet finds its place', () => {
+  it('transfers everything, to the right wallets', () => {
     const { whole, left, right } = adopted();
     assert.deepEqual(
       whole.accounts.map(({ executed, includedLate, reverted, retired, readBackRetries, wallet }) => [
@@ -288,7 +288,7 @@ describe('Ledger.state() and adopt()', () => {
     assert.deepEqual(whole.foreign, right.foreign);
   });
 
-  it('what is open belongs to the wallets of the ledger that took it over', () => {
+  it("unresolved operations belong to the receiving ledger's wallets", () => {
     const { whole, left, open } = adopted();
     assert.equal(whole.unresolved.size, 1);
     const found = whole.unresolvedOf(whole.accounts[1], START_NONCE);
@@ -301,13 +301,13 @@ describe('Ledger.state() and adopt()', () => {
     assert.equal(undecidedOf(whole.accounts[2]), null);
   });
 
-  it('whoever was accused in a part was told of there: it is not told again', () => {
+  it('a foreign sender reported by a part is not reported again', () => {
     const { whole, accusations } = adopted();
     assert.equal(accusations(), 0);
     assert.equal(whole.foreign.length, 1);
   });
 
-  it('what arrived since is settled in the ledger that took it over, and counts once', () => {
+  it('what arrives later is settled in the receiving ledger and counts once', () => {
     const { whole } = adopted();
     const undecided = undecidedOf(whole.accounts[0]) ?? assert.fail('it was never sent');
     settle(whole, undecided, 'never_sent');
@@ -324,7 +324,7 @@ describe('Ledger.state() and adopt()', () => {
     assert.equal(new Set(whole.resolutions.map(({ hash }) => hash)).size, 5);
   });
 
-  it('what the ledger that took over does leaves the part as it was', () => {
+  it('the receiving ledger does not change the state of the part', () => {
     const { left } = parts();
     const { ledger: whole } = ledgerOf(2);
     const before = structuredClone(left.toState());
@@ -335,7 +335,7 @@ describe('Ledger.state() and adopt()', () => {
 });
 
 describe('Ledger: several operations of one wallet', () => {
-  it('each is entered by its own nonce, in whatever order their fates are found', () => {
+  it('each is entered by its own nonce, in any order of statuses', () => {
     const { ledger } = ledgerOf();
     const [account] = ledger.accounts;
     const opens = [lose(ledger), lose(ledger), lose(ledger)];
@@ -356,7 +356,7 @@ describe('Ledger: several operations of one wallet', () => {
     assert.deepEqual([account.slots, ledger.unresolved.size], [[], 0]);
   });
 
-  it('one that was never sent leaves its nonce to the next, with its hashes; the later ones keep theirs', () => {
+  it('one never sent leaves its nonce and hashes to the next operation', () => {
     const { ledger } = ledgerOf();
     const [account] = ledger.accounts;
     const opens = [lose(ledger), lose(ledger)];
@@ -372,7 +372,7 @@ describe('Ledger: several operations of one wallet', () => {
     assert.deepEqual(ledger.statusCounts, { never_sent: 2, included: 1 });
   });
 
-  it('two wallets have the same nonces, and nothing else in common', () => {
+  it('two wallets with the same nonces are independent', () => {
     const { ledger } = ledgerOf(2);
     const opens = [lose(ledger, 0), lose(ledger, 1)];
     assert.equal(ledger.unresolved.size, 2);
@@ -381,7 +381,7 @@ describe('Ledger: several operations of one wallet', () => {
     assert.equal(ledger.unresolvedOf(ledger.accounts[1], START_NONCE), null);
   });
 
-  it('what is known of each nonce comes along to another thread, and is settled there', () => {
+  it('the state of each nonce is transferred and settled there', () => {
     const { ledger: part } = ledgerOf();
     const opens = [lose(part), lose(part), lose(part), lose(part)];
     settle(part, opens[1], 'included');
@@ -437,7 +437,7 @@ function reorganise(ledger, blockNumber) {
 }
 
 describe('Ledger.reopen()', () => {
-  it('what was in the blocks has to get into one again; what was before them stays', () => {
+  it('operations of the blocks are unresolved again, earlier ones are not', () => {
     const { ledger } = ledgerOf();
     const [account] = ledger.accounts;
     verify(ledger, 10);
@@ -460,7 +460,7 @@ describe('Ledger.reopen()', () => {
     assert.deepEqual(ledger.reopen(11).orphans, [], 'once');
   });
 
-  it('a reverted one is no longer that', () => {
+  it('a reverted operation is no longer reverted', () => {
     const { ledger } = ledgerOf();
     const [account] = ledger.accounts;
     settleIn(ledger, lose(ledger), 'reverted', 11);
@@ -474,7 +474,7 @@ describe('Ledger.reopen()', () => {
     assert.deepEqual(ledger.statusCounts, { reverted: 0, included: 1 });
   });
 
-  it('each wallet goes back by itself', () => {
+  it('each wallet goes back separately', () => {
     const { ledger } = ledgerOf(2);
     verify(ledger, 11, 0);
     verify(ledger, 10, 1);
@@ -489,7 +489,7 @@ describe('Ledger.reopen()', () => {
     );
   });
 
-  it('where something was forgotten it says so', () => {
+  it('reports overwritten entries', () => {
     const { ledger } = ledgerOf();
     for (let i = 0; i < 16_384 + 1; i += 1) verify(ledger, 10 + i);
     assert.equal(ledger.reopen(11).isComplete, true);
@@ -498,7 +498,7 @@ describe('Ledger.reopen()', () => {
 });
 
 describe('Ledger.reopenOf()', () => {
-  it('what one wallet did from a nonce on', () => {
+  it('reopens one wallet from a nonce on', () => {
     const { ledger } = ledgerOf(2);
     for (let i = 0; i < 3; i += 1) for (const position of [0, 1]) verify(ledger, 10, position);
     const orphans = ledger.reopenOf(ledger.accounts[1], START_NONCE + 1);
@@ -525,7 +525,7 @@ function fatesOf({ statusCounts }) {
   return Object.fromEntries(Object.entries(statusCounts).filter(([, count]) => count !== 0));
 }
 
-describe('Ledger.settle() of an operation whose block has left the chain', () => {
+describe('Ledger.settle() after a reorg', () => {
   /** One that was verified, and is open again. */
   function orphaned() {
     const { ledger, accusations } = ledgerOf();
@@ -534,7 +534,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     return { ledger, open, account: ledger.accounts[0], accusations };
   }
 
-  it('back in a block it counts as before: nothing is late, nothing is lost', () => {
+  it('included again: counts as before, neither late nor lost', () => {
     const { ledger, open, account } = orphaned();
     settleIn(ledger, open, 'included', 11);
     assert.deepEqual(figures(ledger), { ...NOTHING, executed: 1, nonces: 1 });
@@ -542,7 +542,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
   });
 
   for (const fate of /** @type {const} */ (['reverted', 'replaced', 'never_sent'])) {
-    it(`${fate}: what was counted as verified is subtracted`, () => {
+    it(`${fate}: subtracted from what was counted as verified`, () => {
       const { ledger, open, account, accusations } = orphaned();
       settle(ledger, open, fate);
       assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES[fate] });
@@ -555,7 +555,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     });
   }
 
-  it('pending: it is neither, and still an orphan when it is settled', () => {
+  it('pending: neither, and still an orphan when settled', () => {
     const { ledger, open, account } = orphaned();
     settle(ledger, open, 'pending');
     assert.deepEqual([account.reorgedOut, account.executed, ledger.unresolved.size], [0, 0, 1]);
@@ -563,7 +563,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
   });
 
-  it('given up, it comes back after all: nothing is lost', () => {
+  it('never sent, then included again: nothing is lost', () => {
     const { ledger, open, account } = orphaned();
     settle(ledger, open, 'never_sent');
     settle(ledger, open, 'never_sent');
@@ -574,7 +574,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
   });
 
   for (const fate of /** @type {const} */ (['reverted', 'replaced'])) {
-    it(`given up, and then ${fate}: it is lost once`, () => {
+    it(`never sent, then ${fate}: lost once`, () => {
       const { ledger, open, account } = orphaned();
       settle(ledger, open, 'never_sent');
       settle(ledger, open, fate);
@@ -583,7 +583,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     });
   }
 
-  it('in one block after the other: each time it can be lost again', () => {
+  it('can be lost once per inclusion', () => {
     const { ledger, open, account } = orphaned();
     settleIn(ledger, open, 'included', 11);
     const [again] = reorganise(ledger, 11);
@@ -593,7 +593,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     assert.deepEqual([account.reorgedOut, account.executed], [1, 0]);
   });
 
-  it('one that was found late, and is lost then, is both', () => {
+  it('included late and then lost counts as both', () => {
     const { ledger } = ledgerOf();
     settleIn(ledger, lose(ledger), 'included', 10);
     const [open] = reorganise(ledger, 10);
@@ -602,7 +602,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     assert.deepEqual([executed, includedLate, reorgedOut], [0, 1, 1]);
   });
 
-  it('in another thread it is the same', () => {
+  it('the same in another thread', () => {
     const { ledger: part, open } = orphaned();
     settle(part, open, 'never_sent');
     verify(part, 30); // takes the nonce that is free
@@ -617,7 +617,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [1, 2, 0]);
   });
 
-  it('given up in one thread, it comes back in another', () => {
+  it('never sent in one thread, included again in another', () => {
     const { ledger: part, open } = orphaned();
     settle(part, open, 'never_sent');
     const { ledger: whole } = ledgerOf();
@@ -627,7 +627,7 @@ describe('Ledger.settle() of an operation whose block has left the chain', () =>
     assert.deepEqual([account.reorgedOut, account.executed, account.includedLate], [0, 1, 0]);
   });
 
-  it('whatever happens: what the chain has is what was counted, and late, and not lost', () => {
+  it('any sequence: what the chain has is what was counted, plus late, minus lost', () => {
     const fate = fc.constantFrom(...FINAL, /** @type {TransactionStatus} */ ('never_sent'));
     const step = fc.oneof(
       fc.record({ what: fc.constant('verify'), fate }),

@@ -28,9 +28,7 @@ function coarseClock() {
   });
 }
 
-/**
- * @param {{silence?: EngineReport['silence'], names?: string[], warmUp?: WarmUp | null}} options
- */
+/** @param {{silence?: EngineReport['silence'], names?: string[], warmUp?: WarmUp | null}} options */
 async function loadOf({ silence = null, names, warmUp = null }) {
   const clock = coarseClock();
   const stop = new Stop();
@@ -82,12 +80,12 @@ async function loadOf({ silence = null, names, warmUp = null }) {
   return { stop, rows };
 }
 
-it('a timer that fires a moment before a border costs no report', async () => {
+it("a timer that fires just before an interval's end costs no report", async () => {
   const { rows } = await loadOf({});
   assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
 });
 
-it('an automatic warm-up names the window, and no row reaches over its beginning', async () => {
+it('an automatic warm-up sets the window, and no row crosses its start', async () => {
   const warmUp = /** @type {any} */ ({
     windowStartUs: async (/** @type {number} */ us) => us + 350_000,
     warning: null,
@@ -98,7 +96,7 @@ it('an automatic warm-up names the window, and no row reaches over its beginning
   assert.deepEqual([warmup.at(-1)?.endMs, window[0].startMs, window.at(-1)?.endMs], [350, 350, 1350]);
 });
 
-it('a warm-up that fails ends the run, which has no window', async () => {
+it('a failing warm-up ends the run without a window', async () => {
   const error = new Error('a bug');
   const warmUp = /** @type {any} */ ({ windowStartUs: async () => Promise.reject(error) });
   const { rows, stop } = await loadOf({ warmUp });
@@ -106,7 +104,7 @@ it('a warm-up that fails ends the run, which has no window', async () => {
   assert.ok(rows.length > 0 && rows.every(({ phase }) => phase !== 'load'));
 });
 
-it('endpoints that say nothing for too long end it, and are named', async () => {
+it('silent endpoints end the run and are named', async () => {
   const silence = { silentMs: 11_000, stillMs: 0, retryAfterMs: 0, words: '' };
   const ended = async (/** @type {string[] | undefined} */ names, words = '') => {
     const { stop } = await loadOf({ silence: { ...silence, words }, names });

@@ -35,7 +35,7 @@ function stand(account, { nonce }, state) {
 const OPEN = /** @type {UnresolvedOperation} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
 
 describe('Account: nonces', () => {
-  it('each operation has the next one, whatever the others are', () => {
+  it('each operation gets the next nonce', () => {
     const account = accountOf();
     assert.deepEqual(
       [0, 1, 2].map(() => begin(account).nonce - START_NONCE),
@@ -45,7 +45,7 @@ describe('Account: nonces', () => {
     assert.equal(account.wallet.nonce, START_NONCE);
   });
 
-  it('settled in any order, the wallet goes on to the first that is not; only what was executed counts as that', () => {
+  it('settled in any order, the wallet advances to the first unsettled nonce', () => {
     const order = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 });
     const states = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
       minLength: 5,
@@ -76,7 +76,7 @@ describe('Account: nonces', () => {
     );
   });
 
-  it('one that was not used is used next, the lowest first, with what was lost of it', () => {
+  it('a free nonce is used next, lowest first, with its earlier hashes', () => {
     const account = accountOf();
     for (let i = 0; i < 4; i += 1) begin(account);
     account.settle(START_NONCE + 3, 'free');
@@ -90,7 +90,7 @@ describe('Account: nonces', () => {
     assert.deepEqual(account.take(operation), { nonce: START_NONCE + 4, undecided: null });
   });
 
-  it('a nonce that was used leaves nothing of what was lost before, also while an earlier one is open', () => {
+  it('a used nonce drops earlier operations, even behind an unresolved one', () => {
     for (const state of /** @type {const} */ (['executed', 'used'])) {
       const account = accountOf();
       for (let i = 0; i < 2; i += 1) begin(account);
@@ -101,7 +101,7 @@ describe('Account: nonces', () => {
     }
   });
 
-  it('has a gap while something waits behind a nonce that nobody uses', () => {
+  it('has a gap while operations wait behind a free nonce', () => {
     const account = accountOf();
     const [first, second] = [begin(account), begin(account)];
     assert.equal(account.hasGap, false);
@@ -133,7 +133,7 @@ describe('Account.reopen()', () => {
     return { account, under };
   }
 
-  it('goes back to the first of them; they are open, and their effect does not count', () => {
+  it('goes back to the first one; they are unresolved and do not count', () => {
     const { account } = accountWith(['executed', 'executed', 'executed']);
     account.reopen([
       { nonce: START_NONCE + 2, isExecuted: true },
@@ -144,13 +144,13 @@ describe('Account.reopen()', () => {
     assert.equal(account.nextNonce, START_NONCE + 3, 'their nonces are not used by others');
   });
 
-  it('a reverted one had no effect that could be lost', () => {
+  it('a reverted operation had no effect to lose', () => {
     const { account } = accountWith(['executed', 'used']);
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: false }]);
     assert.deepEqual([account.wallet.nonce, account.executed, statesOf(account)], [START_NONCE + 1, 1, ['unresolved']]);
   });
 
-  it('what somebody else had used between them stays used', () => {
+  it('nonces used by others stay used', () => {
     const { account } = accountWith(['executed', 'used', 'executed']);
     account.reopen([
       { nonce: START_NONCE, isExecuted: true },
@@ -160,7 +160,7 @@ describe('Account.reopen()', () => {
     assert.deepEqual(statesOf(account), ['unresolved', 'used', 'unresolved']);
   });
 
-  it('they are in front of those under way, which keep their nonces', () => {
+  it('they precede the live operations, which keep their nonces', () => {
     const { account, under } = accountWith(['executed', 'executed'], 2);
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
     assert.deepEqual(statesOf(account), ['unresolved', 'live', 'live']);
@@ -168,7 +168,7 @@ describe('Account.reopen()', () => {
     assert.equal(account.nextNonce, START_NONCE + 4);
   });
 
-  it('one that had ended behind others that had not is open again, where it is', () => {
+  it('one that ended behind unsettled nonces is unresolved again in place', () => {
     const { account } = accountWith([], 2);
     account.settle(START_NONCE + 1, 'executed');
     account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
@@ -177,14 +177,14 @@ describe('Account.reopen()', () => {
     assert.equal(account.slotOf(START_NONCE + 1)?.operation, null);
   });
 
-  it('what was signed ahead is not for the next nonce any more', () => {
+  it('discards the transaction signed ahead of time', () => {
     const { account } = accountWith(['executed']);
     account.ahead = { nonce: START_NONCE + 1, signed: /** @type {any} */ ({}) };
     account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
     assert.equal(account.ahead, null);
   });
 
-  it('settled again, in any order, the account is as it was', () => {
+  it('settled again in any order, the account is as before', () => {
     const kinds = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
       minLength: 1,
       maxLength: 6,
@@ -213,7 +213,7 @@ describe('Account.boundsAsOf()', () => {
   /** @param {number} least @param {number} [most] @param {number} [latest] */
   const bounds = (least, most = least, latest = most) => ({ least, most, latest });
 
-  it('of one alone it is one more than before, as of its block and of any later one', () => {
+  it('a single operation: one more than before', () => {
     const account = accountOf();
     const first = begin(account, { block: 10 });
     assert.deepEqual(account.boundsAsOf(first, 10), bounds(1));
@@ -221,7 +221,7 @@ describe('Account.boundsAsOf()', () => {
     assert.deepEqual(account.boundsAsOf(begin(account, { block: 11 }), 11), bounds(2));
   });
 
-  it('those in the same block count, those in later ones only as of later ones', () => {
+  it('operations of the same block count; later ones only for later blocks', () => {
     const account = accountOf();
     const operations = [10, 10, 11, undefined].map((block) => begin(account, { block }));
     assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
@@ -234,14 +234,14 @@ describe('Account.boundsAsOf()', () => {
     assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
   });
 
-  it('those before it have to be in its block, too, seen or not', () => {
+  it('earlier nonces must be in its block, seen or not', () => {
     const account = accountOf();
     begin(account);
     begin(account);
     assert.deepEqual(account.boundsAsOf(begin(account, { block: 10 }), 10), bounds(3));
   });
 
-  it('a reverted one does not count; one whose fate is open may', () => {
+  it('a reverted one does not count; an unresolved one may', () => {
     const account = accountOf();
     const [first, second, third] = [begin(account), begin(account), begin(account, { block: 10 })];
     account.settle(second.nonce, 'used');
@@ -252,7 +252,7 @@ describe('Account.boundsAsOf()', () => {
     assert.deepEqual(account.boundsAsOf(third, 10), bounds(1));
   });
 
-  it('one after it that was given up, or found executed afterwards, may be in the block', () => {
+  it('a later one that ended early, or was executed late, may be in the block', () => {
     for (const state of /** @type {NonceState[]} */ (['unresolved', 'free', 'executed'])) {
       const account = accountOf();
       const [first, second] = [begin(account, { block: 10 }), begin(account)];
@@ -262,7 +262,7 @@ describe('Account.boundsAsOf()', () => {
     }
   });
 
-  it('what is under way and in no block yet: whether it was sent before that moment', () => {
+  it('hasUnseenBefore(): sent before a time and not included', () => {
     const account = accountOf();
     const first = begin(account, { sentAtUs: null });
     assert.equal(account.hasUnseenBefore(100), false, 'not sent');
@@ -279,7 +279,7 @@ describe('Account.boundsAsOf()', () => {
     assert.equal(account.hasUnseenBefore(1000), false);
   });
 
-  it('the others that have to be in the block', () => {
+  it('othersAsOf(): others that must be in the block', () => {
     const account = accountOf();
     const [first, second, third, fourth] = [10, 10, 10, 11].map((block) => begin(account, { block }));
     assert.deepEqual(account.othersAsOf(first, 10), [second, third]);
@@ -292,7 +292,7 @@ describe('Account.boundsAsOf()', () => {
    * A model: transactions of one wallet that the chain executes in the order of their nonces, and what we know of them.
    * Each operation ends as the chain has it; what is asked are the bounds of one that is in a block.
    */
-  it('holds the true count, whatever is in which block and however much of it is known', () => {
+  it('contains the true count for any blocks and any knowledge of them', () => {
     const plan = fc.array(
       fc.record({
         /** How many blocks after the one before it. */

@@ -29,8 +29,8 @@ function harness() {
   return { account, operation, pauseAfter, verify: () => course.recordInclusion(operation) };
 }
 
-describe('plain calls that fail', () => {
-  it('an answer that is an error, or not what it must be, is no reason to wait', async () => {
+describe('callKind().recover()', () => {
+  it('does not wait after an error response or a failed check', async () => {
     const { account, pauseAfter } = harness();
     for (let i = 0; i < 20; i += 1) {
       assert.equal(await pauseAfter('check_failed'), 0);
@@ -39,7 +39,7 @@ describe('plain calls that fail', () => {
     assert.equal(account.pausedMs, 0);
   });
 
-  it('without an answer the user waits, longer each time, until there is one', async () => {
+  it('without a response it waits, longer each time, until there is one', async () => {
     const { account, pauseAfter, verify } = harness();
     const pauses = [];
     for (const code of ['transport_refused', 'protocol', 'unavailable', 'transport_reset'])
@@ -54,13 +54,13 @@ describe('plain calls that fail', () => {
     assert.equal(await pauseAfter('transport_reset'), 5000, 'no pause is longer');
   });
 
-  it('an answer that says that there is too much to do is one', async () => {
+  it('a busy response counts as no response', async () => {
     const { operation, pauseAfter } = harness();
     operation.isBusyError = true;
     assert.equal(await pauseAfter('rpc_error'), 50);
   });
 
-  it('several of one user that fail at once are one failure', async () => {
+  it('failures at the same time count once per wallet', async () => {
     const { account, pauseAfter } = harness();
     await pauseAfter('transport_reset');
     account.recovering = 1;

@@ -24,8 +24,8 @@ function once(faults) {
   };
 }
 
-describe('iterate(): several operations of one wallet', () => {
-  it('all in one block: each is verified as of it, with the count of all', async () => {
+describe('runTransaction(): several operations of one wallet', () => {
+  it('all in one block: each is verified with the count of all', async () => {
     const run = simulate();
     run.start();
     await run.settle();
@@ -45,7 +45,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one block after the other: each as of its own', async () => {
+  it('one block after the other: each as of its own block', async () => {
     const run = simulate();
     run.start();
     await run.settle();
@@ -62,7 +62,7 @@ describe('iterate(): several operations of one wallet', () => {
     );
   });
 
-  it('one in the middle that is reverted fails alone; those after it are verified', async () => {
+  it('a reverted one fails alone; later ones are verified', async () => {
     for (const isLastFirst of [false, true]) {
       const run = simulate({ fault: once({ 1: 'revert' }) });
       run.start();
@@ -77,7 +77,7 @@ describe('iterate(): several operations of one wallet', () => {
     }
   });
 
-  it('one that was never sent holds up the later ones, until its nonce is used by another', async () => {
+  it('one never sent delays later ones until another operation uses its nonce', async () => {
     const run = simulate({ fault: once({ 1: 'refuse' }) });
     run.start();
     await run.settle();
@@ -93,7 +93,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one that was never sent is sent again also while a later one is looked after: that one waits for it', async () => {
+  it('one never sent is resubmitted while a later one is in recovery', async () => {
     const run = simulate({ inFlight: 3, fault: once({ 0: 'refuse', 2: 'garble' }) });
     run.start();
     await run.settle();
@@ -109,7 +109,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one that the node took and then forgot is sent again, the same bytes, long before its time is up', async () => {
+  it('one that the node lost is rebroadcast with the same bytes before its time limit', async () => {
     const run = simulate({ txTimeoutMs: 60_000, fault: once({ 0: 'drop' }) });
     run.start();
     await run.settle();
@@ -124,7 +124,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one whose answer was lost is sent again, and the node knows it: it is counted once', async () => {
+  it('one with a lost response is resubmitted, known to the node and counted once', async () => {
     for (const isMinedFirst of [false, true]) {
       const run = simulate({ fault: once({ 0: 'hide', 1: 'lose' }) });
       run.start();
@@ -142,7 +142,7 @@ describe('iterate(): several operations of one wallet', () => {
     }
   });
 
-  it('one that the node says is another is in its block: it is included late, and the later ones are verified', async () => {
+  it('one with a wrong hash in the response is included late; later ones are verified', async () => {
     const run = simulate({ fault: once({ 0: 'garble' }) });
     run.start();
     await run.settle();
@@ -153,14 +153,14 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one that was never sent before the run ended: what waits behind it is no reason for an audit that is not exact', async () => {
+  it('one never sent before the end does not make the audit inexact', async () => {
     const run = simulate({ inFlight: 2, fault: once({ 0: 'lose' }) });
     run.start();
     await run.settle();
     assert.equal((await run.end()).exact, true);
   });
 
-  it('an increment of somebody else is a wrong count', async () => {
+  it('a foreign increment is a wrong count', async () => {
     const run = simulate();
     run.start();
     await run.settle();
@@ -173,7 +173,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, false);
   });
 
-  it('a node that is behind is asked for the latest state: the later ones may be in it', async () => {
+  it('a node that is behind serves the latest state: later operations may be in it', async () => {
     const run = simulate({ isBehind: () => true });
     run.start();
     await run.settle();
@@ -199,7 +199,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('a reverted one is not verified by the effect of an earlier one whose fate is open', async () => {
+  it('a reverted one is not verified by the effect of an earlier unresolved one', async () => {
     const run = simulate({ inFlight: 2, fault: once({ 0: 'garble', 1: 'revert' }) });
     run.start();
     await run.settle();
@@ -210,7 +210,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('an operation that begins while the latest state is read is no wrong count', async () => {
+  it('an operation started while the latest state is read is no wrong count', async () => {
     const run = simulate({ inFlight: 2, isBehind: (reads) => reads === 1 });
     const { verify } = run.workload;
     let asked = 0;
@@ -232,7 +232,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
   });
 
-  it('a node that answers as of the next block while it makes it is asked again as of the right one', async () => {
+  it('a node that answers as of the next block is read again', async () => {
     const run = simulate({ inFlight: 2 });
     const { verify } = run.workload;
     /** @type {number[]} */
@@ -255,7 +255,7 @@ describe('iterate(): several operations of one wallet', () => {
     assert.equal((await run.end()).exact, true);
   });
 
-  it('one that timed out and then came into the same block as an earlier nonce is no wrong count', async () => {
+  it('one that timed out and was included with an earlier nonce is no wrong count', async () => {
     const run = simulate({ inFlight: 2, txTimeoutMs: 1000, fault: once({ 0: 'refuse' }) });
     run.start();
     await run.advance(900); // nonce 0 was sent again
@@ -272,7 +272,7 @@ describe('iterate(): several operations of one wallet', () => {
   });
 });
 
-describe('iterate(), repair() and audit(): whatever happens to the submissions', () => {
+describe('runTransaction(), recovery and audit: any result of the submissions', () => {
   const each = /** @type {Fault[]} */ (['revert', 'refuse', 'garble', 'lose', 'drop', 'hide', 'delay']);
   const faults = fc.constantFrom(.../** @type {Fault[]} */ (['pass', 'pass', 'pass', 'pass']), ...each);
   const steps = fc.array(
@@ -283,7 +283,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
     { minLength: 10, maxLength: 60 },
   );
 
-  it('what is verified was executed, nothing is a wrong count, and the audit is exact', async () => {
+  it('verified operations were executed, no wrong count, the audit is exact', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(faults, { minLength: 1, maxLength: 40 }),
@@ -338,7 +338,7 @@ describe('iterate(), repair() and audit(): whatever happens to the submissions',
     );
   });
 
-  it('once all is well again every wallet works, with as many in flight as before, and the audit is exact', async () => {
+  it('after the faults every wallet works with the full number in flight, and the audit is exact', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(faults, { minLength: 1, maxLength: 30 }),

@@ -27,14 +27,14 @@ function varianceOf(values) {
 }
 
 describe('arrivals: uniform', () => {
-  it('operation n is due when n are owed', () => {
+  it('operation n is due at n', () => {
     const owed = arrivals.uniform(1);
     assert.deepEqual([0, 1, 2, 1e9].map(owed), [0, 1, 2, 1e9]);
   });
 });
 
 describe('arrivals: poisson', () => {
-  it('the gaps are exponentially distributed: Kolmogorov-Smirnov, at 1 in 1,000', () => {
+  it('the gaps are exponential: Kolmogorov-Smirnov at 1 in 1,000', () => {
     for (const seed of SEEDS) {
       const sorted = gapsOf(seed).sort((a, b) => a - b);
       const distance = sorted.reduce((most, gap, i) => {
@@ -54,7 +54,7 @@ describe('arrivals: poisson', () => {
     }
   });
 
-  it('a gap says nothing of the next ones', () => {
+  it('consecutive gaps are independent', () => {
     for (const seed of SEEDS) {
       const gaps = gapsOf(seed);
       for (const lag of [1, 2, 3, 10]) {
@@ -64,7 +64,7 @@ describe('arrivals: poisson', () => {
     }
   });
 
-  it('counts of equal times have the frequencies of the Poisson distribution: chi-square, at 1 in 1,000', () => {
+  it('counts follow the Poisson distribution: chi-square at 1 in 1,000', () => {
     const MEAN = 4;
     for (const seed of SEEDS) {
       /** @type {number[]} operations in each time in which 4 are owed */
@@ -90,7 +90,7 @@ describe('arrivals: poisson', () => {
     }
   });
 
-  it('the same seed gives the same instants, another one others; also the seed 0 gives some', () => {
+  it('the same seed gives the same times, another seed others; seed 0 works', () => {
     assert.deepEqual(gapsOf(7, 100), gapsOf(7, 100));
     assert.notDeepEqual(gapsOf(7, 100), gapsOf(8, 100));
     const zero = gapsOf(0, 1000);
@@ -98,7 +98,7 @@ describe('arrivals: poisson', () => {
     for (const gap of zero) assert.ok(gap >= 0 && Number.isFinite(gap));
   });
 
-  it('over a ramp the rate is followed: the rescaled gaps are as exponential as before', () => {
+  it('follows a ramp: the rescaled gaps are exponential too', () => {
     const seconds = 100;
     const stage = { fromPerSecond: 0, toPerSecond: 1000, durationUs: seconds * 1e6 };
     const pacer = createPacer({ stages: [stage], arrival: 'poisson', seed: 99 });

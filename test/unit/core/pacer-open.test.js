@@ -29,14 +29,14 @@ function countBefore(pacer, endUs) {
 }
 
 describe('open(): uniform', () => {
-  it('the first operation is due at the start, the others follow evenly', () => {
+  it('the first operation is due at the start, the others at equal distances', () => {
     assert.deepEqual(dues(pacerOf(constant(1000)), 4), [0, 1000, 2000, 3000]);
     assert.deepEqual(dues(pacerOf(constant(0.5)), 3), [0, 2_000_000, 4_000_000]);
     assert.deepEqual(dues(pacerOf(constant(3)), 4), [0, 333_333, 666_667, 1_000_000]);
     assert.deepEqual(dues(pacerOf(constant(1_000_000)), 3), [0, 1, 2]);
   });
 
-  it('a rate has no drift: after hours the instants are those of the first second', () => {
+  it('has no drift over hours', () => {
     for (const [perSecond, hours] of [
       [333.3, 6],
       [0.7, 48],
@@ -50,7 +50,7 @@ describe('open(): uniform', () => {
     }
   });
 
-  it('over hours the number is exact, whatever the rate: no multiplication of a rate loses one', () => {
+  it('the count is exact over hours at any rate', () => {
     /** @type {Array<[number, number, number]>} rate, seconds, and how many that are, worked out on paper */
     const table = [
       [333.3, HOUR_S, 1_199_880],
@@ -78,7 +78,7 @@ describe('open(): uniform', () => {
     }
   });
 
-  it('a ramp gives the number of its integral, and its operations come where the integral says', () => {
+  it('a ramp follows the integral of the rate', () => {
     /** @type {Array<[RateStage, number]>} */
     const table = [
       [ramp(0, 100, 10), 500],
@@ -103,7 +103,7 @@ describe('open(): uniform', () => {
     }
   });
 
-  it('a ramp from 0: the gaps shrink; to 0: they grow, and nothing is due long after', () => {
+  it('a ramp from 0: the gaps shrink; to 0: they grow', () => {
     const up = dues(pacerOf(ramp(0, 100, 10)), 500);
     const down = dues(pacerOf(ramp(100, 0, 10)), 500);
     for (let i = 2; i < 500; i += 1) {
@@ -116,25 +116,25 @@ describe('open(): uniform', () => {
     assert.equal(pacerOf(ramp(100, 0, 10)).dueUs(500), Infinity);
   });
 
-  it('stages follow each other; a pause asks for nothing; the last one may have no end', () => {
+  it('stages follow each other; a pause has none; the last one may be endless', () => {
     const pacer = pacerOf(constant(2, 1), constant(0, 10), ramp(0, 4, 1), constant(4));
     assert.deepEqual(dues(pacer, 7), [0, 500_000, 11_000_000, 11_707_107, 12_000_000, 12_250_000, 12_500_000]);
     assert.equal(pacer.dueUs(4_000_004), 12_000_000 + 4e12 / 4);
   });
 
-  it('what a stage owes in part is due early in the next', () => {
+  it('a fraction left by a stage is due early in the next one', () => {
     // After the first second 1.5 are owed; half an operation more is owed a quarter of a second later.
     assert.deepEqual(dues(pacerOf(constant(1.5, 1), constant(2, 1)), 4), [0, 666_667, 1_250_000, 1_750_000]);
     assert.equal(pacerOf(constant(1.5, 1), constant(2, 1)).dueUs(4), Infinity);
   });
 
-  it('after the last stage nothing is due, however far it is asked', () => {
+  it('nothing is due after the last stage', () => {
     const pacer = pacerOf(constant(10, 1), ramp(10, 0, 1));
     assert.deepEqual(dues(pacer, 3, 14).map(Number.isFinite), [true, false, false]);
     assert.equal(pacer.dueUs(1e9), Infinity);
   });
 
-  it('an operation that is asked for again is due when it was', () => {
+  it('the same ordinal is due at the same time', () => {
     for (const arrival of /** @type {const} */ (['uniform', 'poisson'])) {
       const pacer = createPacer({ stages: [constant(10, 10)], arrival, seed: 5 });
       for (const ordinal of [0, 1, 1, 2, 7, 7, 7]) assert.equal(pacer.dueUs(ordinal), pacer.dueUs(ordinal), arrival);

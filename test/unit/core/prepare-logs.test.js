@@ -30,10 +30,10 @@ function logOf(id, bytes = BYTES, filling = id) {
   return { topics: [HASH, `0x${word(Math.floor(id / 3))}`, `0x${word(id)}`], data };
 }
 
-describe('the pages of transactions', () => {
+describe('pagesOf()', () => {
   const part = (/** @type {number} */ first, amount = 4) => ({ first, amount });
 
-  it('span the blocks of all transactions that have a log of them', () => {
+  it('spans the blocks of all transactions of a page', () => {
     const pages = pagesOf({ count: 10, pageSize: 3 }, [part(0), part(4), part(8, 2)], [7, 5, 9]);
     assert.deepEqual(pages, [
       { fromBlock: 7, toBlock: 7, count: 3 },
@@ -43,7 +43,7 @@ describe('the pages of transactions', () => {
     ]);
   });
 
-  it('may be smaller or larger than a transaction', () => {
+  it('a page may be smaller or larger than a transaction', () => {
     const small = pagesOf({ count: 4, pageSize: 2 }, [part(0)], [7]);
     assert.deepEqual(small, Array(2).fill({ fromBlock: 7, toBlock: 7, count: 2 }));
     const large = pagesOf({ count: 6, pageSize: 100 }, [part(0), part(4, 2)], [8, 3]);
@@ -51,37 +51,37 @@ describe('the pages of transactions', () => {
   });
 });
 
-describe('pages that are read back', () => {
-  it('are all of them, or fifty from the first to the last', () => {
+describe('checkPages()', () => {
+  it('reads all pages, or fifty evenly spread', () => {
     assert.deepEqual(sampleOf(1), [0]);
     assert.deepEqual(sampleOf(3), [0, 1, 2]);
     const some = sampleOf(1000);
     assert.deepEqual([some.length, new Set(some).size, some[0], some[49]], [50, 50, 0, 999]);
   });
 
-  it('are right when every log is there, in any order', () => {
+  it('accepts all logs in any order', () => {
     assert.equal(pageError([logOf(2), logOf(0), logOf(1)], SET, 0), null);
     assert.equal(pageError([logOf(3), logOf(4)], SET, 1), null);
   });
 
   /** @type {Array<[string, unknown, RegExp]>} */
   const rows = [
-    ['no list', null, /^the answer is no list of logs$/],
+    ['no list', null, /^the result is not a list of logs$/],
     ['a log too few', [logOf(0), logOf(1)], /^it has 2 logs, not 3$/],
-    ['a log twice', [logOf(0), logOf(1), logOf(1)], /^they are not the logs 0\.\.2$/],
-    ['a log of another page', [logOf(0), logOf(1), logOf(3)], /^they are not the logs 0\.\.2$/],
+    ['a log twice', [logOf(0), logOf(1), logOf(1)], /^they are not logs 0\.\.2$/],
+    ['a log of another page', [logOf(0), logOf(1), logOf(3)], /^they are not logs 0\.\.2$/],
     ['a short log', [logOf(0), logOf(1), logOf(2, 8)], /^not all of them have 40 bytes$/],
-    ['logs that are alike', [logOf(0), logOf(1, BYTES, 7), logOf(2, BYTES, 7)], /^some of them are alike$/],
+    ['logs that are alike', [logOf(0), logOf(1, BYTES, 7), logOf(2, BYTES, 7)], /^some of them are equal$/],
   ];
   for (const [name, logs, says] of rows) {
-    it(`are wrong with ${name}`, () => assert.match(String(pageError(logs, SET, 0)), says));
+    it(`rejects ${name}`, () => assert.match(String(pageError(logs, SET, 0)), says));
   }
 
-  it('of a single byte may be alike', () => {
+  it('accepts equal logs of one byte', () => {
     assert.equal(pageError([logOf(3, 1, 7), logOf(4, 1, 7)], { ...SET, bytes: 1 }, 1), null);
   });
 
-  it('are waited for, and then missed', async () => {
+  it('waits for a missing page, then fails', async () => {
     const clock = createFakeClock();
     let asked = 0;
     let from = 3;
@@ -99,7 +99,7 @@ describe('pages that are read back', () => {
       checkPages(sender, SET, () => {}),
       (error) => {
         assert.ok(error instanceof UnavailableError);
-        assert.match(error.message, /^page 0 of the logs does not come back as it was made: it has 0 logs, not 3; /);
+        assert.match(error.message, /^page 0 of the logs differs from what was written: it has 0 logs, not 3; /);
         return true;
       },
     );

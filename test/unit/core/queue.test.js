@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Queue } from '../../../src/core/queue.js';
 
 describe('Queue', () => {
-  it('is an array of which the first is taken, in any order of putting and taking', () => {
+  it('behaves like an array for any order of push and shift', () => {
     // A number is put, null takes.
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat()), { maxLength: 300 }), (steps) => {
@@ -27,13 +27,13 @@ describe('Queue', () => {
     );
   });
 
-  it('may hold the same thing several times', () => {
+  it('may hold an item several times', () => {
     const queue = new Queue();
     for (const item of ['a', 'b', 'a']) queue.push(item);
     assert.deepEqual([queue.shift(), queue.shift(), queue.shift(), queue.shift()], ['a', 'b', 'a', null]);
   });
 
-  it('lets go of what was taken', async () => {
+  it('releases items that were taken', async () => {
     /** @type {Queue<object>} */
     const queue = new Queue();
     let collected = 0;
@@ -59,7 +59,7 @@ describe('Queue', () => {
     assert.ok(queue.shift() !== null);
   });
 
-  it('a million in and out take no time', () => {
+  it('a million pushes and shifts are fast', () => {
     /** @type {Queue<number>} */
     const queue = new Queue();
     const startedAt = process.hrtime.bigint();

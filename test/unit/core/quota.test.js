@@ -14,7 +14,7 @@ import { createFakeClock } from '../../helpers/clock.js';
  */
 
 describe('Quota', () => {
-  it('is spent when each has had its own, and one that can do no more has', () => {
+  it('is spent when each wallet has used its own or is retired', () => {
     const quota = new Quota(2, 2);
     for (const position of [0, 0, 1]) quota.take(position);
     assert.deepEqual([quota.isSpentOf(0), quota.isSpentOf(1), quota.isSpent], [true, false, false]);
@@ -24,7 +24,7 @@ describe('Quota', () => {
     assert.equal(quota.isSpent, true);
   });
 
-  it('without a bound it never is', () => {
+  it('without a limit it is never spent', () => {
     const quota = new Quota(2, Infinity);
     quota.take(0);
     quota.forfeit(0);
@@ -76,8 +76,8 @@ function harness({ perSecond, recover = async () => null, outcome = 'verified', 
   return { driver, recorder, begun, stops, advance, beginningsOf };
 }
 
-describe('iterations', () => {
-  it('each user makes its own, and the run ends when the last has ended', async () => {
+describe('Driver: iterations', () => {
+  it('each wallet does its own, and the run ends with the last one', async () => {
     const { begun, stops, advance, beginningsOf, recorder } = harness({ operationsEach: 3 });
     await advance(25);
     assert.equal(stops.length, 0);
@@ -91,7 +91,7 @@ describe('iterations', () => {
     assert.equal(recorder.counts.verified, begun.length);
   });
 
-  it('in an open loop nothing is due any more, so that nothing is dropped', async () => {
+  it('open loop: nothing is dropped afterwards', async () => {
     const { stops, advance, recorder } = harness({ operationsEach: 2, perSecond: 50 });
     await advance(1000);
     assert.deepEqual([recorder.counts.started, recorder.counts.dropped], [4, 0]);
@@ -101,7 +101,7 @@ describe('iterations', () => {
     );
   });
 
-  it('those that fail count, and a wallet that can do no more is not waited for', async () => {
+  it('failures count, and a retired wallet is not waited for', async () => {
     let recoveries = 0;
     const { stops, advance, begun } = harness({
       operationsEach: 3,
@@ -117,8 +117,8 @@ describe('iterations', () => {
   });
 });
 
-describe('think time', () => {
-  it('a user rests between two iterations, and not within one', async () => {
+describe('Driver: think time', () => {
+  it('pauses between iterations, not within one', async () => {
     const { advance, beginningsOf } = harness({ thinkTimeMs: 100, perIteration: 2 });
     await advance(260);
     const [a, b, c, d, e] = beginningsOf(0);
@@ -128,7 +128,7 @@ describe('think time', () => {
     assert.ok(e - d >= 110);
   });
 
-  it('is the same where calls fail', async () => {
+  it('is the same after failed calls', async () => {
     const { advance, beginningsOf } = harness({ thinkTimeMs: 100, perIteration: 2, outcome: 'failed' });
     await advance(260);
     const [a, b, c, d] = beginningsOf(0);

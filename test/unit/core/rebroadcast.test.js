@@ -125,7 +125,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
 const addressFor = ({ account }) => account.wallet.address;
 
 describe('overdueAfterMs()', () => {
-  it('five blocks, but not less than a second and not more than fifteen', () => {
+  it('five blocks, between one and fifteen seconds', () => {
     const after = [10, 200, 1000, 3000, 60_000].map((blockMs) => overdueAfterMs(setUp({ blockMs }).tools));
     assert.deepEqual(after, [1000, 1000, 5000, 15_000, 15_000]);
   });
@@ -145,19 +145,19 @@ describe('isDue()', () => {
       lastRebroadcast: { atUs: pushedAt * 1e6, times },
     });
 
-  it('counts from when it was accepted, or started where it never was', () => {
+  it('counts from acceptance, or from the start if not accepted', () => {
     assert.equal(dueAtS(operationOf({})), 12);
     assert.equal(dueAtS(operationOf({ accepted: null })), 7);
   });
 
-  it('counts from when it was sent again last, and waits twice as long each time, a minute at most', () => {
+  it('counts from the last rebroadcast, doubles each time up to a minute', () => {
     const at = [1, 2, 3, 4, 5, 6, 500].map((times) => dueAtS(operationOf({ pushedAt: 100, times })));
     assert.deepEqual(at, [104, 108, 116, 132, 160, 160, 160]);
   });
 });
 
-describe('lookAfterOverdue(): one that is in no block', () => {
-  it('what is not overdue, not accepted yet or in a block costs nothing', async () => {
+describe('rebroadcastOverdue(): not included', () => {
+  it('makes no call for operations not overdue, not accepted or included', async () => {
     const { clock, begin, rpc, watch } = setUp();
     begin(0);
     begin(1).acceptedAtUs = null;
@@ -180,7 +180,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     );
   });
 
-  it('the node has lost it: it is sent again, and soon again as long as it is not known', async () => {
+  it('lost by the node: rebroadcast, and soon again while unknown', async () => {
     const { clock, begin, node, sent, resubmissions, rpc, watch } = setUp();
     const operation = begin();
     node.pool.clear();
@@ -194,7 +194,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     assert.ok(rpc.calls.every(({ method, purpose }) => method !== 'eth_sendRawTransaction' || purpose === 'resubmit'));
   });
 
-  it('lost, though others before it wait, too: each is sent again, in the order of nonces', async () => {
+  it('rebroadcasts lost ones in nonce order, even behind others', async () => {
     const { clock, begin, node, sent, live, watch } = setUp();
     const [first, second, third] = [begin(), begin(), begin()];
     node.pool.clear();
@@ -205,7 +205,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     assert.deepEqual(sent, ['0-0', '0-1', '0-2']);
   });
 
-  it('the node knows it and it is the next: it is sent again, ever more seldom', async () => {
+  it('known and next: rebroadcast, less often each time', async () => {
     const { clock, begin, sent, watch } = setUp();
     begin();
     void watch();
@@ -218,7 +218,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     assert.deepEqual(times, [2, 6, 14, 30, 62, 122]);
   });
 
-  it('the node knows it, and the chain makes no blocks, or seldom: nothing is sent', async () => {
+  it('known while no blocks are made: not rebroadcast', async () => {
     for (const blockMs of [400, 12_000]) {
       const { clock, begin, node, rpc, sent, resubmissions, watch } = setUp({ blockMs });
       node.lastBlock = HEAD + 2;
@@ -231,7 +231,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     }
   });
 
-  it('one node of several does not know it, and the next one does: it was not lost', async () => {
+  it('unknown to one node and known to the next: not counted as lost', async () => {
     const { clock, begin, node, sent, resubmissions, watch } = setUp();
     begin();
     node.pool.clear();
@@ -244,7 +244,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 2, lost: 0, replaced: 0 });
   });
 
-  it('the node knows it, and it waits for one before it: nothing is sent', async () => {
+  it('known and waiting for an earlier nonce: not rebroadcast', async () => {
     const { clock, begin, node, sent, live, watch } = setUp();
     const first = begin();
     begin();
@@ -255,7 +255,7 @@ describe('lookAfterOverdue(): one that is in no block', () => {
     assert.deepEqual(sent, []);
   });
 
-  it('found or ended while the node was asked: nothing is sent', async () => {
+  it('included or ended meanwhile: not rebroadcast', async () => {
     const { clock, begin, node, sent, watch } = setUp();
     const [first, second] = [begin(0), begin(1)];
     node.pool.clear();
@@ -269,8 +269,8 @@ describe('lookAfterOverdue(): one that is in no block', () => {
   });
 });
 
-describe('push()', () => {
-  it('of several endpoints the one that it was sent to again is noted', async () => {
+describe('rebroadcast() with several endpoints', () => {
+  it('notes the endpoint', async () => {
     const { tools, begin } = setUp();
     const operation = begin();
     operation.endpoint = 0;
@@ -280,8 +280,8 @@ describe('push()', () => {
   });
 });
 
-describe('lookAfterOverdue(): a fee that has become too low', () => {
-  it('one that offers too little for the newest block is replaced, not sent again', async () => {
+describe('rebroadcastOverdue(): a fee that is too low', () => {
+  it('replaces a transaction below the fee of the newest block', async () => {
     const { clock, begin, presigner, sent, resubmissions, watch } = setUp();
     presigner.isTooLow = () => true;
     const operation = begin();
@@ -292,7 +292,7 @@ describe('lookAfterOverdue(): a fee that has become too low', () => {
     assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, lost: 0, replaced: 1 });
   });
 
-  it('where more may not be offered, nothing is sent', async () => {
+  it('sends nothing if the fee cannot be raised', async () => {
     const { clock, begin, presigner, sent, resubmissions, watch } = setUp();
     presigner.isTooLow = () => true;
     presigner.mostRaises = 0;
@@ -302,7 +302,7 @@ describe('lookAfterOverdue(): a fee that has become too low', () => {
     assert.deepEqual([sent, resubmissions.rebroadcast, resubmissions.replaced], [[], 0, 0]);
   });
 
-  it('one that the node does not know is sent as it is, whatever it offers', async () => {
+  it('sends an unknown transaction unchanged, with any fee', async () => {
     const { clock, begin, node, presigner, sent, watch } = setUp();
     presigner.isTooLow = () => true;
     begin();
@@ -313,8 +313,8 @@ describe('lookAfterOverdue(): a fee that has become too low', () => {
   });
 });
 
-describe('lookAfterOverdue(): a nonce that is used', () => {
-  it('by ours, in a block that was read: the operation is told', async () => {
+describe('rebroadcastOverdue(): a used nonce', () => {
+  it('ours, in a block already read: the operation is included', async () => {
     const { clock, begin, node, sent, watch } = setUp();
     const operation = begin();
     node.nonces.set(addressFor(operation), 1);
@@ -325,7 +325,7 @@ describe('lookAfterOverdue(): a nonce that is used', () => {
     assert.deepEqual(sent, []);
   });
 
-  it('by ours, in a block that will be read: whoever reads it tells', async () => {
+  it('ours, in a later block: left to the detector', async () => {
     const { clock, begin, node, watch } = setUp();
     const operation = begin();
     node.nonces.set(addressFor(operation), 1);
@@ -336,7 +336,7 @@ describe('lookAfterOverdue(): a nonce that is used', () => {
     assert.equal(operation.isCancelled, false);
   });
 
-  it('by somebody else, proven by a block: it ends as replaced', async () => {
+  it('foreign, with proof: ends as replaced', async () => {
     const { clock, begin, node, live, watch } = setUp();
     const operation = begin();
     node.pool.clear();
@@ -349,7 +349,7 @@ describe('lookAfterOverdue(): a nonce that is used', () => {
     assert.deepEqual([operation.isCancelled, live.size, code], [true, 0, 'released']);
   });
 
-  it('without proof nothing is done', async () => {
+  it('does nothing without proof', async () => {
     const { clock, begin, node, sent, watch } = setUp();
     const operation = begin();
     node.nonces.set(addressFor(operation), 1);
@@ -359,7 +359,7 @@ describe('lookAfterOverdue(): a nonce that is used', () => {
   });
 });
 
-describe('lookAfterOverdue(): a chain that knows less of a wallet than we do', () => {
+describe("rebroadcastOverdue(): the node's nonce is below ours", () => {
   /** @param {Setting} setting */
   function fallBehind({ begin, node }) {
     const operation = begin();
@@ -369,7 +369,7 @@ describe('lookAfterOverdue(): a chain that knows less of a wallet than we do', (
     return operation;
   }
 
-  it('for two seconds and longer it is said, with the nonce from which on it was lost', async () => {
+  it('for two seconds: reports the nonce from which on transactions are lost', async () => {
     const setting = setUp();
     const { account } = fallBehind(setting);
     void setting.watch();
@@ -381,7 +381,7 @@ describe('lookAfterOverdue(): a chain that knows less of a wallet than we do', (
     assert.equal(setting.lost[0][1], 1);
   });
 
-  it('once may be a node that lags', async () => {
+  it('once: the node may lag', async () => {
     const setting = setUp();
     const operation = fallBehind(setting);
     void setting.watch();
@@ -392,8 +392,8 @@ describe('lookAfterOverdue(): a chain that knows less of a wallet than we do', (
   });
 });
 
-describe('lookAfterOverdue(): how it goes on', () => {
-  it('a hundred at a time, others each time', async () => {
+describe('rebroadcastOverdue(): rounds', () => {
+  it('a hundred at a time, rotating', async () => {
     const { clock, begin, rpc, watch } = setUp();
     // They wait for others, so nothing is done about them and all stay overdue.
     for (let i = 0; i < 250; i += 1) begin(i).nonce = 5;
@@ -406,7 +406,7 @@ describe('lookAfterOverdue(): how it goes on', () => {
     assert.equal(new Set(asked().map(({ params }) => params[0])).size, 250);
   });
 
-  it('an endpoint that is away is asked again in the next round', async () => {
+  it('an endpoint that is down is retried in the next round', async () => {
     const { clock, begin, node, sent, watch } = setUp();
     begin();
     node.isAway = true;
@@ -418,7 +418,7 @@ describe('lookAfterOverdue(): how it goes on', () => {
     assert.deepEqual(sent, ['0-0']);
   });
 
-  it('one that asks to be left alone is left alone', async () => {
+  it('respects Retry-After', async () => {
     const { clock, begin, tools, rpc, watch } = setUp();
     begin();
     tools.retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 429, 7000), clock.nowUs());
@@ -429,7 +429,7 @@ describe('lookAfterOverdue(): how it goes on', () => {
     assert.ok(rpc.count() > 0);
   });
 
-  it('ends with the signal, at once', async () => {
+  it('ends at once with the signal', async () => {
     const { clock, over, watch } = setUp();
     let isOver = false;
     void watch().then(() => (isOver = true));
@@ -440,10 +440,10 @@ describe('lookAfterOverdue(): how it goes on', () => {
   });
 });
 
-describe('push()', () => {
+describe('rebroadcast()', () => {
   const underpriced = () => new RpcError('eth_sendRawTransaction', -32000, 'transaction underpriced');
 
-  it('what the node finds too low by now is replaced once', async () => {
+  it('replaces a transaction once if the node reports a low fee', async () => {
     const { begin, node, tools, sent, resubmissions } = setUp();
     const operation = begin();
     node.refuse = underpriced;
@@ -453,7 +453,7 @@ describe('push()', () => {
     assert.equal(operation.lastRebroadcast.times, 1);
   });
 
-  it('for one nonce twenty transactions are made at most', async () => {
+  it('makes at most twenty transactions per nonce', async () => {
     const { begin, node, tools, sent } = setUp();
     const operation = begin();
     node.refuse = underpriced;
@@ -464,7 +464,7 @@ describe('push()', () => {
     assert.deepEqual(sent, []);
   });
 
-  it('one that is only remembered is sent as it was', async () => {
+  it('sends a past operation unchanged', async () => {
     const { begin, node, tools, sent, resubmissions } = setUp();
     const { account, nonce, hashes, raw } = begin();
     node.refuse = underpriced;
@@ -472,7 +472,7 @@ describe('push()', () => {
     assert.deepEqual([sent, resubmissions.rebroadcast, resubmissions.replaced], [['0-0'], 1, 0]);
   });
 
-  it('whatever the node says is of no consequence', async () => {
+  it('ignores errors of the node', async () => {
     const { begin, node, tools, sent } = setUp();
     const answers = ['already known', 'nonce too low', 'not today'].map(
       (words) => new RpcError('eth_sendRawTransaction', -32000, words),

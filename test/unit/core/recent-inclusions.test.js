@@ -36,8 +36,8 @@ function pastWith(count) {
   return past;
 }
 
-describe('Past.takeFrom()', () => {
-  it('takes what was in the blocks from that one on, once, and leaves the rest', () => {
+describe('RecentInclusions.takeFrom()', () => {
+  it('takes the entries from that block on, once', () => {
     const past = new RecentInclusions();
     for (const [nonce, block] of [10, 12, 11, 12, 13].entries()) past.add(entryOf(nonce, block));
     const { entries, isComplete } = past.takeFrom(12);
@@ -46,7 +46,7 @@ describe('Past.takeFrom()', () => {
     assert.deepEqual(noncesOf(past.takeFrom(0).entries), [0, 2]);
   });
 
-  it('knows when something of these blocks was forgotten, and of which block on nothing was', () => {
+  it('reports overwritten entries of these blocks', () => {
     const past = pastWith(REMEMBERED);
     assert.equal(past.takeFrom(REMEMBERED).isComplete, true);
     past.add(entryOf(REMEMBERED, REMEMBERED));
@@ -58,7 +58,7 @@ describe('Past.takeFrom()', () => {
     assert.equal(past.takeFrom(0).isComplete, false);
   });
 
-  it('forgets the oldest first, and keeps the newest whatever comes and goes', () => {
+  it('overwrites the oldest first', () => {
     const past = pastWith(REMEMBERED + 5000);
     const late = past.takeFrom(REMEMBERED + 4990);
     assert.deepEqual(
@@ -71,15 +71,15 @@ describe('Past.takeFrom()', () => {
     assert.equal(past.takeFrom(5001).isComplete, false);
   });
 
-  it('remembers as many as there is room for, and no more', () => {
+  it('keeps a limited number', () => {
     const { entries } = pastWith(REMEMBERED + 100).takeFrom(0);
     assert.equal(entries.length, REMEMBERED);
     assert.equal(Math.min(...noncesOf(entries)), 100);
   });
 });
 
-describe('Past.takeOf()', () => {
-  it('takes what one wallet did from a nonce on, and nothing of the others', () => {
+describe('RecentInclusions.takeOf()', () => {
+  it('takes the entries of one wallet from a nonce on', () => {
     const past = new RecentInclusions();
     for (let nonce = 0; nonce < 4; nonce += 1) for (const position of [0, 1]) past.add(entryOf(nonce, 10, position));
     const taken = past.takeOf(accounts[0], 2);
@@ -90,8 +90,8 @@ describe('Past.takeOf()', () => {
   });
 });
 
-describe('Past', () => {
-  it('in every order of adding and taking: nothing is lost or given twice', () => {
+describe('RecentInclusions', () => {
+  it('any order of adding and taking: nothing is lost or returned twice', () => {
     const step = fc.oneof(
       fc.record({ add: fc.integer({ min: 1, max: 20 }) }),
       fc.record({ from: fc.nat({ max: 25 }) }),
@@ -124,8 +124,8 @@ describe('Past', () => {
   });
 });
 
-describe('rememberedOf()', () => {
-  it('is what is needed to send it again and to say which it is; the hash is that of the last transaction', () => {
+describe('recentInclusionOf()', () => {
+  it('has what a resubmission needs, and the hash of the last transaction', () => {
     const entry = { ...entryOf(7, 10), hashes: ['0x1', '0x2'], isExecuted: false };
     assert.deepEqual(recentInclusionOf({ ...entry, outcome: 'timed_out' }), {
       operation: { account: accounts[0], nonce: 7, hashes: ['0x1', '0x2'], raw: 'raw 7' },

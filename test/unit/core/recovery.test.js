@@ -88,7 +88,7 @@ function setUp({ wallets = 2, budget = null } = {}) {
 }
 
 describe('Recovery.reorganise()', () => {
-  it('those under way that were in the blocks wait for others, and are watched for again', () => {
+  it('live operations of the blocks wait for inclusion and are watched again', () => {
     const { recovery, begin, done } = setUp();
     const [before, inside, after, nowhere] = [begin(0, 6), begin(0, 7), begin(1, 9), begin(1)];
     /** @type {string[]} */
@@ -109,7 +109,7 @@ describe('Recovery.reorganise()', () => {
     assert.equal(done()[0], 'reopen 7');
   });
 
-  it('one that waits for its effect is woken', async () => {
+  it('wakes an operation in its read-back', async () => {
     const { recovery, begin } = setUp();
     const operation = begin(0, 7);
     let isWoken = false;
@@ -125,7 +125,7 @@ describe('Recovery.reorganise()', () => {
     assert.equal(isWoken, true);
   });
 
-  it('those that were not told of for want of confirmations count, and nothing is taken from them', () => {
+  it('counts operations that were not confirmed yet, without changing them', () => {
     const { recovery, begin } = setUp();
     const [unconfirmed, other] = [begin(0), begin(1)];
     unconfirmed.setTransaction({ raw: 'raw', hash: '0xlast', fee: {} });
@@ -134,7 +134,7 @@ describe('Recovery.reorganise()', () => {
     assert.equal(other.inclusion, null);
   });
 
-  it('all that are under way of a wallet that lost one are sent again; the others are left alone', () => {
+  it('rebroadcasts all live operations of a wallet that lost one, and no others', () => {
     const { recovery, begin, done } = setUp({ wallets: 3 });
     begin(0, 7);
     begin(0);
@@ -146,7 +146,7 @@ describe('Recovery.reorganise()', () => {
     assert.deepEqual(done(), ['reopen 7', 'rebroadcast 0:0', 'rebroadcast 0:1']);
   });
 
-  it('those that had ended are resubmitted; when one is back, what waits behind it is sent again', async () => {
+  it('resubmits ended operations, then rebroadcasts those behind them', async () => {
     const { recovery, past, waits, begin, orphanOf, accounts, done } = setUp();
     begin(0);
     past.orphans = [orphanOf(0, 5), orphanOf(1, 3)];
@@ -169,7 +169,7 @@ describe('Recovery.reorganise()', () => {
     );
   });
 
-  it('names the first twenty, and counts all', () => {
+  it('names the first twenty and counts all', () => {
     const { recovery, past, begin, orphanOf } = setUp();
     past.orphans = Array.from({ length: 15 }, (_, nonce) => orphanOf(0, nonce));
     for (let i = 0; i < 10; i += 1) begin(1, 8);
@@ -177,7 +177,7 @@ describe('Recovery.reorganise()', () => {
     assert.deepEqual([operations, touched.length], [25, 20]);
   });
 
-  it('those that were sent again before the reorg was proven count, and are not resubmitted twice', () => {
+  it('counts operations resubmitted before the reorg was seen, and does not resubmit them again', () => {
     const { recovery, past, orphanOf, done } = setUp();
     past.waiting = [orphanOf(0, 3)];
     const { operations, touched } = recovery.reorganise(7);
@@ -186,8 +186,8 @@ describe('Recovery.reorganise()', () => {
   });
 });
 
-describe('Recovery.lost()', () => {
-  it('what the chain has lost of a wallet is resubmitted', async () => {
+describe('Recovery.resubmitFrom()', () => {
+  it("resubmits a wallet's transactions from a nonce on", async () => {
     const { recovery, past, waits, accounts, orphanOf, done } = setUp();
     past.orphans = [orphanOf(1, 4), orphanOf(1, 5)];
     recovery.resubmitFrom(accounts[1], 4);
@@ -199,7 +199,7 @@ describe('Recovery.lost()', () => {
 });
 
 describe('Recovery.recover()', () => {
-  it('the wallet goes on when all that are looked after are settled, with as many as were held', async () => {
+  it('the wallet continues when all are settled, with all postponed starts', async () => {
     const { recovery, waits, accounts, begin, done } = setUp();
     const [first, second] = [begin(0), begin(0)];
     recovery.recover(first, sampleOf({}));
@@ -212,7 +212,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual([done(), accounts[0].recovering, accounts[0].heldStarts], [['rearm 0 2'], 0, 0]);
   });
 
-  it('a gap is filled at once: what is behind it waits for that', async () => {
+  it('a nonce gap is filled at once', async () => {
     const { recovery, waits, accounts, begin, done } = setUp();
     const [first, second] = [begin(0), begin(0)];
     begin(0);
@@ -224,7 +224,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual([done(), accounts[0].heldStarts], [['rearm 0 1'], 0]);
   });
 
-  it('nothing is started once the load is over', async () => {
+  it('starts nothing after the end of the load', async () => {
     const { recovery, over, waits, begin, done } = setUp();
     recovery.recover(begin(0), sampleOf({}));
     done();
@@ -233,7 +233,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual(done(), []);
   });
 
-  it('a wallet that cannot be used is given up, once; without any the run ends', async () => {
+  it('retires a wallet once; the run ends without any', async () => {
     const { recovery, waits, accounts, stops, begin, done } = setUp();
     for (const position of [0, 0, 1]) recovery.recover(begin(position), sampleOf({}));
     done();
@@ -245,7 +245,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual(stops, [['no_wallets', undefined]]);
   });
 
-  it('a wallet whose workload fails 5 times in a row is given up; without any the run ends with what it said', async () => {
+  it('retires a wallet after 5 workload errors in a row; the run ends with the message if none is left', async () => {
     const { recovery, waits, accounts, stops, begin } = setUp({ wallets: 1 });
     for (let failures = 1; failures <= 5; failures += 1) {
       assert.equal(accounts[0].retired, null);
@@ -263,7 +263,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual(stops, [['workload_failed', 'mine.js:3:1: next() threw: tired']]);
   });
 
-  it('a bug of ours ends the run, wherever it is', async () => {
+  it('a bug in stress ends the run', async () => {
     const { recovery, waits, stops, begin } = setUp();
     const operation = begin(0);
     operation.bug = new Error('in the operation');
@@ -273,7 +273,7 @@ describe('Recovery.recover()', () => {
     assert.deepEqual(stops[1], ['internal', 'while it was recovered']);
   });
 
-  it('what was reserved for it is given back, and those who waited for that are told', async () => {
+  it('releases reserved fees and wakes wallets that wait for them', async () => {
     /** @type {Operation[]} */
     const settled = [];
     const { recovery, waits, begin, done } = setUp({

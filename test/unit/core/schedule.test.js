@@ -10,21 +10,21 @@ const of = (given) => scheduleOf({ ratePerSecond: null, stages: null, arrival: n
 const stage = (fromPerSecond, toPerSecond, durationUs) => ({ fromPerSecond, toPerSecond, durationUs });
 
 describe('scheduleOf()', () => {
-  it('without a rate there is none, also with a warm-up: a closed loop', () => {
+  it('null without a rate: closed loop', () => {
     assert.equal(of({}), null);
     assert.equal(of({ warmupMs: 5000 }), null);
   });
 
-  it('a rate holds to the end of the run', () => {
+  it('a rate has no end', () => {
     assert.deepEqual(of({ ratePerSecond: 7.5 })?.stages, [stage(7.5, 7.5, Infinity)]);
   });
 
-  it('stages are taken as they are', () => {
+  it('stages stay as they are', () => {
     const stages = [stage(0, 10, 1e6), stage(10, 10, 2e6)];
     assert.deepEqual(of({ stages })?.stages, stages);
   });
 
-  it('a warm-up comes before, at the rate that the window begins with', () => {
+  it('a warm-up comes first, at the first rate of the window', () => {
     assert.deepEqual(of({ ratePerSecond: 7.5, warmupMs: 250 })?.stages, [
       stage(7.5, 7.5, 250_000),
       stage(7.5, 7.5, Infinity),
@@ -35,7 +35,7 @@ describe('scheduleOf()', () => {
     ]);
   });
 
-  it('a warm-up does not move what the stages ask for', () => {
+  it('a warm-up does not move the stages', () => {
     const stages = [stage(4, 10, 1e6), stage(0, 5, 1e6)];
     const pacerOf = (/** @type {number} */ warmupMs) => createPacer(of({ stages, warmupMs }));
     const [cold, warm] = [pacerOf(0), pacerOf(500)];
@@ -43,7 +43,7 @@ describe('scheduleOf()', () => {
     for (let n = 0; n < 12; n += 1) assert.equal(warm.dueUs(n + 2), cold.dueUs(n) + 500_000);
   });
 
-  it('arrivals are uniform unless they are to be random, and each run has a seed of its own', () => {
+  it('arrivals are uniform by default; each run has its own seed', () => {
     assert.equal(of({ ratePerSecond: 1 })?.arrival, 'uniform');
     assert.equal(of({ ratePerSecond: 1, arrival: 'poisson' })?.arrival, 'poisson');
     const seeds = Array.from({ length: 50 }, () => of({ ratePerSecond: 1 })?.seed ?? NaN);
@@ -51,7 +51,7 @@ describe('scheduleOf()', () => {
     assert.ok(new Set(seeds).size > 45);
   });
 
-  it('can be handed to another thread', () => {
+  it('can be sent to another thread', () => {
     const schedule = of({ ratePerSecond: 7.5, warmupMs: 250 });
     assert.deepEqual(structuredClone(schedule), schedule);
   });

@@ -14,7 +14,7 @@ function need(chainId, blockSeconds, durationMs, { warmupMs = 0, inFlight = 1 } 
 }
 
 describe('walletNeedWei()', () => {
-  it('does not take a pause of a development chain for its pace', () => {
+  it('ignores pauses of a development chain', () => {
     for (const chainId of [31337, 1337, 43112]) {
       for (const blockSeconds of [0, 1, 30, 1_795_258_556]) {
         assert.equal(need(chainId, blockSeconds, 20_000), 100n + 401n * 10n, `chain ${chainId}, ${blockSeconds} s`);
@@ -22,38 +22,38 @@ describe('walletNeedWei()', () => {
     }
   });
 
-  it('follows the blocks of any other chain, unless they tell nothing', () => {
+  it('uses the block time of other chains if plausible', () => {
     assert.equal(need(4242, 12, 60_000), 100n + 11n * 10n);
     for (const blockSeconds of [0, -5, 3600]) assert.equal(need(4242, blockSeconds, 60_000), 100n + 1201n * 10n);
   });
 
-  it('reckons with a thousand operations where no duration says how many', () => {
+  it('assumes a thousand operations without a duration', () => {
     assert.equal(need(4242, 12, null), 100n + 1000n * 10n);
   });
 
-  it('reckons with the warm-up, and with as many in a block as may be in flight', () => {
+  it('includes the warm-up and the operations in flight', () => {
     assert.equal(need(4242, 12, 60_000, { warmupMs: 60_000 }), 100n + 21n * 10n);
     assert.equal(need(4242, 12, 60_000, { inFlight: 4 }), 100n + 4n * 11n * 10n);
     assert.equal(need(4242, 12, null, { inFlight: 4 }), 100n + 4000n * 10n);
   });
 
-  it('reckons with value that goes along', () => {
+  it('includes transferred value', () => {
     const gas = { ...GAS, value: { perWallet: 1000n, perOperation: 7n } };
     const config = { warmupMs: 0, durationMs: 60_000, inFlight: 1, fundAmountWei: null };
     const chain = { chainId: 4242, blockSeconds: 12 };
     assert.equal(walletNeedWei(config, gas, FEES, chain), 100n + 11n * 10n + 1000n + 11n * 7n);
   });
 
-  it('is what --fund-amount says', () => {
+  it('is --fund-amount if given', () => {
     const config = { warmupMs: 0, durationMs: 20_000, inFlight: 1, fundAmountWei: 7n };
     assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);
   });
 });
 
-describe('fundingCure()', () => {
+describe('fundingRemedy()', () => {
   const config = { index: 1, instances: 4, warmupMs: 0, durationMs: /** @type {number | null} */ (null), inFlight: 1 };
 
-  it('of an instance is the command that pays all of them for this load', () => {
+  it('is the stress fund command for all instances', () => {
     assert.match(fundingRemedy(config) ?? '', /'stress fund --instances 4' and the run's own -t, -o and workload$/);
     assert.match(
       fundingRemedy({ ...config, durationMs: 120_000, warmupMs: 500, inFlight: 3 }) ?? '',
@@ -61,7 +61,7 @@ describe('fundingCure()', () => {
     );
   });
 
-  it('the only one may have a funder of its own', () => {
+  it('none for a single instance', () => {
     assert.equal(fundingRemedy({ ...config, instances: 1, index: 0 }), undefined);
     assert.equal(fundingRemedy({ ...config, instances: null, index: null }), undefined);
   });

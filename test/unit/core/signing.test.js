@@ -47,7 +47,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, budget = null } 
 }
 
 describe('Presigner', () => {
-  it('signs in a later turn of the event loop, and what is signed is used', async () => {
+  it('signs in a later turn of the event loop, and the signature is used', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     assert.equal(signatures(), 0, 'not while the answer is handled');
@@ -61,7 +61,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
   });
 
-  it('is never used twice', async () => {
+  it('a signature is used once', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     await turn();
@@ -71,7 +71,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
   });
 
-  it('gives the bytes that signing at once gives', async () => {
+  it('gives the same bytes as signing at once', async () => {
     for (const legacy of [false, true]) {
       const { presigner, account } = setUp({ legacy });
       const atOnce = presigner.sign(account, 9);
@@ -86,7 +86,7 @@ describe('Presigner', () => {
     }
   });
 
-  it('with another nonce it is thrown away', async () => {
+  it('is discarded for another nonce', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     await turn();
@@ -99,7 +99,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 0, discarded: 1 }, 'what was thrown away does not come back');
   });
 
-  it('with a fee that no longer holds it is thrown away, and the new fee is offered', async () => {
+  it('is discarded if its fee no longer holds', async () => {
     const { presigner, account, fees } = setUp();
     presigner.signLater(account, 5);
     await turn();
@@ -109,7 +109,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
   });
 
-  it('with a fee that still holds it is used as it is', async () => {
+  it('is used if its fee still holds', async () => {
     const { presigner, account, fees } = setUp();
     presigner.signLater(account, 5);
     await turn();
@@ -118,7 +118,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
   });
 
-  it('offers the fee of the moment in which it is signed', async () => {
+  it('offers the fee at the time of signing', async () => {
     const { presigner, account, fees } = setUp();
     presigner.signLater(account, 5);
     fees.observe(2n * GWEI);
@@ -127,7 +127,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
   });
 
-  it('what is due before there was time for it is signed once', async () => {
+  it('an operation due before it was signed ahead is signed once', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     presigner.sign(account, 5);
@@ -137,7 +137,7 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 0, discarded: 0 });
   });
 
-  it('asked for twice, it is signed once, for the nonce asked for last', async () => {
+  it('requested twice, it is signed once for the last nonce', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     presigner.signLater(account, 6);
@@ -147,7 +147,7 @@ describe('Presigner', () => {
     assert.equal(account.ahead?.nonce, 6);
   });
 
-  it('many wallets: a few in each turn, each once, in the order they came', async () => {
+  it('many wallets: a few per turn, each once, in order', async () => {
     const wallets = 10;
     const { presigner, accounts, signatures } = setUp({ wallets });
     for (const account of accounts) presigner.signLater(account, account.position);
@@ -169,7 +169,7 @@ describe('Presigner', () => {
     assert.equal(presigner.stats.used, wallets);
   });
 
-  it('a wallet that comes while others are signed waits for its turn as they do', async () => {
+  it('a later request waits for its turn', async () => {
     const { presigner, accounts, signatures } = setUp({ wallets: 6 });
     for (const account of accounts.slice(0, 5)) presigner.signLater(account, 1);
     await turn();
@@ -179,7 +179,7 @@ describe('Presigner', () => {
     assert.ok(accounts.every(({ ahead }) => ahead !== null));
   });
 
-  it('no more are signed in a turn when what was wanted first was due before', async () => {
+  it('signs no more per turn after an early sign()', async () => {
     const { presigner, accounts, signatures } = setUp({ wallets: 2 * PER_TURN + 1 });
     presigner.signLater(accounts[0], 1);
     presigner.sign(accounts[0], 1);
@@ -198,7 +198,7 @@ describe('Presigner.raise()', () => {
     return operation;
   }
 
-  it('signs the same once more, with fees that replace it, and keeps the hash of the one before', () => {
+  it('signs a replacement with a higher fee and keeps the earlier hash', () => {
     const setting = setUp();
     const operation = begin(setting);
     const before = Transaction.from(operation.raw ?? '');
@@ -216,7 +216,7 @@ describe('Presigner.raise()', () => {
     assert.equal(operation.fee?.maxFeePerGasWei, raised.maxFeePerGas);
   });
 
-  it('each time a step higher, or what is offered now where that is more', () => {
+  it('raises by a step, or to the current offer if higher', () => {
     const setting = setUp({ legacy: true });
     const operation = begin(setting);
     const prices = [];
@@ -231,7 +231,7 @@ describe('Presigner.raise()', () => {
     assert.equal(operation.hashes.length, 4);
   });
 
-  it('one whose fee is not known is offered as one that is new', () => {
+  it('an unknown fee is replaced by the current one', () => {
     const setting = setUp();
     const operation = begin(setting);
     operation.fee = null;
@@ -239,7 +239,7 @@ describe('Presigner.raise()', () => {
     assert.deepEqual(operation.fee, setting.fees.current());
   });
 
-  it('more than may be offered is not signed', () => {
+  it('does not exceed the highest fee allowed', () => {
     const setting = setUp({ maxFeeWei: 5n * GWEI + 1n });
     const operation = begin(setting);
     const { raw } = operation;
@@ -247,7 +247,7 @@ describe('Presigner.raise()', () => {
     assert.deepEqual([operation.raw, operation.hashes.length, setting.signatures()], [raw, 1, 1]);
   });
 
-  it('nor more than may be spent: the budget is asked with the higher fee', () => {
+  it('does not exceed the budget', () => {
     /** @type {any[]} */
     const asked = [];
     let isEnough = false;
@@ -262,7 +262,7 @@ describe('Presigner.raise()', () => {
     assert.deepEqual(asked[1][1], operation.fee);
   });
 
-  it('what cannot be signed ahead is not, and fails when it is asked for', async () => {
+  it('an error ahead of time is thrown when the operation signs', async () => {
     const { presigner, account, workload } = setUp();
     workload.next = () => {
       throw new WorkloadError('mine.js:3:1: next() threw: tired');
@@ -275,7 +275,7 @@ describe('Presigner.raise()', () => {
     assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
   });
 
-  it('one that cannot be made again is not raised: what was sent goes on', () => {
+  it('an error while raising keeps the earlier transaction', () => {
     const setting = setUp();
     const operation = begin(setting);
     setting.workload.next = () => {
@@ -285,7 +285,7 @@ describe('Presigner.raise()', () => {
     assert.equal(operation.hashes.length, 1);
   });
 
-  it('what is too low is what the fees say it is', () => {
+  it('isTooLow() is that of the fees', () => {
     const { presigner, fees } = setUp();
     assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), false);
     fees.observe(2n * GWEI);

@@ -16,7 +16,7 @@ describe('sliceIndexes()', () => {
     it(`${threads} from ${offset}`, () => assert.deepEqual(sliceIndexes({ offset, threads }), expected));
   }
 
-  it('slices that follow each other cover every index once', () => {
+  it('consecutive slices cover every index once', () => {
     fc.assert(
       fc.property(fc.nat({ max: 1e6 }), fc.array(fc.nat({ max: 50 }), { minLength: 1 }), (first, sizes) => {
         let offset = first;
@@ -50,7 +50,7 @@ describe('splitSlice()', () => {
     });
   }
 
-  it('parts cover the slice, share no wallet, are none of them empty, and differ by at most one', () => {
+  it('parts cover the slice without overlap, are not empty and differ by at most one', () => {
     const slices = fc.integer({ min: 1, max: 100_000 }).chain((threads) =>
       fc.record({
         offset: fc.nat({ max: 2 ** 31 - threads }),
@@ -76,7 +76,7 @@ describe('splitSlice()', () => {
     );
   });
 
-  it('as many parts as there are wallets: one each', () => {
+  it('as many parts as wallets: one each', () => {
     for (const threads of [1, 2, 7, 64, 1000]) {
       assert.deepEqual(
         splitSlice({ offset: 3, threads }, threads),

@@ -28,8 +28,8 @@ function site({ nonce = 3 } = {}) {
   return { clock, head, rpc, ready, fees, signal: new AbortController().signal };
 }
 
-describe('the start block', () => {
-  it('without confirmations: the latest one, and nothing is waited for', async () => {
+describe('confirmSetUp() and startBlockOf()', () => {
+  it('without confirmations: the latest block, without a wait', async () => {
     const { clock, rpc, ready, signal, fees } = site();
     const retryPolicy = { clock, confirmations: 0, signal };
     assert.equal(await confirmSetUp(rpc, ready, retryPolicy), 0);
@@ -40,7 +40,7 @@ describe('the start block', () => {
     assert.deepEqual(fees, [130n], 'the fees of now');
   });
 
-  it('with confirmations: they are waited for before, and it has as many without another wait', async () => {
+  it('with confirmations: waits before the common start, not after it', async () => {
     const { clock, head, rpc, ready, signal } = site();
     const retryPolicy = { clock, confirmations: 6, signal };
     const confirming = confirmSetUp(rpc, ready, retryPolicy);
@@ -59,7 +59,7 @@ describe('the start block', () => {
     }
   });
 
-  it('a chain that confirms nothing is waited for no longer than 20 s, and no block before the set-up is taken', async () => {
+  it('waits at most 20 s, and takes no block before the set-up', async () => {
     const { clock, rpc, ready, signal } = site();
     const retryPolicy = { clock, confirmations: 1000, signal };
     const confirming = confirmSetUp(rpc, ready, retryPolicy);
@@ -68,7 +68,7 @@ describe('the start block', () => {
     assert.equal(start.startBlock, 100);
   });
 
-  it('a set-up that left the chain ends the run, before instances wait for each other as well', async () => {
+  it('a reorg of the set-up ends the run, also before the common start', async () => {
     const { clock, rpc, ready, signal } = site({ nonce: 4 });
     const confirming = confirmSetUp(rpc, ready, { clock, confirmations: 2, signal });
     const starting = startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 });
@@ -82,8 +82,8 @@ describe('the start block', () => {
   });
 });
 
-describe('a wallet that was used since the set-up', () => {
-  it('is named with the transaction, before the load', async () => {
+describe('a wallet used since the set-up', () => {
+  it('is named with its transaction before the load', async () => {
     const { clock, rpc, ready, signal } = site({ nonce: 2 });
     const transaction = { from: '0x1', nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
     const call = rpc.call;
@@ -118,24 +118,24 @@ describe('assertSameChain()', () => {
       start,
     );
 
-  it('the same start block: it is', async () => {
+  it('accepts the same start block', async () => {
     await check({});
   });
 
-  it('a node that has pruned its start block, or its first one as well, proves nothing', async () => {
+  it('accepts a node with pruned blocks', async () => {
     await check({ 5: null });
     await check({ 5: null, 0: null });
     const pruned = new RpcError('eth_getBlockByNumber', 4444, 'pruned history unavailable');
     await check({ 5: pruned, 0: pruned });
   });
 
-  it('another start block, another genesis block or a head below the start block is said', async () => {
+  it('rejects another start block, another genesis block or a head below the start block', async () => {
     await assert.rejects(check({ 5: 'other' }), /^UnavailableError: http:\/\/fake has another block 5 than the one at/);
     await assert.rejects(check({ 5: null, 0: 'other' }), /^UnavailableError: http:\/\/fake serves another chain now/);
     await assert.rejects(check({}, 4), /^UnavailableError: the latest block of http:\/\/fake is 4, and the load began/);
   });
 
-  it('an endpoint that does not answer is not a chain that is gone', async () => {
+  it('an endpoint without a response is no other chain', async () => {
     await assert.rejects(check({ 5: new TransportError('connection refused', 'refused') }), /connection refused/);
   });
 });

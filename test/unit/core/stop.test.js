@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import { Stop } from '../../../src/core/stop.js';
 
 describe('Stop', () => {
-  it('asks for nothing at first', () => {
+  it('requests nothing at first', () => {
     const stop = new Stop();
     assert.deepEqual([stop.drain.aborted, stop.now.aborted, stop.reason], [false, false, null]);
     assert.deepEqual([stop.exitCodes, stop.errors], [[], []]);
   });
 
-  it('ends gently first, then at once', () => {
+  it('ends gracefully first, then at once', () => {
     const stop = new Stop();
     /** @type {string[]} */
     const events = [];
@@ -34,13 +34,13 @@ describe('Stop', () => {
     assert.deepEqual(stop.errors, [first, second]);
   });
 
-  it('a good end has no exit code of its own', () => {
+  it('exit code 0 is not kept', () => {
     const stop = new Stop();
     stop.request('duration', 0);
     assert.deepEqual(stop.exitCodes, []);
   });
 
-  it('tells its listeners once', () => {
+  it('calls its listeners once', () => {
     const stop = new Stop();
     let times = 0;
     stop.drain.addEventListener('abort', () => (times += 1));

@@ -106,8 +106,8 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   };
 }
 
-describe('submit(): the node takes it', () => {
-  it('at once: asked for once, as the submission', async () => {
+describe('submit(): accepted', () => {
+  it('with one request', async () => {
     const { rpc, end, clock, sent, resubmissions } = setUp();
     await clock.settle();
     assert.equal(end(), 'done');
@@ -120,20 +120,20 @@ describe('submit(): the node takes it', () => {
     assert.equal(clock.pending(), 0);
   });
 
-  it('also when it says that it has it already', async () => {
+  it('also if the node knows it already', async () => {
     const { end, clock, sent } = setUp({ answers: [refusal('already known')] });
     await clock.settle();
     assert.deepEqual([end(), sent.length], ['done', 1]);
   });
 
-  it('another hash than ours is a failure', async () => {
+  it('a wrong hash is a failure', async () => {
     const { end, clock } = setUp({ answers: ['0xother'] });
     await clock.settle();
     assert.equal(/** @type {any} */ (end()).code, 'hash_mismatch');
   });
 });
 
-describe('submit(): what is sent again, and what is not', () => {
+describe('submit(): repeated or not', () => {
   const again = {
     'no answer': noAnswer(),
     'connection reset': new TransportError('connection lost', 'reset'),
@@ -145,7 +145,7 @@ describe('submit(): what is sent again, and what is not', () => {
     'a nonce before it that is on its way': refusal('nonce too high'),
   };
   for (const [name, error] of Object.entries(again)) {
-    it(`${name}: the same bytes, after a pause`, async () => {
+    it(`${name}: repeats the same bytes after a pause`, async () => {
       const { rpc, end, clock, sent, resubmissions, operation } = setUp({ answers: [error] });
       await clock.advance(24);
       assert.equal(sent.length, 1);
@@ -178,7 +178,7 @@ describe('submit(): what is sent again, and what is not', () => {
     'a bug': new TypeError('of ours'),
   };
   for (const [name, error] of Object.entries(final)) {
-    it(`${name}: nothing is gained by trying again`, async () => {
+    it(`${name}: is not repeated`, async () => {
       const { rpc, end, clock } = setUp({ answers: [error, error] });
       await clock.advance(10_000);
       assert.equal(end(), error);
@@ -186,7 +186,7 @@ describe('submit(): what is sent again, and what is not', () => {
     });
   }
 
-  it('the pauses double up to two seconds, and a half of them is random', async () => {
+  it('pauses double up to two seconds, half of them random', async () => {
     for (const [random, times] of /** @type {const} */ ([
       [0, [0, 25, 75, 175, 375, 775, 1575, 2575, 3575]],
       [1, [0, 50, 150, 350, 750, 1550, 3150, 5150, 7150]],
@@ -204,8 +204,8 @@ describe('submit(): what is sent again, and what is not', () => {
   });
 });
 
-describe('submit(): a nonce that is used after an answer was lost', () => {
-  it('is ours where the node knows the transaction', async () => {
+describe('submit(): a used nonce after a lost response', () => {
+  it('is ours if the node knows the transaction', async () => {
     for (const answer of [NONCE_TOO_LOW, refusal('replacement transaction underpriced')]) {
       const { end, clock, pool, sent, operation } = setUp({ answers: [noAnswer(), answer, noAnswer()] });
       pool.add('hash of raw 0');
@@ -214,7 +214,7 @@ describe('submit(): a nonce that is used after an answer was lost', () => {
     }
   });
 
-  it('its block was read already: the operation is told of it', async () => {
+  it('included in a block already read: the operation is included', async () => {
     const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
     minedIn.set('hash of raw 0', READ_BLOCK);
     await clock.advance(25);
@@ -223,14 +223,14 @@ describe('submit(): a nonce that is used after an answer was lost', () => {
     assert.deepEqual(operation.inclusion, expected);
   });
 
-  it('its block will be read: whoever reads it tells of it', async () => {
+  it('included in a later block: left to the detector', async () => {
     const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
     minedIn.set('hash of raw 0', READ_BLOCK + 1);
     await clock.advance(25);
     assert.deepEqual([end(), operation.inclusion], ['done', null]);
   });
 
-  it('one that an earlier operation has sent with it is ours, too, whatever was lost', async () => {
+  it('is ours if an earlier operation used it', async () => {
     const { end, clock, minedIn, operation } = setUp({ answers: [NONCE_TOO_LOW], earlier: ['0xearlier'] });
     minedIn.set('0xearlier', READ_BLOCK);
     await clock.settle();
@@ -238,14 +238,14 @@ describe('submit(): a nonce that is used after an answer was lost', () => {
     assert.deepEqual([operation.hash, operation.inclusion?.number], ['0xearlier', READ_BLOCK]);
   });
 
-  it('a node that refuses the connection has got nothing: somebody else has the nonce', async () => {
+  it('a refused connection sent nothing: the nonce is foreign', async () => {
     const { rpc, end, clock } = setUp({ answers: [refused(), NONCE_TOO_LOW, NONCE_TOO_LOW] });
     await clock.advance(10_000);
     assert.equal(end(), NONCE_TOO_LOW);
     assert.equal(rpc.count('eth_getTransactionReceipt'), 0);
   });
 
-  it('nobody knows it: it is looked for five times more, then it is not ours', async () => {
+  it('unknown: looked up five more times, then foreign', async () => {
     const { end, clock, sent, rpc } = setUp({
       answers: [noAnswer(), ...Array.from({ length: 20 }, () => NONCE_TOO_LOW)],
     });
@@ -257,7 +257,7 @@ describe('submit(): a nonce that is used after an answer was lost', () => {
 });
 
 describe('submit(): a fee that is too low', () => {
-  it('is raised, and what was sent before may still be in the pool', async () => {
+  it('is raised, and the earlier transaction may stay in the pool', async () => {
     const { end, clock, sent, pool, operation } = setUp({ answers: [UNDERPRICED, NONCE_TOO_LOW] });
     pool.add('hash of raw 0');
     await clock.advance(1000);
@@ -279,15 +279,15 @@ describe('submit(): a fee that is too low', () => {
     );
   });
 
-  it('cannot be raised beyond what may be offered', async () => {
+  it('is not raised above the limit', async () => {
     const { end, clock, sent } = setUp({ answers: Array.from({ length: 20 }, () => UNDERPRICED), mostRaises: 1 });
     await clock.advance(60_000);
     assert.deepEqual([end(), sent.length], [UNDERPRICED, 2]);
   });
 });
 
-describe('submit(): when nobody waits for it any more', () => {
-  it('an operation that ends is not sent again, and does not sit out its pause', async () => {
+describe('submit(): an operation that ends meanwhile', () => {
+  it('is not sent again and ends its pause', async () => {
     const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
     await clock.advance(10);
     operation.end('timed_out', null, clock.nowUs());
@@ -295,7 +295,7 @@ describe('submit(): when nobody waits for it any more', () => {
     assert.deepEqual([end(), sent.length, clock.pending()], ['done', 1, 0]);
   });
 
-  it('one that was found in a block is not sent again, whatever the node said', async () => {
+  it('is not sent again once included', async () => {
     const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
     await clock.advance(10);
     operation.setInclusion('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
@@ -303,7 +303,7 @@ describe('submit(): when nobody waits for it any more', () => {
     assert.deepEqual([end(), sent.length], ['done', 1]);
   });
 
-  it('found in a block while the node refuses it: the block counts', async () => {
+  it('an inclusion outweighs a refusal', async () => {
     for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
       const { end, clock, sent } = setUp({
         answers: [error],
@@ -316,7 +316,7 @@ describe('submit(): when nobody waits for it any more', () => {
 });
 
 describe('submit(): pauses', () => {
-  it('are booked by their reason: the endpoint asked for them, or did not answer', async () => {
+  it('are counted by reason: rate limit or no response', async () => {
     const limit = new ProtocolError('429', undefined, 429, 3000);
     const { clock, tools, end } = setUp({ answers: [limit, noAnswer()] });
     await clock.advance(10_000);
@@ -327,7 +327,7 @@ describe('submit(): pauses', () => {
     assert.deepEqual(setUp().tools.retryPolicy.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
   });
 
-  it('an endpoint that has too much to do asks for less, one without an answer does not', () => {
+  it('a busy endpoint is a rate limit, no response is not', () => {
     const refusals = [refusal('limit exceeded', { code: -32005 }), new ProtocolError('429', undefined, 429)];
     assert.deepEqual(refusals.map(isLimit), [true, true]);
     const others = [noAnswer(), refusal('not today'), new ProtocolError('bad gateway', undefined, 502)];
@@ -338,7 +338,7 @@ describe('submit(): pauses', () => {
 describe('submit(): a stall', () => {
   const unavailable = () => new ProtocolError('HTTP 503', undefined, 503);
 
-  it('lasts from the first refusal to the next submission that is accepted', async () => {
+  it('lasts from the first refusal to the next accepted submission', async () => {
     const { clock, tools, end } = setUp({ answers: Array.from({ length: 12 }, unavailable), random: 1 });
     const fromUs = clock.nowUs();
     await clock.advance(3000);
@@ -350,7 +350,7 @@ describe('submit(): a stall', () => {
     assert.deepEqual(tools.retryPolicy.stall, { fromUs, toUs: fromUs + 15_150_000, words: 'HTTP 503' });
   });
 
-  it('the longest is kept', () => {
+  it('the longest one is kept', () => {
     const { clock, tools } = setUp();
     const retryPolicy = tools.retryPolicy;
     for (const [fromS, toS] of [
@@ -365,7 +365,7 @@ describe('submit(): a stall', () => {
     assert.deepEqual(retryPolicy.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
   });
 
-  it('what the node has against a transaction is an answer', async () => {
+  it('a definite rejection ends it', async () => {
     const refusals = [refusal('insufficient funds for gas'), NONCE_TOO_LOW, refusal('already known')];
     for (const answer of refusals) {
       const { clock, tools } = setUp({ answers: [unavailable(), answer] });
@@ -382,7 +382,7 @@ describe('submit() and Retry-After', () => {
     new ProtocolError('429', undefined, 429, 3000),
     refusal('limit exceeded', { code: -32005, status: 429, retryAfterMs: 3000 }),
   ]) {
-    it(`a ${error.name}: the endpoint is left alone for as long, by others as well`, async () => {
+    it(`${error.name}: all operations wait for Retry-After`, async () => {
       const { clock, tools, times, end } = setUp({ answers: [error] });
       await clock.advance(1000);
       const other = setUp();
@@ -398,8 +398,8 @@ describe('submit() and Retry-After', () => {
   }
 });
 
-describe('Patience', () => {
-  it('nothing is waited for until somebody asks for it', () => {
+describe('RetryPolicy', () => {
+  it('does not wait without Retry-After', () => {
     const retryPolicy = new RetryPolicy(() => 1);
     assert.equal(retryPolicy.waitMs(0), 0);
     for (const error of [noAnswer(), new ProtocolError('no JSON'), refusal('not today'), new Error('x'), null]) {
@@ -408,7 +408,7 @@ describe('Patience', () => {
     assert.equal(retryPolicy.waitMs(1_000_000), 0);
   });
 
-  it('the longest wait counts, with a random tenth on top, and ends', () => {
+  it('the longest Retry-After counts, plus up to a random tenth', () => {
     const retryPolicy = new RetryPolicy(() => 0.5);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 4000), 0);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 1000), 1_000_000);
@@ -417,7 +417,7 @@ describe('Patience', () => {
     assert.equal(retryPolicy.waitMs(4_000_000), 0);
   });
 
-  it('0 is no wait', () => {
+  it('Retry-After 0 is no wait', () => {
     const retryPolicy = new RetryPolicy(() => 1);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 0), 1000);
     assert.equal(retryPolicy.waitMs(1000), 0);

@@ -12,8 +12,8 @@ function visibilityFrom({ head = 10 } = {}) {
   return { clock, node, visibility: new Visibility({ rpc, clock, head }) };
 }
 
-describe('when a block is there where effects are read back', () => {
-  it('is known of those that came, and waited for of those that did not', async () => {
+describe('Visibility', () => {
+  it('returns the time of seen blocks and waits for others', async () => {
     const { clock, node, visibility } = visibilityFrom();
     await clock.advance(1000);
     let seenAtUs = 0;
@@ -32,7 +32,7 @@ describe('when a block is there where effects are read back', () => {
     await visibility.stop();
   });
 
-  it('is waited for again when another node is asked that has less', async () => {
+  it("waits again when the node's head goes back", async () => {
     const { clock, node, visibility } = visibilityFrom();
     node.head = 12;
     await clock.advance(500);
@@ -48,7 +48,7 @@ describe('when a block is there where effects are read back', () => {
     await visibility.stop();
   });
 
-  it('of any number of blocks only the newest are remembered', async () => {
+  it('keeps only the newest blocks', async () => {
     const { clock, visibility } = visibilityFrom({ head: 0 });
     visibility.noteHead(1);
     await clock.advance(1000);

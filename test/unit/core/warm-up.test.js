@@ -50,34 +50,34 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
 }
 
 describe('an automatic warm-up', () => {
-  it('waits for three blocks, however soon every wallet has had its operation', async () => {
+  it('waits for three blocks', async () => {
     const { namedMs, startMs, warning } = await warmUp({ blockMs: 2000 });
     assert.ok(namedMs >= 6000 && namedMs <= 6100, String(namedMs));
     assert.equal(Number(startMs) - namedMs, 300, 'every thread is told before it begins');
     assert.equal(warning, null);
   });
 
-  it('waits until as many operations have ended as the wallets have in flight', async () => {
+  it('waits until as many operations have ended as are in flight', async () => {
     const countsAt = (/** @type {number} */ ms) => ({ started: 50, verified: Math.floor(ms / 100) });
     const { namedMs } = await warmUp({ blockMs: 100, countsAt });
     assert.ok(namedMs >= 5000 && namedMs <= 5100, String(namedMs));
   });
 
-  it('of an open loop waits for what was started before the first operation ended', async () => {
+  it('open loop: waits for those started before the first one ended', async () => {
     // Ten a second, each takes four seconds, and most of the wallets are never needed.
     const countsAt = (/** @type {number} */ ms) => ({ started: ms / 100, verified: Math.max(0, (ms - 4000) / 100) });
     const { namedMs } = await warmUp({ blockMs: 100, isOpenLoop: true, operations: 1000, countsAt });
     assert.ok(namedMs >= 8000 && namedMs <= 8400, String(namedMs));
   });
 
-  it('of plain calls waits for no block, and for a second', async () => {
+  it('plain calls: waits for a second, not for blocks', async () => {
     const countsAt = (/** @type {number} */ ms) => ({ started: ms + 50, verified: ms });
     const { namedMs, startMs } = await warmUp({ blockMs: Infinity, countsAt, random: () => 0.9 });
     assert.ok(namedMs >= 1000 && namedMs <= 1100, String(namedMs));
     assert.equal(Number(startMs) - namedMs, 300, 'where there are no blocks, there is no phase to draw');
   });
 
-  it('ends at its limit, and says so', async () => {
+  it('ends at its limit with a warning', async () => {
     const { namedMs, startMs, warning } = await warmUp({ blockMs: 40_000 });
     assert.ok(namedMs >= 60_000 && namedMs <= 60_200, String(namedMs));
     assert.ok(Number(startMs) > namedMs);
@@ -87,11 +87,11 @@ describe('an automatic warm-up', () => {
     );
   });
 
-  it('that is ended early names no window', async () => {
+  it('sets no window if ended early', async () => {
     assert.equal((await warmUp({ blockMs: 40_000, untilMs: 3000 })).startMs, null);
   });
 
-  it('begins the window anywhere within a block interval, so that blocks in it are right on average', async () => {
+  it('starts the window at a random time within a block interval', async () => {
     const [blockMs, windowMs, runs] = [2000, 3000, 100];
     let blocks = 0;
     const found = new Set();

@@ -13,23 +13,23 @@ function watchOf(given) {
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 
-describe('warnings of a Watch', () => {
-  it('what goes on is said once', () => {
+describe('Watch: warnings', () => {
+  it('warnOnce() warns once per kind', () => {
     const { said, watch } = watchOf();
     for (const seconds of [31, 32, 33]) watch.warnOnce('still', `no block for ${seconds} s`);
     assert.deepEqual([said, watch.warnings], [['no block for 31 s'], ['no block for 31 s']]);
   });
 
-  it('of what happens again the first are said, and how many more there were is known at the end', () => {
+  it('warnOf() warns of the first few and counts the rest', () => {
     const { said, watch } = watchOf();
     const { warnings } = watch;
     for (let i = 1; i <= 20; i += 1) watch.warnOf('reorg', `reorg ${i}`);
     const first = ['reorg 1', 'reorg 2', 'reorg 3', 'reorg 4', 'reorg 5'];
     assert.deepEqual(warnings, [...first, 'and 15 more of this kind, the last of them: reorg 20']);
-    assert.deepEqual(said, [...first, 'reorg 6; more of this kind are counted and not said']);
+    assert.deepEqual(said, [...first, 'reorg 6; more warnings of this kind are only counted']);
   });
 
-  it('many of one kind leave room for all others', () => {
+  it('many of one kind leave room for others', () => {
     const { said, watch } = watchOf();
     for (let i = 0; i < 1000; i += 1) watch.warnOf('reorg', `reorg ${i}`);
     watch.warnOnce('still', 'no block');
@@ -44,7 +44,7 @@ describe('warnings of a Watch', () => {
   });
 
   const noLinux = existsSync('/proc/self/status') ? false : 'needs /proc';
-  it('the embedded chain is warned of once, from a limit of its memory on', { skip: noLinux }, async () => {
+  it('warns once of the memory of the embedded chain', { skip: noLinux }, async () => {
     const config = { nodePid: process.pid, nodeMetrics: null, nodeSeries: null, insecure: false };
     const transport = /** @type {any} */ ({ requests: 0, connectionsOpened: 0 });
     const cases = [
