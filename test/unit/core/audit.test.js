@@ -1,4 +1,3 @@
-/** What an audit says: exact, not exact with proof, or incomplete, with what could not be checked. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { auditUnlessAborted } from '../../../src/core/run.js';
@@ -11,7 +10,7 @@ import { simulate } from './simulation.js';
  * @import { SimulationOptions } from './simulation.js'
  */
 
-/** Two wallets have made one operation each. @param {SimulationOptions} [options] */
+/** Two wallets with one operation each. @param {SimulationOptions} [options] */
 async function started(options) {
   const run = simulate({ wallets: 2, inFlight: 1, ...options });
   run.start();

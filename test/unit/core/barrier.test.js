@@ -1,4 +1,4 @@
-/** The folder where instances wait for each other, on the real file system. */
+/** The barrier folder, on the real file system. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

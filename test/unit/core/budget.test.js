@@ -10,7 +10,6 @@ import { RefusedError, RpcError } from '../../../src/errors.js';
  * @import { NonceState } from '../../../src/core/nonces.js'
  */
 
-/** An operation has a gas limit of 100. */
 const GAS_LIMIT = 100n;
 
 /** @param {bigint} maxFeePerGasWei @param {bigint} [maxPriorityFeePerGasWei] */
@@ -31,7 +30,7 @@ function accountOf(position = 0) {
 }
 
 /**
- * An operation that has begun with the account's next nonce.
+ * An operation with the account's next nonce.
  * @param {Account} account
  * @param {{hash?: string, sentAtUs?: number | null}} [given] block that holds it, when it was sent
  */
@@ -131,7 +130,7 @@ describe('FeeBudget', () => {
       end(budget, operation, state);
       assert.equal(budget.reserve(second), false, state);
       assert.equal(budget.total().spentWei, 1000n);
-      // In a block that nobody saw: at its full price.
+      // In an unknown block: at its full price.
       end(budget, operation, 'used');
       assert.equal(budget.total().spentWei, 1000n);
       assert.equal(budget.reserve(second), false, state);

@@ -216,7 +216,7 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
     const { identify, compare, chainIdentity } = chainOf(a, b);
     await identify();
     a.hashes.push('b');
-    // The set-up is not over: two chains end the run then, and are not left.
+    // During the set-up two chains end the run.
     assert.equal(await chainIdentity.check(0, 1, true), null);
     a.hashes.pop();
     await compare();
@@ -255,7 +255,7 @@ describe('Monitor with ChainIdentity', () => {
     await clock.advance(2000);
     isThere = true;
     finding = { state: DOWN, words: 'it serves another chain now', isOther: true };
-    // Its head is far above: that says nothing of the first one.
+    // The head of another chain does not count.
     await clock.advance(10_000);
     assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, DOWN]);
     assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);

@@ -1,4 +1,4 @@
-/** Instances that wait for each other, with a clock of their own each and a folder on the real file system. */
+/** Instances with a clock each and a folder on the real file system. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -47,7 +47,7 @@ function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), ahe
 }
 
 /**
- * Moves time until something is over. What is read from a disk takes turns of its own.
+ * Advances time until a promise is settled; file access takes extra turns.
  * @template T
  * @param {ByHand} clock
  * @param {Promise<T>} promise
@@ -64,7 +64,7 @@ async function turnUntil(clock, promise) {
   return promise;
 }
 
-/** From the end of the set-up to the beginning of the load. @param {ReturnType<typeof instanceOf>} instance */
+/** From the end of the set-up to the start of the load. @param {ReturnType<typeof instanceOf>} instance */
 async function together({ common }) {
   await common.open();
   await common.wait(CHAIN);
@@ -242,7 +242,7 @@ describe('--barrier', () => {
     leaving.catch(() => {});
     const begun = together(zero);
     begun.catch(() => {});
-    // Index 0 has read what it said.
+    // Index 0 has read its arrival.
     await turnUntil(clock, Promise.race([begun, clock.sleep(3000)]));
     left.stop.request('interrupted', 130);
     await assert.rejects(turnUntil(clock, leaving), InterruptedError);

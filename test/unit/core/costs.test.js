@@ -7,7 +7,7 @@ import { RefusedError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const GWEI = 10n ** 9n;
-/** 2 gwei a gas now, and 6 at most. */
+/** 2 gwei per gas now, at most 6. */
 const FEES = createFees({ baseFeeWei: GWEI, tipWei: GWEI, legacy: false, maxFeeWei: null });
 const GAS = Object.freeze({
   perWallet: 250_000n,

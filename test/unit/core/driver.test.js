@@ -34,7 +34,7 @@ function at(perSecond, given = {}) {
   return { stages, arrival: 'uniform', seed: 1, ...given };
 }
 
-/** A driver whose operations end when the test says so. @param {Options} [options] */
+/** A driver whose operations are ended by the test. @param {Options} [options] */
 function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isInstant, isWatchBroken } = {}) {
   const byHand = createFakeClock({ startUs: START_US });
   let stalledUs = 0;
@@ -49,16 +49,19 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     accounts.map(({ wallet }) => wallet.index),
     START_US,
   );
-  /** When what was dropped was due. @type {number[]} */
+  /** Scheduled times of dropped operations. @type {number[]} */
   const dropped = [];
   const drop = recorder.drop.bind(recorder);
   recorder.drop = (dueUs) => {
     dropped.push(dueUs);
     drop(dueUs);
   };
-  /** All that were begun, in order. @type {Operation[]} */
+  /** All started operations, in order. @type {Operation[]} */
   const begun = [];
-  /** Those that are recovered, in order. @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
+  /**
+   * Recoveries in order.
+   * @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>}
+   */
   const recoveries = [];
   /** @type {Array<[string, Error | undefined]>} */
   const stops = [];
@@ -100,7 +103,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     onSample: (sample) => samples.push(sample),
     onStop: (reason, error) => stops.push([reason, error]),
   });
-  /** Ends them all as verified. @param {Operation[]} operations */
+  /** @param {Operation[]} operations */
   const verify = async (...operations) => {
     for (const operation of operations) operation.end('verified', null, clock.nowUs());
     await turn();
@@ -119,14 +122,13 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     advance: byHand.advance,
     timers: byHand.pending,
     watchSignal: () => watchSignal ?? assert.fail('nobody watches'),
-    /** Time goes by, and no timer gets a turn. @param {number} ms */
+    /** Advances time without running timers. @param {number} ms */
     stall: (ms) => void (stalledUs += ms * 1000),
     /** @param {Operation} operation */
     fail: (operation) => operation.end('failed', 'reverted', clock.nowUs()),
     /** @param {number} from */
     intended: (from = 0) => begun.slice(from).map(({ intendedAtUs }) => intendedAtUs - START_US),
     positions: (from = 0) => begun.slice(from).map(({ account }) => account.position),
-    /** Live operations, counted from the outside. */
     assertConserved: () => {
       const inFlightBy = new Map();
       for (const { account } of driver.live) {
@@ -375,10 +377,10 @@ describe('Driver: open loop', () => {
     for (const operation of begun.slice(0, 5)) operation.endSubmission();
     await turn();
     assert.equal(begun.length, 21);
-    // One that has arrived and ends makes room in flight, not on the way: it was not counted there any more.
+    // The end of an operation already submitted frees no submission.
     await verify(begun[0]);
     assert.equal(begun.length, 21);
-    // One that ends without having arrived makes room there.
+    // The end of an operation in submission does.
     await verify(begun[20]);
     assert.equal(begun.length, 22);
     for (let i = 1; i < begun.length && begun.length < 60; i += 1) {
@@ -586,7 +588,7 @@ describe('Driver: recovery', () => {
   });
 
   it('any order of failures, ends and recoveries: the allowed number is in flight once all is settled', async () => {
-    /** What happens to an operation, or to one that is recovered, by its place. */
+    /** What happens to an operation or recovery, by index. */
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom('verify', 'fail', 'recover', 'retire'), place: fc.nat({ max: 50 }) }),
       { maxLength: 60 },

@@ -73,7 +73,7 @@ describe('Monitor', () => {
     await clock.advance(500);
     health.markDown(0, clock.nowUs());
     await clock.advance(200);
-    // It is counted, though nobody has looked since.
+    // Counted before the next check.
     assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 200_000 }]);
     await clock.advance(800);
     assert.equal(health.stateOf(0), UP);
@@ -116,7 +116,7 @@ describe('Monitor', () => {
     nonsense = null;
     await clock.advance(1000);
     assert.equal(health.stateOf(0), UP);
-    // One that was lost does not come back with an answer of that kind.
+    // Such a response does not end an outage.
     health.markDown(0, clock.nowUs());
     nonsense = new ProtocolError('http://fake answered HTTP 429 without JSON-RPC', undefined, 429);
     await clock.advance(1000);

@@ -74,7 +74,7 @@ describe('Route', () => {
   });
 });
 
-/** What is made of an answer without JSON-RPC. @param {number} status @returns {Error} */
+/** The error of a response without JSON-RPC. @param {number} status @returns {Error} */
 function answered(status) {
   try {
     return parseReply({ status, text: '<html>', retryAfterMs: null }, { display: 'http://a', secrets: [] });
@@ -151,7 +151,7 @@ describe('Heads.isBehind()', () => {
   });
 });
 
-/** Endpoints that answer with their place, or with an error. @param {Array<Error | null>} errors by place */
+/** Endpoints that answer with their index, or with an error. @param {Array<Error | null>} errors by place */
 function endpointsOf(...errors) {
   return errors.map((_, i) =>
     fakeRpc({
@@ -185,7 +185,7 @@ describe('createRouter()', () => {
     );
   });
 
-  /** The first of two endpoints says nothing. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
+  /** The first of two endpoints never answers. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
   function hanging(options) {
     const clock = createFakeClock();
     const health = Health.of(2);
@@ -275,7 +275,7 @@ describe('createRouter()', () => {
     await clock.advance(10_000);
     assert.deepEqual(await times(3), ['refused', 1, 1]);
     assert.equal(router.traffic()[0].failures, 4);
-    // Where the other takes none either, both are asked as ever.
+    // If the other one refuses too, both are used as before.
     for (let i = 0; i < 3; i += 1) health.noteRefused(1, clock.nowUs());
     assert.deepEqual(await times(1), ['refused']);
     health.set(0, DOWN);

@@ -14,7 +14,7 @@ import { sampleOf } from '../../helpers/samples.js';
 
 const FIRST_INDEX = 100;
 const START_NONCE = 7;
-/** Fates after which the nonce of an operation is used up. */
+/** Statuses that use the nonce. */
 const FINAL = /** @type {const} */ (['included', 'reverted', 'replaced']);
 
 /** @param {number} count @param {number} [first] index of the first wallet */
@@ -35,7 +35,12 @@ function ledgerOf(count = 1, first) {
 
 let lastHash = 0;
 
-/** An operation that did not verify, as the driver and repair() enter it. @param {Ledger} ledger @param {number} [position] @returns {UnresolvedOperation} */
+/**
+ * A failed operation, as the driver and recovery enter it.
+ * @param {Ledger} ledger
+ * @param {number} [position]
+ * @returns {UnresolvedOperation}
+ */
 function lose(ledger, position = 0) {
   const account = ledger.accounts[position];
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
@@ -52,7 +57,7 @@ function lose(ledger, position = 0) {
   return open;
 }
 
-/** The operation that a wallet's next nonce had, when the node knew nothing of it. @param {Account} account */
+/** The earlier operation of the wallet's next nonce. @param {Account} account */
 function undecidedOf(account) {
   return account.slots.find(({ undecided }) => undecided !== null)?.undecided ?? null;
 }
@@ -67,7 +72,7 @@ function settle(ledger, { operation, sample }, fate) {
   ledger.settle(operation, sample, decision(fate));
 }
 
-/** What has been counted for the only wallet. @param {Ledger} ledger */
+/** The counts of the only wallet. @param {Ledger} ledger */
 function figures({ accounts: [account], unresolved, foreign }) {
   const { executed, includedLate, reverted, wallet } = account;
   const isUndecided = undecidedOf(account) !== null;
@@ -179,12 +184,15 @@ describe('Ledger.settle()', () => {
 
   it('any order of statuses: each operation counts once, and the nonce follows', () => {
     const fates = fc.constantFrom(/** @type {TransactionStatus} */ ('never_sent'), ...FINAL);
-    // Each step either looks at the wallet's undecided operation again, or loses another one.
+    // Each step settles the wallet's earlier operation again, or another one.
     const steps = fc.array(fc.record({ position: fc.nat(1), fate: fates, isAgain: fc.boolean() }), { maxLength: 40 });
     fc.assert(
       fc.property(steps, (list) => {
         const { ledger, accusations } = ledgerOf(2);
-        /** The last fate of each operation. @type {Map<UnresolvedOperation['operation'], {position: number, fate: TransactionStatus}>} */
+        /**
+         * The last status of each operation.
+         * @type {Map<UnresolvedOperation['operation'], {position: number, fate: TransactionStatus}>}
+         */
         const model = new Map();
         for (const { position, fate, isAgain } of list) {
           const undecided = undecidedOf(ledger.accounts[position]);
@@ -247,7 +255,7 @@ describe('Ledger: bounded resolutions', () => {
 });
 
 describe('Ledger.toState() and fromState()', () => {
-  /** Two parts, of two wallets and of one, with something of each kind in them. */
+  /** Two parts, with two wallets and one, and entries of each kind. */
   function parts() {
     const left = ledgerOf(2).ledger;
     settle(left, lose(left, 0), 'included');
@@ -366,7 +374,7 @@ describe('Ledger: several operations of one wallet', () => {
     assert.equal(again.operation.nonce, START_NONCE);
     assert.deepEqual(again.operation.hashes, [opens[0].sample.hash, again.sample.hash]);
     assert.equal(account.slotOf(START_NONCE + 1)?.undecided?.operation, opens[1].operation);
-    // The first one arrives after all, and what it was is settled by its successor.
+    // The first one is included after all, settled through its successor.
     settle(ledger, again, 'included');
     assert.equal(account.nextNonce, START_NONCE + 1);
     assert.deepEqual(ledger.statusCounts, { never_sent: 2, included: 1 });
@@ -403,7 +411,12 @@ describe('Ledger: several operations of one wallet', () => {
   });
 });
 
-/** An operation that was verified, as the driver and the course enter it. @param {Ledger} ledger @param {number} blockNumber @param {number} [position] */
+/**
+ * A verified operation, as the driver enters it.
+ * @param {Ledger} ledger
+ * @param {number} blockNumber
+ * @param {number} [position]
+ */
 function verify(ledger, blockNumber, position = 0) {
   const account = ledger.accounts[position];
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
@@ -427,7 +440,12 @@ function settleIn(ledger, { operation, sample }, fate, blockNumber) {
   ledger.settle(operation, sample, { ...decision(fate), blockNumber });
 }
 
-/** Blocks are gone, and what was in them is looked after, as resubmit() does. @param {Ledger} ledger @param {number} blockNumber @returns {UnresolvedOperation[]} */
+/**
+ * A reorg, handled as resubmit() does.
+ * @param {Ledger} ledger
+ * @param {number} blockNumber
+ * @returns {UnresolvedOperation[]}
+ */
 function reorganise(ledger, blockNumber) {
   return ledger.reopen(blockNumber).orphans.map(({ operation, sample, isExecuted }) => {
     const open = { operation, sample, isOrphan: isExecuted };
@@ -467,7 +485,7 @@ describe('Ledger.reopen()', () => {
     assert.deepEqual([account.reverted, ledger.statusCounts.reverted], [1, 1]);
     const [open] = reorganise(ledger, 11);
     assert.deepEqual([account.reverted, ledger.statusCounts.reverted, open.isOrphan], [0, 0, false]);
-    // It had not verified: executed now, it is late.
+    // It had not verified, so it counts as late.
     settleIn(ledger, open, 'included', 12);
     assert.deepEqual(figures(ledger), { ...NOTHING, ...CHANGES.included });
     assert.equal(account.reorgedOut, 0);
@@ -520,13 +538,13 @@ describe('Ledger.reopenOf()', () => {
   });
 });
 
-/** What became of how many. @param {Ledger} ledger */
+/** @param {Ledger} ledger */
 function fatesOf({ statusCounts }) {
   return Object.fromEntries(Object.entries(statusCounts).filter(([, count]) => count !== 0));
 }
 
 describe('Ledger.settle() after a reorg', () => {
-  /** One that was verified, and is open again. */
+  /** A verified operation that is unresolved again. */
   function orphaned() {
     const { ledger, accusations } = ledgerOf();
     verify(ledger, 10);

@@ -1,4 +1,4 @@
-/** When a load is reported, with a clock of which every look costs time. */
+/** The reports of a load, with a clock whose reading takes time. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { load } from '../../../src/core/load.js';
@@ -14,7 +14,7 @@ import { readingsOf } from '../../helpers/samples.js';
  * @import { WarmUp } from '../../../src/core/load.js'
  */
 
-/** Timers of it fire early by so much, and each look at it takes as long. */
+/** Timers fire early by this time, and each reading takes it. */
 const TICK_US = 40;
 
 /** @returns {Clock} */

@@ -18,7 +18,7 @@ function accountOf() {
   return new Account(0, wallet);
 }
 
-/** An operation under way. @param {Account} account @param {{sentAtUs?: number | null, block?: number}} [given] */
+/** A live operation. @param {Account} account @param {{sentAtUs?: number | null, block?: number}} [given] */
 function begin(account, { sentAtUs = 0, block } = {}) {
   const inclusion = block === undefined ? null : { number: block, hash: '0xb', seenAtUs: 0 };
   const operation = /** @type {Operation} */ (/** @type {unknown} */ ({ sentAtUs, inclusion, hashes: [] }));
@@ -68,7 +68,6 @@ describe('Account: nonces', () => {
           assert.equal(account.nextNonce, START_NONCE + 5);
           for (let i = 0; i < first; i += 1) assert.equal(account.slotOf(START_NONCE + i), null);
         }
-        // What is settled is not settled again.
         account.settle(START_NONCE, 'executed');
         assert.equal(account.wallet.nonce, START_NONCE + 5);
       }),
@@ -125,7 +124,11 @@ describe('Account.reopen()', () => {
   /** @param {Account} account */
   const statesOf = ({ slots }) => slots.map(({ state }) => state);
 
-  /** So many that are settled, as the list says, and as many under way as it says. @param {NonceState[]} settled @param {number} [live] */
+  /**
+   * An account with these settled nonces and this number of live operations.
+   * @param {NonceState[]} settled
+   * @param {number} [live]
+   */
   function accountWith(settled, live = 0) {
     const account = accountOf();
     for (const state of settled) account.settle(begin(account).nonce, state);
@@ -201,7 +204,7 @@ describe('Account.reopen()', () => {
         account.reopen(orphans);
         assert.equal(account.wallet.nonce, START_NONCE + Math.min(...places));
         for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'used');
-        // What lies between them, and was not known to be ours, stays as it was.
+        // Foreign nonces between them stay used.
         assert.deepEqual([account.wallet.nonce, account.executed, account.slots.length], before);
       }),
       { seed: 5 },
@@ -227,7 +230,7 @@ describe('Account.boundsAsOf()', () => {
     assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
     assert.deepEqual(account.boundsAsOf(operations[1], 10), bounds(2, 2, 4));
     assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
-    // One that was verified first says the same.
+    // The same after another one was verified first.
     account.settle(operations[1].nonce, 'executed');
     assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
     account.settle(operations[0].nonce, 'executed');
@@ -295,11 +298,11 @@ describe('Account.boundsAsOf()', () => {
   it('contains the true count for any blocks and any knowledge of them', () => {
     const plan = fc.array(
       fc.record({
-        /** How many blocks after the one before it. */
+        /** Blocks after the previous operation. */
         gap: fc.nat({ max: 2 }),
         isReverted: fc.boolean(),
         isMined: fc.boolean(),
-        /** What we know of it: nothing yet, its block, its outcome, or that it was given up. */
+        /** What is known: nothing, its block, its outcome, or that it ended early. */
         known: fc.constantFrom('nothing', 'block', 'outcome', 'given up', 'found afterwards'),
       }),
       { minLength: 1, maxLength: 8 },
@@ -311,7 +314,6 @@ describe('Account.boundsAsOf()', () => {
         let isMined = true;
         const all = list.map((given) => {
           block += given.gap;
-          // Nothing is mined after one that is not.
           isMined &&= given.isMined;
           return { ...given, isMined, block, operation: begin(account, {}) };
         });
@@ -331,7 +333,7 @@ describe('Account.boundsAsOf()', () => {
           const inBlock = all.filter((each) => each.isMined && each.block <= one.block);
           const count = inBlock.filter(({ isReverted }) => !isReverted).length;
           const later = all.filter((each) => each.isMined && !each.isReverted).length;
-          // Those under way are taken to have their effect: a revert that is not known makes it less.
+          // Live operations count as executed; an unknown revert lowers the count.
           const reverts = inBlock.filter(
             (each) => each.isReverted && account.slotOf(each.operation.nonce)?.state === 'live',
           );

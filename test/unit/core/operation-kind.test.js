@@ -6,7 +6,7 @@ import { callKind } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
-/** How long a user is kept from asking again after each of its failures, in milliseconds. */
+/** The pause after each failure, in milliseconds. */
 function harness() {
   const clock = createFakeClock({ startUs: 0 });
   const account = new Account(0, Wallet.withoutKey(0));

@@ -5,7 +5,7 @@ import { simulate } from './simulation.js';
 
 /** @import { Fault } from './simulation.js' */
 
-/** What became of the first operations of wallet 0. @param {ReturnType<typeof simulate>} run @param {number} count */
+/** Outcomes of the first operations of wallet 0. @param {ReturnType<typeof simulate>} run @param {number} count */
 function outcomes({ sampleOf }, count) {
   return Array.from({ length: count }, (_, nonce) => {
     const sample = sampleOf(0, nonce);
@@ -13,7 +13,7 @@ function outcomes({ sampleOf }, count) {
   });
 }
 
-/** Faults of the first submission of a nonce of wallet 0; sent again it passes. @param {Record<number, Fault>} faults */
+/** Faults of the first submissions of wallet 0 by nonce; repeated ones pass. @param {Record<number, Fault>} faults */
 function once(faults) {
   /** @type {Set<number>} */
   const sent = new Set();
@@ -85,7 +85,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.settle();
     assert.deepEqual(outcomes(run, 3), ['verified', 'rejected', 'open']);
-    await run.advance(2000); // it is found out, and sent again
+    await run.advance(2000); // its status is found, and it is resubmitted
     run.see(run.mine());
     await run.settle();
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
@@ -186,7 +186,7 @@ describe('runTransaction(): several operations of one wallet', () => {
   });
 
   it('a reverted one is not verified by the effect of a later one', async () => {
-    // The node does not serve the block at first, and in the latest state there is the effect of the other one.
+    // At first the node serves the latest state only, with the effect of the other one.
     const run = simulate({ inFlight: 2, fault: once({ 0: 'revert' }), isBehind: (reads) => reads === 1 });
     run.start();
     await run.settle();
@@ -215,7 +215,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     const { verify } = run.workload;
     let asked = 0;
     run.workload.verify = async (...question) => {
-      // Of the first operation, by the latest state: the answer takes until the third is in a block.
+      // The first read-back, of the latest state, ends after the third is included.
       if (question[3] === 1 && (asked += 1) === 1) {
         run.see(run.mine());
         await run.settle();
@@ -240,7 +240,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.workload.verify = (...question) => {
       const [position, bounds, inclusion, attempt, sent] = question;
       attempts.push(attempt);
-      // The first answer is that of the block after it.
+      // The first response is as of the next block.
       const number = attempts.length === 1 ? inclusion.number + 1 : inclusion.number;
       return verify.call(run.workload, position, bounds, { number }, attempt, sent);
     };
@@ -320,14 +320,14 @@ describe('runTransaction(), recovery and audit: any result of the submissions', 
           const report = await run.end();
           const verified = run.samples.filter(({ outcome }) => outcome === 'verified');
           const there = verified.filter(({ hash }) => run.mined.get(String(hash))?.isReverted === false);
-          // After a reorg another transaction of the same operation may have taken its place.
+          // After a reorg another transaction of the operation may be included.
           if (!history.some(({ kind }) => kind.startsWith('reorg'))) assert.equal(there.length, verified.length);
           assert.equal(run.recorder.failures.wrong_count, undefined);
           assert.deepEqual(
             run.stops.filter(([reason]) => reason !== 'no_wallets'),
             [],
           );
-          // A known gap: what waits behind a nonce that was never sent waits for ever once nothing is started any more.
+          // Known limit: after the end, transactions behind a nonce that was never sent stay pending.
           const isStranded = run.ledger.resolutions.some(({ fate }) => fate === 'pending');
           if (isStranded) assert.ok(run.accounts.some(({ slots }) => slots[0]?.state === 'free'));
           assert.equal(report.exact, !isStranded, JSON.stringify(report));

@@ -5,7 +5,7 @@ import { arrivals, createPacer } from '../../../src/core/pacer.js';
 const SEEDS = [1, 2, 42, 0x7fffffff, 0xdeadbeef, 2 ** 32 - 1];
 const COUNT = 50_000;
 
-/** What is owed between one operation and the next: independent, with a mean of 1. @param {number} seed */
+/** The gaps between operations. @param {number} seed */
 function gapsOf(seed, count = COUNT) {
   const owed = arrivals.poisson(seed);
   let last = 0;

@@ -21,7 +21,7 @@ const pacerOf = (...stages) => createPacer({ stages, arrival: 'uniform', seed: 1
 /** @param {Pacer} pacer @param {number} count @param {number} [first] */
 const dues = (pacer, count, first = 0) => Array.from({ length: count }, (_, i) => pacer.dueUs(first + i));
 
-/** Instants of all that is due before an instant. @param {Pacer} pacer @param {number} endUs */
+/** Times of all operations due before endUs. @param {Pacer} pacer @param {number} endUs */
 function countBefore(pacer, endUs) {
   let count = 0;
   while (pacer.dueUs(count) < endUs) count += 1;
@@ -64,14 +64,14 @@ describe('open(): uniform', () => {
       [0.7, 2, 2],
       [2.5, 1, 3],
       [1000, HOUR_S, 3_600_000],
-      // Not a whole number: what is owed in part is due in whole.
+      // A fraction is due as a whole operation.
       [333.3, 1, 334],
       [0.0001, 1, 1],
     ];
     for (const [perSecond, seconds, wanted] of table) {
       const what = `${perSecond} per second for ${seconds} s`;
       assert.equal(countBefore(pacerOf(constant(perSecond, seconds)), seconds * 1e6), wanted, what);
-      // The same when only the end of the run says how long it is.
+      // The same for a stage without an end.
       const endless = pacerOf(constant(perSecond));
       assert.ok(endless.dueUs(wanted - 1) < seconds * 1e6, what);
       assert.ok(endless.dueUs(wanted) >= seconds * 1e6, what);
@@ -97,7 +97,7 @@ describe('open(): uniform', () => {
       for (let n = 0; n < wanted; n += Math.ceil(wanted / 50)) {
         const t = pacer.dueUs(n) / 1e6;
         const owed = a * t + ((b - a) / (durationUs / 1e6) / 2) * t * t;
-        // An instant is a whole microsecond.
+        // Times are whole microseconds.
         assert.ok(Math.abs(owed - n) <= Math.max(a, b) * 1e-6 + 1e-6, `${a}:${b}, ${n} is due when ${owed} are owed`);
       }
     }

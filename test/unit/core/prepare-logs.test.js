@@ -1,4 +1,3 @@
-/** Which blocks hold a page, and what is found wrong with a page that is read back. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkPages, pagesOf, sampleOf, pageError } from '../../../src/core/prepare-logs.js';

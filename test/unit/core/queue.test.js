@@ -5,7 +5,7 @@ import { Queue } from '../../../src/core/queue.js';
 
 describe('Queue', () => {
   it('behaves like an array for any order of push and shift', () => {
-    // A number is put, null takes.
+    // A number: push; null: shift.
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat()), { maxLength: 300 }), (steps) => {
         /** @type {Queue<number>} */

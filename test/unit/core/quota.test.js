@@ -33,8 +33,9 @@ describe('Quota', () => {
 });
 
 /**
- * Two users whose operations take 10 ms.
- * @param {Partial<DriverOptions> & {perSecond?: number, recover?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}} options
+ * Two wallets whose operations take 10 ms.
+ * @param {Partial<DriverOptions> & {perSecond?: number, recover?: () => Promise<string | null>, outcome?: 'verified' | 'failed'}}
+ *   options
  */
 function harness({ perSecond, recover = async () => null, outcome = 'verified', ...options }) {
   const clock = createFakeClock({ startUs: 0 });

@@ -15,28 +15,28 @@ import { addressOf } from '../../helpers/samples.js';
 
 /** @typedef {ReturnType<typeof setUp>} Setting */
 
-/** One block in this time makes an accepted operation overdue after five of them: two seconds. */
+/** Block time: operations are overdue after two seconds. */
 const BLOCK_MS = 400;
 const START_BLOCK = 1;
 const HEAD = 9;
 const FEE = Object.freeze({ maxFeePerGasWei: 10n });
 
-/** A node, with what it knows in maps that the test fills. @param {{blockMs?: number}} [options] */
+/** A node whose state is set by the test. @param {{blockMs?: number}} [options] */
 function setUp({ blockMs = BLOCK_MS } = {}) {
   const clock = createFakeClock();
   const startUs = clock.nowUs();
-  /** Next nonce by address, receipts' blocks and what is in the pool by hash. */
+  /** Next nonce by address; blocks of receipts and the pool by hash. */
   const node = {
     nonces: /** @type {Map<string, number>} */ (new Map()),
     minedIn: /** @type {Map<string, number>} */ (new Map()),
     pool: /** @type {Set<string>} */ (new Set()),
     foreign: /** @type {{hash: string, from: string, nonce: string}[]} */ ([]),
     isAway: false,
-    /** It makes no more blocks after so many. */
+    /** The last block. */
     lastBlock: Infinity,
-    /** What it has against what is sent. @type {(raw: string) => Error | null} */
+    /** The error of a submission. @type {(raw: string) => Error | null} */
     refuse: () => null,
-    /** While it is asked for what it knows. */
+    /** Called during a lookup. */
     onLookup: () => {},
   };
   /** @type {string[]} */
@@ -99,7 +99,7 @@ function setUp({ blockMs = BLOCK_MS } = {}) {
   const accounts = new Map();
   /** @type {Set<Operation>} */
   const live = new Set();
-  /** Accepted, and known to the node. @param {number} [position] of its wallet */
+  /** An accepted operation that the node knows. @param {number} [position] of its wallet */
   const begin = (position = 0) => {
     const wallet = Wallet.withoutKey(position);
     wallet.address = addressOf(position + 1);
@@ -395,7 +395,7 @@ describe("rebroadcastOverdue(): the node's nonce is below ours", () => {
 describe('rebroadcastOverdue(): rounds', () => {
   it('a hundred at a time, rotating', async () => {
     const { clock, begin, rpc, watch } = setUp();
-    // They wait for others, so nothing is done about them and all stay overdue.
+    // They wait for earlier nonces, so all stay overdue.
     for (let i = 0; i < 250; i += 1) begin(i).nonce = 5;
     const asked = () => rpc.calls.filter(({ method }) => method === 'eth_getTransactionByHash');
     void watch();

@@ -7,7 +7,7 @@ import { RecentInclusions, recentInclusionOf } from '../../../src/core/recovery.
 
 /** @import { Entry } from '../../../src/core/recovery.js' */
 
-/** Operations that are remembered, as src/core/recovery.js has it. */
+/** MAX_RECENT_INCLUSIONS of src/core/recovery.js. */
 const REMEMBERED = 16_384;
 
 const accounts = [0, 1].map((position) => new Account(position, Wallet.withoutKey(100 + position)));
@@ -29,7 +29,7 @@ function entryOf(nonce, blockNumber, position = 0) {
 /** @param {Entry[]} entries */
 const noncesOf = (entries) => entries.map(({ nonce }) => nonce);
 
-/** One operation in each block, of that number. @param {number} count */
+/** One operation per block. @param {number} count */
 function pastWith(count) {
   const past = new RecentInclusions();
   for (let i = 0; i < count; i += 1) past.add(entryOf(i, i));
@@ -51,7 +51,7 @@ describe('RecentInclusions.takeFrom()', () => {
     assert.equal(past.takeFrom(REMEMBERED).isComplete, true);
     past.add(entryOf(REMEMBERED, REMEMBERED));
     past.add(entryOf(REMEMBERED + 1, REMEMBERED + 1));
-    // Those of blocks 0 and 1 had to go.
+    // The entries of blocks 0 and 1 were overwritten.
     assert.equal(past.takeFrom(REMEMBERED).isComplete, true);
     assert.equal(past.takeFrom(2).isComplete, true);
     assert.equal(past.takeFrom(1).isComplete, false);
@@ -65,7 +65,7 @@ describe('RecentInclusions.takeFrom()', () => {
       noncesOf(late.entries),
       [4990, 4991, 4992, 4993, 4994, 4995, 4996, 4997, 4998, 4999].map((n) => REMEMBERED + n),
     );
-    // Room for ten: then the oldest have to go again, in their order.
+    // Room for ten, then the oldest are overwritten in order.
     for (let i = 0; i < 12; i += 1) past.add(entryOf(i, REMEMBERED + 6000 + i));
     assert.equal(past.takeFrom(5002).isComplete, true);
     assert.equal(past.takeFrom(5001).isComplete, false);

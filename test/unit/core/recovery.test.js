@@ -18,7 +18,10 @@ function setUp({ wallets = 2, budget = null } = {}) {
   const over = new AbortController();
   /** @type {string[]} */
   const log = [];
-  /** What is waited for: each is ended by its test, with why the wallet cannot be used any more. @type {Array<{end: (why?: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>} */
+  /**
+   * Pending recoveries: the test ends each with why the wallet cannot be used any more, or null.
+   * @type {Array<{end: (why?: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>}
+   */
   const waits = [];
   /** @returns {Promise<string | null>} */
   const wait = () =>
@@ -67,7 +70,7 @@ function setUp({ wallets = 2, budget = null } = {}) {
     rearm: ({ position }, times) => log.push(`rearm ${position} ${times}`),
     retire: ({ position }) => log.push(`retire ${position}`),
   });
-  /** One under way. @param {number} [position] @param {number | null} [block] that holds it */
+  /** A live operation. @param {number} [position] @param {number | null} [block] of its inclusion */
   const begin = (position = 0, block = null) => {
     const operation = new Operation(accounts[position], { intendedAtUs: 0, startedAtUs: 0 }, () => {});
     const hash = `0x${nameOf(operation)}`;
@@ -76,13 +79,18 @@ function setUp({ wallets = 2, budget = null } = {}) {
     live.add(operation);
     return operation;
   };
-  /** One that had ended, in a block. @param {number} position @param {number} nonce @returns {RecentInclusion} */
+  /**
+   * An ended operation of a removed block.
+   * @param {number} position
+   * @param {number} nonce
+   * @returns {RecentInclusion}
+   */
   const orphanOf = (position, nonce) => ({
     operation: { account: accounts[position], nonce, hashes: ['0xa', `0x${position}:${nonce}`], raw: 'raw' },
     sample: sampleOf({}),
     isExecuted: true,
   });
-  /** What was done since the last time. */
+  /** The log since the last call. */
   const done = () => log.splice(0);
   return { accounts, live, over, waits, past, stops, recovery, begin, orphanOf, done };
 }

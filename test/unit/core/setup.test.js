@@ -4,7 +4,7 @@ import { createFees } from '../../../src/chain/fees.js';
 import { fundingRemedy, walletNeedWei } from '../../../src/core/setup.js';
 
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
-/** A gas costs 1 wei, so that a need is a number of gas. */
+/** Gas costs 1 wei, so that amounts are gas. */
 const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
 
 /** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number}} [given] */

@@ -14,7 +14,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 
 const CHAIN_ID = 31_337;
 const GWEI = 10n ** 9n;
-/** A turn of src/core/signing.js lasts for a millisecond, so that this many signatures fit into one. */
+/** Signatures per turn (one millisecond) of src/core/signing.js. */
 const PER_TURN = 4;
 const SIGNATURE_US = 250;
 
@@ -31,7 +31,7 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, budget = null } 
       return realSigner.sign(digest, privateKey);
     },
   };
-  // Nothing but signing takes time.
+  // Only signing takes time.
   const clock = { ...createFakeClock(), nowUs: () => signatures * SIGNATURE_US };
   const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy, maxFeeWei });
   const call = { to: `0x${'c0'.repeat(20)}`, data: '0xd09de08a', value: 0n, gasLimit: 50_000n };

@@ -48,7 +48,7 @@ import { addressOf } from '../../helpers/samples.js';
  */
 
 const START_BLOCK = 100;
-/** How long a submission that is late takes. */
+/** Duration of a late submission. */
 const DELAY_MS = 700;
 
 /** @param {SimulationOptions} [options] */
@@ -67,18 +67,21 @@ export function simulate({
   });
   const targetOf = (/** @type {number} */ position) => addressOf(0xc000 + position);
 
-  /** Those that wait for a block, by sender and nonce. @type {Map<string, Transaction>} */
+  /** The pool, by sender and nonce. @type {Map<string, Transaction>} */
   const pool = new Map();
   /** @type {Map<string, Transaction>} */
   const mined = new Map();
-  /** Of each block: nonces and counts by position. @type {Array<{nonces: number[], counts: number[], transactions: Transaction[]}>} */
+  /**
+   * Blocks, with nonces and counts by position.
+   * @type {Array<{nonces: number[], counts: number[], transactions: Transaction[]}>}
+   */
   const blocks = [];
   blocks[START_BLOCK] = { nonces: accounts.map(() => 0), counts: accounts.map(() => 0), transactions: [] };
-  /** Whether a transaction will have no effect, by its hash. @type {Map<string, boolean>} */
+  /** Whether a transaction reverts, by hash. @type {Map<string, boolean>} */
   const reverting = new Map();
   let reads = 0;
   let signatures = 0;
-  /** Block that the detector has read. */
+  /** Block read by the detector. */
   let lastSeen = START_BLOCK;
 
   /** @param {string | {blockHash: string}} block */
@@ -106,7 +109,7 @@ export function simulate({
       const { hash, position, nonce } = JSON.parse(raw);
       const what = fault(position, nonce);
       const { address: from } = accounts[position].wallet;
-      // The same bytes do the same, whenever they are sent.
+      // The same bytes have the same result.
       if (!reverting.has(hash)) reverting.set(hash, what === 'revert');
       const transaction = { hash, from, nonce, isReverted: reverting.get(hash) === true, blockNumber: null };
       const lost = new TransportError('no answer', 'timeout');
@@ -116,7 +119,7 @@ export function simulate({
           try {
             arrive(transaction);
           } catch {
-            // Its nonce was used meanwhile: it is refused, and nobody hears of it.
+            // Its nonce was used meanwhile: silently refused.
           }
         }, DELAY_MS);
       } else if (what !== 'lose' && what !== 'drop') arrive(transaction);
@@ -210,7 +213,7 @@ export function simulate({
     onStop: (reason, error) => stops.push([reason, error?.message]),
   });
 
-  /** Puts all that can be into a block. @param {number} [most] of one wallet @returns {number} its number */
+  /** Mines a block. @param {number} [most] per wallet @returns {number} its number */
   const mine = (most = Infinity) => {
     const last = blocks[blocks.length - 1];
     const number = blocks.length;
@@ -236,7 +239,7 @@ export function simulate({
     return number;
   };
 
-  /** What the detector does when it has read a block. @param {number} number */
+  /** Reports the inclusions of a block. @param {number} number */
   const see = (number) => {
     lastSeen = Math.max(lastSeen, number);
     const found = { number, hash: toHex(number), seenAtUs: clock.nowUs() };
@@ -247,7 +250,12 @@ export function simulate({
     }
   };
 
-  /** Blocks leave the chain, and the detector notices it. @param {number} depth @param {boolean} isKept what was in them goes back into the pool @returns {number} the first of them */
+  /**
+   * A reorg noticed by the detector.
+   * @param {number} depth
+   * @param {boolean} isKept what was in them goes back into the pool
+   * @returns {number} the first of them
+   */
   const reorg = (depth, isKept) => {
     const number = Math.max(START_BLOCK + 1, blocks.length - depth);
     for (const { transactions } of blocks.splice(number)) {
@@ -284,7 +292,7 @@ export function simulate({
     pool,
     resubmissions,
     reorg,
-    /** Somebody else increments one of our counters. @param {number} position */
+    /** A foreign increment. @param {number} position */
     meddle: (position) => {
       blocks[blocks.length - 1].counts[position] += 1;
     },
@@ -294,7 +302,7 @@ export function simulate({
       await settle();
     },
     start: () => driver.start(clock.nowUs(), Infinity),
-    /** No more blocks are seen after this; what is open is abandoned. mines: whether more are made. */
+    /** Ends the run: operations in flight are abandoned. mines: whether more blocks are made. */
     end: async ({ mines = true } = {}) => {
       driver.stop(clock.nowUs());
       const drained = driver.drain(100, new AbortController().signal);
@@ -320,7 +328,7 @@ export function simulate({
       }
       return report;
     },
-    /** The sample of a wallet's nonce that came last. @param {number} position @param {number} nonce */
+    /** The last sample of a wallet's nonce. @param {number} position @param {number} nonce */
     sampleOf: (position, nonce) => samples.findLast((each) => each.position === position && each.nonce === nonce),
   };
 }

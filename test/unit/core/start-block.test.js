@@ -1,4 +1,3 @@
-/** Where in the chain the load begins, and what is waited for before. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertSameChain, confirmSetUp, startBlockOf } from '../../../src/core/setup.js';
@@ -7,7 +6,7 @@ import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-/** A chain with a block a second, after a set-up that ended at block 100. */
+/** A chain with a block per second; the set-up ended at block 100. */
 function site({ nonce = 3 } = {}) {
   const clock = createFakeClock();
   const startUs = clock.nowUs();

@@ -12,7 +12,7 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /** @import { Tools } from '../../../src/core/operation.js' */
 
-/** Blocks up to this one were read. */
+/** The newest block read. */
 const READ_BLOCK = 50;
 const NO_REPLY = Object.freeze({ status: 200, retryAfterMs: null });
 
@@ -36,7 +36,7 @@ const UNDERPRICED = refusal('transaction underpriced');
 function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, onSent } = {}) {
   const clock = createFakeClock();
   const startUs = clock.nowUs();
-  /** When which bytes came. @type {Array<[number, string]>} */
+  /** Times and bytes of submissions. @type {Array<[number, string]>} */
   const sent = [];
   /** @type {Map<string, number>} */
   const minedIn = new Map();

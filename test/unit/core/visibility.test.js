@@ -25,7 +25,7 @@ describe('Visibility', () => {
     node.head = 13;
     await clock.advance(500);
     assert.ok(seenAtUs > beforeUs && seenAtUs <= clock.nowUs(), `${seenAtUs}`);
-    // All that came at once were seen at once.
+    // Blocks that came together were seen together.
     assert.equal(await visibility.whenVisible(13), seenAtUs);
     assert.equal(await visibility.whenVisible(12), seenAtUs);
     assert.ok((await visibility.whenVisible(11)) < beforeUs);

@@ -1,4 +1,4 @@
-/** When an automatic warm-up ends, on a chain whose blocks come at a fixed distance. */
+/** The automatic warm-up on a chain with a fixed block time. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WarmUp } from '../../../src/core/load.js';
@@ -25,7 +25,7 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
   });
   const loadStartUs = clock.nowUs();
   const nowMs = () => (clock.nowUs() - loadStartUs) / 1000;
-  // Each wallet has one operation in each block.
+  // One operation per wallet and block.
   const blocksAt = (/** @type {number} */ ms) =>
     ms < firstBlockMs ? 0 : Math.floor((ms - firstBlockMs) / blockMs) + 1;
   const counts = countsAt ?? ((ms) => ({ started: 50 * (blocksAt(ms) + 1), verified: 50 * blocksAt(ms) }));
@@ -64,7 +64,7 @@ describe('an automatic warm-up', () => {
   });
 
   it('open loop: waits for those started before the first one ended', async () => {
-    // Ten a second, each takes four seconds, and most of the wallets are never needed.
+    // Ten per second, four seconds each: most wallets are never used.
     const countsAt = (/** @type {number} */ ms) => ({ started: ms / 100, verified: Math.max(0, (ms - 4000) / 100) });
     const { namedMs } = await warmUp({ blockMs: 100, isOpenLoop: true, operations: 1000, countsAt });
     assert.ok(namedMs >= 8000 && namedMs <= 8400, String(namedMs));
