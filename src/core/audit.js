@@ -282,9 +282,7 @@ function gapsOf({ ledger: { unresolved } }, unproven, checks) {
       : [
           `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
         ]),
-    ...(waiting.length === 0
-      ? []
-      : [`wallets ${indexRanges(waiting)} have pending transactions`]),
+    ...(waiting.length === 0 ? [] : [`wallets ${indexRanges(waiting)} have pending transactions`]),
     ...checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`),
   ];
 }

@@ -143,9 +143,7 @@ export function costLine(
   const what = [counted(deployments, 'deployment'), counted(payments, 'payment')].flatMap((words) => words ?? []);
   const setUp = `set-up ${rounded(setUpWei)}${what.length === 0 ? '' : ` (${what.join(', ')})`}`;
   const moved =
-    movedWei === 0n
-      ? ''
-      : `; ${rounded(movedWei)} moves to the wallets, 'stress reclaim' returns what is left`;
+    movedWei === 0n ? '' : `; ${rounded(movedWei)} moves to the wallets, 'stress reclaim' returns what is left`;
   const all = `about ${rounded(setUpWei + load.loadWei)} in all, ${rounded((setUpWei + load.loadWei) / BigInt(wallets))} a wallet`;
   const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for about ${operations} operations` : `per ${operations} operations`}`;
   return (

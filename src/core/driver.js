@@ -94,7 +94,9 @@ export class Driver {
     // All wallets once, then all again, so that the load is spread first.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    kind.watchOverdue(this.live, this.#drained.signal, this.recovery.resubmitFrom).catch((error) => onStop('internal', error));
+    kind
+      .watchOverdue(this.live, this.#drained.signal, this.recovery.resubmitFrom)
+      .catch((error) => onStop('internal', error));
   }
 
   /** Sets the end of the window during the load. @param {number} endUs */

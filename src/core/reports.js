@@ -371,7 +371,7 @@ const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
  * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {config: Config, times: ReturnType<startOf>, endpoints: Endpoints | null}}
  *   parts
  */
-export async function tellSetUpFailed(error, { outputs, log, ...parts }) {
+export async function writeFailedSetUp(error, { outputs, log, ...parts }) {
   if (!(error instanceof StressError) || !REPORTED_EXIT_CODES.includes(error.exitCode)) return;
   const run = describeFailedSetUp(error, parts);
   for (const output of outputs) {

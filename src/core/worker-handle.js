@@ -216,9 +216,7 @@ export class WorkerHandle {
 /** Without an error a thread ends only by process.exit() in the user's workload. @param {string} workload */
 function exitError(workload) {
   if (!isWorkloadFile(workload)) return undefined;
-  return new WorkloadError(
-    `${displayName(workload)} ended a worker thread; a workload must not call process.exit()`,
-  );
+  return new WorkloadError(`${displayName(workload)} ended a worker thread; a workload must not call process.exit()`);
 }
 
 /** @param {{reason: StopReason, message: string | null}} message */
