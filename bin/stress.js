@@ -1,14 +1,23 @@
 #!/usr/bin/env node
+import module from 'node:module';
 import { setFlagsFromString } from 'node:v8';
-import { main } from '../src/cli/main.js';
 
 // Operations live for about a block and are garbage then. V8 would let four times as much of it pile up as there
 // is live data before it collects; this bounds it, for a few per cent of CPU time.
 setFlagsFromString('--heap-growing-percent=60');
 
-// A signal in the last moment, when there is nothing left to end, must not take the exit code.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+// Node >= 22.1 keeps what it has compiled for the next start.
+/** @type {{enableCompileCache?: () => unknown}} */ (module).enableCompileCache?.();
 
 const leave = () => void setTimeout(() => process.exit(), 500).unref();
 
-process.exitCode = await main(process.argv.slice(2), process.env, leave);
+// A signal in the last moment, when there is nothing left to end, must not take the exit code.
+const begin = () => ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => {}));
+
+try {
+  const { main } = await import('../src/cli/main.js');
+  process.exitCode = await main(process.argv.slice(2), process.env, leave, begin);
+} catch (error) {
+  process.exitCode = 70;
+  process.stderr.write(`stress: cannot start: ${String(error).split('\n')[0]}; install evm-stress again\n`);
+}

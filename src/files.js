@@ -141,3 +141,8 @@ export function cannotWrite(file, error) {
   };
   return new OutputError(`cannot write ${displayName(file)}: ${words[code ?? ''] ?? oneLine(message)}`, error);
 }
+
+/** Whether the value of --workload means a file. @param {string} value */
+export function isWorkloadFile(value) {
+  return /[\\/]|\.[cm]?js$/.test(value);
+}

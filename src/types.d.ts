@@ -11,7 +11,7 @@ import type { Slice } from './core/nonces.js';
 import type { Arrival } from './core/pacer.js';
 import type { TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
-import type { BlockFacts, ClockFacts, Settled } from './outputs/index.js';
+import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
 import type { EndpointSums, IntervalDistribution, Stages } from './stats/intervals.js';
 import type { Ended, Halves, Recorder, WindowCounts } from './stats/recorder.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
@@ -496,26 +496,9 @@ export type AuditReport = {
 };
 
 /** everything a command needs, checked and frozen by src/cli/config.js */
-export type Config = {
+/** what is done, how often and for how long */
+export type LoadConfig = {
   threads: number;
-  /** of the first wallet of this instance */
-  offset: number;
-  /** of the first wallet of all instances, as -o gives it */
-  firstOffset: number;
-  /** endpoints of one chain; none for an embedded one */
-  rpc: readonly URL[];
-  /** of the load over several of them */
-  spread: Spread;
-  chainId: number | null;
-  allowChain: number | null;
-  keys: string | null;
-  mnemonic: string | null;
-  hdPath: string;
-  fundFrom: string | null;
-  fundAmountWei: bigint | null;
-  /** most that may be spent on fees */
-  maxSpendWei: bigint | null;
-  to: string | null;
   durationMs: number | null;
   warmupMs: number | 'auto';
   /** of each wallet */
@@ -530,18 +513,10 @@ export type Config = {
   inFlight: number;
   intervalMs: number;
   drainTimeoutMs: number;
-  txTimeoutMs: number;
-  requestTimeoutMs: number;
   /** name, or a file of the user's own */
   workload: string;
   /** settings of the latter */
   set: ReadonlyArray<readonly [string, string]>;
-  inclusion: string;
-  confirmations: number;
-  transport: string;
-  connections: number;
-  noKeepAlive: boolean;
-  insecure: boolean;
   workers: number | 'auto';
   /** of --workload rpc */
   method: string | null;
@@ -564,52 +539,81 @@ export type Config = {
   receivers: number | null;
   /** when they come to be on the chain */
   createReceivers: 'before' | 'during' | null;
+  /** of stress prepare */
+  logCount: number | null;
+  logBytes: number;
+  pageSize: number;
+};
+
+/** who sends and pays */
+export type WalletConfig = {
+  /** of the first wallet of this instance */
+  offset: number;
+  /** of the first wallet of all instances, as -o gives it */
+  firstOffset: number;
+  keys: string | null;
+  mnemonic: string | null;
+  hdPath: string;
+  fundFrom: string | null;
+  fundAmountWei: bigint | null;
+  /** most that may be spent on fees */
+  maxSpendWei: bigint | null;
+  to: string | null;
   legacy: boolean;
   gasPriceWei: bigint | null;
   maxFeeWei: bigint | null;
+};
+
+/** where to */
+export type ChainConfig = {
+  /** endpoints of one chain; none for an embedded one */
+  rpc: readonly URL[];
+  chainId: number | null;
+  allowChain: number | null;
+  insecure: boolean;
+  port: number | null;
+};
+
+/** how requests travel, and how their effects are found */
+export type NetworkConfig = {
+  /** of the load over several of them */
+  spread: Spread;
+  txTimeoutMs: number;
+  requestTimeoutMs: number;
+  inclusion: string;
+  confirmations: number;
+  transport: string;
+  connections: number;
+  noKeepAlive: boolean;
+  nodePid: number | null;
+  nodeMetrics: URL | null;
+  nodeSeries: string[] | null;
+};
+
+/** what is shown and written */
+export type OutputConfig = {
   out: string | null;
-  thresholds: Threshold[];
   junit: string | null;
   samples: string | null;
   blocks: string | null;
   hlog: string | null;
   prometheus: { host: string; port: number } | null;
-  nodePid: number | null;
-  nodeMetrics: URL | null;
-  nodeSeries: string[] | null;
-  port: number | null;
-  /** of stress prepare */
-  logCount: number | null;
-  logBytes: number;
-  pageSize: number;
   verbose: boolean;
-  /** of this instance; null where it is the only one, or knows of no others */
-  index: number | null;
-  /** that the run has */
-  instances: number | null;
-  /** how often this index was started before */
-  attempt: number;
-  runId: string | null;
-  /** that numbered the instances; null: the user did */
-  scheduler: Scheduler | null;
-  /** when the load of all instances begins, since 1970 */
-  startAtMs: number | null;
-  /** folder where instances wait for each other */
-  barrier: string | null;
-  startTimeoutMs: number;
-  /** folder for the run file */
-  results: string | null;
-  /** instances of a merge */
-  expect: number | null;
-  allowPartial: boolean;
   quiet: boolean;
   explain: boolean;
   logLevel: string;
   logFile: string | null;
-  /** that a command reads */
-  files: readonly string[];
   html: string | null;
   dashboard: { host: string; port: number } | null;
+  /** as the run file states it */
+  redacted: Record<string, unknown>;
+};
+
+/** which runs are made, compared or judged */
+export type StudyConfig = {
+  thresholds: Threshold[];
+  /** that a command reads */
+  files: readonly string[];
   /** how often each setting of a study runs */
   repeat: number | null;
   restMs: number;
@@ -629,10 +633,40 @@ export type Config = {
   failIf: FailIf[];
   allowDifferent: boolean;
   over: string | null;
-  study: StudyConfig;
-  /** as the run file states it */
-  redacted: Record<string, unknown>;
+  study: StudyOptions;
 };
+
+/** the place of this process among the instances of a run */
+export type InstanceConfig = {
+  /** of this instance; null where it is the only one, or knows of no others */
+  index: number | null;
+  /** that the run has */
+  instances: number | null;
+  /** how often this index was started before */
+  attempt: number;
+  runId: string | null;
+  /** that numbered the instances; null: the user did */
+  scheduler: Scheduler | null;
+  /** when the load of all instances begins, since 1970 */
+  startAtMs: number | null;
+  /** folder where instances wait for each other */
+  barrier: string | null;
+  startTimeoutMs: number;
+  /** folder for the run file */
+  results: string | null;
+  /** instances of a merge */
+  expect: number | null;
+  allowPartial: boolean;
+};
+
+/** All options of a command; in the run file they are flat, too. */
+export type Config = LoadConfig &
+  WalletConfig &
+  ChainConfig &
+  NetworkConfig &
+  OutputConfig &
+  StudyConfig &
+  InstanceConfig;
 
 export type ChainInfo = {
   chainId: number;
@@ -1181,7 +1215,7 @@ export type Axis = {
   values: readonly string[];
 };
 
-export type StudyConfig = {
+export type StudyOptions = {
   /** those options of which several values were given, in the order of src/cli/options.js */
   axes: readonly Axis[];
   /** an option whose several values are all the same, as it was given */

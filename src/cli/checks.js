@@ -1,16 +1,15 @@
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine } from '../errors.js';
-import { isDevice } from '../files.js';
+import { isDevice, isWorkloadFile } from '../files.js';
 import { claimFile } from '../outputs/json.js';
 import { figureOf } from '../stats/metrics.js';
 import { presets } from '../studies/plan.js';
 import { callWorkloads, validate } from '../workloads/index.js';
-import { isWorkloadFile } from '../workloads/user-file.js';
-import { OPTIONS } from './options.js';
+import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
 /**
  * @import { Config } from '../types.d.ts'
- * @import { Command } from './options.js'
+ * @import { Command, Option } from './options.js'
  */
 
 /**
@@ -67,11 +66,6 @@ function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
  * What no option can say alone.
  */
 
-/** Options of stress compare that say something of runs that are there already. */
-const OF_FILES = Object.freeze([
-  ...['with', 'metric', 'fail-if', 'allow-different', 'out', 'html', 'quiet', 'log-level', 'log-file'],
-]);
-
 /** Of one page of logs, in characters. */
 const LARGEST_PAGE = 200_000_000;
 
@@ -96,10 +90,13 @@ function checkSides({ files, candidates, rpcA, rpcB, study }) {
   checkFiles('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
     throw new UsageError('stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...');
-  const ofRuns = study.flags.find((name) => !OF_FILES.includes(name));
+  // Options of other commands, too, are about making runs; the rest is about runs that are there already.
+  const ofRuns = optionsOf('compare').find(
+    ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
+  );
   if (ofRuns !== undefined)
     throw new UsageError(
-      `--${ofRuns} says how runs are made, and these are there already: leave it out, or give --rpc-a and --rpc-b`,
+      `--${ofRuns.name} says how runs are made, and these are there already: leave it out, or give --rpc-a and --rpc-b`,
     );
   return false;
 }
@@ -319,9 +316,6 @@ export function checkTogether(command, config, env, nowMs) {
  * The files of one of several instances, which are given the same command line and may share a folder.
  */
 
-/** Options that name a file which an instance writes for itself. */
-const OWN_FILES = Object.freeze(/** @type {const} */ (['out', 'junit', 'samples', 'blocks', 'hlog', 'html']));
-
 /** What stands for the index in their names. */
 const INDEX = '{index}';
 
@@ -333,7 +327,7 @@ const INDEX = '{index}';
  */
 export function instanceFiles(given, index) {
   if (index === null) return {};
-  return Object.fromEntries(OWN_FILES.map((key) => [key, given[key]?.replaceAll(INDEX, String(index)) ?? null]));
+  return Object.fromEntries(ownFiles(given).map(({ key, file }) => [key, file.replaceAll(INDEX, String(index))]));
 }
 
 /**
@@ -347,9 +341,8 @@ export function claimInstanceFiles(config) {
   const giveBack = () => claims.forEach((release) => release());
   if (config.index === null) return giveBack;
   try {
-    for (const key of OWN_FILES) {
-      const file = config[key];
-      if (file === null || file === '-' || isDevice(file)) continue;
+    for (const { key, file } of ownFiles(config)) {
+      if (file === '-' || isDevice(file)) continue;
       const isOwn = String(config.redacted[key]).includes(INDEX);
       const cure = isOwn ? 'another instance has this index, or it was run before' : `put ${INDEX} into its name`;
       claims.push(
@@ -364,4 +357,22 @@ export function claimInstanceFiles(config) {
     throw error;
   }
   return giveBack;
+}
+
+/** The files that a run writes anew. @param {Config} config */
+function ownFiles(config) {
+  return filesNamed(config).filter(({ use }) => use === 'written');
+}
+
+/**
+ * @param {Config} config
+ * @returns {Array<{name: string, key: string, use: Option['file'], file: string}>} the files that options name, '-' for
+ *   standard output
+ */
+export function filesNamed(config) {
+  return OPTIONS.flatMap(({ name, key, file: use, choices = [] }) => {
+    const value = config[/** @type {keyof Config} */ (key)];
+    const isFile = use !== undefined && use !== 'folder' && typeof value === 'string' && !choices.includes(value);
+    return isFile ? [{ name, key, use, file: value }] : [];
+  });
 }

@@ -22,21 +22,20 @@ import { run } from '../core/run.js';
 import { transportsOf } from '../core/environment.js';
 import { walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
-import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
-import { outputs } from '../outputs/index.js';
+import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { writeDataSet } from '../workloads/dataset.js';
 import { createWorkload } from '../workloads/index.js';
-import { isWorkloadFile, loadWorkloadFile } from '../workloads/user-file.js';
-import { checkCallNames, claimInstanceFiles } from './checks.js';
+import { loadWorkloadFile } from '../workloads/user-file.js';
+import { checkCallNames, claimInstanceFiles, filesNamed } from './checks.js';
 import { OPTIONS } from './options.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Account, Address, ChainInfo, Clock, Config, Output, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
- * @import { Command } from './options.js'
+ * @import { Account, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
+ * @import { Command, Option } from './options.js'
  */
 
 /** stress new-workload: the template is a workload itself, which the tests run. */
@@ -78,9 +77,9 @@ const FUND_MARGIN = 2n;
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);
-    const { calls, out, contracts, junit, samples, blocks, hlog, html } = config;
-    for (const file of [out, contracts, junit, samples, blocks, hlog, html])
-      if (file !== null && file !== '-') await checkWritable(file);
+    const { calls, contracts } = config;
+    for (const { use, file } of filesNamed(config))
+      if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
@@ -206,54 +205,38 @@ function study(name) {
   };
 }
 
-/** @param {Config} config @param {string} version @returns {Promise<Output[]>} */
+/** The outputs that the options select, in the order of the table. @param {Config} config @param {string} version */
 async function wantedOutputs(config, version) {
-  const { verbose, explain, out, junit, samples, blocks, hlog, prometheus, workload } = config;
-  const stream = out === '-' ? stderr : stdout;
-  const info = { version, workload, transport: transportsOf(config) };
-  const { runId, index, instances, attempt, results } = config;
-  const instance = { runId, index, instances, attempt };
-  const files = { out, junit, samples, blocks, hlog, results };
-  const options = { stream, verbose, explain, ...files, prometheus, info, instance };
-  const shown = { text: config.quiet ? null : stream, json: out, junit, samples, blocks, hlog, prometheus };
-  // The line stands at the very end, where it is found when a log was cut at its beginning.
-  const given = { ...shown, results, 'result line': index };
-  return [
-    ...Object.entries(given).flatMap(([name, value]) => (value === null ? [] : [outputs[name](options)])),
-    ...(config.html === null ? [] : [await reportTo(config.html)]),
-    ...(config.dashboard === null ? [] : [await dashboardOf(config, config.dashboard)]),
-  ];
-}
-
-/** @param {string} file */
-async function reportTo(file) {
-  const { createReportOutput } = await import('../report/output.js');
-  return createReportOutput({ file, options: OPTIONS });
-}
-
-/** Says where it is, once it is there. @param {Config} config @param {Address} address */
-async function dashboardOf(config, address) {
-  const { createDashboardOutput, dashboardUrl } = await import('../report/live.js');
-  const dashboard = createDashboardOutput({ address, options: OPTIONS });
-  const stream = config.out === '-' ? stderr : stdout;
-  return {
-    ...dashboard,
-    open: async () => {
-      await dashboard.open?.();
-      if (!config.quiet) stream.write(`dashboard at ${dashboardUrl(address)}\n`);
-    },
+  const { runId, index, instances, attempt, workload } = config;
+  const options = {
+    ...config,
+    stream: config.out === '-' ? stderr : stdout,
+    info: { version, workload, transport: transportsOf(config) },
+    instance: { runId, index, instances, attempt },
+    options: OPTIONS,
   };
+  const creators = OPTIONS.flatMap(({ key, output }) => {
+    const isWanted = output?.wanted?.(config) ?? config[/** @type {keyof Config} */ (key)] !== null;
+    return output !== undefined && isWanted ? [output.load()] : [];
+  });
+  return (await Promise.all(creators)).map((create) => create(options));
 }
 
 /** A run file over the keys would be a bad surprise. @param {Config} config */
-function checkFilesDiffer({ out, contracts, keys, logFile, junit, samples, blocks, hlog, html }) {
-  const files = { out, contracts, keys, 'log-file': logFile, junit, samples, blocks, hlog, html };
-  const named = Object.entries(files).flatMap(([name, file]) =>
-    file === null || file === '-' ? [] : [{ name, path: resolve(file) }],
+function checkFilesDiffer(config) {
+  const named = filesNamed(config).flatMap(({ name, use, file }) =>
+    file === '-' ? [] : [{ name, use, path: resolve(file) }],
   );
-  const second = named.find(({ path }, i) => named.findIndex((other) => other.path === path) < i);
-  const first = named.find(({ path }) => path === second?.path);
-  if (second !== undefined) throw new UsageError(`--${first?.name} and --${second.name} name the same file`);
+  for (const [i, second] of named.entries()) {
+    const first = named.slice(0, i).find(({ path }) => path === second.path);
+    if (first !== undefined && !(isRead(first) && isRead(second)))
+      throw new UsageError(`--${first.name} and --${second.name} name the same file`);
+  }
+}
+
+/** @param {{use: Option['file']}} file */
+function isRead({ use }) {
+  return use === 'read' || use === 'secret';
 }
 
 /** What src/cli/config.js has made sure of. @template T @param {T | null} value @returns {T} */

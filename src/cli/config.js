@@ -4,11 +4,10 @@ import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { presets } from '../studies/plan.js';
-import { checkPace, checkTogether, instanceFiles } from './checks.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from './instance.js';
-import { COMMANDS, OPTIONS, envName, optionsOf } from './options.js';
-import { pathName, quote } from './parse.js';
+import { COMMANDS, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
@@ -39,18 +38,19 @@ export function find(option, parsed, env, fromFile) {
       throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
     return { text: String(flagValue), where: 'flag', label };
   }
-  const name = envName(option);
-  const envValue = env[name];
-  if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: name };
+  const { variable } = option;
+  const envValue = env[variable];
+  if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: variable };
   if (fromFile[option.name] !== undefined)
     return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
 /** @param {Option} option @param {Found} found */
-export function parseValue(option, { text, where, label }) {
+export async function parseValue(option, { text, where, label }) {
   try {
-    return isSeveral(option) ? Object.freeze(textsOf(option, text).map(option.parse)) : option.parse(text);
+    if (!isSeveral(option)) return await option.parse(text);
+    return Object.freeze(await Promise.all(textsOf(option, text).map((one) => option.parse(one))));
   } catch (error) {
     const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
@@ -93,18 +93,10 @@ export function textOf(name, parsed, env, fromFile) {
  * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
 
-/** Where other options come from; no part of Config. @type {Option} */
-const CONFIG_OPTION = Object.freeze({
-  name: 'config',
-  key: 'config',
-  argument: 'FILE',
-  describe: '',
-  commands: [],
-  parse: pathName,
-});
+/** Where other options come from; no part of Config. */
+const [CONFIG_OPTION] = GENERAL_OPTIONS;
 /** Commands with names of files behind them. @type {readonly Command[]} */
 const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend', 'merge']);
-const GENERAL = Object.freeze(['config', 'help', 'version']);
 
 /**
  * @param {string[]} argv
@@ -117,12 +109,12 @@ const GENERAL = Object.freeze(['config', 'help', 'version']);
 export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   const parsed = await splitCommandLine(argv);
   const { command, files } = commandOf(parsed._);
-  if (parsed.help !== undefined) return { kind: 'text', text: await helpText(command) };
+  if (parsed.help !== undefined) return { kind: 'text', text: helpText(command) };
   if (parsed.version !== undefined) return { kind: 'text', text: version };
   checkNames(parsed, command);
 
   const file = find(CONFIG_OPTION, parsed, env, {});
-  const inFile = file === null ? {} : readConfigFile(String(parseValue(CONFIG_OPTION, file)), command);
+  const inFile = file === null ? {} : readConfigFile(String(await parseValue(CONFIG_OPTION, file)), command);
   const fromFile = { ...studyOptions(command, parsed, env, inFile), ...inFile };
   /** @type {Record<string, unknown>} */
   const config = Object.fromEntries(OPTIONS.map((option) => [option.key, isSeveral(option) ? [] : null]));
@@ -135,7 +127,10 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
     const texts = found !== null && command === 'sweep' ? study.textsOf(option, found, searched) : [found?.text ?? ''];
-    const values = found === null ? [config[option.key]] : texts.map((text) => parseValue(option, { ...found, text }));
+    const values =
+      found === null
+        ? [config[option.key]]
+        : await Promise.all(texts.map((text) => parseValue(option, { ...found, text })));
     // Of several values the first stands for all of them: each run is checked again when it starts.
     const [value] = values;
     config[option.key] = value;
@@ -144,9 +139,10 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
     if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
     if (found !== null) warnings.push(...warningsOf(option, found));
     const carried = String(fromFile[option.name] ?? '');
-    if (file !== null && option.isSecret && carried !== '' && !isFile(option, carried))
+    if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
       warnings.push(...exposureOf(file.text));
   }
+  const { checkPace, checkTogether, instanceFiles } = await import('./checks.js');
   config.threads = redacted.threads = threadsOf(config);
   if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
@@ -206,10 +202,10 @@ function studyOptions(command, parsed, env, fromFile) {
  * @returns {string[]}
  */
 function warningsOf(option, { text, where }) {
-  if (option.key === 'keys' || isFile(option, text)) return exposureOf(text);
-  if (!option.isSecret || where !== 'flag') return [];
+  if (isSecretFile(option, text)) return exposureOf(text);
+  if (option.role !== 'secret' || where !== 'flag') return [];
   return [
-    `--${option.name} on the command line can be read by every user of this machine: use ${envName(option)} instead`,
+    `--${option.name} on the command line can be read by every user of this machine: use ${option.variable} instead`,
   ];
 }
 
@@ -220,9 +216,9 @@ function exposureOf(file) {
   return mode === null ? [] : [`${name} holds secrets, and its mode ${mode} lets others have it: chmod 600 ${name}`];
 }
 
-/** A funder's key may be in a file, whose name is no secret. @param {Option} option @param {string} text */
-function isFile(option, text) {
-  return option.key === 'fundFrom' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
+/** In place of the file with a key, the key itself may be given. @param {Option} option @param {string} text */
+function isSecretFile({ file }, text) {
+  return file === 'secret' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
 }
 
 /** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */
@@ -246,11 +242,8 @@ function commandOf(positional) {
 function checkNames(parsed, command) {
   const options = optionsOf(command);
   const known = new Set([
-    ...options.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])),
-    ...GENERAL,
-    'h',
-    '_',
-    '$0',
+    ...[...options, ...GENERAL_OPTIONS].flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])),
+    ...['_', '$0'],
   ]);
   for (const name of Object.keys(parsed)) {
     if (known.has(name) || parsed[name] === undefined) continue;
@@ -261,7 +254,10 @@ function checkNames(parsed, command) {
         `${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`,
       );
     throw new UsageError(
-      `unknown option ${oneLine(withoutKeys(dashed), 60)}${didYouMean(name, [...options.map((option) => option.name), ...GENERAL])}; see stress --help`,
+      `unknown option ${oneLine(withoutKeys(dashed), 60)}${didYouMean(
+        name,
+        [...options, ...GENERAL_OPTIONS].map((option) => option.name),
+      )}; see stress --help`,
     );
   }
 }
@@ -277,7 +273,7 @@ function didYouMean(word, names) {
 /** @param {Option} option @param {unknown} value @param {string} text that it came from */
 function redact(option, value, text) {
   if (value === null) return null;
-  if (option.isSecret) return '[redacted]';
+  if (option.role === 'secret') return '[redacted]';
   // One endpoint is stated as it was when there could be no others.
   const urls = urlsIn(value).map(displayUrl);
   if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
@@ -308,6 +304,8 @@ function readConfigFile(file, command) {
   const options = optionsOf(command);
   const names = options.map(({ name }) => name);
   for (const [name, value] of Object.entries(json)) {
+    // Editors read which schema the file follows.
+    if (name === '$schema') continue;
     if (!names.includes(name))
       throw new InputError(`${displayName(file)}: unknown option ${quote(name)}${didYouMean(name, names)}`);
     const isList = options.some((option) => option.name === name && option.isList);

@@ -1,12 +1,11 @@
-import yargs from 'yargs';
 import { UsageError } from '../errors.js';
-import { COMMANDS, INSTANCE_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
 
 /**
- * Command line to text by option, and the help: the two things yargs does here. What it does with numbers, empty
- * values and values given twice is not strict enough, so every value leaves this file as text.
+ * Command line to text by option, and --help. What yargs does with numbers, empty values and values given twice is not
+ * strict enough, so every value leaves this file as text.
  */
 
 /** What is behind the name of a command. @type {Partial<Record<Command, string>>} */
@@ -30,12 +29,8 @@ export async function splitCommandLine(argv) {
   // yargs stumbles over names that every object has, such as --constructor.
   const inherited = argv.find((word) => word.startsWith('--') && word.slice(2).split('=')[0] in {});
   if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help`);
-  return /** @type {any} */ (await parser(OPTIONS, unambiguous(argv), 'split').parse());
+  return parsedWords(unambiguous(argv));
 }
-
-/** The headings above options: the first is what yargs calls those that it is told no other for. */
-const USUAL = 'Options:';
-const SEVERAL = 'Several instances of one run, on one machine or many:';
 
 /** Behind a flag: both of its values, which a sweep takes. */
 const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
@@ -46,8 +41,9 @@ const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
  * @param {string[]} argv
  */
 function unambiguous(argv) {
-  const flags = new Set(['h', 'help', 'version', ...OPTIONS.filter(({ isFlag }) => isFlag).flatMap(namesOf)]);
-  const others = new Set(['config', ...OPTIONS.filter(({ isFlag }) => !isFlag).flatMap(namesOf)]);
+  const all = [...GENERAL_OPTIONS, ...OPTIONS];
+  const flags = new Set(all.filter(({ isFlag }) => isFlag).flatMap(namesOf));
+  const others = new Set(all.filter(({ isFlag }) => !isFlag).flatMap(namesOf));
   const rests = new Set(OPTIONS.filter(({ isRest }) => isRest).map(({ name }) => name));
   const words = argv.flatMap((word) => spellOut(word, flags, others));
   /** @type {string[]} */
@@ -104,56 +100,84 @@ function namesOf({ name, alias }) {
   return alias === undefined ? [name] : [name, alias];
 }
 
-/** @param {Command} command */
-export function helpText(command) {
-  return parser(optionsOf(command), [], command).getHelp();
+/**
+ * Text by option, of the words of a command line. Even flags are text: what they may be is not yargs' business.
+ * @param {string[]} words
+ * @returns {Promise<Record<string, unknown> & {_: string[]}>}
+ */
+async function parsedWords(words) {
+  const { default: yargs } = await import('yargs');
+  const y = yargs(words).exitProcess(false).fail(false).help(false).version(false).parserConfiguration({
+    'parse-numbers': false,
+    'parse-positional-numbers': false,
+    'dot-notation': false,
+    'camel-case-expansion': false,
+    'boolean-negation': false,
+  });
+  for (const { name, alias } of [...OPTIONS, ...GENERAL_OPTIONS]) y.option(name, { alias, type: 'string' });
+  return /** @type {any} */ (await y.parse());
 }
 
-/**
- * @param {readonly Option[]} options
- * @param {string[]} argv
- * @param {Command | 'split'} purpose help for a command, or splitting the command line, where even flags are text
- */
-function parser(options, argv, purpose) {
-  const command = purpose === 'split' ? 'run' : purpose;
-  const flagType = purpose === 'split' ? 'string' : 'boolean';
-  const y = yargs(argv)
-    .scriptName('stress')
-    .exitProcess(false)
-    .fail(false)
-    .help(false)
-    .version(false)
-    .wrap(100)
-    .parserConfiguration({
-      'parse-numbers': false,
-      'parse-positional-numbers': false,
-      'dot-notation': false,
-      'camel-case-expansion': false,
-      'boolean-negation': false,
-    });
-  if (command === 'run') {
-    y.usage(
-      '$0 -t N [-o N] [-d TIME] [--rpc URL]\n\nLoad generator for EVM JSON-RPC chains whose numbers can be audited on the chain.',
-    );
-    for (const [name, text] of Object.entries(COMMANDS)) if (name !== 'run') y.command(name, text);
-  } else {
-    y.usage(`$0 ${command} ${USAGE[command] ?? '-t N [-o N]'}\n\n${COMMANDS[command]}`);
+/** The columns of --help: 100 are narrower than most terminals, and 34 are enough for all names but a few. */
+const WIDTH = 100;
+const INDENT = 34;
+
+const EPILOGUE = `Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).
+A duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.`;
+
+/** @param {Command} command */
+export function helpText(command) {
+  const isRun = command === 'run';
+  const about = isRun
+    ? 'Load generator for EVM JSON-RPC chains whose numbers can be audited on the chain.'
+    : COMMANDS[command];
+  const usage = isRun ? '-t N [-o N] [-d TIME] [--rpc URL]' : `${command} ${USAGE[command] ?? '-t N [-o N]'}`;
+  const options = [...optionsOf(command), ...GENERAL_OPTIONS];
+  const groups = [...new Set(options.map(({ group }) => group))];
+  return [
+    `stress ${usage}`,
+    wrapped(about, WIDTH).join('\n'),
+    ...(isRun ? [['Commands:', ...commandLines()].join('\n')] : []),
+    ...groups.map((group) =>
+      [`${group}:`, ...options.filter((one) => one.group === group).map(optionLines)].join('\n'),
+    ),
+    EPILOGUE,
+  ].join('\n\n');
+}
+
+/** @returns {string[]} */
+function commandLines() {
+  const named = Object.entries(COMMANDS).filter(([name]) => name !== 'run');
+  return named.map(([name, text]) => entry(`  stress ${name}`, text));
+}
+
+/** @param {Option} option */
+function optionLines({ name, alias, argument, isFlag, help, fallback, defaultText }) {
+  const short = alias === undefined ? '    ' : `-${alias}, `;
+  const usual = isFlag ? undefined : (defaultText ?? fallback);
+  const value = argument === '' ? '' : ` ${argument}`;
+  // A short default is not divided between two lines.
+  const shown = usual === undefined ? '' : usual.length > 20 ? ` [default: ${usual}]` : ` [default:\u00a0${usual}]`;
+  return entry(`  ${short}--${name}${value}`, `${help}${shown}`).replaceAll('\u00a0', ' ');
+}
+
+/** @param {string} label @param {string} text beside it, or below one that is too long */
+function entry(label, text) {
+  const lines = wrapped(text, WIDTH - INDENT);
+  const head = label.length < INDENT - 1 ? `${label.padEnd(INDENT)}${lines.shift()}` : label;
+  return [head, ...lines.map((line) => ' '.repeat(INDENT) + line)].join('\n');
+}
+
+/** @param {string} text @param {number} width @returns {string[]} lines of whole words */
+function wrapped(text, width) {
+  /** @type {string[]} */
+  const lines = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line += line === '' ? word : ` ${word}`;
   }
-  for (const { name, alias, isFlag, describe, fallback, defaultText } of options) {
-    y.option(name, {
-      alias,
-      type: isFlag ? flagType : 'string',
-      describe,
-      group: command === 'run' && INSTANCE_OPTIONS.some((option) => option.name === name) ? SEVERAL : USUAL,
-      defaultDescription: isFlag ? undefined : (defaultText ?? fallback),
-      requiresArg: false,
-    });
-  }
-  return y
-    .option('config', { type: 'string', describe: 'take options from a JSON file; flags and environment win' })
-    .option('help', { alias: 'h', type: flagType, describe: 'show this' })
-    .option('version', { type: flagType, describe: 'show the version' })
-    .epilogue(
-      'Every option can also be given in the environment, as STRESS_NAME (--tx-timeout is STRESS_TX_TIMEOUT).\nA duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every figure.',
-    );
+  return [...lines, line];
 }

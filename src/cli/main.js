@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { createClock } from '../clock.js';
-import { Stop } from '../core/stop.js';
 import {
   EXIT,
   InternalError,
@@ -13,13 +11,15 @@ import {
   oneLine,
   worstExit,
 } from '../errors.js';
-import { cannotWrite } from '../files.js';
-import { printable } from '../outputs/format.js';
+import { cannotWrite, isWorkloadFile } from '../files.js';
 import { stderr, stdout } from '../outputs/streams.js';
-import { isWorkloadFile, strayErrorOf } from '../workloads/user-file.js';
-import { readInvocation } from './config.js';
+import { printable } from '../text.js';
 
-/** @import { Clock } from '../types.d.ts' */
+/**
+ * @import { Stop } from '../core/stop.js'
+ * @import { Clock } from '../types.d.ts'
+ * @import { Command } from './options.js'
+ */
 
 /**
  * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
@@ -84,30 +84,34 @@ const MOST_DETAILS = 10_000;
  * @param {NodeJS.ProcessEnv} env
  * @param {() => void} [leave] called at the end if something may keep the process alive: timers and sockets of a user's
  *   workload, or output that is not read
+ * @param {() => void} [begin] called before the command begins, which ends at a signal in its own way
  * @returns {Promise<number>} the exit code
  */
-export async function main(argv, env, leave = () => {}) {
+export async function main(argv, env, leave = () => {}, begin = () => {}) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   /** @type {string | null} */
   let logFile = null;
   let isGuest = false;
   let isWritten = true;
   try {
+    const text = argv.length === 1 && argv[0] === '--version' ? version : await helpOf(argv);
+    if (text !== null) {
+      stdout.write(`${text}\n`);
+      return EXIT.ok;
+    }
+    // Each part is loaded when it is needed: a usage error does not wait for the engine.
+    const { readInvocation } = await import('./config.js');
     const invocation = await readInvocation(argv, env, version);
     if (invocation.kind === 'text') {
       stdout.write(`${invocation.text}\n`);
       return EXIT.ok;
     }
     const { command, config, warnings } = invocation;
-    // Help and usage errors do not wait for the program to load.
-    const [{ commands }, { createLog }, { createProgress }] = await Promise.all([
-      import('./commands.js'),
-      import('../outputs/log.js'),
-      import('../outputs/console.js'),
-    ]);
-    const log = createLog(config);
+    const { commands, createClock, createProgress, openLog, Stop, strayErrorOf } = await loadParts();
+    const log = openLog(config);
     logFile = config.logFile;
     for (const warning of warnings) log.warn(warning);
+    begin();
     const stop = new Stop();
     const clock = createClock();
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
@@ -133,14 +137,41 @@ export async function main(argv, env, leave = () => {}) {
   } catch (error) {
     const line = complain(error, env);
     if (logFile !== null) {
-      const { createLog } = await import('../outputs/log.js');
-      createLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
+      const { openLog } = await loadParts();
+      openLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
     }
     return error instanceof StressError ? error.exitCode : EXIT.internal;
   } finally {
     isWritten &&= await allWritten();
     if (isGuest || !isWritten) leave();
   }
+}
+
+/** Help that is all that is asked for needs no parser of command lines. @param {string[]} argv @returns {Promise<string | null>} */
+async function helpOf(argv) {
+  const [word, ...commands] = argv.toReversed();
+  if ((word !== '--help' && word !== '-h') || commands.length > 1) return null;
+  const [{ helpText }, { COMMANDS }] = await Promise.all([import('./help.js'), import('./options.js')]);
+  const [command = 'run'] = commands;
+  const isKnown = Object.hasOwn(COMMANDS, command) && commands[0] !== 'run';
+  return isKnown ? helpText(/** @type {Command} */ (command)) : null;
+}
+
+/** What every command needs. */
+async function loadParts() {
+  const parts = await Promise.all([
+    import('./commands.js'),
+    import('../clock.js'),
+    import('../core/stop.js'),
+    import('../outputs/console.js'),
+    import('../outputs/log.js'),
+    import('../workloads/user-file.js'),
+    import('./options.js'),
+  ]);
+  const [{ commands }, { createClock }, { Stop }, { createProgress }, log, { strayErrorOf }, { SECRET_KEYS }] = parts;
+  /** @param {Omit<Parameters<typeof log.createLog>[0], 'secretKeys'>} options */
+  const openLog = (options) => log.createLog({ ...options, secretKeys: SECRET_KEYS });
+  return { commands, createClock, createProgress, openLog, Stop, strayErrorOf };
 }
 
 /**

@@ -1,24 +1,19 @@
-import { DEFAULT_HD_PATH } from '../chain/keys.js';
-import { SPREADS } from '../core/endpoints.js';
-import { arrivals } from '../core/pacer.js';
-import { detectors } from '../inclusion/index.js';
-import { parseThreshold } from '../stats/thresholds.js';
-import { comparedMetric, parseFailIf } from '../studies/compare-text.js';
 import { presets } from '../studies/plan.js';
-import { transports } from '../transport/index.js';
-import { CALL_PRESETS } from '../workloads/calls-file.js';
-import { workloads } from '../workloads/index.js';
 import { payloadSize } from '../workloads/payload.js';
 import {
+  MOST_INSTANCES,
   address,
   amount,
   anyText,
+  comparedMetric,
   duration,
   durationOrAuto,
   endpoint,
+  failIf,
   fileName,
   flag,
   hdPath,
+  instanceIndex,
   instant,
   jsonArray,
   listenAddress,
@@ -33,42 +28,86 @@ import {
   runName,
   setting,
   stages,
+  threshold,
   wholeNumber,
   workerCount,
 } from './parse.js';
 
 /**
- * The commands, and the sets of them that options are for.
- *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge'} Command
+ * @import { OutputOptions } from '../outputs/output.js'
+ * @import { Config, Output } from '../types.d.ts'
  */
 
-export const ALL = commandList('run', 'node', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
-export const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
-export const REMOTE = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
-export const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep');
-export const FUNDED = commandList('run', 'fund', 'prepare', 'sweep', 'compare');
+/**
+ * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
+ * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
+ *
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge'} Command
+ *
+ * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
+ *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
+ *   on the command line, where `ps` shows it, it is warned about.
+ *
+ * @typedef {object} Row an option as the table has it
+ * @property {string} name on the command line
+ * @property {string} [alias]
+ * @property {string} [key] in Config; without it, the name in camel case
+ * @property {string} [env] in the environment; without it, STRESS_NAME
+ * @property {string} [argument] what --help calls the value; none for a flag
+ * @property {boolean} [isFlag]
+ * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
+ * @property {boolean} [isRest] it takes all names of files behind it
+ * @property {boolean} [isAxis] stress sweep also takes several values
+ * @property {(text: string) => unknown} [parse] text to value, or a promise of it; without it, one of the choices
+ * @property {readonly string[]} [choices] the values there are; with a parser of its own, those that have a name
+ * @property {string} [fallback] the default, as text; false for a flag
+ * @property {string} [defaultText] the default in words, where there is none or it needs an explanation
+ * @property {readonly Command[]} commands
+ * @property {Role} role
+ * @property {string | readonly string[]} [workload] the only one, or the only ones, that the option is for
+ * @property {'written' | 'kept' | 'log' | 'read' | 'secret' | 'folder'} [file] the value names a file: that the command
+ *   writes anew, that it reads and writes, that it appends to, that it reads, that it reads and that holds secrets, or
+ *   a folder
+ * @property {'runs' | 'instances' | 'both'} [mayDiffer] what may differ in it although it is of the role load or
+ *   network: runs that are compared, instances of one run, or both
+ * @property {boolean} [isRepeated] part of the command line that repeats a run although it is of the role instance
+ * @property {OutputRow} [output] the output that it selects
+ * @property {string} help
+ *
+ * @typedef {object} OutputRow
+ * @property {() => Promise<(options: OutputOptions) => Output>} load
+ * @property {(config: Config) => boolean} [wanted] without it, where the option has a value
+ *
+ * @typedef {Row & {key: string, argument: string, group: string, variable: string, parse: (text: string) => unknown}} Option
+ *   a row with its heading in --help and with everything that follows from its other members
+ */
+
+const ALL = commandList('run', 'node', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
+const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
+const REMOTE = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
+const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep');
+const FUNDED = commandList('run', 'fund', 'prepare', 'sweep', 'compare');
 /** What every run of a study has as well. */
-export const LOAD = commandList('run', 'sweep', 'compare');
+const LOAD = commandList('run', 'sweep', 'compare');
 /** What is asked for also decides how much wallets need. */
-export const NEEDED = commandList('run', 'fund', 'sweep', 'compare');
-export const SWEPT = commandList('run', 'sweep');
-export const JUDGED = commandList('run', 'sweep', 'merge');
-export const RUN = commandList('run');
-export const SUMMARY = commandList('run', 'report', 'merge');
-export const PAGE = commandList('run', 'report', 'sweep', 'compare', 'merge');
-export const RESULT = commandList('run', 'prepare', 'compare', 'trend', 'merge');
-export const STUDY = commandList('sweep', 'compare');
-export const SWEEP = commandList('sweep');
-export const COMPARE = commandList('compare');
-export const TREND = commandList('trend');
-export const MERGE = commandList('merge');
+const NEEDED = commandList('run', 'fund', 'sweep', 'compare');
+const SWEPT = commandList('run', 'sweep');
+const JUDGED = commandList('run', 'sweep', 'merge');
+const RUN = commandList('run');
+const SUMMARY = commandList('run', 'report', 'merge');
+const PAGE = commandList('run', 'report', 'sweep', 'compare', 'merge');
+const RESULT = commandList('run', 'prepare', 'compare', 'trend', 'merge');
+const STUDY = commandList('sweep', 'compare');
+const SWEEP = commandList('sweep');
+const COMPARE = commandList('compare');
+const TREND = commandList('trend');
+const MERGE = commandList('merge');
 /** The wallets of all instances. */
-export const FUNDED_SLICES = commandList('run', 'fund', 'reclaim');
-export const SHARED_NAME = commandList('run', 'merge');
-export const NODE = commandList('node');
-export const RECLAIM = commandList('reclaim');
-export const PREPARE = commandList('prepare');
+const FUNDED_SLICES = commandList('run', 'fund', 'reclaim');
+const SHARED_NAME = commandList('run', 'merge');
+const NODE = commandList('node');
+const RECLAIM = commandList('reclaim');
+const PREPARE = commandList('prepare');
 
 /** @param {...Command} names */
 function commandList(...names) {
@@ -93,281 +132,394 @@ export const COMMANDS = {
   merge: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
 };
 
-/** What instances on many machines are told, and their merge. See src/cli/options.js. */
-
-/** The most instances of one run. */
-const MOST_INSTANCES = 100_000;
-
-// prettier-ignore
-/** @type {readonly Option[]} */
-export const INSTANCE_OPTIONS = Object.freeze([
-  { name: 'index', key: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
-    defaultText: 'auto where --instances is given',
-    describe: 'which instance of a run this is, counted from 0: its wallets begin at -o + I x -t, and {index} in the names of --out, --samples, --blocks, --hlog, --html and --junit is I; auto: as Kubernetes or Slurm numbers it' },
-  { name: 'instances', key: 'instances', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: FUNDED_SLICES,
-    defaultText: 'one, or as many as Slurm has started',
-    describe: 'how many instances a run has, each with -t wallets of its own' },
-  { name: 'attempt', key: 'attempt', argument: 'N', parse: wholeNumber(0, 1_000_000), commands: RUN,
-    defaultText: '0; under --index auto what Slurm says',
-    describe: 'how often this index was started before' },
-  { name: 'run-id', key: 'runId', argument: 'NAME', parse: runName, commands: SHARED_NAME,
-    describe: 'the name that all instances of one run have in common, on Slurm slurm-JOB unless it is given; a merge takes no others' },
-  { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: instant, commands: RUN,
-    describe: 'when the load of all instances begins: 2030-01-31T12:00:00Z, or Unix seconds' },
-  { name: 'barrier', key: 'barrier', argument: 'FOLDER', parse: fileName, commands: RUN,
-    describe: 'a folder that all instances share, where they wait for each other before the load' },
-  { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10m', commands: RUN,
-    describe: 'longest wait for the common start; exit code 75 if it is not reached' },
-  { name: 'results', key: 'results', argument: 'FOLDER', parse: fileName, commands: RUN,
-    describe: 'write the run file there, under the name of the run, the index and the attempt' },
-  { name: 'expect', key: 'expect', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: MERGE,
-    defaultText: 'what the run files say',
-    describe: 'how many instances there must be; exit code 75 if some are missing' },
-  { name: 'partial', key: 'allowPartial', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: MERGE,
-    describe: 'merge what is there, although instances are missing or did not come to their end' },
-]);
-
-/** @param {string} text @returns {number | 'auto'} */
-function instanceIndex(text) {
-  return text === 'auto' ? text : wholeNumber(0, MOST_INSTANCES - 1)(text);
-}
-
-/** What studies are asked. See src/cli/options.js. */
-
-// prettier-ignore
-/** @type {readonly Option[]} */
-export const STUDY_OPTIONS = Object.freeze([
-  { name: 'repeat', key: 'repeat', argument: 'N', parse: wholeNumber(1, 1000), commands: STUDY,
-    defaultText: '1 in a sweep, 8 in a comparison',
-    describe: 'how often each setting runs, or each endpoint of a comparison' },
-  { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
-    describe: 'time between two runs' },
-  { name: 'before-cell', key: 'beforeCell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
-    describe: 'a program to start before each run of a sweep, with its arguments; no shell reads them' },
-  { name: 'dir', key: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
-    defaultText: 'the name of the command',
-    describe: 'where the run files and the results are kept; a sweep that was interrupted goes on there' },
-  { name: 'preset', key: 'preset', argument: 'NAME', parse: oneOf(Object.keys(presets)), commands: SWEEP,
-    describe: `a sweep with a name, whose options can still be given: ${Object.keys(presets).join(', ')}; flare rests 61s, as long as sockets wait` },
-  { name: 'find', key: 'find', argument: 'OPTION', parse: oneOf(['rate', 'threads', 'in-flight', 'connections']), commands: SWEEP,
-    describe: 'search for the highest value of this option for which --until holds, within its range if one is given' },
-  { name: 'until', key: 'until', isList: true, argument: 'EXPR', parse: parseThreshold, commands: SWEEP,
-    describe: "what has to hold, as for --threshold, such as 'p99<2s'; may be repeated" },
-  { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
-    describe: 'the run files of the other side' },
-  { name: 'rpc-a', key: 'rpcA', argument: 'URL', parse: endpoint, commands: COMPARE,
-    describe: 'endpoint to compare with: runs are made on both in turn, A B B A' },
-  { name: 'rpc-b', key: 'rpcB', argument: 'URL', parse: endpoint, commands: COMPARE,
-    describe: 'endpoint to be compared with it' },
-  { name: 'metric', key: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
-    describe: 'the figure that decides' },
-  { name: 'fail-if', key: 'failIf', isList: true, argument: 'EXPR', parse: parseFailIf, commands: COMPARE,
-    describe: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is, or if there are too few runs to tell; may be repeated" },
-  { name: 'allow-different', key: 'allowDifferent', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: COMPARE,
-    describe: 'compare runs although they asked for different things' },
-  { name: 'over', key: 'over', argument: 'OPTION', parse: anyText, commands: TREND,
-    defaultText: 'the only one that was swept',
-    describe: 'the option that the figures are fitted against' },
-]);
-
-/** What one operation is, and what is prepared for it. See src/cli/options.js. */
-
-// prettier-ignore
-/** @type {readonly Option[]} */
-export const WORKLOAD_OPTIONS = Object.freeze([
-  { name: 'workload', key: 'workload', argument: 'NAME|FILE', parse: nameOrFile(Object.keys(workloads)), fallback: 'counter', commands: NEEDED,
-    describe: `what one operation is: ${Object.keys(workloads).join(', ')}, or a file of your own, see stress new-workload` },
-  { name: 'set', key: 'set', isList: true, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
-    describe: 'a setting of a workload of your own, such as slots=20; may be repeated' },
-  { name: 'method', key: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
-    describe: 'JSON-RPC method that --workload rpc calls' },
-  { name: 'params', key: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: LOAD,
-    defaultText: '[]',
-    describe: 'its parameters, a JSON array' },
-  { name: 'calls', key: 'calls', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
-    describe: `several calls in place of one: a file of them, or ${Object.keys(CALL_PRESETS).join(', ')}; see docs/calls.md` },
-  { name: 'data', key: 'data', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
-    describe: 'the logs that --calls pages lists: a file of stress prepare logs' },
-  { name: 'check-rpc', key: 'checkRpc', workload: 'rpc', argument: 'URL', parse: endpoint, commands: LOAD,
-    describe: 'a second endpoint of the same chain, which must answer as the first one where a call says so' },
-  { name: 'users', key: 'users', workload: 'rpc', argument: 'N', parse: wholeNumber(1, 100_000), commands: LOAD,
-    describe: 'another word for -t where nothing is signed' },
-  { name: 'fixed-id', key: 'fixedId', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: LOAD,
-    defaultText: 'a new id for each request',
-    describe: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
-  { name: 'receivers', key: 'receivers', workload: 'transfer', isAxis: true, argument: 'N', parse: wholeNumber(1, 10_000_000), commands: NEEDED,
-    defaultText: 'the wallets pay each other',
-    describe: 'how many addresses --workload transfer pays, made for the run' },
-  { name: 'create-receivers', key: 'createReceivers', workload: 'transfer', argument: 'WHEN', parse: oneOf(['before', 'during']), commands: NEEDED,
-    defaultText: 'during',
-    describe: 'when they come to be on the chain: before the load, by a wei for each, or during it, by their first payment' },
-  { name: 'payload', key: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
-    defaultText: 'no more than it takes',
-    describe: 'calldata of each transaction: so many bytes, other ones in each' },
-  { name: 'contracts', key: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
-    describe: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
-  { name: 'count', key: 'logCount', argument: 'N', parse: wholeNumber(1, 10_000_000), commands: PREPARE,
-    describe: 'how many logs to prepare' },
-  { name: 'bytes', key: 'logBytes', argument: 'N', parse: wholeNumber(1, 262_144), fallback: '10240', commands: PREPARE,
-    describe: 'bytes of data in each log' },
-  { name: 'page-size', key: 'pageSize', argument: 'N', parse: wholeNumber(1, 100_000), fallback: '100', commands: PREPARE,
-    describe: 'logs of a page' },
-]);
-
-/**
- * Every option, once: its name, where it may be given, what it means, how its text becomes a value.
- *
- * @typedef {object} Option
- * @property {string} name on the command line; STRESS_NAME in the environment
- * @property {string} key in Config
- * @property {string} [alias]
- * @property {string} [env] where the environment knows it by another name
- * @property {boolean} [isFlag]
- * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
- * @property {boolean} [isAxis] stress sweep takes several values of it, too
- * @property {boolean} [isRest] it takes all names of files behind it
- * @property {string | readonly string[]} [workload] the only one that it is for, or the only ones
- * @property {boolean} [isSecret] never shown, and warned about on the command line, where `ps` shows it
- * @property {(text: string) => unknown} parse
- * @property {string} [fallback] the default, as text
- * @property {string} [defaultText] the default in words, where it is none or has to be explained
- * @property {string} argument what --help calls the value
- * @property {string} describe
- * @property {readonly Command[]} commands
- */
+/** Names from tables whose modules are too large to load for --help. A test compares them. */
+const WORKLOADS = Object.freeze(['counter', 'transfer', 'rpc']);
+const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
+const PRESETS = Object.keys(presets);
 
 // One option, one paragraph: a table is easier to read than what the formatter would make of it.
 // prettier-ignore
-/** @type {readonly Option[]} */
-export const OPTIONS = Object.freeze([
-  { name: 'threads', alias: 't', key: 'threads', isAxis: true, argument: 'N', parse: wholeNumber(1, 100_000), commands: ALL,
-    describe: 'how many wallets, each with one contract and one increment in flight' },
-  { name: 'offset', alias: 'o', key: 'offset', argument: 'N', parse: wholeNumber(0, 2 ** 31 - 1), fallback: '0', commands: ALL,
-    describe: 'index of the first wallet; give instances disjoint slices' },
-  { name: 'rpc', key: 'rpc', isList: true, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
-    defaultText: 'an embedded chain',
-    describe: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled; may be repeated for several nodes of one chain' },
-  { name: 'spread', key: 'spread', isAxis: true, argument: 'HOW', parse: oneOf(SPREADS), fallback: 'sticky', commands: SWEPT,
-    describe: 'how the load is spread over several --rpc: each wallet keeps one, they take turns, or effects are read back from the next one' },
-  { name: 'chain-id', key: 'chainId', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
-    describe: 'refuse any other chain; required unless the chain is local or a known development chain' },
-  { name: 'allow-chain', key: 'allowChain', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
-    describe: 'allow this public mainnet' },
-  { name: 'duration', alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: NEEDED,
-    defaultText: 'until interrupted',
-    describe: 'how long to load, such as 30s, 5m, 1h' },
-  { name: 'warmup', key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
-    describe: "warm-up before measuring starts; not counted in --duration; 'auto', the default of a sweep and a comparison, ends it when the pipeline is full" },
-  { name: 'iterations', key: 'iterations', isAxis: true, argument: 'N', parse: wholeNumber(1, 1_000_000_000), commands: LOAD,
-    defaultText: 'as many as there is time for',
-    describe: 'how often each wallet, or user, does what it does; the run ends when all have, or with --duration' },
-  { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: LOAD,
-    describe: 'pause of each wallet, or user, after each iteration; not with a rate' },
-  { name: 'rate', key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
-    defaultText: 'as fast as the wallets allow',
-    describe: 'operations per second of this instance, due at fixed instants; those that find no idle wallet are dropped' },
-  { name: 'stages', key: 'stages', argument: 'LIST', parse: stages, commands: LOAD,
-    describe: 'rates that change: FROM:TO/TIME or RATE/TIME, one after the other, such as 0:100/30s,100/5m' },
-  { name: 'arrival', key: 'arrival', argument: 'NAME', parse: oneOf(Object.keys(arrivals)), commands: LOAD,
-    defaultText: 'uniform',
-    describe: 'how operations of a rate arrive: evenly, or independent of each other' },
-  { name: 'in-flight', key: 'inFlight', isAxis: true, argument: 'N', parse: wholeNumber(1, 1000), fallback: '1', commands: NEEDED,
-    describe: 'most operations of one wallet at once, with nonces in a row' },
-  { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', commands: LOAD,
-    describe: 'time between reports' },
-  { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', commands: LOAD,
-    describe: 'longest wait for what is in flight at the end, and for pending transactions in the audit' },
-  { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '60s', commands: REMOTE,
-    describe: 'longest wait for one transaction' },
-  { name: 'keys', key: 'keys', argument: 'FILE', parse: pathName, commands: REMOTE,
-    describe: 'private keys: a JSON array of strings or of objects with privateKey, or one key a line' },
-  { name: 'mnemonic', key: 'mnemonic', argument: 'WORDS', parse: anyText, isSecret: true, commands: REMOTE,
-    defaultText: 'the well-known test mnemonic, on local development chains only',
-    describe: 'BIP-39 mnemonic; better given in STRESS_MNEMONIC' },
-  { name: 'hd-path', key: 'hdPath', argument: 'PATH', parse: hdPath, fallback: DEFAULT_HD_PATH, commands: REMOTE,
-    describe: "derivation path; the wallet's index is appended" },
-  { name: 'fund-from', key: 'fundFrom', env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, isSecret: true, commands: REMOTE,
-    describe: 'file with the key that pays what wallets lack; or the key itself, better given in STRESS_FUNDER_KEY' },
-  { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
-    defaultText: 'an estimate from the duration and the fees, and twice that for stress fund',
-    describe: 'what each wallet must have before the run, in ether' },
-  { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
-    defaultText: 'no cap',
-    describe: 'most that may be spent on fees, set-up included, in ether: estimated before, enforced during; value that transactions send away is not in it' },
-  { name: 'to', key: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
-    defaultText: "the funder's address",
-    describe: 'where reclaimed funds go' },
-  ...WORKLOAD_OPTIONS,
-  { name: 'inclusion', key: 'inclusion', isAxis: true, argument: 'NAME', parse: oneOf(['auto', ...Object.keys(detectors)]), fallback: 'auto', commands: LOAD,
-    describe: 'how a transaction is found in a block' },
-  { name: 'confirmations', key: 'confirmations', isAxis: true, argument: 'N', parse: wholeNumber(0, 64), fallback: '0', commands: LOAD,
-    describe: 'blocks on top of its own before an operation counts as included; with 0 its own is enough' },
-  { name: 'transport', key: 'transport', isAxis: true, argument: 'NAME', parse: oneOf(['auto', ...Object.keys(transports)]), fallback: 'auto', commands: LOAD,
-    describe: 'how requests travel; auto: ws for a WebSocket endpoint, undici otherwise' },
-  { name: 'connections', key: 'connections', isAxis: true, argument: 'N', parse: wholeNumber(1, 10_000), fallback: '64', commands: REMOTE,
-    describe: 'most keep-alive connections to the endpoint' },
-  { name: 'no-keep-alive', key: 'noKeepAlive', isAxis: true, argument: '', isFlag: true, parse: flag, fallback: 'false', commands: LOAD,
-    describe: 'a connection for each request, closed by us after the answer' },
-  { name: 'insecure', key: 'insecure', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: REMOTE,
-    describe: 'accept any certificate of an https endpoint' },
-  { name: 'workers', key: 'workers', isAxis: true, argument: 'N', parse: workerCount, fallback: '1', commands: LOAD,
-    describe: "threads that share the slice; 'auto' for one for every two cores" },
-  { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10s', commands: REMOTE,
-    describe: 'longest wait for one answer of the endpoint' },
-  { name: 'legacy', key: 'legacy', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: REMOTE,
-    describe: 'legacy transactions even where blocks have a base fee' },
-  { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
-    describe: 'fixed gas price in gwei; implies --legacy' },
-  { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
-    describe: 'never offer more than this for a gas, in gwei' },
-  { name: 'out', key: 'out', argument: 'FILE', parse: pathName, commands: RESULT,
-    describe: "write the run file (JSON) there, what a comparison or a trend found, or where the prepared logs are; '-' for standard output" },
-  { name: 'prometheus', key: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
-    describe: 'serve the figures to Prometheus there, at /metrics; on 127.0.0.1 unless a host is given' },
-  { name: 'samples', key: 'samples', argument: 'FILE', parse: rowFile, commands: RUN,
-    describe: 'a row for each operation: FILE.csv or FILE.ndjson, compressed with .gz behind it' },
-  { name: 'blocks', key: 'blocks', argument: 'FILE', parse: rowFile, commands: RUN,
-    describe: 'a row for each block, in the same formats' },
-  { name: 'hlog', key: 'hlog', argument: 'FILE', parse: pathName, commands: RUN,
-    describe: "the latencies of each interval in HdrHistogram's log format" },
-  { name: 'threshold', key: 'thresholds', isList: true, argument: 'EXPR', parse: parseThreshold, commands: JUDGED,
-    describe: "a figure of the summary and its limit, such as 'p99<2s'; exit code 99 if it does not hold; may be repeated" },
-  { name: 'junit', key: 'junit', argument: 'FILE', parse: fileName, commands: RUN,
-    describe: 'write thresholds and audit there as test cases (JUnit XML), for CI servers' },
-  { name: 'verbose', alias: 'v', key: 'verbose', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: RUN,
-    describe: 'a line for each verified increment: wallet index, contract address, count' },
-  { name: 'explain', key: 'explain', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: SUMMARY,
-    describe: 'the definition of each figure after the summary' },
-  { name: 'node-pid', key: 'nodePid', argument: 'PID', parse: wholeNumber(1, 4_194_304), commands: LOAD,
-    describe: 'watch this process of the machine, a local node: CPU, memory, threads, descriptors' },
-  { name: 'node-metrics', key: 'nodeMetrics', argument: 'URL', parse: pageUrl, commands: LOAD,
-    describe: "read the node's Prometheus page in each interval" },
-  { name: 'node-series', key: 'nodeSeries', argument: 'NAMES', parse: metricNames, commands: LOAD,
-    defaultText: 'what is known of geth and AvalancheGo',
-    describe: 'the metrics of that page to keep, by name, separated by commas' },
-  { name: 'port', key: 'port', env: 'STRESS_NODE_PORT', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
-    defaultText: '8545, or any free one if it is taken',
-    describe: 'port of the chain, on loopback' },
-  { name: 'html', key: 'html', argument: 'FILE', parse: fileName, commands: PAGE,
-    describe: 'write a page with plots there, one file that opens anywhere' },
-  { name: 'dashboard', key: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
-    describe: 'show the same page there while the run goes on; on 127.0.0.1 unless a host is given' },
-  ...INSTANCE_OPTIONS,
-  ...STUDY_OPTIONS,
-  { name: 'quiet', alias: 'q', key: 'quiet', argument: '', isFlag: true, parse: flag, fallback: 'false', commands: ANY,
-    describe: 'print nothing but errors' },
-  { name: 'log-level', key: 'logLevel', argument: 'LEVEL', parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']), fallback: 'warn', commands: ANY,
-    describe: 'what is logged on standard error' },
-  { name: 'log-file', key: 'logFile', argument: 'FILE', parse: pathName, commands: ANY,
-    describe: 'log there as well, as JSON' },
+/** The options by their headings in --help. @type {Readonly<Record<string, readonly Row[]>>} */
+const TABLE = {
+  Load: [
+    { name: 'threads', alias: 't', isAxis: true, argument: 'N', parse: wholeNumber(1, 100_000), commands: ALL,
+      role: 'load', mayDiffer: 'instances',
+      help: 'how many wallets, each with one contract and one increment in flight' },
+    { name: 'users', workload: 'rpc', argument: 'N', parse: wholeNumber(1, 100_000), commands: LOAD,
+      role: 'load', mayDiffer: 'both',
+      help: 'another word for -t where nothing is signed' },
+    { name: 'workers', isAxis: true, argument: 'N', parse: workerCount, fallback: '1', commands: LOAD,
+      role: 'load', mayDiffer: 'instances',
+      help: "threads that share the slice; 'auto' for one for every two cores" },
+    { name: 'duration', alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: NEEDED,
+      role: 'load', mayDiffer: 'runs', defaultText: 'until interrupted',
+      help: 'how long to load, such as 30s, 5m, 1h' },
+    { name: 'warmup', key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
+      role: 'load',
+      help: "warm-up before measuring starts; not counted in --duration; 'auto', the default of a sweep and a comparison, ends it when the pipeline is full" },
+    { name: 'iterations', isAxis: true, argument: 'N', parse: wholeNumber(1, 1_000_000_000), commands: LOAD,
+      role: 'load', defaultText: 'as many as there is time for',
+      help: 'how often each wallet, or user, does what it does; the run ends when all have, or with --duration' },
+    { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: LOAD,
+      role: 'load',
+      help: 'pause of each wallet, or user, after each iteration; not with a rate' },
+    { name: 'rate', key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
+      role: 'load', defaultText: 'as fast as the wallets allow',
+      help: 'operations per second of this instance, due at fixed instants; those that find no idle wallet are dropped' },
+    { name: 'stages', argument: 'LIST', parse: stages, commands: LOAD,
+      role: 'load',
+      help: 'rates that change: FROM:TO/TIME or RATE/TIME, one after the other, such as 0:100/30s,100/5m' },
+    { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
+      role: 'load', defaultText: 'uniform',
+      help: 'how operations of a rate arrive: evenly, or independent of each other' },
+    { name: 'in-flight', isAxis: true, argument: 'N', parse: wholeNumber(1, 1000), fallback: '1', commands: NEEDED,
+      role: 'load',
+      help: 'most operations of one wallet at once, with nonces in a row' },
+    { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', commands: LOAD,
+      role: 'load', mayDiffer: 'both',
+      help: 'time between reports' },
+    { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', commands: LOAD,
+      role: 'load', mayDiffer: 'runs',
+      help: 'longest wait for what is in flight at the end, and for pending transactions in the audit' },
+    { name: 'repeat', argument: 'N', parse: wholeNumber(1, 1000), commands: STUDY,
+      role: 'study', defaultText: '1 in a sweep, 8 in a comparison',
+      help: 'how often each setting runs, or each endpoint of a comparison' },
+    { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
+      role: 'study',
+      help: 'time between two runs' },
+    { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
+      role: 'study',
+      help: 'a program to start before each run of a sweep, with its arguments; no shell reads them' },
+    { name: 'preset', argument: 'NAME', choices: PRESETS, commands: SWEEP,
+      role: 'study',
+      help: `a sweep with a name, whose options can still be given: ${PRESETS.join(', ')}; flare rests 61s, as long as sockets wait` },
+    { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
+      role: 'study',
+      help: 'search for the highest value of this option for which --until holds, within its range if one is given' },
+  ],
+  'Wallets and funds': [
+    { name: 'offset', alias: 'o', argument: 'N', parse: wholeNumber(0, 2 ** 31 - 1), fallback: '0', commands: ALL,
+      role: 'wallets',
+      help: 'index of the first wallet; give instances disjoint slices' },
+    { name: 'keys', argument: 'FILE', parse: pathName, commands: REMOTE,
+      role: 'wallets', file: 'secret',
+      help: 'private keys: a JSON array of strings or of objects with privateKey, or one key a line' },
+    { name: 'mnemonic', argument: 'WORDS', parse: anyText, commands: REMOTE,
+      role: 'secret', defaultText: 'the well-known test mnemonic, on local development chains only',
+      help: 'BIP-39 mnemonic; better given in STRESS_MNEMONIC' },
+    { name: 'hd-path', argument: 'PATH', parse: hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
+      role: 'wallets',
+      help: "derivation path; the wallet's index is appended" },
+    { name: 'fund-from', env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, commands: REMOTE,
+      role: 'secret', file: 'secret',
+      help: 'file with the key that pays what wallets lack; or the key itself, better given in STRESS_FUNDER_KEY' },
+    { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
+      role: 'wallets', defaultText: 'an estimate from the duration and the fees, and twice that for stress fund',
+      help: 'what each wallet must have before the run, in ether' },
+    { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
+      role: 'wallets', defaultText: 'no cap',
+      help: 'most that may be spent on fees, set-up included, in ether: estimated before, enforced during; value that transactions send away is not in it' },
+    { name: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
+      role: 'wallets', defaultText: "the funder's address",
+      help: 'where reclaimed funds go' },
+    { name: 'legacy', isFlag: true, commands: REMOTE,
+      role: 'wallets',
+      help: 'legacy transactions even where blocks have a base fee' },
+    { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
+      role: 'wallets',
+      help: 'fixed gas price in gwei; implies --legacy' },
+    { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
+      role: 'wallets',
+      help: 'never offer more than this for a gas, in gwei' },
+  ],
+  'Endpoint and chain': [
+    { name: 'rpc', isList: true, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
+      role: 'chain', defaultText: 'an embedded chain',
+      help: 'JSON-RPC endpoint; with ws:// or wss:// new heads are subscribed to, with http:// or https:// polled; may be repeated for several nodes of one chain' },
+    { name: 'rpc-a', argument: 'URL', parse: endpoint, commands: COMPARE,
+      role: 'study',
+      help: 'endpoint to compare with: runs are made on both in turn, A B B A' },
+    { name: 'rpc-b', argument: 'URL', parse: endpoint, commands: COMPARE,
+      role: 'study',
+      help: 'endpoint to be compared with it' },
+    { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: SWEPT,
+      role: 'network',
+      help: 'how the load is spread over several --rpc: each wallet keeps one, they take turns, or effects are read back from the next one' },
+    { name: 'chain-id', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
+      role: 'chain',
+      help: 'refuse any other chain; required unless the chain is local or a known development chain' },
+    { name: 'allow-chain', argument: 'ID', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER), commands: REMOTE,
+      role: 'chain',
+      help: 'allow this public mainnet' },
+    { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', parse: wholeNumber(1, 65_535), commands: NODE,
+      role: 'chain', defaultText: '8545, or any free one if it is taken',
+      help: 'port of the chain, on loopback' },
+    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: ['auto', 'heads', 'blocks', 'sync', 'receipts'], fallback: 'auto', commands: LOAD,
+      role: 'network',
+      help: 'how a transaction is found in a block' },
+    { name: 'confirmations', isAxis: true, argument: 'N', parse: wholeNumber(0, 64), fallback: '0', commands: LOAD,
+      role: 'network',
+      help: 'blocks on top of its own before an operation counts as included; with 0 its own is enough' },
+    { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '60s', commands: REMOTE,
+      role: 'network',
+      help: 'longest wait for one transaction' },
+  ],
+  Workload: [
+    { name: 'workload', argument: 'NAME|FILE', choices: WORKLOADS, parse: nameOrFile(WORKLOADS), fallback: 'counter', commands: NEEDED,
+      role: 'load', file: 'read',
+      help: `what one operation is: ${WORKLOADS.join(', ')}, or a file of your own, see stress new-workload` },
+    { name: 'set', isList: true, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
+      role: 'load',
+      help: 'a setting of a workload of your own, such as slots=20; may be repeated' },
+    { name: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
+      role: 'load',
+      help: 'JSON-RPC method that --workload rpc calls' },
+    { name: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: LOAD,
+      role: 'load', defaultText: '[]',
+      help: 'its parameters, a JSON array' },
+    { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: pathName, commands: LOAD,
+      role: 'load', file: 'read',
+      help: `several calls in place of one: a file of them, or ${CALL_PRESETS.join(', ')}; see docs/calls.md` },
+    { name: 'data', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
+      role: 'load', file: 'read', mayDiffer: 'both',
+      help: 'the logs that --calls pages lists: a file of stress prepare logs' },
+    { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: endpoint, commands: LOAD,
+      role: 'load',
+      help: 'a second endpoint of the same chain, which must answer as the first one where a call says so' },
+    { name: 'fixed-id', workload: 'rpc', argument: 'N', parse: wholeNumber(0, Number.MAX_SAFE_INTEGER), commands: LOAD,
+      role: 'load', defaultText: 'a new id for each request',
+      help: 'the id of every request of --workload rpc, for servers that answer a constant; it is still checked' },
+    { name: 'receivers', workload: 'transfer', isAxis: true, argument: 'N', parse: wholeNumber(1, 10_000_000), commands: NEEDED,
+      role: 'load', defaultText: 'the wallets pay each other',
+      help: 'how many addresses --workload transfer pays, made for the run' },
+    { name: 'create-receivers', workload: 'transfer', argument: 'WHEN', choices: ['before', 'during'], commands: NEEDED,
+      role: 'load', defaultText: 'during',
+      help: 'when they come to be on the chain: before the load, by a wei for each, or during it, by their first payment' },
+    { name: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
+      role: 'load', defaultText: 'no more than it takes',
+      help: 'calldata of each transaction: so many bytes, other ones in each' },
+    { name: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
+      role: 'load', file: 'kept', mayDiffer: 'both',
+      help: 'keep the addresses of the contracts there, and use them again if they are still on the chain' },
+    { name: 'count', key: 'logCount', argument: 'N', parse: wholeNumber(1, 10_000_000), commands: PREPARE,
+      role: 'load',
+      help: 'how many logs to prepare' },
+    { name: 'bytes', key: 'logBytes', argument: 'N', parse: wholeNumber(1, 262_144), fallback: '10240', commands: PREPARE,
+      role: 'load',
+      help: 'bytes of data in each log' },
+    { name: 'page-size', argument: 'N', parse: wholeNumber(1, 100_000), fallback: '100', commands: PREPARE,
+      role: 'load',
+      help: 'logs of a page' },
+  ],
+  Results: [
+    { name: 'verbose', alias: 'v', isFlag: true, commands: RUN,
+      role: 'output',
+      output: { wanted: ({ quiet }) => !quiet, load: async () => (await import('../outputs/console.js')).createTextOutput },
+      help: 'a line for each verified increment: wallet index, contract address, count' },
+    { name: 'explain', isFlag: true, commands: SUMMARY,
+      role: 'output',
+      help: 'the definition of each figure after the summary' },
+    { name: 'out', argument: 'FILE', parse: pathName, commands: RESULT,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
+      help: "write the run file (JSON) there, what a comparison or a trend found, or where the prepared logs are; '-' for standard output" },
+    { name: 'html', argument: 'FILE', parse: fileName, commands: PAGE,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../report/output.js')).createReportOutput },
+      help: 'write a page with plots there, one file that opens anywhere' },
+    { name: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
+      role: 'output',
+      output: { load: async () => (await import('../report/live.js')).createDashboardOutput },
+      help: 'show the same page there while the run goes on; on 127.0.0.1 unless a host is given' },
+    { name: 'samples', argument: 'FILE', parse: rowFile, commands: RUN,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/rows.js')).createSamplesOutput },
+      help: 'a row for each operation: FILE.csv or FILE.ndjson, compressed with .gz behind it' },
+    { name: 'blocks', argument: 'FILE', parse: rowFile, commands: RUN,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/rows.js')).createBlocksOutput },
+      help: 'a row for each block, in the same formats' },
+    { name: 'hlog', argument: 'FILE', parse: pathName, commands: RUN,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/hlog.js')).createHlogOutput },
+      help: "the latencies of each interval in HdrHistogram's log format" },
+    { name: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
+      role: 'output',
+      output: { load: async () => (await import('../outputs/prometheus.js')).createPrometheusOutput },
+      help: 'serve the figures to Prometheus there, at /metrics; on 127.0.0.1 unless a host is given' },
+    { name: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
+      role: 'study', file: 'folder', defaultText: 'the name of the command',
+      help: 'where the run files and the results are kept; a sweep that was interrupted goes on there' },
+    { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
+      role: 'study',
+      help: 'the run files of the other side' },
+    { name: 'over', argument: 'OPTION', parse: anyText, commands: TREND,
+      role: 'study', defaultText: 'the only one that was swept',
+      help: 'the option that the figures are fitted against' },
+  ],
+  'Thresholds and CI': [
+    { name: 'threshold', key: 'thresholds', isList: true, argument: 'EXPR', parse: threshold, commands: JUDGED,
+      role: 'study',
+      help: "a figure of the summary and its limit, such as 'p99<2s'; exit code 99 if it does not hold; may be repeated" },
+    { name: 'junit', argument: 'FILE', parse: fileName, commands: RUN,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
+      help: 'write thresholds and audit there as test cases (JUnit XML), for CI servers' },
+    { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SWEEP,
+      role: 'study',
+      help: "what has to hold, as for --threshold, such as 'p99<2s'; may be repeated" },
+    { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
+      role: 'study',
+      help: 'the figure that decides' },
+    { name: 'fail-if', isList: true, argument: 'EXPR', parse: failIf, commands: COMPARE,
+      role: 'study',
+      help: "a change that must not be shown, such as 'tps<-10%'; exit code 99 if it is, or if there are too few runs to tell; may be repeated" },
+    { name: 'allow-different', isFlag: true, commands: COMPARE,
+      role: 'study',
+      help: 'compare runs although they asked for different things' },
+  ],
+  Connections: [
+    { name: 'transport', isAxis: true, argument: 'NAME', choices: ['auto', 'undici', 'tcp', 'ws'], fallback: 'auto', commands: LOAD,
+      role: 'network',
+      help: 'how requests travel; auto: ws for a WebSocket endpoint, undici otherwise' },
+    { name: 'connections', isAxis: true, argument: 'N', parse: wholeNumber(1, 10_000), fallback: '64', commands: REMOTE,
+      role: 'network',
+      help: 'most keep-alive connections to the endpoint' },
+    { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
+      role: 'network',
+      help: 'a connection for each request, closed by us after the answer' },
+    { name: 'insecure', isFlag: true, commands: REMOTE,
+      role: 'chain',
+      help: 'accept any certificate of an https endpoint' },
+    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10s', commands: REMOTE,
+      role: 'network',
+      help: 'longest wait for one answer of the endpoint' },
+  ],
+  'Observing the node': [
+    { name: 'node-pid', argument: 'PID', parse: wholeNumber(1, 4_194_304), commands: LOAD,
+      role: 'network', mayDiffer: 'both',
+      help: 'watch this process of the machine, a local node: CPU, memory, threads, descriptors' },
+    { name: 'node-metrics', argument: 'URL', parse: pageUrl, commands: LOAD,
+      role: 'network', mayDiffer: 'both',
+      help: "read the node's Prometheus page in each interval" },
+    { name: 'node-series', argument: 'NAMES', parse: metricNames, commands: LOAD,
+      role: 'network', mayDiffer: 'both', defaultText: 'what is known of geth and AvalancheGo',
+      help: 'the metrics of that page to keep, by name, separated by commas' },
+  ],
+  Instances: [
+    { name: 'instances', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: FUNDED_SLICES,
+      role: 'instance', isRepeated: true, defaultText: 'one, or as many as Slurm has started',
+      help: 'how many instances a run has, each with -t wallets of its own' },
+    { name: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
+      role: 'instance', isRepeated: true,
+      output: { load: async () => (await import('../outputs/json.js')).createResultLineOutput },
+      defaultText: 'auto where --instances is given',
+      help: 'which instance of a run this is, counted from 0: its wallets begin at -o + I x -t, and {index} in the names of --out, --samples, --blocks, --hlog, --html and --junit is I; auto: as Kubernetes or Slurm numbers it' },
+    { name: 'attempt', argument: 'N', parse: wholeNumber(0, 1_000_000), commands: RUN,
+      role: 'instance', defaultText: '0; under --index auto what Slurm says',
+      help: 'how often this index was started before' },
+    { name: 'run-id', argument: 'NAME', parse: runName, commands: SHARED_NAME,
+      role: 'instance',
+      help: 'the name that all instances of one run have in common, on Slurm slurm-JOB unless it is given; a merge takes no others' },
+    { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: instant, commands: RUN,
+      role: 'instance',
+      help: 'when the load of all instances begins: 2030-01-31T12:00:00Z, or Unix seconds' },
+    { name: 'barrier', argument: 'FOLDER', parse: fileName, commands: RUN,
+      role: 'instance', file: 'folder',
+      help: 'a folder that all instances share, where they wait for each other before the load' },
+    { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10m', commands: RUN,
+      role: 'instance',
+      help: 'longest wait for the common start; exit code 75 if it is not reached' },
+    { name: 'results', argument: 'FOLDER', parse: fileName, commands: RUN,
+      role: 'instance', file: 'folder',
+      output: { load: async () => (await import('../outputs/json.js')).createResultsOutput },
+      help: 'write the run file there, under the name of the run, the index and the attempt' },
+    { name: 'expect', argument: 'N', parse: wholeNumber(1, MOST_INSTANCES), commands: MERGE,
+      role: 'instance', defaultText: 'what the run files say',
+      help: 'how many instances there must be; exit code 75 if some are missing' },
+    { name: 'partial', key: 'allowPartial', isFlag: true, commands: MERGE,
+      role: 'instance',
+      help: 'merge what is there, although instances are missing or did not come to their end' },
+  ],
+  General: [
+    { name: 'quiet', alias: 'q', isFlag: true, commands: ANY,
+      role: 'output',
+      help: 'print nothing but errors' },
+    { name: 'log-level', argument: 'LEVEL', choices: ['debug', 'info', 'warn', 'error', 'silent'], fallback: 'warn', commands: ANY,
+      role: 'output',
+      help: 'what is logged on standard error' },
+    { name: 'log-file', argument: 'FILE', parse: pathName, commands: ANY,
+      role: 'output', file: 'log',
+      help: 'log there as well, as JSON' },
+  ],
+};
+
+/** They say what to do in place of a command, or where options come from. @type {readonly Option[]} */
+export const GENERAL_OPTIONS = Object.freeze([
+  option({
+    name: 'config',
+    argument: 'FILE',
+    parse: pathName,
+    commands: [],
+    role: 'output',
+    file: 'read',
+    help: 'take options from a JSON file; flags and environment win',
+  }),
+  option({ name: 'help', alias: 'h', isFlag: true, commands: [], role: 'output', help: 'show this' }),
+  option({ name: 'version', isFlag: true, commands: [], role: 'output', help: 'show the version' }),
 ]);
+
+/** @type {readonly Option[]} */
+export const OPTIONS = Object.freeze(
+  Object.entries(TABLE).flatMap(([group, rows]) => rows.map((row) => option(row, group))),
+);
+
+/** @param {Row} row @param {string} [group] @returns {Option} */
+function option(row, group = 'General') {
+  const { name, isFlag = false, choices = [] } = row;
+  return Object.freeze({
+    ...row,
+    group,
+    key: row.key ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase()),
+    variable: row.env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`,
+    argument: row.argument ?? '',
+    parse: row.parse ?? (isFlag ? flag : oneOf(choices)),
+    fallback: isFlag ? 'false' : row.fallback,
+  });
+}
 
 /** @param {Command} command */
 export function optionsOf(command) {
   return OPTIONS.filter(({ commands }) => commands.includes(command));
 }
 
-/** The name of an option in the environment. @param {Option} option */
-export function envName({ name, env }) {
-  return env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`;
+/** All names that the environment may hold. */
+export const VARIABLES = Object.freeze([...GENERAL_OPTIONS, ...OPTIONS].map(({ variable }) => variable));
+
+/** @param {(option: Option) => boolean} test @returns {ReadonlySet<string>} keys in Config */
+function keysOf(test) {
+  return new Set(OPTIONS.filter(test).map(({ key }) => key));
 }
+
+/** @param {Option} option @param {'runs' | 'instances'} what */
+function mayDiffer({ role, mayDiffer: of }, what) {
+  return (role !== 'load' && role !== 'network') || of === what || of === 'both';
+}
+
+/** Comparable runs may differ in these: who paid, where the load went, what was written and shown. */
+export const RUNS_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'runs'));
+
+/** Instances of one run may differ in these. */
+export const INSTANCES_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'instances'));
+
+/** These make a run one of several instances, or are its own files and pages: the merged run has none of them. */
+export const OF_ONE_INSTANCE = keysOf(
+  ({ role, file, fallback, isList }) =>
+    fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
+);
+
+/** The values are secrets, or files that hold secrets. */
+export const SECRET_KEYS = keysOf(({ role, file }) => role === 'secret' || file === 'secret');
+
+/** A study shows or writes these itself, so that its runs do not. */
+export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));

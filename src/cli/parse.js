@@ -1,10 +1,8 @@
-import { isAddress, parseUnits } from 'ethers';
 import { operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
-import { ROW_EXTENSIONS } from '../outputs/console.js';
-import { isWorkloadFile } from '../workloads/user-file.js';
+import { isWorkloadFile } from '../files.js';
 
-/** @import { RateStage } from '../types.d.ts' */
+/** @import { FailIf, RateStage, Threshold } from '../types.d.ts' */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
@@ -120,6 +118,9 @@ function stageTimeMs(part, time) {
   }
 }
 
+/** @type {Record<string, number>} */
+const DECIMALS = { ether: 18, gwei: 9, wei: 0 };
+
 /** An amount of coin with its unit. @param {'ether' | 'gwei'} defaultUnit */
 export function amount(defaultUnit) {
   return (/** @type {string} */ text) => {
@@ -128,11 +129,12 @@ export function amount(defaultUnit) {
       throw new Error(
         `must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`,
       );
-    try {
-      return parseUnits(match[1], match[2] ?? defaultUnit);
-    } catch {
-      throw new Error(`has more decimals than its unit, ${match[2] ?? defaultUnit}, has: ${quote(text)}`);
-    }
+    const [, number, unit = defaultUnit] = match;
+    const [whole, fraction = ''] = number.split('.');
+    const decimals = DECIMALS[unit];
+    if (/[1-9]/.test(fraction.slice(decimals)))
+      throw new Error(`has more decimals than its unit, ${unit}, has: ${quote(text)}`);
+    return BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));
   };
 }
 
@@ -238,8 +240,9 @@ export function hdPath(text) {
   return text;
 }
 
-/** @param {string} text */
-export function address(text) {
+/** ethers is loaded where an address is given. @param {string} text */
+export async function address(text) {
+  const { isAddress } = await import('ethers');
   if (!isAddress(text))
     throw new Error(
       `must be an address (0x and 40 hexadecimal digits, a mixed-case one with a valid checksum), not ${quote(text)}`,
@@ -273,8 +276,6 @@ export function flag(text) {
 export function quote(text) {
   return JSON.stringify(oneLine(withoutKeys(text), 60));
 }
-
-/** The values of an option that a sweep takes: a list, ranges, or both. */
 
 /** The most values of one option: more would be a mistake. */
 const MOST_VALUES = 1000;
@@ -320,8 +321,6 @@ function rangeTexts(text, label) {
   return Array.from({ length: count }, (_, i) => String(Number((from + i * step).toPrecision(12))));
 }
 
-/** Parsers of file names, as those of src/cli/parse.js. */
-
 /** A key of 64 digits as it may stand in a file, or in an export of a shell. */
 const KEY = /^["']?(0x)?[0-9a-f]{64}["']?$/i;
 
@@ -347,6 +346,9 @@ export function nameOrFile(names) {
   return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
 }
 
+/** The extensions of files of rows: they say the format. */
+export const ROW_EXTENSIONS = Object.freeze(['.csv', '.ndjson', '.jsonl'].flatMap((name) => [name, `${name}.gz`]));
+
 /** @param {string} text */
 export function rowFile(text) {
   pathName(text);
@@ -359,4 +361,32 @@ export function rowFile(text) {
 export function fileName(text) {
   if (text === '-') throw new Error('must be a file: standard output is for --out');
   return pathName(text);
+}
+
+/** The most instances of one run. */
+export const MOST_INSTANCES = 100_000;
+
+/** @param {string} text @returns {number | 'auto'} */
+export function instanceIndex(text) {
+  return text === 'auto' ? text : wholeNumber(0, MOST_INSTANCES - 1)(text);
+}
+
+/** The parsers of figures load the tables of figures, which --help does not need. */
+
+/** @param {string} text @returns {Promise<Threshold>} */
+export async function threshold(text) {
+  const { parseThreshold } = await import('../stats/thresholds.js');
+  return parseThreshold(text);
+}
+
+/** @param {string} text @returns {Promise<string>} the name of a figure */
+export async function comparedMetric(text) {
+  const { metricOf } = await import('../studies/metrics.js');
+  return metricOf(text.trim()).name;
+}
+
+/** @param {string} text @returns {Promise<FailIf>} */
+export async function failIf(text) {
+  const { parseFailIf } = await import('../studies/compare-text.js');
+  return parseFailIf(text);
 }

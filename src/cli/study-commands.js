@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
-import { printable } from '../outputs/format.js';
+import { printable } from '../text.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
 import { renderCompare } from '../report/compare-page.js';
@@ -30,7 +30,7 @@ import { sweepText } from '../studies/sweep-text.js';
 import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
-import { OPTIONS, envName } from './options.js';
+import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, OPTIONS, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
  * @import { Both, Comparison, Config, Parts, RunFile, SweepFile } from '../types.d.ts'
@@ -154,6 +154,7 @@ export const studyCommands = {
       primary: metric,
       failIf,
       allowDifferent,
+      mayDiffer: RUNS_MAY_DIFFER_IN,
       pairs: isLive,
       stress: version,
       ...(isLive ? { baseLabel: labelOf(config.rpcA), candidateLabel: labelOf(config.rpcB) } : {}),
@@ -179,7 +180,9 @@ export const studyCommands = {
     const { files, expect, runId, allowPartial, thresholds, explain } = config;
     await checkOut(config);
     await checkHtml(config);
-    const { run, notes } = await merge(files, { expect, runId, allowPartial, thresholds }, process.stdin);
+    const options = { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE };
+    const wanted = { expect, runId, allowPartial, thresholds, options };
+    const { run, notes } = await merge(files, wanted, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
     await writeResult(config, run, summaryText(run, explain));
     const warning = auditWarning(run);
@@ -196,7 +199,6 @@ export const studyCommands = {
  * @returns {Parts}
  */
 function partsOf(config, { clock, stop, log, version, onProgress }) {
-  const ours = new Set(OPTIONS.map(envName));
   return {
     clock,
     stop,
@@ -205,7 +207,7 @@ function partsOf(config, { clock, stop, log, version, onProgress }) {
     onProgress,
     say: (line) => say(config, line),
     checkCell: (args, env) => readInvocation(args, env, version),
-    env: Object.fromEntries(Object.entries(config.study.env).filter(([name]) => !ours.has(name))),
+    env: Object.fromEntries(Object.entries(config.study.env).filter(([name]) => !VARIABLES.includes(name))),
   };
 }
 
@@ -228,7 +230,7 @@ function labelOf(url) {
 async function pointsOf(names) {
   const files = names.map(resultFile);
   const sweeps = files.filter((file) => schemaOf(file) === SWEEP_SCHEMA);
-  const points = pointsOfRuns(await readRunFiles(files.filter((file) => !sweeps.includes(file))));
+  const points = pointsOfRuns(await readRunFiles(files.filter((file) => !sweeps.includes(file))), RUNS_MAY_DIFFER_IN);
   for (const file of sweeps) {
     const found = await readSweep(file);
     if (found.find !== null)

@@ -1,8 +1,8 @@
-import { OPTIONS, envName } from './options.js';
+import { OF_THE_STUDY, VARIABLES } from './options.js';
 import { axisTexts, bracketTexts } from './parse.js';
 
 /**
- * @import { Axis, StudyConfig } from '../types.d.ts'
+ * @import { Axis, StudyOptions } from '../types.d.ts'
  * @import { Found } from './config.js'
  * @import { Option } from './options.js'
  */
@@ -10,9 +10,6 @@ import { axisTexts, bracketTexts } from './parse.js';
 /**
  * What a study gives to the runs that it starts.
  */
-
-/** What a study does itself. */
-const ITS_OWN = Object.freeze(['html', 'out', 'quiet', 'logLevel', 'logFile']);
 
 /** Collects what is found, option by option. */
 export class StudyBuilder {
@@ -22,7 +19,7 @@ export class StudyBuilder {
   #alike = null;
   /** @type {string[]} */
   #flags = [];
-  /** @type {StudyConfig['bracket']} */
+  /** @type {StudyOptions['bracket']} */
   #bracket = null;
   /** What a sweep sets itself in each of its runs. @type {Set<string>} */
   #varied = new Set();
@@ -33,8 +30,7 @@ export class StudyBuilder {
 
   /** @param {NodeJS.ProcessEnv} env */
   constructor(env) {
-    const ours = new Set(['STRESS_CONFIG', ...OPTIONS.map(envName)]);
-    this.#env = Object.fromEntries(Object.entries(env).filter(([name]) => !ours.has(name)));
+    this.#env = Object.fromEntries(Object.entries(env).filter(([name]) => !VARIABLES.includes(name)));
   }
 
   /**
@@ -66,13 +62,13 @@ export class StudyBuilder {
    */
   add(option, { text, where }, shown) {
     if (where === 'flag') this.#flags.push(option.name);
-    if (where === 'default' || !option.commands.includes('run') || ITS_OWN.includes(option.key)) return;
+    if (where === 'default' || !option.commands.includes('run') || OF_THE_STUDY.has(option.key)) return;
     if (this.#varied.has(option.name)) return;
-    this.#env[envName(option)] = text;
-    if (!option.isSecret) this.#options[option.name] = shown;
+    this.#env[option.variable] = text;
+    if (option.role !== 'secret') this.#options[option.name] = shown;
   }
 
-  /** @returns {StudyConfig} */
+  /** @returns {StudyOptions} */
   build() {
     return Object.freeze({
       axes: Object.freeze(this.#axes),

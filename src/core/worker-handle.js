@@ -9,7 +9,7 @@ import {
   displayName,
   worstExit,
 } from '../errors.js';
-import { isWorkloadFile } from '../workloads/user-file.js';
+import { isWorkloadFile } from '../files.js';
 import { requestStop } from './stop.js';
 
 /**

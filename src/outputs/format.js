@@ -1,5 +1,4 @@
 import Table from 'cli-table3';
-import { UNSEEN_CHARACTERS } from '../errors.js';
 import { boundsOf } from '../stats/histogram.js';
 
 /**
@@ -11,11 +10,6 @@ import { boundsOf } from '../stats/histogram.js';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-
-/** Lines that somebody else's words are in: nothing in them reaches the terminal but text. @param {string} text */
-export function printable(text) {
-  return text.replace(/[^\P{Cc}\n]+/gu, ' ').replace(UNSEEN_CHARACTERS, ' ');
-}
 
 /** @param {number | null} value */
 export function count(value) {

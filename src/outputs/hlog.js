@@ -2,10 +2,11 @@ import * as hdr from 'hdr-histogram-js';
 import { recordedValues } from '../stats/histogram.js';
 import { shownStages } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
+import { Output } from './output.js';
 
 /**
- * @import { DistributionJson, IntervalRow, Output } from '../types.d.ts'
- * @import { OutputOptions } from './index.js'
+ * @import { DistributionJson, IntervalRow } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
  */
 
 /** Readers of the format take values for nanoseconds and show milliseconds. */
@@ -24,10 +25,7 @@ export function createHlogOutput({ hlog }) {
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>
     writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
+  return new Output({
     open: () => file.check(),
     start: ({ startedAtMs }) => {
       file.begin('');
@@ -48,7 +46,7 @@ export function createHlogOutput({ hlog }) {
     },
     finish: () => file.finishWhole(),
     close: () => file.close(),
-  };
+  });
 }
 
 /** @param {number} atMs */

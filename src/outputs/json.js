@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { OutputError, displayName } from '../errors.js';
 import { FILE_MODE, cannotWrite, isDevice, proveWritable, writeFileAtomically } from '../files.js';
+import { Output } from './output.js';
 import { stdout } from './streams.js';
 
 /**
- * @import { Output, RunFile } from '../types.d.ts'
- * @import { OutputOptions } from './index.js'
+ * @import { Output as OutputContract, RunFile } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
  */
 
 /**
@@ -38,19 +39,21 @@ export function claimFile(file, taken) {
 /**
  * The run file: as far as the run has come now and then, whole at the end, each time by rename.
  * @param {OutputOptions} options
- * @returns {Output}
  */
 export function createJsonOutput({ out }) {
-  const output = out !== null && out !== '-' ? outputTo(out, !isDevice(out)) : outputTo('', false);
-  if (out === null || out === '-') output.finish = (run) => stdout.write(textOf(run));
-  return { ...output, setUpFailed: output.finish };
+  if (out === null || out === '-') {
+    const finish = (/** @type {RunFile} */ run) => stdout.write(textOf(run));
+    return new Output({ finish, setUpFailed: finish });
+  }
+  const members = isDevice(out) ? { finish: wholeInto(out) } : writingTo(out);
+  return new Output({ ...members, setUpFailed: members.finish });
 }
 
 /**
  * The same, in a folder that the instances of a run share, under a name of its own. The name is taken before anything is
  * sent: of two processes with one index the second does not begin.
  * @param {OutputOptions} options
- * @returns {Output}
+ * @returns {OutputContract}
  */
 export function createResultsOutput({ results, instance }) {
   const folder = results ?? '.';
@@ -59,8 +62,8 @@ export function createResultsOutput({ results, instance }) {
   const file = join(folder, name);
   const which = `${runId === null ? '' : `run ${runId}, `}index ${index}, attempt ${attempt}`;
   let release = () => {};
-  return {
-    ...outputTo(file, true),
+  return new Output({
+    ...writingTo(file),
     open: async () => {
       proveWritable(folder);
       release = claimFile(
@@ -69,24 +72,21 @@ export function createResultsOutput({ results, instance }) {
       );
     },
     close: async () => release(),
-  };
+  });
 }
 
-/** @param {string} file @param {boolean} keepsWhatIsWritten @returns {Output} */
-function outputTo(file, keepsWhatIsWritten) {
+/** @param {string} file */
+function wholeInto(file) {
+  return (/** @type {RunFile} */ run) => writeFileAtomically(file, textOf(run));
+}
+
+/** The members of an output that keeps in a file how far the run has come. @param {string} file */
+function writingTo(file) {
   return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
     // Not indented: it is made in mid-run, and whoever reads it will hardly be a person.
-    ...(keepsWhatIsWritten
-      ? {
-          checkpoint: (run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`),
-          discard: () => rmSync(file, { force: true }),
-        }
-      : {}),
-    finish: (run) => writeFileAtomically(file, textOf(run)),
+    checkpoint: (/** @type {RunFile} */ run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`),
+    discard: () => rmSync(file, { force: true }),
+    finish: wholeInto(file),
   };
 }
 
@@ -123,16 +123,7 @@ export function resultLine(run) {
   return `STRESS_RESULT ${JSON.stringify(result)}`;
 }
 
-/**
- * @param {OutputOptions} options
- * @returns {Output}
- */
+/** @param {OutputOptions} options */
 export function createResultLineOutput({ stream }) {
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
-    finish: (run) => stream.write(`${resultLine(run)}\n`),
-  };
+  return new Output({ finish: (run) => stream.write(`${resultLine(run)}\n`) });
 }

@@ -2,10 +2,11 @@ import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { measuredText } from './summary.js';
+import { Output } from './output.js';
 
 /**
- * @import { AuditReport, Output, RunFile, ThresholdResult } from '../types.d.ts'
- * @import { OutputOptions } from './index.js'
+ * @import { AuditReport, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
  */
 
 /**
@@ -22,14 +23,10 @@ export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (junit !== null) await writeFileAtomically(junit, junitText(run));
   };
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
+  return new Output({
     finish,
     setUpFailed: finish,
-  };
+  });
 }
 
 /** @param {RunFile} run */

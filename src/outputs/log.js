@@ -9,17 +9,19 @@ import { OutputStream, fileStream, stderr } from './streams.js';
 /** @import { Level, Logger, StreamEntry } from 'pino' */
 
 /** Wherever these names appear in something that is logged, the value is not shown. */
-const SECRET_NAMES = ['privateKey', 'mnemonic', 'fundFrom', 'keys', 'authorization', 'password'];
+const SECRET_NAMES = ['privateKey', 'authorization', 'password'];
 
 /** Nothing that is logged has a reason to be deeper; an answer of an endpoint may be. */
 const DEEPEST = 12;
 
 /**
  * Logs: for people on standard error, as JSON in a file.
- * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean}} options
+ * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean, secretKeys: Iterable<string>}} options
+ *   secretKeys: other names whose values are not shown
  * @returns {Logger}
  */
-export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
+export function createLog({ logLevel, logFile, quiet, hasScreen = true, secretKeys }) {
+  const secrets = [...SECRET_NAMES, ...secretKeys];
   const pretty = prettyFactory({ colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
   const screen = { write: (/** @type {string} */ line) => stderr.write(pretty(line)) };
   /** @type {StreamEntry[]} */
@@ -43,9 +45,9 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true }) {
   return pino(
     {
       level: 'trace',
-      formatters: { log: redactMembers },
+      formatters: { log: (object) => redactMembers(object, secrets) },
       // Pino does not show formatters what a child logger always says.
-      redact: { paths: SECRET_NAMES, censor: '[redacted]' },
+      redact: { paths: secrets, censor: '[redacted]' },
     },
     pino.multistream(streams),
   );
@@ -61,18 +63,19 @@ function openLogFile(name) {
 /** A file tells more than the screen unless told otherwise: it does not get in the way. @type {Record<string, string>} */
 const FILE_LEVELS = { warn: 'info' };
 
-/** @param {object} object what is logged @returns {Record<string, unknown>} */
-function redactMembers(object) {
-  return /** @type {Record<string, unknown>} */ (redact(object, DEEPEST));
+/** @param {object} object what is logged @param {readonly string[]} secrets @returns {Record<string, unknown>} */
+function redactMembers(object, secrets) {
+  return /** @type {Record<string, unknown>} */ (redact(object, DEEPEST, secrets));
 }
 
 /**
  * A copy that is safe to show, however deep a secret lies.
  * @param {unknown} value
  * @param {number} depth how many levels below this one are shown
+ * @param {readonly string[]} secrets names of members
  * @returns {unknown}
  */
-function redact(value, depth) {
+function redact(value, depth, secrets) {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof URL) return displayUrl(value);
@@ -80,19 +83,17 @@ function redact(value, depth) {
   if (depth === 0) return '[deeper]';
   // Bytes may be a key.
   if (ArrayBuffer.isView(value)) return '[bytes]';
-  if (Array.isArray(value)) return value.map((one) => redact(one, depth - 1));
+  if (Array.isArray(value)) return value.map((one) => redact(one, depth - 1, secrets));
   const members = value instanceof Error ? { ...value, ...errorMembers(value) } : value;
   return Object.fromEntries(
-    Object.entries(members).map(([name, member]) => [name, isSecret(name) ? '[redacted]' : redact(member, depth - 1)]),
+    Object.entries(members).map(([name, member]) => {
+      const isSecret = secrets.some((secret) => secret.toLowerCase() === name.toLowerCase());
+      return [name, isSecret ? '[redacted]' : redact(member, depth - 1, secrets)];
+    }),
   );
 }
 
 /** What an error does not list as its members. @param {Error} error */
 function errorMembers({ name, message, stack, cause }) {
   return { type: name, message, stack, ...(cause === undefined ? {} : { cause }) };
-}
-
-/** @param {string} name */
-function isSecret(name) {
-  return SECRET_NAMES.some((secret) => secret.toLowerCase() === name.toLowerCase());
 }

@@ -4,10 +4,11 @@ import { mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
 import { addTo } from '../stats/recorder.js';
 import { STAGES, shownStages } from '../stats/sample.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
+import { Output } from './output.js';
 
 /**
- * @import { Address, DistributionJson, IntervalRow, Output, Readings, Totals } from '../types.d.ts'
- * @import { OutputOptions } from './index.js'
+ * @import { Address, DistributionJson, IntervalRow, Readings, Totals } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  * @import { Metric, Registry } from 'prom-client'
  */
@@ -294,10 +295,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
     if (isOwnHost(request, host)) void registry.then((ready) => answer(ready, request, response));
     else response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreignHost('prometheus')}\n`);
   });
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
+  return new Output({
     open: async () => {
       await registry;
       await listen(server, { host, port }, 'prometheus');
@@ -306,12 +304,11 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
       state.startedAtMs = startedAtMs;
     },
     interval: (row, totals) => state.add(row, totals),
-    finish: () => {},
     close: async () => {
       server.closeAllConnections();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
     },
-  };
+  });
 }
 
 /**

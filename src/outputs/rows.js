@@ -1,9 +1,81 @@
-import { RowFile } from './console.js';
+import { BoundedFile } from './bounded-file.js';
+import { Output } from './output.js';
 
 /**
- * @import { Output } from '../types.d.ts'
- * @import { OutputOptions } from './index.js'
+ * @import { OutputOptions } from './output.js'
  */
+
+/**
+ * Rows of named columns, as CSV (RFC 4180, with \n) or NDJSON, whichever the name of the file says. Nothing is an empty field in
+ * CSV, and null in NDJSON.
+ *
+ * @typedef {string | number | null} Cell
+ */
+
+export class RowFile extends BoundedFile {
+  /** @type {readonly string[]} */
+  #columns;
+  /** @type {(cells: Cell[]) => string} */
+  #line;
+
+  /**
+   * @param {string} file
+   * @param {readonly string[]} columns
+   * @param {ConstructorParameters<typeof BoundedFile>[1]} [limits]
+   */
+  constructor(file, columns, limits) {
+    super(file, limits);
+    this.#columns = columns;
+    this.#line = isCsv(file) ? csvLine : jsonLine(columns);
+  }
+
+  /** Empties the file; CSV begins with the names of the columns. */
+  beginRows() {
+    this.begin(isCsv(this.file) ? csvLine(this.#columns) : '');
+  }
+
+  /** @param {Cell[]} cells one for each column */
+  addRow(cells) {
+    this.add(this.#line(cells));
+  }
+}
+
+/** @param {string} file */
+function isCsv(file) {
+  return /\.csv(\.gz)?$/.test(file);
+}
+
+/** @param {readonly Cell[]} cells */
+export function csvLine(cells) {
+  let line = csvField(cells[0]);
+  for (let i = 1; i < cells.length; i += 1) line += `,${csvField(cells[i])}`;
+  return `${line}\n`;
+}
+
+/** An empty text is quoted, so that it is not taken for nothing. @param {Cell} cell */
+function csvField(cell) {
+  if (cell === null) return '';
+  if (typeof cell === 'number') return String(cell);
+  return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+/** @param {readonly string[]} columns */
+export function jsonLine(columns) {
+  const names = columns.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+  return (/** @type {readonly Cell[]} */ cells) => {
+    let line = '';
+    for (let i = 0; i < names.length; i += 1) {
+      const cell = cells[i];
+      line += names[i] + (typeof cell === 'string' ? jsonText(cell) : cell);
+    }
+    return `${line}}\n`;
+  };
+}
+
+/** Most texts are plain, and looking is cheaper than JSON.stringify(). @param {string} text */
+function jsonText(text) {
+  return /^[\w ]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
+}
 
 /** The columns, for good: docs/outputs.md says what is in each. */
 export const SAMPLE_COLUMNS = Object.freeze([
@@ -31,8 +103,7 @@ export function createSamplesOutput({ samples }) {
   let startUs = 0;
   /** @param {number | null} atUs */
   const since = (atUs) => (atUs === null ? null : atUs - startUs);
-  return {
-    notice: () => {},
+  return new Output({
     wantsSamples: true,
     open: () => file.check(),
     start: (clock) => {
@@ -51,7 +122,7 @@ export function createSamplesOutput({ samples }) {
     settle: async () => ({ samplesDropped: await file.settle(), error: file.error }),
     finish: () => file.finish(),
     close: () => file.close(),
-  };
+  });
 }
 
 /** The columns, for good: docs/outputs.md says what is in each. */
@@ -66,10 +137,7 @@ export const BLOCK_COLUMNS = Object.freeze([
  */
 export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS);
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
+  return new Output({
     open: () => file.check(),
     start: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
@@ -81,5 +149,5 @@ export function createBlocksOutput({ blocks }) {
     },
     finish: () => file.finishWhole(),
     close: () => file.close(),
-  };
+  });
 }

@@ -1,5 +1,4 @@
 import { createWriteStream, fstatSync } from 'node:fs';
-import { count } from './format.js';
 
 /**
  * @import { Stats } from 'node:fs'
@@ -30,7 +29,10 @@ export class OutputStream {
 
   /** @param {string} text that is never dropped */
   write(text) {
-    const gap = this.#dropped === 0 ? '' : `... ${count(this.#dropped)} lines left out: nothing was read meanwhile\n`;
+    const gap =
+      this.#dropped === 0
+        ? ''
+        : `... ${this.#dropped.toLocaleString('en-US')} lines left out: nothing was read meanwhile\n`;
     this.#dropped = 0;
     this.stream.write(gap + text);
   }

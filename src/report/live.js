@@ -10,10 +10,12 @@ import { html, renderPage } from './html.js';
 import { chartPlans } from './run-charts.js';
 import { bucketsOf, kindOf, rowData } from './run-data.js';
 import { lead, runPage, runParts, runSections } from './run-page.js';
+import { Output } from '../outputs/output.js';
 import { latencyFigure } from './figures.js';
 
 /**
- * @import { Address, IntervalRow, Output, RunFile, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, RunFile, Totals, Output as OutputContract } from '../types.d.ts'
+ * @import { OutputOptions } from '../outputs/output.js'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row, RunKind } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
@@ -317,11 +319,11 @@ const HEADERS = Object.freeze({
 });
 
 /**
- * @param {{address: Address, options: readonly OptionFacts[]}} how options: all, for
- *   the command line of the run
- * @returns {Output}
+ * @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how
+ * @returns {OutputContract}
  */
-export function createDashboardOutput({ address: { host, port }, options }) {
+export function createDashboardOutput({ dashboard, quiet, stream, options }) {
+  const { host, port } = /** @type {Address} */ (dashboard);
   const state = new DashboardState(options);
   const clients = new EventClients();
   const server = createServer((request, response) => answer({ state, clients, host }, request, response));
@@ -330,11 +332,11 @@ export function createDashboardOutput({ address: { host, port }, options }) {
     state.forgetPage();
     clients.broadcast(eventText('reload', {}));
   };
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    open: () => listen(server, { host, port }, 'dashboard'),
+  return new Output({
+    open: async () => {
+      await listen(server, { host, port }, 'dashboard');
+      if (!quiet) stream.write(`dashboard at ${dashboardUrl({ host, port })}\n`);
+    },
     interval: (row, totals) => {
       state.add(row, totals);
       if (clients.size === 0 || !state.hasRun) return;
@@ -357,7 +359,7 @@ export function createDashboardOutput({ address: { host, port }, options }) {
       server.closeAllConnections();
       await closed;
     },
-  };
+  });
 }
 
 /**
@@ -411,6 +413,6 @@ function say(response, status, words) {
 }
 
 /** @param {Address} address */
-export function dashboardUrl({ host, port }) {
+function dashboardUrl({ host, port }) {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}/`;
 }

@@ -1,23 +1,12 @@
 import { writeFileAtomically } from '../files.js';
 import { runPage } from './run-page.js';
+import { Output } from '../outputs/output.js';
 
-/**
- * @import { Output } from '../types.d.ts'
- * @import { OptionFacts } from './repeat.js'
- */
+/** @import { OutputOptions } from '../outputs/output.js' */
 
-/**
- * Writes the page of the run to a file when the run is over.
- * @param {{file: string, options: readonly OptionFacts[]}} how options: all, for
- *   the command line of the run
- * @returns {Output}
- */
-export function createReportOutput({ file, options }) {
-  return {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
-    finish: (run) => writeFileAtomically(file, runPage(run, { options })),
-  };
+/** Writes the page of the run to a file when the run is over. @param {OutputOptions} options */
+export function createReportOutput({ html, options }) {
+  return new Output({
+    finish: (run) => writeFileAtomically(/** @type {string} */ (html), runPage(run, { options })),
+  });
 }

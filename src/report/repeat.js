@@ -9,7 +9,9 @@ import { isDeepStrictEqual } from 'node:util';
  * @property {string} [alias]
  * @property {boolean} [isFlag]
  * @property {boolean} [isList]
- * @property {string} [env] another environment variable
+ * @property {string} variable in the environment
+ * @property {string} role
+ * @property {boolean} [isRepeated] part of the command line whatever its role
  * @property {string} [fallback]
  * @property {(text: string) => unknown} parse
  *
@@ -20,28 +22,10 @@ import { isDeepStrictEqual } from 'node:util';
  * @property {string | null} variable environment variable of a secret
  */
 
-/** Options for outputs and for the start of instances, which are not needed to repeat a run. */
-const LEFT_OUT = new Set([
-  'out',
-  'html',
-  'junit',
-  'samples',
-  'blocks',
-  'hlog',
-  'prometheus',
-  'dashboard',
-  'verbose',
-  'explain',
-  'quiet',
-  'log-level',
-  'log-file',
-  'attempt',
-  'run-id',
-  'start-at',
-  'barrier',
-  'start-timeout',
-  'results',
-]);
+/** Options for outputs and for the start of instances are not needed to repeat a run. @param {OptionFacts} option */
+function isOfTheRun({ role, isRepeated = false }) {
+  return isRepeated || (role !== 'output' && role !== 'instance');
+}
 
 /** In run files instead of a secret. */
 const SECRET = '[redacted]';
@@ -57,13 +41,8 @@ export function settingsOf(config, options) {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];
     const text = textOf(value, option);
     const isDefault = option.fallback !== undefined && isSame(option, option.fallback, value);
-    return [{ name: option.name, text, isDefault, variable: value === SECRET ? variableOf(option) : null }];
+    return [{ name: option.name, text, isDefault, variable: value === SECRET ? option.variable : null }];
   });
-}
-
-/** @param {OptionFacts} option */
-function variableOf({ name, env }) {
-  return env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
 /**
@@ -75,7 +54,7 @@ export function commandLine(config, options) {
   const settings = new Map(settingsOf(config, options).map((setting) => [setting.name, setting]));
   const words = options.flatMap((option) => {
     const { isDefault = true, variable = null } = settings.get(option.name) ?? {};
-    return isDefault || variable !== null || LEFT_OUT.has(option.name) ? [] : wordsOf(config[option.key], option);
+    return isDefault || variable !== null || !isOfTheRun(option) ? [] : wordsOf(config[option.key], option);
   });
   return ['stress', ...words].join(' ');
 }

@@ -234,11 +234,10 @@ const MAX_LINES = 6;
 
 /**
  * @param {ReadonlyArray<{file: string, run: RunFile}>} given
- * @param {{options?: readonly OptionFacts[]}} [how] options: for their names; by default they have
- *   the keys of the run files
+ * @param {{options: readonly OptionFacts[]}} how options: for their names
  * @returns {string} an HTML document
  */
-export function renderRuns(given, { options = factsOf(given) } = {}) {
+export function renderRuns(given, { options }) {
   const shown = given.slice(0, MAX_RUNS);
   const names = namesOf(shown.map(({ file }) => file));
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
@@ -262,12 +261,6 @@ export function renderRuns(given, { options = factsOf(given) } = {}) {
     ${differences(runs, options)}`;
   const charts = figures.flatMap(({ chart }) => (chart === null ? [] : [chart]));
   return renderPage({ title: titleOf(runs), lead: lead(runs), main, data: { time: null, charts } });
-}
-
-/** Options named by their keys in the run files. @param {ReadonlyArray<{run: RunFile}>} runs @returns {OptionFacts[]} */
-function factsOf(runs) {
-  const keys = new Set(runs.flatMap(({ run }) => Object.keys(run.config)));
-  return [...keys].map((key) => ({ name: key, key, parse: JSON.parse }));
 }
 
 /** @param {NamedRun[]} runs */

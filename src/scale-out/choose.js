@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredIn } from '../stats/sample.js';
-import { MAY_DIFFER, settingsOf } from '../studies/metrics.js';
+import { settingsOf } from '../studies/metrics.js';
 import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
 
 /**
@@ -264,13 +264,13 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
  * @property {Float64Array} blocks of each interval: first number, last number, least skew in ms
  */
 
-/** Options in which instances of a run may differ, in addition to those in which any compared runs may. */
-const OF_THE_INSTANCE = new Set(['threads', 'users', 'workers']);
-/** Options in which compared runs may differ, but not instances of one run. */
-const OF_THE_RUN = new Set(['duration', 'drain-timeout']);
-
-/** @param {RunFile} run @param {Source} source @returns {RunHeader} */
-export function headerOf(run, source) {
+/**
+ * @param {RunFile} run
+ * @param {Source} source
+ * @param {ReadonlySet<string>} mayDiffer keys of configurations in which instances of one run may differ
+ * @returns {RunHeader}
+ */
+export function headerOf(run, source, mayDiffer) {
   const { config, window, intervals, audit } = run;
   const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
@@ -289,7 +289,7 @@ export function headerOf(run, source) {
     wallets: Number(config.threads),
     host: host === null ? null : safeWords(host),
     firstOffset: Number(config.offset),
-    settings: bindingSettings(run),
+    settings: bindingSettings(run, mayDiffer),
     definitions: JSON.stringify(run.definitions),
     environment: run.environment,
     startedAtMs: Date.parse(run.startedAt),
@@ -320,14 +320,11 @@ export function loadStartOf({ window, intervals }) {
   return Date.parse(window.startedAt) - (firstLoad?.startMs ?? lastWarmup?.endMs ?? 0);
 }
 
-/** @param {RunFile} run */
-function bindingSettings(run) {
-  const settings = Object.entries(settingsOf(run)).filter(
-    ([name]) => (!MAY_DIFFER.has(name) || OF_THE_RUN.has(name)) && !OF_THE_INSTANCE.has(name),
-  );
+/** @param {RunFile} run @param {ReadonlySet<string>} mayDiffer */
+function bindingSettings(run, mayDiffer) {
   // Calls files of one name may differ.
   const callsHash = /** @type {any} */ (run.environment).workload?.callsHash ?? null;
-  return { ...Object.fromEntries(settings), ...(callsHash === null ? {} : { 'what --calls says': callsHash }) };
+  return { ...settingsOf(run, mayDiffer), ...(callsHash === null ? {} : { 'what --calls says': callsHash }) };
 }
 
 /** Long runs have merged rows, whose length is a multiple of the option's. @param {RunFile} run */

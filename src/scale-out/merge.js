@@ -25,27 +25,12 @@ import { ranges, some, walletsOf } from './words.js';
  * @property {Clocks} clocks
  * @property {Common} common
  * @property {Total} total
+ * @property {ReadonlySet<string>} ofOneInstance keys of configurations that only an instance has: its place, its files
  */
-
-/** Options for output files of the instances. */
-const OWN_FILES = [
-  'out',
-  'samples',
-  'blocks',
-  'hlog',
-  'html',
-  'dashboard',
-  'junit',
-  'prometheus',
-  'contracts',
-  'results',
-];
-/** Options that only an instance has. */
-const OF_ONE = ['index', 'instances', 'runId', 'startAtMs', 'barrier'];
 
 /** @param {Parts} parts */
 export function mergedRun(parts) {
-  const { chosen, clocks, common, total } = parts;
+  const { chosen, clocks, common, total, ofOneInstance } = parts;
   const { headers } = chosen;
   const first = /** @type {RunFile} */ (total.first);
   const { window, rates, apportioned } = total.window.result(total.isOpenLoop);
@@ -60,7 +45,7 @@ export function mergedRun(parts) {
     end: endOf(headers),
     partial: !isWhole,
     exitCode: 0,
-    config: configOf(first.config, total, headers),
+    config: configOf(first.config, { total, headers, ofOneInstance }),
     environment: {
       ...total.environment,
       ...(total.endpoints === undefined ? {} : { endpoints: total.endpoints.list() }),
@@ -150,11 +135,14 @@ function endOf(headers) {
   );
 }
 
-/** The options that one instance with all wallets would have. @param {Record<string, any>} config of one instance @param {Total} total @param {RunHeader[]} headers */
-function configOf(config, { ratePerSecond }, headers) {
-  const none = Object.fromEntries(
-    [...OWN_FILES, ...OF_ONE].filter((name) => name in config).map((name) => [name, null]),
-  );
+/**
+ * The options that one instance with all wallets would have.
+ * @param {Record<string, any>} config of one instance
+ * @param {{total: Total, headers: RunHeader[], ofOneInstance: ReadonlySet<string>}} parts
+ */
+function configOf(config, { total: { ratePerSecond }, headers, ofOneInstance }) {
+  const names = Object.keys(config).filter((name) => ofOneInstance.has(name));
+  const none = Object.fromEntries(names.map((name) => [name, null]));
   const wallets = headers.reduce((sum, header) => sum + header.wallets, 0);
   return {
     ...config,
@@ -305,7 +293,11 @@ function hasNull(value) {
   return typeof value === 'object' && Object.values(value).some(hasNull);
 }
 
-/** @typedef {MergeChooseWanted & {thresholds: readonly Threshold[]}} Wanted */
+/**
+ * @typedef {{mayDiffer: ReadonlySet<string>, ofOneInstance: ReadonlySet<string>}} OptionKeys keys of configurations: in
+ *   which instances of one run may differ, and that only an instance has
+ * @typedef {MergeChooseWanted & {thresholds: readonly Threshold[], options: OptionKeys}} Wanted
+ */
 
 /** How many files that are not run files of this run a note names. */
 const NAMED = 3;
@@ -327,7 +319,8 @@ export async function merge(names, wanted, stdin) {
     const common = commonWindow(chosen.headers, clocks, wanted.allowPartial);
     const total = new Total(chosen.headers, clocks.correctionsMs, common);
     for (const [i, header] of chosen.headers.entries()) addTo(total, i, header);
-    const run = withExitCode(mergedRun({ chosen, clocks, common, total }), wanted, chosen.headers);
+    const { ofOneInstance } = wanted.options;
+    const run = withExitCode(mergedRun({ chosen, clocks, common, total, ofOneInstance }), wanted, chosen.headers);
     return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
   } finally {
     close();
@@ -335,7 +328,7 @@ export async function merge(names, wanted, stdin) {
 }
 
 /** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
-function readAll(sources, checkRunFile, { runId }) {
+function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
   /** @type {RunHeader[]} */
   const headers = [];
   /** @type {Damaged[]} */
@@ -349,17 +342,17 @@ function readAll(sources, checkRunFile, { runId }) {
     const { json, damage, foreign: words } = source.read();
     const other = words ?? (damage === undefined ? foreignKind(json) : undefined);
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (other === undefined) headers.push(checkedHeader(checkRunFile(json, name), source));
+    else if (other === undefined) headers.push(checkedHeader(checkRunFile(json, name), source, mayDiffer));
     else if (isGiven) throw new InputError(`${name} is ${other}`);
     else foreign.push(`${name} is ${other}`);
   }
   return { headers, damaged, foreign };
 }
 
-/** @param {RunFile} run @param {Source} source */
-function checkedHeader(run, source) {
+/** @param {RunFile} run @param {Source} source @param {ReadonlySet<string>} mayDiffer */
+function checkedHeader(run, source, mayDiffer) {
   checkConsistency(run, source.name, loadStartOf(run));
-  return headerOf(run, source);
+  return headerOf(run, source, mayDiffer);
 }
 
 /** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */

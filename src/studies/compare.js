@@ -6,7 +6,7 @@ import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/metrics.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
-import { MAY_DIFFER, metricOf, settingsOf } from './metrics.js';
+import { metricOf, settingsOf } from './metrics.js';
 import { COMPARE_SCHEMA, legible } from './run-files.js';
 import {
   ALPHA,
@@ -40,11 +40,11 @@ const NAMED = 3;
 
 /**
  * @param {readonly Entry[]} entries of both sides
- * @param {boolean} allowDifferent
+ * @param {Pick<CompareOptions, 'allowDifferent' | 'mayDiffer'>} options
  * @returns {string[]} the differences that were allowed
  * @throws {InputError}
  */
-export function checkComparable(entries, allowDifferent) {
+export function checkComparable(entries, { allowDifferent = false, mayDiffer }) {
   entries.forEach(({ run, file }, i) => {
     const duplicate = entries.findIndex((other) => other.run.id === run.id);
     if (duplicate < i)
@@ -54,7 +54,7 @@ export function checkComparable(entries, allowDifferent) {
     if (run.counts.verified === 0)
       throw new InputError(`${displayName(file)} verified nothing, so it cannot be compared: is the build broken?`);
   });
-  const differences = differencesOf(entries);
+  const differences = differencesOf(entries, mayDiffer);
   if (differences.length === 0 || allowDifferent) return differences;
   const more = differences.length - NAMED;
   throw new InputError(
@@ -63,16 +63,15 @@ export function checkComparable(entries, allowDifferent) {
   );
 }
 
-/** @param {readonly Entry[]} entries @returns {string[]} */
-function differencesOf(entries) {
+/** @param {readonly Entry[]} entries @param {ReadonlySet<string>} mayDiffer @returns {string[]} */
+function differencesOf(entries, mayDiffer) {
   const [first, ...rest] = entries;
   const differences = entries
     .filter(({ run }) => run.partial)
     .map(({ file }) => `${displayName(file)} is partial: its generator ended before the run did`);
-  const settings = new Map(entries.map((entry) => [entry, settingsOf(entry.run)]));
+  const settings = new Map(entries.map((entry) => [entry, settingsOf(entry.run, mayDiffer)]));
   const names = new Set([...settings.values()].flatMap(Object.keys));
   for (const name of names) {
-    if (MAY_DIFFER.has(name)) continue;
     const value = (/** @type {Entry} */ entry) => settings.get(entry)?.[name] ?? null;
     const other = rest.find((entry) => !isDeepStrictEqual(value(entry), value(first)));
     if (other !== undefined)
@@ -342,6 +341,7 @@ const APART =
  * @property {string} [primary] the metric that decides
  * @property {readonly FailIf[]} [failIf]
  * @property {boolean} [allowDifferent]
+ * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
  * @property {string} [startedAt] of the study; default: of the runs
  * @property {string} [endedAt]
@@ -359,14 +359,14 @@ const MAX_SECONDARIES = 6;
  * @throws {InputError} when they must not be compared
  */
 export function compare(baseRuns, candidateRuns, options) {
-  const { primary = 'tps', failIf = [], allowDifferent = false } = options;
+  const { primary = 'tps', failIf = [] } = options;
   const given = {
     base: entries(baseRuns, options.baseFiles),
     candidate: entries(candidateRuns, options.candidateFiles),
   };
   if (given.base.length === 0 || given.candidate.length === 0)
     throw new InputError('there is nothing to compare: give at least one run on each side');
-  const differences = checkComparable([...given.base, ...given.candidate], allowDifferent);
+  const differences = checkComparable([...given.base, ...given.candidate], options);
   const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
   const { isPaired, base, candidate, words, warnings } = arranged;
   const compared = compareMetrics(base, candidate, { primary, failIf, isPaired });

@@ -120,30 +120,15 @@ function shown(value, { name, unit }) {
 /**
  * The settings of a run by option name; its run file has them as keys with units.
  * @param {{config: Record<string, unknown>}} run
+ * @param {ReadonlySet<string>} mayDiffer keys that do not matter; any other one does, also of an option of a later version
  * @returns {Record<string, unknown>}
  */
-export function settingsOf({ config }) {
-  return Object.fromEntries(Object.entries(config).map(([key, value]) => [optionName(key), value]));
+export function settingsOf({ config }, mayDiffer) {
+  const settings = Object.entries(config).filter(([key]) => !mayDiffer.has(key));
+  return Object.fromEntries(settings.map(([key, value]) => [optionName(key), value]));
 }
 
 /** @param {string} key such as ratePerSecond */
 function optionName(key) {
   return key.replace(/(PerSecond|Ms|Wei)$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
-
-/**
- * Options in which comparable runs may differ: keys and funds, endpoints, outputs, messages. Any other option,
- * including future ones, shapes the load or the measurement.
- */
-export const MAY_DIFFER = Object.freeze(
-  new Set([
-    ...['command', 'config', 'rpc', 'rpc-a', 'rpc-b', 'chain-id', 'allow-chain', 'insecure', 'offset'],
-    ...['keys', 'mnemonic', 'hd-path', 'fund-from', 'fund-amount', 'max-spend', 'contracts', 'users', 'data'],
-    ...['legacy', 'gas-price', 'max-fee', 'drain-timeout', 'interval', 'node-pid', 'node-metrics', 'node-series'],
-    ...['out', 'html', 'dashboard', 'samples', 'blocks', 'hlog', 'prometheus', 'junit', 'thresholds', 'threshold'],
-    ...['verbose', 'explain', 'quiet', 'log-level', 'log-file'],
-    ...['index', 'instances', 'attempt', 'run-id', 'start-at', 'barrier', 'start-timeout', 'results'],
-    // The window's length is compared instead.
-    'duration',
-  ]),
-);

@@ -1,5 +1,6 @@
-import { csvLine } from '../outputs/console.js';
-import { borderless, printable, textOf } from '../outputs/format.js';
+import { borderless, textOf } from '../outputs/format.js';
+import { csvLine } from '../outputs/rows.js';
+import { printable } from '../text.js';
 import { KEPT, PEAKS, digits, metricOf } from './metrics.js';
 import { cellName, commandWords } from './plan.js';
 import { meanOf, standardDeviation } from './statistics.js';

@@ -1,7 +1,7 @@
 import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
 import { borderless, textOf } from '../outputs/format.js';
 import { pText, percentText } from './compare-text.js';
-import { MAY_DIFFER, METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
+import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { fitLine, holm, median } from './statistics.js';
 
 /** @import { RunFile, Unit } from '../types.d.ts' */
@@ -172,10 +172,10 @@ export function pointsOfSweep({ cells }) {
   });
 }
 
-/** @param {readonly RunFile[]} runs @returns {Point[]} */
-export function pointsOfRuns(runs) {
+/** @param {readonly RunFile[]} runs @param {ReadonlySet<string>} mayDiffer keys that are no settings of a trend @returns {Point[]} */
+export function pointsOfRuns(runs, mayDiffer) {
   return runs.map((run) => ({
-    settings: Object.fromEntries(Object.entries(settingsOf(run)).filter(([name]) => !MAY_DIFFER.has(name))),
+    settings: settingsOf(run, mayDiffer),
     metrics: readMetrics(run),
     atLeast: lowerBounds(run),
   }));

@@ -1,7 +1,8 @@
+import { isWorkloadFile } from '../files.js';
 import { createRpcWorkload, validateRpc } from './calls.js';
 import { createCounterWorkload } from './counter.js';
 import { createTransferWorkload, validateTransfer } from './transfer.js';
-import { createFileWorkload, isWorkloadFile } from './user-file.js';
+import { createFileWorkload } from './user-file.js';
 
 /**
  * The table of workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isUnknownBlock } from '../chain/retries.js';
 import { InputError, ProtocolError, RpcError, TransportError, WorkloadError, displayName } from '../errors.js';
+import { isWorkloadFile } from '../files.js';
 import {
   ContractError,
   locateError,
@@ -301,11 +302,6 @@ const ANSWERS = Object.freeze([RpcError, TransportError, ProtocolError]);
 
 /** How long the compiler may take to find the line of a syntax error, in milliseconds. */
 const CHECK_MS = 10_000;
-
-/** Whether the value of --workload means a file. @param {string} value */
-export function isWorkloadFile(value) {
-  return /[\\/]|\.[cm]?js$/.test(value);
-}
 
 /**
  * @param {string} file

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readInvocation } from '../../src/cli/config.js';
-import { COMMANDS, OPTIONS, envName } from '../../src/cli/options.js';
+import { COMMANDS, OPTIONS } from '../../src/cli/options.js';
 import { assertHides, fuzz, key, mnemonic, nonsense, outcomeOf, secret, secretUrl } from '../helpers/fuzz.js';
 
 /** @import { Secret } from '../helpers/fuzz.js' */
@@ -104,7 +104,7 @@ describe('fuzz: the command line', () => {
   test('each option in the environment', (t) => {
     const input = fc.array(fc.tuple(fc.constantFrom(...OPTIONS), value), { maxLength: 5 });
     return fuzz(t, { input, runs: 300 }, async (pairs) => {
-      const env = Object.fromEntries(pairs.map(([one, { text }]) => [envName(one), text]));
+      const env = Object.fromEntries(pairs.map(([one, { text }]) => [one.variable, text]));
       const { said } = await read(['-t', '5'], env);
       assertHides(
         said,

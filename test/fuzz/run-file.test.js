@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { printable } from '../../src/outputs/format.js';
+import { printable } from '../../src/text.js';
 import { summaryText } from '../../src/outputs/summary.js';
 import { readRunFiles } from '../../src/studies/run-files.js';
 import { runStress } from '../helpers/cli.js';

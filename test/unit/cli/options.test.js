@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { DEFAULT_HD_PATH } from '../../../src/chain/keys.js';
 import { COMMANDS, OPTIONS } from '../../../src/cli/options.js';
+import { SPREADS } from '../../../src/core/endpoints.js';
+import { arrivals } from '../../../src/core/pacer.js';
+import { detectors } from '../../../src/inclusion/index.js';
+import { transports } from '../../../src/transport/index.js';
+import { CALL_PRESETS } from '../../../src/workloads/calls-file.js';
+import { workloads } from '../../../src/workloads/index.js';
 
 describe('OPTIONS', () => {
   it('each has a name, a key and an alias of its own', () => {
@@ -10,14 +17,14 @@ describe('OPTIONS', () => {
     }
   });
 
-  it('each default is a value that the option takes', () => {
+  it('each default is a value that the option takes', async () => {
     for (const { name, fallback, parse } of OPTIONS) {
-      if (fallback !== undefined) assert.doesNotThrow(() => parse(fallback), name);
+      if (fallback !== undefined) await assert.doesNotReject(async () => parse(fallback), name);
     }
   });
 
   it('each is described in one line, belongs to a command, and says what its value is', () => {
-    for (const { name, describe: text, commands, argument, isFlag } of OPTIONS) {
+    for (const { name, help: text, commands, argument, isFlag } of OPTIONS) {
       assert.match(text, /^\S[^\n]*[^\s.]$/, name);
       assert.ok(commands.length > 0 && commands.every((command) => command in COMMANDS), name);
       assert.equal(argument === '', isFlag === true, name);
@@ -25,7 +32,24 @@ describe('OPTIONS', () => {
   });
 
   it('keys and mnemonics are marked as secrets', () => {
-    const secrets = OPTIONS.filter(({ isSecret }) => isSecret).map(({ key }) => key);
+    const secrets = OPTIONS.filter(({ role }) => role === 'secret').map(({ key }) => key);
     assert.deepEqual(secrets.sort(), ['fundFrom', 'mnemonic']);
   });
+});
+
+describe('what the table repeats, because its modules are too large to load for --help', () => {
+  const rows = Object.fromEntries(OPTIONS.map((option) => [option.name, option]));
+  const tables = {
+    transport: ['auto', ...Object.keys(transports)],
+    inclusion: ['auto', ...Object.keys(detectors)],
+    workload: Object.keys(workloads),
+    calls: Object.keys(CALL_PRESETS),
+    arrival: Object.keys(arrivals),
+    spread: [...SPREADS],
+  };
+
+  for (const [name, names] of Object.entries(tables))
+    it(`the choices of --${name}`, () => assert.deepEqual(rows[name].choices, names));
+
+  it('the default of --hd-path', () => assert.equal(rows['hd-path'].fallback, DEFAULT_HD_PATH));
 });

@@ -35,7 +35,7 @@ function describeTable(name, parse, table) {
           assert.doesNotMatch(error.message, /[\n\u001b]/);
         });
       } else {
-        it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(parse(text), expected));
+        it(`reads ${JSON.stringify(text)}`, async () => assert.deepEqual(await parse(text), expected));
       }
     }
   });

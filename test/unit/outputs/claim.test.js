@@ -3,8 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
-import { outputs } from '../../../src/outputs/index.js';
-import { claimFile } from '../../../src/outputs/json.js';
+import { claimFile, createResultsOutput } from '../../../src/outputs/json.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -37,7 +36,7 @@ describe('the run file in a folder of many instances', () => {
   it('is taken by the first, and the second may not take it away', async (t) => {
     const results = temporaryFolder(t);
     const file = join(results, 'evening-1-00003-0.json');
-    const make = () => outputs.results(/** @type {any} */ ({ results, instance }));
+    const make = () => createResultsOutput(/** @type {any} */ ({ results, instance }));
     const [first, second] = [make(), make()];
     await first.open?.();
     assert.equal(readFileSync(file, 'utf8'), '');
@@ -55,7 +54,7 @@ describe('the run file in a folder of many instances', () => {
 
   it('is not left behind empty', async (t) => {
     const results = temporaryFolder(t);
-    const output = outputs.results(/** @type {any} */ ({ results, instance }));
+    const output = createResultsOutput(/** @type {any} */ ({ results, instance }));
     await output.open?.();
     await output.close?.();
     assert.ok(!existsSync(join(results, 'evening-1-00003-0.json')));

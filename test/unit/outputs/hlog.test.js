@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
  * @import { Totals } from '../../../src/types.d.ts'
- * @import { OutputOptions } from '../../../src/outputs/index.js'
+ * @import { OutputOptions } from '../../../src/outputs/output.js'
  */
 
 /** @param {number[]} valuesUs */

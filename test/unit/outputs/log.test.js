@@ -37,7 +37,13 @@ async function whenWritten(file, last = LAST) {
  */
 async function logged(t, write, logLevel = 'warn') {
   const logFile = join(temporaryFolder(t), 'log');
-  const log = createLog({ logLevel, logFile, quiet: true, hasScreen: false });
+  const log = createLog({
+    logLevel,
+    logFile,
+    quiet: true,
+    hasScreen: false,
+    secretKeys: ['mnemonic', 'fundFrom', 'keys'],
+  });
   write(log);
   log.fatal(LAST);
   const text = (await whenWritten(logFile)).replace(/.*\n$/, '');
@@ -81,7 +87,7 @@ describe('createLog(): the file', () => {
   it('is appended to', async (t) => {
     const logFile = join(temporaryFolder(t), 'log');
     for (const name of ['first', 'second']) {
-      createLog({ logLevel: 'warn', logFile, quiet: true }).info(name);
+      createLog({ logLevel: 'warn', logFile, quiet: true, secretKeys: [] }).info(name);
       await whenWritten(logFile, name);
     }
     assert.equal(readFileSync(logFile, 'utf8').trim().split('\n').length, 2);
@@ -89,7 +95,7 @@ describe('createLog(): the file', () => {
 
   it('that cannot be written is found at once', async (t) => {
     const logFile = join(temporaryFolder(t), 'no', 'log');
-    const error = await caught(() => createLog({ logLevel: 'warn', logFile, quiet: true }));
+    const error = await caught(() => createLog({ logLevel: 'warn', logFile, quiet: true, secretKeys: [] }));
     assert.ok(error instanceof OutputError, String(error));
     assert.match(error.message, /^cannot write the log file .*no\/log: /);
   });
@@ -182,7 +188,7 @@ describe('createLog(): the screen', () => {
     const script = `
       const { createLog } = await import(${JSON.stringify(LOG)});
       const secret = ${JSON.stringify(SECRET)};
-      const log = createLog({ logLevel: ${JSON.stringify(logLevel)}, logFile: null, quiet: ${quiet} });
+      const log = createLog({ logLevel: ${JSON.stringify(logLevel)}, logFile: null, quiet: ${quiet}, secretKeys: [] });
       ${statement}`;
     const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
       encoding: 'utf8',

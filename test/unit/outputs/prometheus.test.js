@@ -17,7 +17,7 @@ import { readingsOf, rowOf } from '../../helpers/samples.js';
 
 /**
  * @import { Totals } from '../../../src/types.d.ts'
- * @import { OutputOptions } from '../../../src/outputs/index.js'
+ * @import { OutputOptions } from '../../../src/outputs/output.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

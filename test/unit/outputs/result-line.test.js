@@ -7,8 +7,7 @@ import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { OutputError } from '../../../src/errors.js';
-import { outputs } from '../../../src/outputs/index.js';
-import { resultLine } from '../../../src/outputs/json.js';
+import { createResultLineOutput, createResultsOutput, resultLine } from '../../../src/outputs/json.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -45,7 +44,7 @@ describe('the line', () => {
   it('is written as one line', async () => {
     let written = '';
     const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((written += chunk), done()) }));
-    await outputs['result line'](optionsOf({ stream })).finish(run);
+    await createResultLineOutput(optionsOf({ stream })).finish(run);
     assert.equal(written, `${resultLine(run)}\n`);
   });
 });
@@ -53,7 +52,7 @@ describe('the line', () => {
 describe('results', () => {
   it('a file named by run, index and attempt, first in part and then whole', async (t) => {
     const results = join(temporaryFolder(t), 'of', 'all');
-    const output = outputs.results(optionsOf({ results }));
+    const output = createResultsOutput(optionsOf({ results }));
     await output.open?.();
     assert.deepEqual(readdirSync(results), ['demo-00003-1.json'], 'made, and the name is taken');
     const run = runFileOf({ instance: INSTANCE });
@@ -66,7 +65,7 @@ describe('results', () => {
 
   it('without the name of a run it is called run', async (t) => {
     const results = temporaryFolder(t);
-    await outputs.results(optionsOf({ results, instance: { ...INSTANCE, runId: null } })).finish(runFileOf());
+    await createResultsOutput(optionsOf({ results, instance: { ...INSTANCE, runId: null } })).finish(runFileOf());
     assert.deepEqual(readdirSync(results), ['run-00003-1.json']);
   });
 
@@ -75,7 +74,7 @@ describe('results', () => {
     writeFileSync(join(folder, 'file'), '');
     mkdirSync(join(folder, 'there'));
     for (const results of [join(folder, 'file'), join(folder, 'file', 'under'), '/proc/nobody/can'])
-      await assert.rejects(async () => outputs.results(optionsOf({ results })).open?.(), OutputError);
-    await outputs.results(optionsOf({ results: join(folder, 'there') })).open?.();
+      await assert.rejects(async () => createResultsOutput(optionsOf({ results })).open?.(), OutputError);
+    await createResultsOutput(optionsOf({ results: join(folder, 'there') })).open?.();
   });
 });

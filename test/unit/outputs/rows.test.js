@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { ROW_EXTENSIONS, RowFile, csvLine, jsonLine } from '../../../src/outputs/console.js';
+import { ROW_EXTENSIONS } from '../../../src/cli/parse.js';
+import { RowFile, csvLine, jsonLine } from '../../../src/outputs/rows.js';
 import { parseCsv } from '../../helpers/rows.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 

@@ -11,7 +11,7 @@ import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
- * @import { OutputOptions } from '../../../src/outputs/index.js'
+ * @import { OutputOptions } from '../../../src/outputs/output.js'
  * @import { RunFile, Sample } from '../../../src/types.d.ts'
  */
 

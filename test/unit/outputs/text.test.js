@@ -6,7 +6,7 @@ import { OutputStream } from '../../../src/outputs/streams.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { OutputOptions } from '../../../src/outputs/index.js' */
+/** @import { OutputOptions } from '../../../src/outputs/output.js' */
 
 const EMPTY = new Distribution().toJSON();
 /** Of all intervals. */
@@ -16,19 +16,7 @@ const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, v
 function textOutput(given = {}) {
   let text = '';
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
-  const output = createTextOutput({
-    stream,
-    verbose: false,
-    explain: false,
-    out: null,
-    junit: null,
-    samples: null,
-    blocks: null,
-    hlog: null,
-    prometheus: null,
-    info: {},
-    ...given,
-  });
+  const output = createTextOutput({ stream, verbose: false, explain: false, ...given });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
 }
 

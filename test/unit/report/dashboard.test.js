@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { UnavailableError } from '../../../src/errors.js';
+import { stdout } from '../../../src/outputs/streams.js';
 import { DashboardState, MAX_CLIENTS, createDashboardOutput } from '../../../src/report/live.js';
 import { bucketsOf } from '../../../src/report/run-data.js';
 import { Distribution } from '../../../src/stats/histogram.js';
@@ -36,10 +37,15 @@ const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 /** @param {IntervalRow[]} intervals */
 const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals }), 1e6);
 
+/** @param {number} port */
+function optionsFor(port) {
+  return { dashboard: { host: '127.0.0.1', port }, quiet: true, stream: stdout, options: OPTIONS };
+}
+
 /** @param {TestContext} t */
 async function opened(t) {
   const port = await freePort();
-  const output = createDashboardOutput({ address: { host: '127.0.0.1', port }, options: OPTIONS });
+  const output = createDashboardOutput(optionsFor(port));
   await output.open?.();
   t.after(() => output.close?.());
   return { output, port, url: `http://127.0.0.1:${port}/` };
@@ -257,7 +263,7 @@ describe('the dashboard', () => {
     await once(other, 'listening');
     t.after(() => other.close());
     const { port } = /** @type {AddressInfo} */ (other.address());
-    const output = createDashboardOutput({ address: { host: '127.0.0.1', port }, options: OPTIONS });
+    const output = createDashboardOutput(optionsFor(port));
     const error = await caught(() => output.open?.());
     assert.ok(error instanceof UnavailableError);
     assert.equal(error.message, `port ${port} is taken: give --dashboard another one`);
@@ -265,7 +271,7 @@ describe('the dashboard', () => {
   });
 
   it('survives an end without a beginning', async () => {
-    const output = createDashboardOutput({ address: { host: '127.0.0.1', port: 1 }, options: OPTIONS });
+    const output = createDashboardOutput(optionsFor(1));
     await output.finish(runFileOf());
     await output.close?.();
   });

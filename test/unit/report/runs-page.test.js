@@ -57,10 +57,13 @@ function assertWhole(page) {
   assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object|Infinity|>null</);
 }
 
+/** @param {Parameters<typeof renderRuns>[0]} runs */
+const pageOf = (runs) => renderRuns(runs, { options: OPTIONS });
+
 describe('the page of several runs', () => {
   it('names the highest and the lowest, and has the figures of the run files', () => {
     const given = entries([{ tps: 100 }, { tps: 150 }, { tps: 75, latencyMs: 80 }]);
-    const page = renderRuns(given);
+    const page = pageOf(given);
     assert.match(page, /<p class="verdict">b has the highest TPS, 150; c has the lowest, 75, which is 50 % less.<\/p>/);
     given.forEach(({ run, file }, i) => {
       const { total } = run.latency;
@@ -90,7 +93,7 @@ describe('the page of several runs', () => {
       { file: 'none.json', run: unmeasured(1) },
       { file: 'part.json', run: runOf(2, { tps: 40, over: { partial: true, exitCode: null, audit: null } }) },
     ];
-    const page = renderRuns(given);
+    const page = pageOf(given);
     assert.match(page, /a has the highest TPS, 100; part has the lowest, 40/);
     assert.match(page, /1 of 3 verified nothing in a measured window/);
     assert.match(page, /1 of 3 partial/);
@@ -111,19 +114,16 @@ describe('the page of several runs', () => {
   });
 
   it('has a page also where nothing was measured at all', () => {
-    const page = renderRuns([0, 1].map((i) => ({ file: `${i}.json`, run: unmeasured(i) })));
+    const page = pageOf([0, 1].map((i) => ({ file: `${i}.json`, run: unmeasured(i) })));
     assert.match(page, /In the measured windows of these 2 runs nothing was verified\./);
     assert.match(page, /id="missing-tps"/);
     assert.match(page, /id="missing-density"/);
     assert.deepEqual(chartsOf(page), {});
     assertWhole(page);
-    const one = renderRuns([...entries([{ tps: 7 }]), { file: 'x.json', run: unmeasured(1) }]);
+    const one = pageOf([...entries([{ tps: 7 }]), { file: 'x.json', run: unmeasured(1) }]);
     assert.match(one, /Only a has a measured window: 7 TPS\./);
-    assert.match(
-      renderRuns(entries([{ tps: 7 }, { tps: 7 }])),
-      /All 2 runs that have a measured window reached 7 TPS\./,
-    );
-    const zero = renderRuns(entries([{ tps: 7 }, { tps: 0 }]));
+    assert.match(pageOf(entries([{ tps: 7 }, { tps: 7 }])), /All 2 runs that have a measured window reached 7 TPS\./);
+    const zero = pageOf(entries([{ tps: 7 }, { tps: 0 }]));
     assert.match(zero, /a has the highest TPS, 7; b has the lowest, 0, which is 100 % less\./);
   });
 
@@ -132,7 +132,7 @@ describe('the page of several runs', () => {
       file,
       run: { ...run, intervals: rows([10, 20, 30], i === 0 ? 500 : 1000.4) },
     }));
-    const { tps } = chartsOf(renderRuns([a, b]));
+    const { tps } = chartsOf(pageOf([a, b]));
     assert.deepEqual(
       tps.series.map(({ x }) => x),
       [
@@ -150,7 +150,7 @@ describe('the page of several runs', () => {
 
   it('takes neighbours of long runs together, and stays small', () => {
     const run = longRun({ pattern: runOf(0) });
-    const page = renderRuns(Array.from({ length: 60 }, (_, i) => ({ file: `${i}.json`, run })));
+    const page = pageOf(Array.from({ length: 60 }, (_, i) => ({ file: `${i}.json`, run })));
     const { tps } = chartsOf(page);
     assert.equal(tps.series.length, 6);
     for (const { values, x } of tps.series) {
@@ -172,17 +172,16 @@ describe('the page of several runs', () => {
   it('has the options that differ, and no others', () => {
     const configs = [{ threads: 5, out: 'a.json' }, { threads: 5, out: 'b.json', warmupMs: 60_000 }, { threads: 20 }];
     const given = entries(configs.map((config) => ({ config })));
-    assert.deepEqual(differences(renderRuns(given, { options: OPTIONS })), [
+    assert.deepEqual(differences(pageOf(given)), [
       ['run', 'threads', 'warmup'],
       ['a', '5', '–'],
       ['b', '5', '1m'],
       ['c', '20', '–'],
     ]);
-    assert.deepEqual(differences(renderRuns(given))[0], ['run', 'threads', 'warmupMs']);
-    assert.match(renderRuns(entries([{}, {}])), /All of them were made in the same way/);
+    assert.match(pageOf(entries([{}, {}])), /All of them were made in the same way/);
     given[1].run.environment.clientVersion = 'node/v2';
     assert.deepEqual(
-      differences(renderRuns(given)).map((row) => row.at(-1)),
+      differences(pageOf(given)).map((row) => row.at(-1)),
       ['node', 'node/v1', 'node/v2', 'node/v1'],
     );
   });
@@ -190,7 +189,7 @@ describe('the page of several runs', () => {
   it('does without a histogram that is none', () => {
     const given = entries([{}, {}]);
     given[0].run.latency.total.hdr = 'bm9uZQ==';
-    const page = renderRuns(given);
+    const page = pageOf(given);
     assert.match(page, /id="missing-density"/);
     assert.deepEqual(Object.keys(chartsOf(page)), ['tps']);
   });
@@ -211,7 +210,7 @@ describe('the page of several runs', () => {
         })
       );
     };
-    assertHarmless(renderRuns([1, 2].map((i) => ({ file: `${HOSTILE}${i}`, run: hostile(i) }))));
+    assertHarmless(pageOf([1, 2].map((i) => ({ file: `${HOSTILE}${i}`, run: hostile(i) }))));
   });
 });
 

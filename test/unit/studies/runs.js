@@ -1,4 +1,5 @@
 /** Run files as studies get them, with figures of their own. */
+import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { runFileOf } from '../../helpers/samples.js';
 
@@ -46,6 +47,11 @@ export function sidesOf(order, given) {
   return {
     base,
     candidate,
-    options: { baseFiles: base.map(name), candidateFiles: candidate.map(name), stress: '1.0.0' },
+    options: {
+      baseFiles: base.map(name),
+      candidateFiles: candidate.map(name),
+      stress: '1.0.0',
+      mayDiffer: RUNS_MAY_DIFFER_IN,
+    },
   };
 }

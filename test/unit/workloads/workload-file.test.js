@@ -3,12 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import {
-  createFileWorkload,
-  isWorkloadFile,
-  loadWorkloadFile,
-  strayErrorOf,
-} from '../../../src/workloads/user-file.js';
+import { createFileWorkload, loadWorkloadFile, strayErrorOf } from '../../../src/workloads/user-file.js';
+import { isWorkloadFile } from '../../../src/files.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { temporaryFolder } from '../../helpers/temporary.js';

@@ -1,0 +1,80 @@
+/**
+ * @import { StressError } from '../errors.js'
+ * @import { Config, IntervalRow, Output as OutputContract, OutputConfig, RunFile, Sample, Totals } from '../types.d.ts'
+ * @import { OptionFacts } from '../report/repeat.js'
+ * @import { OutputStream } from './streams.js'
+ */
+
+/**
+ * An output shows or keeps what a run reports. It decides nothing.
+ *
+ * @typedef {object} ClockFacts
+ * @property {number} startUs start of the load on the run's clock
+ * @property {number} startedAtMs time of day then
+ * @property {boolean} [isPlain] whether the operations are plain calls
+ *
+ * @typedef {object} BlockFacts
+ * @property {number} number
+ * @property {number} seenAtMs time of day
+ * @property {number} timestampS its own
+ * @property {number} transactions
+ * @property {number} ours
+ * @property {number} gasUsed
+ * @property {number} gasLimit
+ * @property {string} hash
+ *
+ * @typedef {object} Settled
+ * @property {number} [samplesDropped] samples that are not in the file
+ * @property {StressError | null} [error] why not all of it could be written; finish() throws it again
+ *
+ * @typedef {object} Shared what outputs are given beside the options
+ * @property {OutputStream} stream for text
+ * @property {Record<string, string>} info what the run is, in a word each, for readers who have not seen its command line
+ * @property {readonly OptionFacts[]} options all that there are, to say how to repeat the run
+ * @property {{runId: string | null, index: number | null, instances: number | null, attempt?: number} | null} instance which
+ *   instance of a larger run this is, for figures and files that are put beside those of the others
+ *
+ * @typedef {OutputConfig & Pick<Config, 'results'> & Shared} OutputOptions
+ */
+
+/**
+ * An output that does nothing: each one has the members that it needs, and these for the rest. checkpoint(), discard()
+ * and setUpFailed() are not among them, because making a run file costs time. The type says when each is called.
+ *
+ * @implements {OutputContract}
+ */
+export class Output {
+  wantsSamples = false;
+
+  /** @param {Partial<OutputContract>} members */
+  constructor(members) {
+    Object.assign(this, members);
+  }
+
+  async open() {}
+
+  /** @param {ClockFacts} _clock */
+  start(_clock) {}
+
+  /** @param {string} _line */
+  notice(_line) {}
+
+  /** @param {Sample} _sample */
+  sample(_sample) {}
+
+  /** @param {BlockFacts} _block */
+  block(_block) {}
+
+  /** @param {IntervalRow} _row @param {Totals} _totals */
+  interval(_row, _totals) {}
+
+  /** @returns {Promise<Settled>} */
+  async settle() {
+    return {};
+  }
+
+  /** @param {RunFile} _run @returns {void | Promise<void>} */
+  finish(_run) {}
+
+  async close() {}
+}
