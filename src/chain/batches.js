@@ -13,7 +13,7 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {string} purpose
  * @property {boolean} isLarge whether a large answer is expected
  *
- * @typedef {object} Waiting
+ * @typedef {object} QueuedItem
  * @property {Item} item
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
@@ -31,7 +31,7 @@ export class Batcher {
   #refused = 0;
   /** @type {string | null} */
   #why = null;
-  /** By purpose. @type {Map<string, Waiting[]>} */
+  /** By purpose. @type {Map<string, QueuedItem[]>} */
   #queues = new Map();
   #options;
 
@@ -58,7 +58,7 @@ export class Batcher {
     return { limit: this.#limit, largest: this.#largest, refused: this.#refused, why: this.#why };
   }
 
-  /** @param {Waiting} waiting */
+  /** @param {QueuedItem} waiting */
   #enqueue(waiting) {
     const { purpose } = waiting.item;
     const queue = this.#queues.get(purpose);
@@ -81,7 +81,7 @@ export class Batcher {
     for (let at = 0; at < queue.length; at += size) this.#exchange(queue.slice(at, at + size), purpose);
   }
 
-  /** @param {Waiting[]} part @param {string} purpose */
+  /** @param {QueuedItem[]} part @param {string} purpose */
   #exchange(part, purpose) {
     const texts = part.map(({ item }) => item.text);
     const isLarge = part.some(({ item }) => item.isLarge);
@@ -92,14 +92,14 @@ export class Batcher {
     );
   }
 
-  /** @param {Waiting[]} part @param {any} answers in any order @param {Reply} reply */
+  /** @param {QueuedItem[]} part @param {any} answers in any order @param {Reply} reply */
   #distribute(part, answers, reply) {
     /** @type {Map<unknown, any>} */
     const byId = new Map();
     const isList = Array.isArray(answers) && answers.length <= part.length;
     // Two answers with the same id are both ignored.
     if (isList) for (const answer of answers) byId.set(answer?.id, byId.has(answer?.id) ? undefined : answer);
-    /** @type {Waiting[]} */
+    /** @type {QueuedItem[]} */
     const missing = [];
     for (const waiting of part) {
       const answer = byId.get(waiting.item.id);
@@ -127,7 +127,7 @@ export class Batcher {
     return null;
   }
 
-  /** @param {Waiting} waiting @param {any} answer @param {Reply} reply */
+  /** @param {QueuedItem} waiting @param {any} answer @param {Reply} reply */
   #settle({ item, resolve, reject }, answer, reply) {
     try {
       resolve(this.#options.resultOf(answer, item, reply));
@@ -136,7 +136,7 @@ export class Batcher {
     }
   }
 
-  /** @param {Waiting[]} part @param {unknown} error */
+  /** @param {QueuedItem[]} part @param {unknown} error */
   #failed(part, error) {
     // A second attempt in smaller batches shows whether the batch was the reason.
     const isRefusal =
@@ -160,7 +160,7 @@ export class Batcher {
   }
 
   /**
-   * @param {Waiting[]} unanswered requests to repeat in smaller batches
+   * @param {QueuedItem[]} unanswered requests to repeat in smaller batches
    * @param {number} size of the batch
    * @param {string} why
    */

@@ -18,14 +18,14 @@ import { compile } from './templates.js';
  */
 
 /**
- * What an answer must be. Places in it are named by a path of ours, and nothing more than that: names of members and
- * numbers of elements with dots between them, such as transactions.0.hash; $ is the whole answer, and may stand before.
+ * Checks of the answers of plain calls, and the head of the chain that templates use. A path names a place in an answer:
+ * members and element numbers with dots between them, such as transactions.0.hash; $ is the whole answer.
  *
- * @typedef {object} CheckRule as a calls file has it: a path and one of the others
+ * @typedef {object} CheckRule of a calls file: a path and one of the others
  * @property {string} path
- * @property {unknown} [equals] templates in it are those of the call
- * @property {boolean} [exists] whether there is something there but null
- * @property {number | string} [length] of an array, a text or an object; a template is one of the call's
+ * @property {unknown} [equals] may have templates
+ * @property {boolean} [exists] whether the value is there and not null
+ * @property {number | string} [length] of an array, a text or an object; may be a template
  *
  * @typedef {object} Check
  * @property {readonly string[]} path
@@ -33,13 +33,13 @@ import { compile } from './templates.js';
  * @property {Compiled} expected
  */
 
-/** How much of a value is shown. */
-const MOST_WORDS = 60;
-/** No answer of a node is nested more deeply; somebody else's may be. */
-const DEEPEST = 100;
-const KEYS_NAMED = 8;
+/** Longest excerpt of a value in a message. */
+const MAX_SHOWN_CHARS = 60;
+/** Deeper values are not compared. */
+const MAX_DEPTH = 100;
+const MAX_SHOWN_KEYS = 8;
 
-/** @param {CheckRule} rule @returns {Check} @throws {Error} with words for the middle of a sentence */
+/** @param {CheckRule} rule @returns {Check} @throws {Error} with a message for the middle of a sentence */
 export function compileCheck(rule) {
   const { path } = rule;
   const kinds = /** @type {const} */ (['equals', 'exists', 'length']).filter((kind) => Object.hasOwn(rule, kind));
@@ -60,11 +60,11 @@ function partsOf(path) {
 /**
  * @param {Check} check
  * @param {unknown} answer
- * @param {unknown} expected made for this call
+ * @param {unknown} expected for this call
  * @throws {CheckError}
  */
 export function assertResult({ path, kind }, answer, expected) {
-  const { value } = look(answer, path);
+  const { value } = follow(answer, path);
   const where = ['$', ...path].join('.');
   if (kind === 'exists') {
     if ((value !== undefined && value !== null) === expected) return;
@@ -84,24 +84,26 @@ export function assertResult({ path, kind }, answer, expected) {
 }
 
 /**
- * Whether a path leads anywhere in an answer: one that does not, in an answer that has members, is a mistake in the file.
+ * Detects a path that is probably a mistake: it leads nowhere in an answer that has members.
  * @param {Check} check
  * @param {unknown} answer
  * @returns {string | null} what is wrong, for the middle of a sentence
  */
 export function pathNotFound({ path, kind }, answer) {
   if (kind === 'exists') return null;
-  const { value, parent, part } = look(answer, path);
+  const { value, parent, part } = follow(answer, path);
   if (value !== undefined || parent === null || typeof parent !== 'object') return null;
   const names = Object.keys(parent);
-  const has = Array.isArray(parent) ? `${names.length} elements` : names.slice(0, KEYS_NAMED).join(', ') || 'no member';
-  // An empty list is an answer, too.
+  const has = Array.isArray(parent)
+    ? `${names.length} elements`
+    : names.slice(0, MAX_SHOWN_KEYS).join(', ') || 'no member';
+  // An empty list is a valid answer.
   if (Array.isArray(parent) && /^\d+$/.test(part)) return null;
   return `its check looks at "${path.join('.')}", and there is no "${part}" in the answer, which has ${oneLine(withoutKeys(has), 200)}`;
 }
 
-/** @param {unknown} answer @param {readonly string[]} path @returns {{value: any, parent: any, part: string}} with the last part that was looked for */
-function look(answer, path) {
+/** @param {unknown} answer @param {readonly string[]} path @returns {{value: any, parent: any, part: string}} part: the last one that was followed */
+function follow(answer, path) {
   let value = /** @type {any} */ (answer);
   let parent = null;
   for (const part of path) {
@@ -119,7 +121,7 @@ function lengthOf(value) {
 }
 
 /**
- * Where two values are not the same, in words; the order of members does not count.
+ * Describes the first difference of two values, apart from the order of members.
  * @param {unknown} found
  * @param {unknown} expected
  * @param {string} [where]
@@ -128,7 +130,7 @@ function lengthOf(value) {
  */
 export function differenceOf(found, expected, where = '$', depth = 0) {
   if (Object.is(found, expected)) return null;
-  if (depth > DEEPEST) return `${shortPath(where)} is nested too deeply to be compared`;
+  if (depth > MAX_DEPTH) return `${shortPath(where)} is nested too deeply to be compared`;
   const areObjects = [found, expected].every((value) => value !== null && typeof value === 'object');
   if (!areObjects || Array.isArray(found) !== Array.isArray(expected))
     return `${shortPath(where)} is ${shown(found)}, and it must be ${shown(expected)}`;
@@ -149,29 +151,25 @@ function own(object, key) {
 
 /** @param {string} where */
 function shortPath(where) {
-  return oneLine(withoutKeys(where), MOST_WORDS);
+  return oneLine(withoutKeys(where), MAX_SHOWN_CHARS);
 }
 
-/** @param {unknown} value of an answer, which may be anything */
+/** @param {unknown} value of an answer */
 function shown(value) {
   if (value === undefined) return 'not there';
-  return oneLine(typeof value === 'string' ? JSON.stringify(value) : value, MOST_WORDS);
+  return oneLine(typeof value === 'string' ? JSON.stringify(value) : value, MAX_SHOWN_CHARS);
 }
 
-/**
- * The head of the chain as templates need it: asked for once a second while calls are made, and not for each of them.
- * Hashes of blocks and of transactions are kept of the last blocks that were seen, and only where a template asks.
- */
-
-/** How old what is known may be, in microseconds. */
-const FRESH_US = 1_000_000;
-const BLOCKS_KEPT = 128;
-const TRANSACTIONS_KEPT = 1000;
-/** How many blocks are looked through for a first transaction. */
-const LOOKED_BACK = 64;
+/** The head is read again after this time. */
+const MAX_AGE_US = 1_000_000;
+const MAX_BLOCKS_KEPT = 128;
+const MAX_TRANSACTIONS_KEPT = 1000;
+/** Blocks searched for a first transaction. */
+const MAX_BLOCKS_BACK = 64;
 
 /** @typedef {{number: number, blockHashes: readonly string[], transactions: readonly string[]}} HeadState */
 
+/** The head of the chain for templates, read at most once a second, with hashes of recent blocks and transactions. */
 export class Head {
   number;
   /** @type {readonly string[]} */
@@ -181,14 +179,14 @@ export class Head {
   #rpc;
   #clock;
   #wantsBlocks;
-  #askedAtUs;
-  #isAsking = false;
+  #readAtUs;
+  #isReading = false;
 
   /**
    * @param {Rpc} rpc
    * @param {Clock} clock
-   * @param {boolean} wantsBlocks hashes are asked for, and not only the number
-   * @param {HeadState} [state] what another thread knows
+   * @param {boolean} wantsBlocks whether hashes are needed, and not only the number
+   * @param {HeadState} [state] of the main thread
    */
   constructor(rpc, clock, wantsBlocks, { number, blockHashes, transactions } = NOTHING) {
     this.number = number;
@@ -197,14 +195,14 @@ export class Head {
     this.#rpc = rpc;
     this.#clock = clock;
     this.#wantsBlocks = wantsBlocks;
-    this.#askedAtUs = clock.nowUs();
+    this.#readAtUs = clock.nowUs();
   }
 
-  /** @param {boolean} wantsTransactions there has to be one @throws {UnavailableError} */
+  /** @param {boolean} wantsTransactions at least one is needed @throws {UnavailableError} */
   async prepare(wantsTransactions) {
-    await this.#ask('setup');
+    await this.#read('setup');
     for (let back = 1; wantsTransactions && this.transactions.length === 0; back += 1) {
-      if (back > LOOKED_BACK || back > this.number)
+      if (back > MAX_BLOCKS_BACK || back > this.number)
         throw new UnavailableError(
           `${this.#rpc.display} has no transaction in its last ${back} blocks, and {{tx.recent}} needs one: send some first`,
         );
@@ -212,11 +210,11 @@ export class Head {
     }
   }
 
-  /** What is too old is asked for; nobody waits for the answer. */
+  /** Starts a new reading if the last one is too old. */
   refresh() {
-    if (this.#isAsking || this.#clock.nowUs() - this.#askedAtUs < FRESH_US) return;
-    // One that does not come, or makes no sense, leaves what is known: the load itself shows that something is wrong.
-    this.#ask('follow').catch(() => {});
+    if (this.#isReading || this.#clock.nowUs() - this.#readAtUs < MAX_AGE_US) return;
+    // After a failure the old values stay; a broken endpoint shows in the load itself.
+    this.#read('follow').catch(() => {});
   }
 
   /** @returns {HeadState} */
@@ -226,46 +224,50 @@ export class Head {
   }
 
   /** @param {Purpose} purpose */
-  async #ask(purpose) {
-    this.#isAsking = true;
-    this.#askedAtUs = this.#clock.nowUs();
+  async #read(purpose) {
+    this.#isReading = true;
+    this.#readAtUs = this.#clock.nowUs();
     try {
       if (!this.#wantsBlocks) {
-        this.number = await askNumber(this.#rpc, 'eth_blockNumber', [], purpose);
+        this.number = await readNumber(this.#rpc, 'eth_blockNumber', [], purpose);
         return;
       }
       const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], purpose);
       this.#add(block);
       this.number = toNumber(block.number);
     } finally {
-      this.#isAsking = false;
+      this.#isReading = false;
     }
   }
 
   /** @param {any} block */
   #add(block) {
-    const isOne = typeof block?.hash === 'string' && isQuantity(block.number) && Array.isArray(block.transactions);
-    if (!isOne) throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
+    const isBlock = typeof block?.hash === 'string' && isQuantity(block.number) && Array.isArray(block.transactions);
+    if (!isBlock) throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
     if (this.blockHashes.includes(block.hash)) return;
-    this.blockHashes = [...this.blockHashes, block.hash].slice(-BLOCKS_KEPT);
-    this.transactions = [...this.transactions, ...block.transactions].slice(-TRANSACTIONS_KEPT);
+    this.blockHashes = [...this.blockHashes, block.hash].slice(-MAX_BLOCKS_KEPT);
+    this.transactions = [...this.transactions, ...block.transactions].slice(-MAX_TRANSACTIONS_KEPT);
   }
 }
 
 /**
- * A number of the set-up: what is wrong with it is said with the endpoint and the method, as there may be two endpoints.
+ * A number for the set-up. Errors name the endpoint and the method, because there may be two endpoints.
  * @param {Rpc} rpc
  * @param {string} method
  * @param {unknown[]} params
  * @param {Purpose} purpose
  */
-export async function askNumber(rpc, method, params, purpose) {
+async function readNumber(rpc, method, params, purpose) {
   try {
     return toNumber(await rpc.call(method, params, purpose));
   } catch (error) {
     if (error instanceof RpcError) throw new UnavailableError(`${rpc.display} does not answer ${error.message}`, error);
     if (!(error instanceof ProtocolError)) throw error;
-    throw new ProtocolError(`${rpc.display}, asked for ${method}: ${error.message}`, error, error.status);
+    throw new ProtocolError(
+      `${rpc.display}: ${method} failed: ${error.message}`,
+      error,
+      error.status,
+    );
   }
 }
 
@@ -277,18 +279,14 @@ function isQuantity(value) {
 /** @type {HeadState} */
 const NOTHING = Object.freeze({ number: 0, blockHashes: Object.freeze([]), transactions: Object.freeze([]) });
 
-/**
- * A second endpoint that answers are held against. It is asked after the first has answered, one question for each call
- * under way, and no latency has it in it.
- */
-
-/** How often it is asked for what it does not have yet: it may be a block behind. */
+/** Attempts to get an answer that the second endpoint does not have yet, because it may be a block behind. */
 const TRIES = 8;
 const PAUSE_MS = 250;
 
-/** What nodes say of a block that they do not have. */
+/** Messages of nodes about a missing block. */
 const NOT_THERE = /not found|unknown block|unknown header|missing|not available|beyond|future|greater than/i;
 
+/** A second endpoint whose answers are compared. It is called after the first one has answered, outside of the latency. */
 export class Reference {
   #rpc;
   #clock;
@@ -301,7 +299,7 @@ export class Reference {
 
   /**
    * @param {{chainId: number | null, genesisHash: string | null, display: string}} other
-   * @throws {RefusedError} where it is of another chain
+   * @throws {RefusedError} it is another chain
    */
   async checkChain({ chainId, genesisHash, display }) {
     const own = await this.#identity();
@@ -317,14 +315,14 @@ export class Reference {
   }
 
   async #identity() {
-    const chainId = await askNumber(this.#rpc, 'eth_chainId', [], 'check');
+    const chainId = await readNumber(this.#rpc, 'eth_chainId', [], 'check');
     const block = await this.#rpc.call('eth_getBlockByNumber', ['0x0', false], 'check').catch(() => null);
     return { chainId, genesisHash: typeof block?.hash === 'string' ? block.hash : null };
   }
 
   /**
    * @param {{name: string, method: string, params: unknown[]}} call
-   * @param {unknown} answer of the first
+   * @param {unknown} answer of the first endpoint
    * @returns {Promise<null>}
    * @throws {CheckError}
    */
@@ -333,7 +331,7 @@ export class Reference {
     let isBehind = false;
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (tries > 0) await this.#clock.sleep(PAUSE_MS);
-      const { theirs, words } = await this.#ask(method, params);
+      const { theirs, words } = await this.#call(method, params);
       difference = words ?? differenceOf(answer, theirs);
       if (difference === null) return null;
       isBehind = theirs === null && (words === null || NOT_THERE.test(words));
@@ -341,17 +339,17 @@ export class Reference {
     }
     if (isBehind)
       throw new CheckError(
-        `${name}: ${this.#rpc.display} is behind: it does not have what was asked for${difference === null ? '' : ` (${difference})`}`,
+        `${name}: ${this.#rpc.display} is behind and does not have it yet${difference === null ? '' : ` (${difference})`}`,
       );
-    throw new CheckError(`${name}: ${this.#rpc.display} answers otherwise: ${difference}`);
+    throw new CheckError(`${name}: ${this.#rpc.display} answers differently: ${difference}`);
   }
 
   /** @param {string} method @param {unknown[]} params @returns {Promise<{theirs: unknown, words: string | null}>} */
-  async #ask(method, params) {
+  async #call(method, params) {
     try {
       return { theirs: await this.#rpc.call(method, params, 'check'), words: null };
     } catch (error) {
-      // What it says of a block that it does not have yet is an error with some nodes.
+      // Some nodes answer with an error for a block that they do not have yet.
       if (error instanceof RpcError) return { theirs: null, words: error.message };
       if (error instanceof StressError) throw new CheckError(`not checked: ${error.message}`, 'check_unavailable');
       throw error;
@@ -359,14 +357,10 @@ export class Reference {
   }
 }
 
-/**
- * Every kind of call is made once before the load, so that what cannot work is said at once.
- */
-
 /** JSON-RPC 2.0: the method does not exist or is not available. */
 const METHOD_NOT_FOUND = -32601;
 
-/** What does nearly the same on nodes without a method. @type {Readonly<Record<string, string>>} */
+/** Similar calls for nodes without a method. @type {Readonly<Record<string, string>>} */
 const ALTERNATIVES = Object.freeze({
   eth_getBlockReceipts: 'eth_getTransactionReceipt with {{tx.recent}}',
   eth_feeHistory: 'eth_gasPrice',
@@ -376,13 +370,14 @@ const ALTERNATIVES = Object.freeze({
 });
 
 /**
+ * Makes a call of each kind before the load, to report errors early.
  * @param {Rpc} rpc
  * @param {readonly CallKind[]} kinds
  * @param {(kind: CallKind) => Request} make
  * @param {(line: string) => void} notice
  * @throws {UnavailableError | InputError}
  */
-export async function askOnce(rpc, kinds, make, notice) {
+export async function tryCalls(rpc, kinds, make, notice) {
   for (const kind of kinds) {
     const { method, params } = make(kind);
     let answer;
@@ -391,9 +386,9 @@ export async function askOnce(rpc, kinds, make, notice) {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (isUnknown(error))
-        throw new UnavailableError(`${rpc.display} has no method ${method} (${kind.where})${instead(method)}`);
-      // It may be meant so: what a node refuses takes its time as well.
-      notice(`${kind.where}: tried once, it fails: ${error.message}`);
+        throw new UnavailableError(`${rpc.display} has no method ${method} (${kind.where})${alternativeTo(method)}`);
+      // The user may intend to measure a failing call.
+      notice(`${kind.where}: a trial call failed: ${error.message}`);
       continue;
     }
     const { check } = kind;
@@ -411,7 +406,7 @@ function isUnknown({ rpcCode, rpcMessage }) {
 }
 
 /** @param {string} method */
-function instead(method) {
+function alternativeTo(method) {
   const alternative = ALTERNATIVES[method];
   return alternative === undefined
     ? ': leave it out, or use a node that has it'

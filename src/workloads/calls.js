@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { CheckError, InternalError, UsageError } from '../errors.js';
-import { Head, Reference, askOnce, assertResult } from './call-checks.js';
+import { Head, Reference, assertResult, tryCalls } from './call-checks.js';
 import { planOf, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './dataset.js';
 
@@ -13,12 +13,15 @@ import { checkSameChain, readDataSet } from './dataset.js';
  */
 
 /**
- * What templates draw from, and one draw of it for each call. Random figures come from a seed, for each user its own
- * sequence, so that users of the same seed ask for the same in the same order wherever they run.
+ * The workload `rpc`: plain calls, either the same one each time (--method) or a mix of several kinds by weight
+ * (--calls). An answer counts if it is JSON-RPC, has the id of its request, and a result.
  *
- * @typedef {object} Sources
- * @property {Head | null} head null where no template asks for it
- * @property {readonly string[]} addresses of the whole slice, by position in it
+ * Random values come from a seed, with a separate sequence for each user, so that users with the same seed make the same
+ * calls in the same order in every process.
+ *
+ * @typedef {object} Sources of template values
+ * @property {Head | null} head null if no template needs it
+ * @property {readonly string[]} addresses of the whole slice, by position
  * @property {DataSet | null} data
  *
  * @typedef {object} User
@@ -26,29 +29,28 @@ import { checkSameChain, readDataSet } from './dataset.js';
  * @property {number} random state of its sequence
  * @property {number} page the next one, from 0
  */
-
 /** @param {number} seed @param {number} position @returns {User} */
 export function newUser(seed, position) {
   return { position, random: scramble(seed ^ Math.imul(position + 1, 0x9e3779b9)), page: 0 };
 }
 
-/** The next random figure of a user: at least 0, below 1 (mulberry32). @param {User} user */
+/** The next random number of a user, from 0 to below 1 (mulberry32). @param {User} user */
 export function random(user) {
   user.random = (user.random + 0x6d2b79f5) | 0;
   return scramble(user.random) / 2 ** 32;
 }
 
-/** @param {number} value @returns {number} a whole number of 32 bits, none of which tells what it came from */
+/** @param {number} value @returns {number} a hash of 32 bits */
 function scramble(value) {
   let mixed = Math.imul(value ^ (value >>> 15), value | 1);
   mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
   return (mixed ^ (mixed >>> 14)) >>> 0;
 }
 
-/** One call's. What was drawn once stays. */
+/** Template values of one call. A value that was chosen at random stays the same within the call. */
 export class TemplateValues {
   /** @type {Map<string, number> | null} */
-  #drawn = null;
+  #picked = null;
   #user;
   #sources;
   #pageNumber;
@@ -64,7 +66,7 @@ export class TemplateValues {
     return /** @type {Head} */ (this.#sources.head).number;
   }
 
-  /** @param {number} among so many of the latest blocks, or all of them where there are fewer */
+  /** @param {number} among number of latest blocks to choose from */
   recent(among) {
     const latest = this.latest();
     return latest - this.#pick(`recent ${among}`, Math.min(among, latest + 1));
@@ -80,7 +82,7 @@ export class TemplateValues {
     return transactions[this.#pick('transaction', transactions.length)];
   }
 
-  /** So many blocks in a row, if there are so many, of which the last is one of the latest. @param {number} length @param {number} among */
+  /** Successive blocks, the last of which is among the latest. @param {number} length @param {number} among */
   range(length, among) {
     const latest = this.latest();
     const to = latest - this.#pick(`range ${length} ${among}`, Math.min(among, Math.max(1, latest + 2 - length)));
@@ -110,18 +112,17 @@ export class TemplateValues {
 
   /** @param {string} key @param {number} below */
   #pick(key, below) {
-    this.#drawn ??= new Map();
-    const known = this.#drawn.get(key);
+    this.#picked ??= new Map();
+    const known = this.#picked.get(key);
     if (known !== undefined) return known;
     const picked = Math.floor(random(this.#user) * below);
-    this.#drawn.set(key, picked);
+    this.#picked.set(key, picked);
     return picked;
   }
 }
 
 /**
- * What --calls, --data and --check-rpc say together. It is read before anything is started.
- *
+ * Reads and checks --calls, --data and --check-rpc before a run.
  * @param {Pick<Settings, 'data' | 'checkRpc'> & {calls: string}} settings
  * @returns {Promise<{plan: CallPlan, data: DataSet | null}>}
  * @throws {UsageError | InputError}
@@ -130,13 +131,13 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
   const plan = await readCalls(calls);
   const { source, kinds, needs } = plan;
   if (needs.has('data') && data === null)
-    throw new UsageError(`${source.name} lists a data set: give --data FILE, which stress prepare logs writes`);
+    throw new UsageError(`${source.name} lists a data set: give --data FILE, written by stress prepare logs`);
   if (!needs.has('data') && data !== null)
     throw new UsageError(`--data is for calls with {{data...}} or {{page...}} in them, and ${source.name} has none`);
   const isCompared = kinds.some(({ check }) => check === 'same');
   if (isCompared && checkRpc === null && !source.isPreset)
     throw new UsageError(
-      `${source.name} holds answers against a second endpoint ("check": "same"): give --check-rpc URL`,
+      `${source.name} compares answers with a second endpoint ("check": "same"): give --check-rpc URL`,
     );
   if (!isCompared && checkRpc !== null)
     throw new UsageError(`--check-rpc is for calls with "check": "same", and ${source.name} has none`);
@@ -144,16 +145,14 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
 }
 
 /**
- * Calls of several kinds, chosen at random by their weights for users who know nothing of each other.
- *
- * @typedef {object} MadeCall
+ * @typedef {object} PreparedCall
  * @property {string} name
  * @property {string} method
  * @property {unknown[]} params
  * @property {CallKind} kind
- * @property {unknown} expected what the check of this call is about
+ * @property {unknown} expected for the check of this call
  *
- * @typedef {object} CallsState what another thread needs
+ * @typedef {object} CallsState for a worker thread
  * @property {CallSource} source
  * @property {number} seed
  * @property {number} first position of its first user in the slice
@@ -164,11 +163,7 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
  * @property {string | null} checkUrl
  */
 
-/**
- * @param {WorkloadOptions} options
- * @param {string} calls
- * @returns {Promise<Calls>}
- */
+/** @param {WorkloadOptions} options @param {string} calls @returns {Promise<Calls>} */
 export async function createCalls(options, calls) {
   const { threads = 1, checkRpc = null } = options.settings;
   const { plan, data } = await readCallSettings({ ...options.settings, calls });
@@ -185,7 +180,7 @@ export function resumeCalls(options) {
 
 export class Calls {
   kind = /** @type {const} */ ('call');
-  /** Calls of one user that belong together: all pages of a data set, or just one. */
+  /** Calls of a user that belong together: all pages of a data set, or one. */
   callsPerIteration;
   #plan;
   #options;
@@ -195,7 +190,7 @@ export class Calls {
   #users;
   #weights;
   #reference;
-  /** Those that are the same each time. @type {Map<CallKind, MadeCall>} */
+  /** Calls without templates. @type {Map<CallKind, PreparedCall>} */
   #constant = new Map();
 
   /** @param {CallPlan} plan @param {WorkloadOptions} options @param {CallsState} state */
@@ -215,10 +210,7 @@ export class Calls {
     this.callsPerIteration = plan.isPaged ? (data?.pages.length ?? 1) : 1;
   }
 
-  /**
-   * Everything that can be found out before the load is.
-   * @param {CallPreparation} preparation
-   */
+  /** Finds errors of the set-up before the load. @param {CallPreparation} preparation */
   async prepare({ chain, addresses, notice }) {
     const { rpc } = this.#options;
     const { needs } = this.#plan;
@@ -228,12 +220,12 @@ export class Calls {
     await this.#reference?.checkChain({ ...chain, genesisHash, display: rpc.display });
     if (needs.has('addresses')) this.#sources.addresses = await addresses();
     await this.#sources.head?.prepare(needs.has('transactions'));
-    // Users of their own, so that what the load asks for does not depend on this.
+    // A separate user, so that the calls of the load do not depend on this one.
     const trial = newUser(this.#state.seed, -2);
-    await askOnce(rpc, this.#plan.kinds, (kind) => this.#make(kind, { ...trial, position: 0 }), notice);
+    await tryCalls(rpc, this.#plan.kinds, (kind) => this.#make(kind, { ...trial, position: 0 }), notice);
   }
 
-  /** @param {number} position @returns {MadeCall} */
+  /** @param {number} position @returns {PreparedCall} */
   next(position) {
     this.#sources.head?.refresh();
     const user = this.#users[position];
@@ -243,9 +235,9 @@ export class Calls {
     return call;
   }
 
-  /** @param {number} _position @param {unknown} result @param {Request} request that next() gave */
+  /** @param {number} _position @param {unknown} result @param {Request} request the result of next() */
   check(_position, result, request) {
-    const { kind, name, method, params, expected } = /** @type {MadeCall} */ (request);
+    const { kind, name, method, params, expected } = /** @type {PreparedCall} */ (request);
     if (kind.check === null) return null;
     if (kind.check === 'same') return this.#reference?.compare({ name, method, params }, result) ?? null;
     try {
@@ -263,13 +255,13 @@ export class Calls {
     return { ...this.#state, first: this.#state.first + first, users: count, addresses, head: head?.state() ?? null };
   }
 
-  /** What the run file says of it. */
+  /** For the run file. */
   facts() {
     const { rules, name } = this.#plan.source;
     const { data } = this.#sources;
     return {
       calls: name,
-      // Two runs of one hash have asked for the same, whatever their files are called.
+      // Identifies the calls independently of the file's name.
       callsHash: createHash('sha256').update(JSON.stringify(rules)).digest('hex'),
       seed: this.#state.seed,
       callsPerIteration: this.callsPerIteration,
@@ -285,33 +277,33 @@ export class Calls {
     return kinds[this.#weights.findIndex((sum) => at < sum)];
   }
 
-  /** @param {CallKind} kind @param {User} user @returns {MadeCall} */
+  /** @param {CallKind} kind @param {User} user @returns {PreparedCall} */
   #make(kind, user) {
     const known = this.#constant.get(kind);
     if (known !== undefined) return known;
     const { name, method, params, check } = kind;
     const expected = check === null || check === 'same' ? null : check.expected;
-    const draw = new TemplateValues(user, this.#sources);
+    const values = new TemplateValues(user, this.#sources);
     // The same object each time is encoded once.
     const call = {
       name,
       method,
       kind,
-      params: /** @type {unknown[]} */ (params.make(draw)),
-      expected: expected?.make(draw),
+      params: /** @type {unknown[]} */ (params.make(values)),
+      expected: expected?.make(values),
     };
     if (params.isConstant && expected?.isConstant !== false) this.#constant.set(kind, call);
     return call;
   }
 }
 
-/** Each with all those before it. @param {readonly number[]} values */
+/** The sum of all values up to each one. @param {readonly number[]} values */
 function runningSums(values) {
   let sum = 0;
   return values.map((value) => (sum += value));
 }
 
-/** @param {Rpc} rpc @returns {Promise<string | null>} null where the node does not have it any more */
+/** @param {Rpc} rpc @returns {Promise<string | null>} null if the node has pruned it */
 async function genesisOf(rpc) {
   const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup').catch(() => null);
   return typeof block?.hash === 'string' ? block.hash : null;
@@ -323,15 +315,7 @@ function present(value) {
   return value;
 }
 
-/**
- * Plain calls, so that the HTTP layer can be compared with tools that only do HTTP, and reads measured as users make
- * them: the same one each time (--method), or several in a mix (--calls). An answer counts when it is JSON-RPC, has the
- * id of its request, and holds a result.
- *
- * @param {WorkloadOptions} options
- * @returns {Promise<CallWorkload>}
- * @throws {InputError | UsageError}
- */
+/** @param {WorkloadOptions} options @returns {Promise<CallWorkload>} @throws {InputError | UsageError} */
 export async function createRpcWorkload(options) {
   const { settings, state } = options;
   const known = /** @type {{request?: Request}} */ (state ?? {});

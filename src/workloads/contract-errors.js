@@ -154,9 +154,11 @@ const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 export function checkedCall(given, measured) {
   const { to, data = '0x', value = 0n, gasLimit = measured } = objectOf(given, 'a call such as { to, data }');
   if (to !== null && !isAddress(to))
-    throw new ContractError(`returned a to that is no address (null deploys a contract): ${whatItIs(to)}`);
+    throw new ContractError(`returned a to that is no address (null deploys a contract): ${describeValue(to)}`);
   if (typeof data !== 'string' || !data.startsWith('0x') || data.length % 2 !== 0 || /[^0-9a-f]/i.test(data.slice(2)))
-    throw new ContractError(`returned data that is no text of 0x and pairs of hexadecimal digits: ${whatItIs(data)}`);
+    throw new ContractError(
+      `returned data that is no text of 0x and pairs of hexadecimal digits: ${describeValue(data)}`,
+    );
   checkInteger('value', value, 256);
   checkInteger('gasLimit', gasLimit, 64);
   return { to, data, value, gasLimit };
@@ -165,26 +167,30 @@ export function checkedCall(given, measured) {
 /** @param {string} name @param {unknown} value @param {number} bits */
 function checkInteger(name, value, bits) {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << BigInt(bits))
-    throw new ContractError(`returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${whatItIs(value)}`);
+    throw new ContractError(
+      `returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${describeValue(value)}`,
+    );
 }
 
 /** @param {unknown} given @returns {Verdict} */
 export function checkedVerdict(given) {
   const { state, effect, target } = objectOf(given, "a verdict such as { state: 'ok' }");
   if (!STATES.includes(state))
-    throw new ContractError(`returned a state that is none of ${STATES.join(', ')}: ${whatItIs(state)}`);
+    throw new ContractError(`returned a state that is none of ${STATES.join(', ')}: ${describeValue(state)}`);
   return { state, effect: textOrNull(effect, 'effect'), target: textOrNull(target, 'target') };
 }
 
 /** @param {unknown} given @param {number} wallets @returns {AuditReading[]} */
 export function checkedReadings(given, wallets) {
   if (!Array.isArray(given) || given.length !== wallets)
-    throw new ContractError(`returned no array of one reading for each of the ${wallets} wallets: ${whatItIs(given)}`);
+    throw new ContractError(
+      `returned no array of one reading for each of the ${wallets} wallets: ${describeValue(given)}`,
+    );
   return given.map((reading, i) => {
     const { start, now, target } = objectOf(reading, 'readings such as { start, now }');
     if (typeof start !== 'bigint' || typeof now !== 'bigint')
       throw new ContractError(
-        `returned a reading [${i}] whose start and now are no bigints: ${whatItIs(start)}, ${whatItIs(now)}`,
+        `returned a reading [${i}] whose start and now are no bigints: ${describeValue(start)}, ${describeValue(now)}`,
       );
     return { start, now, target: textOrNull(target, 'target') };
   });
@@ -192,13 +198,13 @@ export function checkedReadings(given, wallets) {
 
 /** @param {unknown} given @returns {Check[]} */
 export function checkedChecks(given) {
-  if (!Array.isArray(given)) throw new ContractError(`returned no array of checks: ${whatItIs(given)}`);
+  if (!Array.isArray(given)) throw new ContractError(`returned no array of checks: ${describeValue(given)}`);
   return given.map((check) => {
     const { name, words, expected = null, found = null, holds, why = null } = objectOf(check, 'checks');
     if (typeof name !== 'string' || typeof words !== 'string')
       throw new ContractError('returned a check whose name and words are no texts');
     if (holds !== null && typeof holds !== 'boolean')
-      throw new ContractError(`returned a check whose holds is neither true, false nor null: ${whatItIs(holds)}`);
+      throw new ContractError(`returned a check whose holds is neither true, false nor null: ${describeValue(holds)}`);
     const texts = { expected: textOrNull(expected, 'expected'), found: textOrNull(found, 'found') };
     if (holds === null) return { name, words, ...texts, holds, why: textOrNull(why, 'why') ?? 'it does not say why' };
     // Without figures it says at least this.
@@ -218,10 +224,10 @@ export function checkedChecks(given) {
 export function checkedRequest(given) {
   const { method, params = [], name } = objectOf(given, 'a request such as { method, params }');
   if (typeof method !== 'string' || !/^[\w.-]{1,100}$/.test(method))
-    throw new ContractError(`returned a method that is no name of one: ${whatItIs(method)}`);
+    throw new ContractError(`returned a method that is no name of one: ${describeValue(method)}`);
   if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > 100))
-    throw new ContractError(`returned a name that is no text of 1 to 100 characters: ${whatItIs(name)}`);
-  if (!Array.isArray(params)) throw new ContractError(`returned params that are no array: ${whatItIs(params)}`);
+    throw new ContractError(`returned a name that is no text of 1 to 100 characters: ${describeValue(name)}`);
+  if (!Array.isArray(params)) throw new ContractError(`returned params that are no array: ${describeValue(params)}`);
   try {
     JSON.stringify(params);
   } catch (error) {
@@ -260,7 +266,7 @@ export function checkedGas(given, file, valueWei) {
 /** @param {unknown} given @returns {number} of wallets */
 export function checkedCount(given) {
   if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
-  throw new ContractError(`returned ${whatItIs(given)}, and must return how many wallets, a whole number`);
+  throw new ContractError(`returned ${describeValue(given)}, and must return how many wallets, a whole number`);
 }
 
 /**
@@ -276,7 +282,7 @@ export function checkedFacts(given) {
     return JSON.parse(
       JSON.stringify(facts, (name, value) => {
         if (typeof value === 'function' || typeof value === 'symbol')
-          throw new ContractError(`returned ${whatItIs(value)} as ${whatItIs(name)}, which no file can hold`);
+          throw new ContractError(`returned ${describeValue(value)} as ${describeValue(name)}, which no file can hold`);
         return typeof value === 'bigint' ? String(value) : value;
       }),
     );
@@ -290,7 +296,7 @@ export function checkedFacts(given) {
 export function textOrNull(value, what) {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return value;
-  throw new ContractError(`gave, as its ${what}, neither a text nor null: ${whatItIs(value)}`);
+  throw new ContractError(`gave, as its ${what}, neither a text nor null: ${describeValue(value)}`);
 }
 
 /** @param {unknown} given @param {string} wanted @returns {any} */
@@ -300,12 +306,12 @@ function objectOf(given, wanted) {
     throw new ContractError(`returned a promise, and must return ${wanted} at once`);
   }
   if (typeof given !== 'object' || given === null)
-    throw new ContractError(`returned ${whatItIs(given)}, and must return ${wanted}`);
+    throw new ContractError(`returned ${describeValue(given)}, and must return ${wanted}`);
   return given;
 }
 
 /** @param {unknown} value in few words */
-export function whatItIs(value) {
+export function describeValue(value) {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
   if (typeof value === 'bigint') return `${value}n`;
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value);

@@ -4,18 +4,17 @@ import { toHex } from '../chain/rpc.js';
 import { InputError, displayName, oneLine } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 
-/** @import { DataSet } from '../types.d.ts' */
-
 /**
- * The file of `stress prepare logs`: logs on a chain that are there to be listed page by page. Each has three topics:
- * that of the event, the number of its page, and its own number.
+ * The file of `stress prepare logs`: logs on a chain that a load lists page by page. Each log has three topics: the
+ * event's, the number of its page, and its own number.
+ *
+ * @import { DataSet } from '../types.d.ts'
  */
 
 const SCHEMA = 'evm-stress/logs@1';
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** What to give instead of a file that is not right. */
 const ADVICE = 'give a file that stress prepare logs has written';
 
 /**
@@ -34,17 +33,17 @@ export async function writeDataSet(file, dataSet) {
 export function readDataSet(file) {
   const json = parse(file);
   const name = displayName(file);
-  if (json?.schema !== SCHEMA) throw new InputError(`${name} is no data set (schema ${SCHEMA}): ${ADVICE}`);
-  const wrong = whatIsWrong(json);
-  if (wrong !== null) throw new InputError(`${name} is no whole data set: ${wrong}; ${ADVICE}`);
+  if (json?.schema !== SCHEMA) throw new InputError(`${name} is not a data set (schema ${SCHEMA}): ${ADVICE}`);
+  const fault = findFault(json);
+  if (fault !== null) throw new InputError(`${name} is not a valid data set: ${fault}; ${ADVICE}`);
   return json;
 }
 
 /**
- * A chain is known by its genesis hash as well: development chains share their ids.
+ * Chains are identified by their genesis hash too, because development chains share their ids.
  * @param {DataSet} dataSet
  * @param {{chainId: number | null, genesisHash?: string | null}} chain
- * @param {string} file that it was read from
+ * @param {string} file of the data set
  * @throws {InputError}
  */
 export function checkSameChain(dataSet, { chainId, genesisHash = null }, file) {
@@ -54,7 +53,7 @@ export function checkSameChain(dataSet, { chainId, genesisHash = null }, file) {
     throw new InputError(`${name} is of chain ${dataSet.chainId}, not of chain ${chainId ?? 'unknown'}: ${advice}`);
   if (dataSet.genesisHash !== null && genesisHash !== null && dataSet.genesisHash !== genesisHash)
     throw new InputError(
-      `${name} is of a chain ${chainId} that began with another block, a chain started anew for instance: ${advice}`,
+      `${name} is of another chain ${chainId} with a different genesis block, as after a restart of a development chain: ${advice}`,
     );
 }
 
@@ -73,7 +72,7 @@ export function pageParams({ address, topic, pages }, number) {
 function parse(file) {
   let text;
   try {
-    // A device may have no end, and a pipe no beginning.
+    // Reading a device or a pipe might not end.
     if (!statSync(file).isFile()) throw new InputError(`the data set ${displayName(file)} is not a file: ${ADVICE}`);
     text = readFileSync(file, 'utf8');
   } catch (error) {
@@ -90,23 +89,23 @@ function parse(file) {
 }
 
 /**
- * By hand, because most of it is about how the parts fit together.
+ * Not a JSON Schema, because most of the rules are about relations between members.
  * @param {any} json
  * @returns {string | null}
  */
-function whatIsWrong({ chainId, genesisHash, address, topic, count, bytes, pageSize, pages }) {
+function findFault({ chainId, genesisHash, address, topic, count, bytes, pageSize, pages }) {
   const numbers = Object.entries({ chainId, count, bytes, pageSize });
   const [bad] = numbers.find(([, value]) => !isWhole(value, 1)) ?? [];
-  if (bad !== undefined) return `"${bad}" is no whole number of at least 1`;
+  if (bad !== undefined) return `"${bad}" is not a positive whole number`;
   if (genesisHash !== null && !isHash(genesisHash)) return '"genesisHash" is neither null nor a hash';
-  if (typeof address !== 'string' || !isAddress(address)) return '"address" is no address';
-  if (!isHash(topic)) return '"topic" is no hash';
-  if (!Array.isArray(pages)) return '"pages" is no array';
+  if (typeof address !== 'string' || !isAddress(address)) return '"address" is not an address';
+  if (!isHash(topic)) return '"topic" is not a hash';
+  if (!Array.isArray(pages)) return '"pages" is not an array';
   const expected = Math.ceil(count / pageSize);
   if (pages.length !== expected)
-    return `it has ${pages.length} pages, and ${count} logs in pages of ${pageSize} are ${expected}`;
+    return `it has ${pages.length} pages, and ${count} logs in pages of ${pageSize} need ${expected}`;
   const at = pages.findIndex((page, i) => !isPage(page, i < expected - 1 ? pageSize : count - i * pageSize));
-  return at < 0 ? null : `page ${at} is not {fromBlock, toBlock, count} of as many logs as it must have`;
+  return at < 0 ? null : `page ${at} is not {fromBlock, toBlock, count} with the expected count`;
 }
 
 /** @param {any} page @param {number} count */

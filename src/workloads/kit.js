@@ -4,7 +4,7 @@ import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
 import { readAtHash } from './at-block.js';
-import { ContractError, checkedCall, placeOf, whatItIs } from './contract-errors.js';
+import { ContractError, checkedCall, placeOf, describeValue } from './contract-errors.js';
 import { MAX_AUDIT_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 
@@ -15,8 +15,19 @@ import { compile } from './solidity.js';
  */
 
 /**
- * The endpoint as a workload of the user's own is given it: what it is asked with is looked at, and what a call is made
- * for is known where it is not said.
+ * The kit for a user's workload file: RPC access with checked parameters, deployment and other transactions of the
+ * set-up, and ready-made verification and audits.
+ *
+ * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
+ *
+ * @typedef {object} WorkloadHost
+ * @property {Kit} kit
+ * @property {KitRpc} rpc
+ * @property {Kit['estimateGas']} measure the same, with the node's own errors
+ * @property {(preparation: Preparation) => void} begin allows wallets to send
+ * @property {() => Promise<void>} finish ends that, and reads the start values of the audit
+ * @property {(snapshot: AuditSnapshot, verify: object) => Promise<Check[]>} checkNonces
+ *   an audit by nonces reads receipts too, unless verify() does, because reverted transactions raise nonces
  */
 
 const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
@@ -24,16 +35,16 @@ const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
 /**
  * @param {Rpc} rpc
  * @param {string} file
- * @param {() => Purpose} purposeNow what calls are made for that do not say it
+ * @param {() => Purpose} purposeNow the default purpose of calls
  * @returns {KitRpc}
  */
-export function createOwnRpc(rpc, file, purposeNow) {
+export function createWorkloadRpc(rpc, file, purposeNow) {
   /** @param {string} name @param {string} words */
   const refused = (name, words) =>
     Promise.reject(new WorkloadError(`${placeOf(new Error(), file)}: rpc.${name}: ${words}`));
 
   /** @param {'call' | 'gather'} name */
-  const asking =
+  const checkedMethod =
     (name) =>
     /** @param {string} method @param {unknown[]} [params] @param {Purpose} [purpose] */
     (method, params = [], purpose = purposeNow()) => {
@@ -42,10 +53,11 @@ export function createOwnRpc(rpc, file, purposeNow) {
     };
 
   return Object.freeze({
-    call: asking('call'),
-    gather: asking('gather'),
+    call: checkedMethod('call'),
+    gather: checkedMethod('gather'),
     batch: (/** @type {{method: string, params?: unknown[]}[]} */ requests, purpose = purposeNow()) => {
-      if (!Array.isArray(requests)) return refused('batch', `it takes an array of requests, not ${whatItIs(requests)}`);
+      if (!Array.isArray(requests))
+        return refused('batch', `it takes an array of requests, not ${describeValue(requests)}`);
       const whole = requests.map((request) => ({ method: request?.method, params: request?.params ?? [] }));
       const wrong = whole.map((request) => wrongIn({ ...request, purpose })).find((words) => words !== null) ?? null;
       return wrong === null ? rpc.batch(whole, purpose) : refused('batch', wrong);
@@ -55,25 +67,22 @@ export function createOwnRpc(rpc, file, purposeNow) {
 
 /** @param {{method: unknown, params: unknown, purpose: unknown}} given @returns {string | null} */
 function wrongIn({ method, params, purpose }) {
-  if (typeof method !== 'string') return `the method must be a text, not ${whatItIs(method)}`;
-  if (!Array.isArray(params)) return `the params of ${method} must be an array, not ${whatItIs(params)}`;
+  if (typeof method !== 'string') return `the method must be a text, not ${describeValue(method)}`;
+  if (!Array.isArray(params)) return `the params of ${method} must be an array, not ${describeValue(params)}`;
   if (!PURPOSES.includes(/** @type {string} */ (purpose)))
-    return `the purpose must be one of ${PURPOSES.map((one) => `'${one}'`).join(', ')}, not ${whatItIs(purpose)}`;
+    return `the purpose must be one of ${PURPOSES.map((one) => `'${one}'`).join(', ')}, not ${describeValue(purpose)}`;
   return null;
 }
 
-/**
- * The part of the kit that sends: contracts and other transactions of a set-up.
- */
-
+/** The part of the kit that sends transactions, in prepare() only. */
 export class SetupSender {
-  /** Null but while prepare() runs. @type {Preparation | null} */
+  /** Set while prepare() runs. @type {Preparation | null} */
   preparation = null;
   #file;
   #rpc;
   #tag;
 
-  /** @param {string} file @param {Rpc} rpc @param {string} tag behind each deployment */
+  /** @param {string} file @param {Rpc} rpc @param {string} tag appended to each deployment */
   constructor(file, rpc, tag) {
     this.#file = file;
     this.#rpc = rpc;
@@ -104,7 +113,7 @@ export class SetupSender {
   /** @type {Kit['estimateGas']} */
   estimateGas = (call) => this.#pointed('estimateGas', () => this.measure(call));
 
-  /** The same, whose errors are those of the node. @type {Kit['estimateGas']} */
+  /** estimateGas with the node's own errors. @type {Kit['estimateGas']} */
   measure({ from, to, data = '0x', value = 0n }) {
     return estimateGas(this.#rpc, {
       from,
@@ -119,10 +128,10 @@ export class SetupSender {
     const { abi, bytecode } = artifact ?? {};
     if (!isHexString(bytecode) || bytecode.length < 4 || bytecode.length % 2 !== 0)
       throw new TypeError(
-        `the artifact must be { abi, bytecode }, and its bytecode a text of 0x and pairs of hexadecimal digits, not ${whatItIs(bytecode)}`,
+        `the artifact must be { abi, bytecode }, and its bytecode a text of 0x and pairs of hexadecimal digits, not ${describeValue(bytecode)}`,
       );
     if (typeof abi !== 'object' && typeof abi !== 'string')
-      throw new TypeError(`the artifact must be { abi, bytecode }; its abi is ${whatItIs(abi)}`);
+      throw new TypeError(`the artifact must be { abi, bytecode }; its abi is ${describeValue(abi)}`);
     const data = concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.#tag}`]);
     return { position, to: null, data };
   }
@@ -130,12 +139,12 @@ export class SetupSender {
   /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
   async #send(calls, label) {
     const { wallets, sender, onProgress } = this.#prepared();
-    if (!Array.isArray(calls)) throw new TypeError(`it takes an array of calls, not ${whatItIs(calls)}`);
+    if (!Array.isArray(calls)) throw new TypeError(`it takes an array of calls, not ${describeValue(calls)}`);
     if (calls.length === 0) return;
     for (const call of calls) {
-      checkedCall(call, 1n); // of which the gas limit is found out below
+      checkedCall(call, 1n); // the gas limit is estimated below
       if (wallets[call.position] === undefined)
-        throw new TypeError(`there is no wallet at position ${whatItIs(call.position)}`);
+        throw new TypeError(`there is no wallet at position ${describeValue(call.position)}`);
     }
     const [first] = calls;
     const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
@@ -154,53 +163,38 @@ export class SetupSender {
     return this.preparation;
   }
 
-  /** What goes wrong with what was asked for points to whoever asked. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
+  /** Adds the position in the user's file to errors. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
   async #pointed(name, action) {
-    const asked = new Error();
+    const origin = new Error();
     try {
       return await action();
     } catch (error) {
       if (error instanceof ContractError) {
         const words = error.message.replace(/^returned/, 'was given').replace('must return', 'takes');
-        throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name} ${words}`);
+        throw new WorkloadError(`${placeOf(origin, this.#file)}: kit.${name} ${words}`);
       }
       const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
       if (!isRefused && !(error instanceof TypeError)) throw error;
-      throw new WorkloadError(`${placeOf(asked, this.#file)}: kit.${name}: ${error.message}`);
+      throw new WorkloadError(`${placeOf(origin, this.#file)}: kit.${name}: ${error.message}`);
     }
   }
 }
 
 /**
- * What a workload of the user's own is given to work with: what he would otherwise have to write himself.
- *
- * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
- *
- * @typedef {object} WorkloadHost the kit, and what the guard does with it
- * @property {Kit} kit
- * @property {KitRpc} rpc
- * @property {Kit['estimateGas']} measure the gas of a call; its errors are those of the node
- * @property {(preparation: Preparation) => void} begin wallets can send from now on
- * @property {() => Promise<void>} finish they no longer can; what has to be read before the load is read
- * @property {(snapshot: AuditSnapshot, verify: object) => Promise<Check[]>} checkNonces
- *   reverted transactions raise nonces too: where verify() has not looked at receipts, an audit by nonces does
- */
-
-/**
  * @param {string} file of the workload, for messages
  * @param {RpcRpc} rpc
- * @param {boolean} [isPrepared] as it is in a worker thread
+ * @param {boolean} [isPrepared] true in a worker thread
  * @returns {WorkloadHost}
  */
 export function createWorkloadHost(file, rpc, isPrepared = false) {
-  /** What is to be read before the load. @type {Reading[]} */
+  /** Readings before the load. @type {Reading[]} */
   const readings = [];
-  // Behind the data it tells the transactions of this instance from those of another one with the same wallets.
+  // Makes the transactions of this instance differ from those of another one with the same wallets.
   const tag = randomBytes(4).toString('hex');
   const receipts = new Receipts(rpc);
-  /** Wallets that are audited by their nonces. @type {string[]} */
+  /** Wallets with an audit by nonces. @type {string[]} */
   let byNonce = [];
-  /** What verifyByReceipt() has made. @type {WeakSet<object>} */
+  /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   const byReceipt = new WeakSet();
   const setupSender = new SetupSender(file, rpc, tag);
   const { deployEach, deployOnce, sendAll, estimateGas } = setupSender;
@@ -230,7 +224,7 @@ export function createWorkloadHost(file, rpc, isPrepared = false) {
   };
   return {
     kit: Object.freeze(kit),
-    rpc: createOwnRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
+    rpc: createWorkloadRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
     measure: (call) => setupSender.measure(call),
     begin: (preparation) => void (setupSender.preparation = preparation),
     finish: async () => {
@@ -274,7 +268,7 @@ function auditByNonce(rpc, readings) {
  * @param {RpcRpc} rpc
  * @param {Reading[]} readings
  * @param {(position: number) => {to: string, data: string}} callOf
- * @param {string} place where it is asked for
+ * @param {string} place of the call in the user's file
  * @returns {ReturnType<Kit['auditByCall']>}
  */
 function auditByCall(rpc, readings, callOf, place) {
@@ -288,7 +282,7 @@ function auditByCall(rpc, readings, callOf, place) {
     starts = answers.map((answer, position) => {
       if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
       const { to } = callOf(position);
-      const words = `the call to ${oneLine(to, 60)} answered ${oneLine(answer, 60)}, no number: is there code?`;
+      const words = `the call to ${oneLine(to, 60)} answered ${oneLine(answer, 60)}, which is not a number: check that a contract is there`;
       throw new WorkloadError(`${place}: kit.auditByCall: ${words}`);
     });
   });

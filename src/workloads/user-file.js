@@ -22,7 +22,7 @@ import {
   seenFrom,
   textOrNull,
   unlessAborted,
-  whatItIs,
+  describeValue,
   within,
   wordsOf,
 } from './contract-errors.js';
@@ -146,13 +146,13 @@ export function wrapUserWorkload(made, guarding) {
   const kind = own?.kind;
   if (kind !== 'transaction' && kind !== 'call')
     throw new WorkloadError(
-      `${name}: create() must return a workload with kind 'transaction' or 'call'; its kind is ${whatItIs(kind)}`,
+      `${name}: create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
     );
   if (own.next === undefined)
     throw new WorkloadError(`${name}: the workload lacks next(), which says what one operation is`);
   for (const part of PARTS[/** @type {'transaction' | 'call'} */ (kind)])
     if (own[part] !== undefined && typeof own[part] !== 'function')
-      throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${whatItIs(own[part])}`);
+      throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${describeValue(own[part])}`);
   return kind === 'call' ? wrapCalls(own, guarding) : wrapTransactions(own, guarding);
 }
 
@@ -160,7 +160,7 @@ export function wrapUserWorkload(made, guarding) {
 function wrapTransactions(own, { file, host, set, ...known }) {
   const { subject = 'wallets executed' } = own;
   if (typeof subject !== 'string')
-    throw new WorkloadError(`${displayName(file)}: subject must be a text, not ${whatItIs(subject)}`);
+    throw new WorkloadError(`${displayName(file)}: subject must be a text, not ${describeValue(subject)}`);
   let { gasLimit } = known;
   let wallets = 0;
   const verify = own.verify?.bind(own) ?? host.kit.verifyByReceipt();
@@ -225,7 +225,7 @@ function wrapCalls(own, { file, host, set }) {
   const { callsPerIteration = 1 } = own;
   if (!Number.isInteger(callsPerIteration) || callsPerIteration < 1)
     throw new WorkloadError(
-      `${displayName(file)}: callsPerIteration must be a whole number from 1 on, not ${whatItIs(callsPerIteration)}`,
+      `${displayName(file)}: callsPerIteration must be a whole number from 1 on, not ${describeValue(callsPerIteration)}`,
     );
   return {
     kind: 'call',
@@ -340,7 +340,7 @@ export async function loadWorkloadFile(file) {
   // What a CommonJS module exports is the default of the whole.
   const { contract, default: create } = typeof exported.default === 'object' ? (exported.default ?? {}) : exported;
   if (typeof contract === 'string' && contract.startsWith(CONTRACT_NAME) && contract !== CONTRACT)
-    throw new WorkloadError(`${name} is written for ${whatItIs(contract)}: this stress speaks ${CONTRACT}`);
+    throw new WorkloadError(`${name} is written for ${describeValue(contract)}: this stress speaks ${CONTRACT}`);
   if (contract !== CONTRACT)
     throw new WorkloadError(
       `${name} does not say which contract it keeps: it needs export const contract = '${CONTRACT}'`,

@@ -660,11 +660,11 @@ const TABLE = {
     {
       args: '-t 1 --workload rpc --calls DIR/c.json',
       files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","check":"same"}]}' },
-      says: /^.*c\.json holds answers against a second endpoint \("check": "same"\): give --check-rpc URL$/,
+      says: /^.*c\.json compares answers with a second endpoint \("check": "same"\): give --check-rpc URL$/,
     },
     {
       args: '-t 1 --workload rpc --calls pages',
-      says: /^the preset pages lists a data set: give --data FILE, which stress prepare logs writes$/,
+      says: /^the preset pages lists a data set: give --data FILE, written by stress prepare logs$/,
     },
     {
       args: '-t 1 --workload rpc --calls light --data DIR/logs.json',

@@ -114,7 +114,7 @@ describe('a mix of calls', () => {
     assert.equal(file.failures.check_failed, countsByName(file).wrong);
   });
 
-  test('a second endpoint that answers otherwise: the place is named, and time spent on that is no latency', async (t) => {
+  test('a second endpoint that answers differently: the place is named, and time spent on that is no latency', async (t) => {
     const SLOW_MS = 300;
     const liar = await serve(async (body) => {
       const { id, method, params } = JSON.parse(body);
@@ -133,7 +133,7 @@ describe('a mix of calls', () => {
     assert.equal(wrong.code, 1);
     assert.match(
       wrong.stdout,
-      /first check_failed: balance: http:\/\/127\.0\.0\.1:\d+ answers otherwise: \$ is "0x[0-9a-f]+", and it must be "0x2"/,
+      /first check_failed: balance: http:\/\/127\.0\.0\.1:\d+ answers differently: \$ is "0x[0-9a-f]+", and it must be "0x2"/,
     );
     const right = await run(t, [MIX[2]], [...users, '--check-rpc', slow.url]);
     assert.equal(right.code, 0, right.stderr);

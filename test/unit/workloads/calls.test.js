@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { Head, Reference, askOnce } from '../../../src/workloads/call-checks.js';
+import { Head, Reference, tryCalls } from '../../../src/workloads/call-checks.js';
 import { planOf } from '../../../src/workloads/calls-file.js';
 import { Calls } from '../../../src/workloads/calls.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -143,7 +143,7 @@ describe('before the load each kind is tried', () => {
     /** @type {string[]} */
     const notices = [];
     const { kinds } = planOf({ rules: [{ method: 'eth_getBlockReceipts', ...rule }], isPreset: false, name: 'c.json' });
-    await askOnce(
+    await tryCalls(
       fakeRpc({ eth_getBlockReceipts: answer }),
       kinds,
       ({ method }) => ({ method, params: [] }),
@@ -170,7 +170,7 @@ describe('before the load each kind is tried', () => {
   it('what is refused for another reason is said, and may be meant so', async () => {
     assert.match(
       (await tried(refusal(3, 'execution reverted')))[0],
-      /c\.json, call 1: tried once, it fails: .*execution reverted/,
+      /c\.json, call 1: a trial call failed: .*execution reverted/,
     );
   });
 
@@ -209,7 +209,7 @@ describe('a second endpoint', () => {
     assert.equal(await referenceOf([{ a: [1], b: 2 }]).compared({ b: 2, a: [1] }).promise, null);
     await assert.rejects(referenceOf([{ a: [2] }]).compared({ a: [1] }).promise, {
       code: 'check_failed',
-      message: 'block: http://fake answers otherwise: $.a.0 is 1, and it must be 2',
+      message: 'block: http://fake answers differently: $.a.0 is 1, and it must be 2',
     });
   });
 
@@ -220,13 +220,13 @@ describe('a second endpoint', () => {
     const never = referenceOf([null]);
     await assert.rejects(never.compared({ a: 1 }).after(10_000), {
       code: 'check_failed',
-      message: /^block: http:\/\/fake is behind: it does not have what was asked for/,
+      message: /^block: http:\/\/fake is behind and does not have it yet/,
     });
     assert.ok(never.rpc.count('a') <= 10);
     const without = referenceOf([new RpcError('a', -32000, 'header not found')]);
     await assert.rejects(without.compared({ a: 1 }).after(10_000), { message: /is behind: .*header not found/ });
     const other = referenceOf([new RpcError('a', 3, 'execution reverted')]);
-    await assert.rejects(other.compared({ a: 1 }).after(10_000), { message: /answers otherwise: .*reverted/ });
+    await assert.rejects(other.compared({ a: 1 }).after(10_000), { message: /answers differently: .*reverted/ });
   });
 
   it('that does not answer leaves it unchecked, which is another failure', async () => {
@@ -244,7 +244,7 @@ describe('a second endpoint', () => {
     await assert.rejects(
       asked(() => null),
       {
-        message: 'http://fake, asked for eth_chainId: expected a quantity such as 0x1b4, got none',
+        message: 'http://fake: eth_chainId failed: expected a quantity such as 0x1b4, got none',
       },
     );
     await assert.rejects(
@@ -254,7 +254,7 @@ describe('a second endpoint', () => {
       { exitCode: 69, message: 'http://fake does not answer eth_chainId: no such method (-32601)' },
     );
     const head = new Head(fakeRpc({ eth_blockNumber: () => ({}) }), createFakeClock(), false);
-    await assert.rejects(head.prepare(false), { message: /^http:\/\/fake, asked for eth_blockNumber: / });
+    await assert.rejects(head.prepare(false), { message: /^http:\/\/fake: eth_blockNumber failed: / });
   });
 
   it('of another chain is refused, and both are named', async () => {

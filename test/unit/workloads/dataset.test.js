@@ -39,24 +39,24 @@ describe('a data set', () => {
     [
       'another document',
       { schema: 'evm-stress/run@1' },
-      / is no data set \(schema evm-stress\/logs@1\): give a file that /,
+      / is not a data set \(schema evm-stress\/logs@1\): give a file that /,
     ],
-    ['null', null, / is no data set /],
-    ['an array', [], / is no data set /],
-    ['another version', { ...WHOLE, schema: 'evm-stress/logs@2' }, / is no data set /],
+    ['null', null, / is not a data set /],
+    ['an array', [], / is not a data set /],
+    ['another version', { ...WHOLE, schema: 'evm-stress/logs@2' }, / is not a data set /],
     [
       'no chain',
       { ...WHOLE, chainId: null },
-      / is no whole data set: "chainId" is no whole number of at least 1; give /,
+      / is not a valid data set: "chainId" is not a positive whole number; give /,
     ],
-    ['no logs', { ...WHOLE, count: 0, pages: [] }, /: "count" is no whole number/],
-    ['half a byte', { ...WHOLE, bytes: 0.5 }, /: "bytes" is no whole number/],
-    ['a number as text', { ...WHOLE, pageSize: '10' }, /: "pageSize" is no whole number/],
+    ['no logs', { ...WHOLE, count: 0, pages: [] }, /: "count" is not a positive whole number/],
+    ['half a byte', { ...WHOLE, bytes: 0.5 }, /: "bytes" is not a positive whole number/],
+    ['a number as text', { ...WHOLE, pageSize: '10' }, /: "pageSize" is not a positive whole number/],
     ['a short hash', { ...WHOLE, genesisHash: '0x12' }, /: "genesisHash" is neither null nor a hash/],
-    ['no address', { ...WHOLE, address: HASH }, /: "address" is no address/],
-    ['no topic', { ...WHOLE, topic: undefined }, /: "topic" is no hash/],
-    ['no pages', { ...WHOLE, pages: {} }, /: "pages" is no array/],
-    ['a page too few', { ...WHOLE, pages: [first, second] }, /: it has 2 pages, and 25 logs in pages of 10 are 3;/],
+    ['no address', { ...WHOLE, address: HASH }, /: "address" is not an address/],
+    ['no topic', { ...WHOLE, topic: undefined }, /: "topic" is not a hash/],
+    ['no pages', { ...WHOLE, pages: {} }, /: "pages" is not an array/],
+    ['a page too few', { ...WHOLE, pages: [first, second] }, /: it has 2 pages, and 25 logs in pages of 10 need 3;/],
     ['a page that is null', { ...WHOLE, pages: [null, second, last] }, /: page 0 is not \{fromBlock, toBlock, count\}/],
     ['pages turned round', { ...WHOLE, pages: [last, second, first] }, /: page 0 is not /],
     ['blocks turned round', { ...WHOLE, pages: [first, { ...second, toBlock: 2 }, last] }, /: page 1 is not /],
@@ -90,7 +90,7 @@ describe('a data set', () => {
     const begunAnew = { chainId: 1337, genesisHash: other };
     assertRefused(
       () => checkSameChain(WHOLE, begunAnew, 'logs.json'),
-      /^logs\.json is of a chain 1337 that began with /,
+      /^logs\.json is of another chain 1337 with a different genesis block/,
     );
     const elsewhere = { chainId: 5, genesisHash: HASH };
     assertRefused(

@@ -109,7 +109,7 @@ describe('the kit: what it is asked with', () => {
     begin(preparation([0]));
     const error = await caught(finish);
     assert.equal(error.exitCode, 65);
-    assert.match(error.message, /kit\.auditByCall: the call to 0x1{40} answered 0x, no number: is there code\?$/);
+    assert.match(error.message, /kit\.auditByCall: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/);
   });
 
   it('arguments of another kind are named', async () => {
