@@ -70,6 +70,25 @@ export function megabytes(bytes) {
   return `${whole.format(bytes / 1e6)} MB`;
 }
 
+const signedTenths = new Intl.NumberFormat('en-US', {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+const signedWhole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
+
+/** A change in percent, with its sign. @param {number | null} fraction */
+export function percentText(fraction) {
+  if (fraction === null) return '-';
+  const percent = 100 * fraction;
+  return `${(Math.abs(percent) < 100 ? signedTenths : signedWhole).format(percent)} %`;
+}
+
+/** @param {number} p */
+export function pText(p) {
+  return p < 0.0005 ? '< 0.001' : p.toFixed(3);
+}
+
 /** @param {Record<string, number>} failures by code */
 export function byCode(failures) {
   return Object.entries(failures)

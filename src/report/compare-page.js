@@ -1,4 +1,5 @@
 import { oneLine } from '../errors.js';
+import { pText, percentText } from '../outputs/format.js';
 import {
   chartFigure,
   densityChart,
@@ -10,7 +11,7 @@ import {
   withBound,
 } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage } from './html.js';
+import { html, renderPage, scrollTable } from './html.js';
 import { badge, figureCell, keyFigure, marks } from './run-sections.js';
 import { rounded } from './figures.js';
 
@@ -235,17 +236,9 @@ export function sign(word) {
   return { faster: '✓ ', slower: '✗ ' }[word] ?? '';
 }
 
-const oneDecimal = new Intl.NumberFormat('en-US', {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
-
 /** With a sign, as on the terminal. @param {number | null} fraction */
 export function percent(fraction) {
-  if (fraction === null) return '–';
-  return `${(Math.abs(fraction) < 1 ? oneDecimal : whole).format(100 * fraction).replace('-', '−')} %`;
+  return fraction === null ? '–' : percentText(fraction).replace('-', '−');
 }
 
 /** @param {ComparedMetric['change']} change */
@@ -271,33 +264,24 @@ export function notes(title, lines) {
 
 /** @param {Comparison} comparison */
 export function metricsTable({ metrics }) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Metrics of both sides">
-    <table class="cells">
-      <caption>
-        Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).
-      </caption>
-      <thead>
-        <tr>
-          ${['metric', 'BASE', 'CANDIDATE', 'change', 'interval', 'p'].map((head) => html`<th scope="col">${head}</th>`)}
-          <th scope="col" class="words">verdict</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
-          const { text } = measureOf(name);
-          return html`<tr>
-            <th scope="row">${isPrimary ? html`<strong>${label}</strong> (decides)` : label}</th>
-            ${figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast))}
-            ${figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast))}
-            ${figureCell(`${name}.change`, change.estimate, percent(change.estimate))}
-            <td>${intervalWords(change).trim().slice(1, -1)}</td>
-            ${figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))}
-            <td class="words ${kindOf(word)}">${sign(word)}${word}</td>
-          </tr>`;
-        })}
-      </tbody>
-    </table>
-  </div>`;
+  return scrollTable('Metrics of both sides', {
+    heads: ['metric', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', html`<th scope="col" class="words">verdict</th>`],
+    rows: metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
+      const { text } = measureOf(name);
+      return html`<tr>
+        <th scope="row">${isPrimary ? html`<strong>${label}</strong> (decides)` : label}</th>
+        ${figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast))}
+        ${figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast))}
+        ${figureCell(`${name}.change`, change.estimate, percent(change.estimate))}
+        <td>${intervalWords(change).trim().slice(1, -1)}</td>
+        ${figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))}
+        <td class="words ${kindOf(word)}">${sign(word)}${word}</td>
+      </tr>`;
+    }),
+    style: 'cells',
+    caption:
+      'Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).',
+  });
 }
 
 /** @param {Comparison} comparison */
@@ -399,11 +383,6 @@ export function sides({ base, candidate, stress }) {
     </div>
     <p class="note">Compared by stress ${stress}.</p>
   </section>`;
-}
-
-/** @param {number} p */
-export function pText(p) {
-  return p < 0.0005 ? '< 0.001' : p.toFixed(3);
 }
 
 /** @param {Comparison} comparison @returns {string} an HTML document */

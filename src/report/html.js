@@ -22,7 +22,8 @@ export class Html {
   }
 }
 
-/** @typedef {string | number | Html | null | undefined | false | ReadonlyArray<string | number | Html | null | undefined | false>} Content */
+/** @typedef {string | number | Html | null | undefined | false} Part */
+/** @typedef {Part | readonly Part[]} Content */
 
 /**
  * @param {TemplateStringsArray} strings
@@ -39,6 +40,32 @@ function contentOf(value) {
   if (value instanceof Html) return value.text;
   if (Array.isArray(value)) return value.map(contentOf).join('');
   return escape(String(value));
+}
+
+/**
+ * A table that scrolls sideways on small screens.
+ * @param {string} label
+ * @param {{heads: readonly (string | Html)[], rows: readonly Part[], style?: string, id?: string, caption?: string}} table heads: texts or
+ *   cells; rows: `<tr>` elements
+ */
+export function scrollTable(label, { heads, rows, style, id, caption }) {
+  const cells = heads.map((head) => (head instanceof Html ? head : html`<th scope="col">${head}</th>`));
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
+    <table${style !== undefined && html` class="${style}"`}${id !== undefined && html` id="${id}"`}>
+      ${
+        caption !== undefined &&
+        html`<caption>
+          ${caption}
+        </caption>`
+      }
+      <thead>
+        <tr>${cells}</tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 /** @type {Record<string, string>} */

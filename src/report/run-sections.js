@@ -7,7 +7,7 @@ import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { latencyFigure, ms } from './figures.js';
-import { html } from './html.js';
+import { html, scrollTable } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
@@ -64,7 +64,7 @@ export function badge(word, kind) {
   return html`<li class="${kind}">${sign}${word}</li>`;
 }
 
-/** @param {RunFile} run */
+/** @param {{warnings: readonly string[]}} file */
 export function warnings({ warnings: lines }) {
   return (
     lines.length > 0 &&
@@ -92,29 +92,19 @@ export function failures({ failures: codes, failureWords, counts }) {
     </section>`;
   return html`<section aria-labelledby="failed">
     <h2 id="failed">Failures</h2>
-    <div class="scroll" tabindex="0" role="region" aria-label="Failures by code">
-      <table class="wraps">
-        <thead>
-          <tr>
-            <th scope="col">code</th>
-            <th scope="col">operations</th>
-            <th scope="col">of those begun</th>
-            <th scope="col">words of the first</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            ([code, count]) =>
-              html`<tr>
-                <th scope="row"><code>${code}</code></th>
-                ${figureCell(`failed.${code}`, count, quantity(count, 'count'))}
-                <td>${quantity((100 * count) / Math.max(1, counts.started), 'percent')}</td>
-                <td>${failureWords[code] ?? ''}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${scrollTable('Failures by code', {
+      heads: ['code', 'operations', 'of those begun', 'words of the first'],
+      rows: rows.map(
+        ([code, count]) =>
+          html`<tr>
+            <th scope="row"><code>${code}</code></th>
+            ${figureCell(`failed.${code}`, count, quantity(count, 'count'))}
+            <td>${quantity((100 * count) / Math.max(1, counts.started), 'percent')}</td>
+            <td>${failureWords[code] ?? ''}</td>
+          </tr>`,
+      ),
+      style: 'wraps',
+    })}
   </section>`;
 }
 
@@ -344,30 +334,27 @@ export function names(run) {
   return html`<section aria-labelledby="by-name">
     <h2 id="by-name">By name</h2>
     <p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>
-    <div class="scroll" tabindex="0" role="region" aria-label="Figures by name">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            ${[countedWords(isPlain(run)).verified, 'per second', 'failed', ...NAME_COLUMNS].map((name) => html`<th scope="col">${name}</th>`)}
-            ${hasFailures && html`<th scope="col">failed with</th>`}
-          </tr>
-        </thead>
-        <tbody>
-          ${groups.map(
-            ([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
-              html`<tr>
-                <th scope="row">${name}</th>
-                <td>${quantity(counts.verified, 'count')}</td>
-                <td>${quantity(perSecond(windowVerified, window.durationMs), 'perSecond')}</td>
-                <td>${quantity(counts.failed, 'count')}</td>
-                ${latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS)}
-                ${hasFailures && html`<td>${codesInWords(codes)}</td>`}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${scrollTable('Figures by name', {
+      heads: [
+        'Name',
+        countedWords(isPlain(run)).verified,
+        'per second',
+        'failed',
+        ...NAME_COLUMNS,
+        ...(hasFailures ? ['failed with'] : []),
+      ],
+      rows: groups.map(
+        ([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
+          html`<tr>
+            <th scope="row">${name}</th>
+            <td>${quantity(counts.verified, 'count')}</td>
+            <td>${quantity(perSecond(windowVerified, window.durationMs), 'perSecond')}</td>
+            <td>${quantity(counts.failed, 'count')}</td>
+            ${latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS)}
+            ${hasFailures && html`<td>${codesInWords(codes)}</td>`}
+          </tr>`,
+      ),
+    })}
   </section>`;
 }
 
@@ -395,20 +382,7 @@ export function endpoints(run) {
   return html`<section aria-labelledby="by-endpoint">
     <h2 id="by-endpoint">By endpoint</h2>
     <p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>
-    <div class="scroll" tabindex="0" role="region" aria-label="Figures by endpoint">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Endpoint</th>
-            ${columns.map((name) => html`<th scope="col">${name}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${all.map(row)}
-        </tbody>
-      </table>
-    </div>
-    ${eventsOf(run, all)}
+    ${scrollTable('Figures by endpoint', { heads: ['Endpoint', ...columns], rows: all.map(row) })} ${eventsOf(run, all)}
   </section>`;
 }
 
@@ -506,20 +480,6 @@ export function nodeMetrics({ intervals, probes }) {
   });
   return html`<details id="node-metrics">
     <summary>The node's own metrics (${rows.length})</summary>
-    <div class="scroll" tabindex="0" role="region" aria-label="The node's own metrics">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">series</th>
-            <th scope="col">first</th>
-            <th scope="col">last</th>
-            <th scope="col">change</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows}
-        </tbody>
-      </table>
-    </div>
+    ${scrollTable("The node's own metrics", { heads: ['series', 'first', 'last', 'change'], rows: rows })}
   </details>`;
 }

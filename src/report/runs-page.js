@@ -15,7 +15,7 @@ import {
   percentileWords,
 } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage } from './html.js';
+import { html, renderPage, scrollTable } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
 import { badge, figureCell } from './run-sections.js';
 import { latencyFigure, rounded } from './figures.js';
@@ -80,30 +80,23 @@ export function overview(runs) {
   const columns = columnsOf(countedWords(runs.every(({ run }) => isPlain(run))));
   const labels = columns.map(({ label }) => label);
   const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="The runs and their figures">
-    <table class="cells runs" id="overview">
-      <thead>
-        <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-          <th scope="col" class="words">file</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${runs.map(
-          ({ name, file, run }, i) =>
-            html`<tr>
-              <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
-              ${columns.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
-              <td>${run.verdict?.name ?? '–'}</td>
-              ${auditCell(run)} ${exitCell(run, i)}
-              ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}
-              <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
-              <td class="words">${file}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return scrollTable('The runs and their figures', {
+    heads: [...heads, html`<th scope="col" class="words">file</th>`],
+    rows: runs.map(
+      ({ name, file, run }, i) =>
+        html`<tr>
+          <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
+          ${columns.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
+          <td>${run.verdict?.name ?? '–'}</td>
+          ${auditCell(run)} ${exitCell(run, i)}
+          ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}
+          <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
+          <td class="words">${file}</td>
+        </tr>`,
+    ),
+    style: 'cells runs',
+    id: 'overview',
+  });
 }
 
 /** @param {RunFile} run */
@@ -133,24 +126,18 @@ export function differences(runs, options) {
 
 /** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
 function differencesTable(runs, columns) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="What differs">
-    <table class="cells runs" id="options">
-      <thead>
-        <tr>
-          ${['run', ...columns.map(({ name }) => name)].map((head) => html`<th scope="col">${head}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${runs.map(
-          ({ name }, i) =>
-            html`<tr>
-              <th scope="row">${name}</th>
-              ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], MAX_TEXT)}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return scrollTable('What differs', {
+    heads: ['run', ...columns.map(({ name }) => name)],
+    rows: runs.map(
+      ({ name }, i) =>
+        html`<tr>
+          <th scope="row">${name}</th>
+          ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], MAX_TEXT)}</td>`)}
+        </tr>`,
+    ),
+    style: 'cells runs',
+    id: 'options',
+  });
 }
 
 /** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */

@@ -1,9 +1,9 @@
 import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage } from './html.js';
-import { badge, figureCell, keyFigure } from './run-sections.js';
+import { html, renderPage, scrollTable } from './html.js';
+import { badge, figureCell, keyFigure, warnings } from './run-sections.js';
 import { bestOf, cellName, gridTable, layoutOf, sweepCharts } from './sweep-charts.js';
-import { cellTables, hrefOf, plan, saturation, warnings } from './sweep-sections.js';
+import { cellTables, hrefOf, plan, saturation } from './sweep-sections.js';
 
 /**
  * @import { Find, SweepFile } from '../types.d.ts'
@@ -57,31 +57,24 @@ export function findSection(find, chart, folder) {
     <div class="charts">
       ${chartFigure(chart, { isWide: true, summary: `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}` })}
     </div>
-    <div class="scroll" tabindex="0" role="region" aria-label="Runs of the search">
-      <table class="wraps">
-        <thead>
-          <tr>
-            <th scope="col">run</th>
-            <th scope="col">${name}</th>
-            <th scope="col" class="words">conditions</th>
-            <th scope="col" class="words">what does not hold</th>
-            <th scope="col" class="words">file</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${trials.map(
-            ({ value, holds, failed, file }, i) =>
-              html`<tr>
-                <th scope="row">${i + 1}</th>
-                ${figureCell(`trials.${i}`, value, quantity(value, 'plain'))}
-                <td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>
-                <td>${failed.join('; ')}</td>
-                <td><a href="${hrefOf(file, folder)}">run file</a></td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${scrollTable('Runs of the search', {
+      heads: [
+        'run',
+        name,
+        ...['conditions', 'what does not hold', 'file'].map((head) => html`<th scope="col" class="words">${head}</th>`),
+      ],
+      rows: trials.map(
+        ({ value, holds, failed, file }, i) =>
+          html`<tr>
+            <th scope="row">${i + 1}</th>
+            ${figureCell(`trials.${i}`, value, quantity(value, 'plain'))}
+            <td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>
+            <td>${failed.join('; ')}</td>
+            <td><a href="${hrefOf(file, folder)}">run file</a></td>
+          </tr>`,
+      ),
+      style: 'wraps',
+    })}
   </section>`;
 }
 

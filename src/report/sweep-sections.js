@@ -1,6 +1,6 @@
 import { across, measureOf, sentence, withBound } from './charts.js';
 import { clockTime } from './client/quantity.js';
-import { html } from './html.js';
+import { html, scrollTable } from './html.js';
 import { figureCell } from './run-sections.js';
 import { cellName } from './sweep-charts.js';
 
@@ -13,17 +13,6 @@ import { cellName } from './sweep-charts.js';
 
 /** Figures of the first table; the others are in a second one. */
 const MAIN = ['tps', 'avg', 'p50', 'p99', 'max', 'failed'];
-
-/** @param {SweepFile} sweep */
-export function warnings({ warnings: lines }) {
-  if (lines.length === 0) return null;
-  return html`<section aria-labelledby="warned">
-    <h2 id="warned">Warnings</h2>
-    <ul>
-      ${lines.map((line) => html`<li>${line}</li>`)}
-    </ul>
-  </section>`;
-}
 
 /** @param {SweepFile} sweep */
 export function saturation({ saturation: lines, cells }) {
@@ -81,29 +70,25 @@ function cellTable({ axes, cells }, names, label, folder) {
     (name) => !swept.includes(name),
   );
   const isAsked = folder !== null && cells.some(({ asked }) => asked !== null);
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
-    <table class="cells">
-      <thead>
-        <tr>
-          ${[...swept, ...derived].map((name) => html`<th scope="col">${name}</th>`)}
-          ${isAsked && html`<th scope="col">asked per s</th>`}
-          ${measures.map((measure) => html`<th scope="col">${measure.label}</th>`)}
-          ${folder !== null && html`<th scope="col" class="words">runs</th>`}
-        </tr>
-      </thead>
-      <tbody>
-        ${cells.map(
-          (cell, i) =>
-            html`<tr>
-              ${[...swept, ...derived].map((name, column) => axisCell(cell, name, column))}
-              ${isAsked && figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))}
-              ${measures.map((measure) => valueCell(cell, measure, folder === null ? null : i))}
-              ${folder !== null && html`<td class="words">${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}</td>`}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return scrollTable(label, {
+    heads: [
+      ...swept,
+      ...derived,
+      ...(isAsked ? ['asked per s'] : []),
+      ...measures.map((measure) => measure.label),
+      ...(folder === null ? [] : [html`<th scope="col" class="words">runs</th>`]),
+    ],
+    rows: cells.map(
+      (cell, i) =>
+        html`<tr>
+          ${[...swept, ...derived].map((name, column) => axisCell(cell, name, column))}
+          ${isAsked && figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))}
+          ${measures.map((measure) => valueCell(cell, measure, folder === null ? null : i))}
+          ${folder !== null && html`<td class="words">${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}</td>`}
+        </tr>`,
+    ),
+    style: 'cells',
+  });
 }
 
 /** @param {SweepCell} cell @param {string} name @param {number} column */

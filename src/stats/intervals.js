@@ -20,6 +20,16 @@ export function zeroCounts() {
   return { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
 }
 
+export function newStages() {
+  return {
+    queued: new Distribution(),
+    submit: new Distribution(),
+    inclusion: new Distribution(),
+    visibility: new Distribution(),
+    readBack: new Distribution(),
+  };
+}
+
 /** @param {number} startUs */
 function newInterval(startUs) {
   return {
@@ -32,13 +42,7 @@ function newInterval(startUs) {
     censored: new Distribution(),
     /** Of operations due in it. */
     lag: new Distribution(),
-    stages: {
-      queued: new Distribution(),
-      submit: new Distribution(),
-      inclusion: new Distribution(),
-      visibility: new Distribution(),
-      readBack: new Distribution(),
-    },
+    stages: newStages(),
     /** @type {Record<string, number>} */
     failures: {},
     /** @type {Record<string, EndpointSums>} */

@@ -1,4 +1,4 @@
-/** @import { ConnectionsReading, EndpointSockets, LoopReading, MetricsReading, NodeReading, PoolReading, Readings, SelfReading, SocketsReading } from '../types.d.ts' */
+/** @import { EndpointSockets, LoopReading, NodeReading, Readings, SocketsReading } from '../types.d.ts' */
 
 /**
  * Probe readings of two neighbouring intervals as one: counters add up, of values at the end of an interval the worse
@@ -12,11 +12,17 @@
 export function mergeReadings(a, b, aMs, bMs) {
   const weight = aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5;
   const merged = {
-    self: mergeSelf(a.self, b.self),
+    self: { cpuUs: a.self.cpuUs + b.self.cpuUs, rssBytes: Math.max(a.self.rssBytes, b.self.rssBytes) },
     loop: either(a.loop, b.loop, (x, y) => mergeLoop(x, y, weight)),
-    connections: mergeConnections(a.connections, b.connections),
+    connections: {
+      opened: a.connections.opened + b.connections.opened,
+      reused: a.connections.reused + b.connections.reused,
+    },
     sockets: either(a.sockets, b.sockets, mergeSockets),
-    pool: either(a.pool, b.pool, mergePool),
+    pool: either(a.pool, b.pool, (x, y) => ({
+      pending: Math.max(x.pending, y.pending),
+      queued: Math.max(x.queued, y.queued),
+    })),
     node: either(a.node, b.node, mergeNode),
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: b.metrics ?? a.metrics,
@@ -59,11 +65,6 @@ function either(a, b, merge) {
   return a === null || b === null ? (a ?? b) : merge(a, b);
 }
 
-/** @param {SelfReading} a @param {SelfReading} b @returns {SelfReading} */
-function mergeSelf(a, b) {
-  return { cpuUs: a.cpuUs + b.cpuUs, rssBytes: Math.max(a.rssBytes, b.rssBytes) };
-}
-
 /** @param {LoopReading} a @param {LoopReading} b @param {number} weight of a, 0 to 1 @returns {LoopReading} */
 function mergeLoop(a, b, weight) {
   return {
@@ -72,11 +73,6 @@ function mergeLoop(a, b, weight) {
     delayMeanUs: a.delayMeanUs * weight + b.delayMeanUs * (1 - weight),
     ...scheduled(a, b, sum),
   };
-}
-
-/** @param {ConnectionsReading} a @param {ConnectionsReading} b @returns {ConnectionsReading} */
-function mergeConnections(a, b) {
-  return { opened: a.opened + b.opened, reused: a.reused + b.reused };
 }
 
 /** @param {SocketsReading} a @param {SocketsReading} b @returns {SocketsReading} */
@@ -98,11 +94,6 @@ function mergeEndpoint(a, b) {
     portsInUse: Math.max(a.portsInUse, b.portsInUse),
     portsLeft: Math.min(a.portsLeft, b.portsLeft),
   };
-}
-
-/** @param {PoolReading} a @param {PoolReading} b @returns {PoolReading} */
-function mergePool(a, b) {
-  return { pending: Math.max(a.pending, b.pending), queued: Math.max(a.queued, b.queued) };
 }
 
 /** @param {NodeReading} a @param {NodeReading} b @returns {NodeReading} */

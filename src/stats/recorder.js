@@ -1,6 +1,6 @@
 import { InternalError } from '../errors.js';
 import { Distribution } from './histogram.js';
-import { Intervals, zeroCounts } from './intervals.js';
+import { Intervals, newStages, zeroCounts } from './intervals.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 
 /**
@@ -22,8 +22,9 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
 const MAX_GROUPS = 64;
 const OTHERS = 'others';
 
-/** @type {Readonly<Record<Outcome, Ended>>} */
-const ENDED = Object.freeze({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' });
+const OUTCOME_COUNT = Object.freeze(
+  /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
+);
 
 function newGroup() {
   return {
@@ -48,7 +49,7 @@ export class Groups {
   add(key, sample, { isDueInside, isEndInside }) {
     const group = this.#of(key);
     const { outcome, code } = sample;
-    group.counts[ENDED[outcome]] += 1;
+    group.counts[OUTCOME_COUNT[outcome]] += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     if (outcome === 'verified' && isEndInside) group.windowVerified += 1;
     const isWaitCensored = isCensored(sample);
@@ -114,10 +115,6 @@ export class Groups {
  * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs'>} Waited
  */
 
-const OUTCOME_COUNT = Object.freeze(
-  /** @type {const} */ ({ verified: 'verified', failed: 'failed', timed_out: 'timedOut', abandoned: 'abandoned' }),
-);
-
 export class Recorder {
   counts = zeroCounts();
   /** @type {Record<string, number>} failures of the whole run, by code */
@@ -151,13 +148,7 @@ export class Recorder {
   endedDueInside = 0;
   /** From the scheduled time to the start or the drop. */
   lag = new Distribution();
-  stages = {
-    queued: new Distribution(),
-    submit: new Distribution(),
-    inclusion: new Distribution(),
-    visibility: new Distribution(),
-    readBack: new Distribution(),
-  };
+  stages = newStages();
   byName = new Groups();
   /** Only with several endpoints. */
   byEndpoint = new Groups();

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { displayName, oneLine, withoutKeys } from '../errors.js';
-import { borderless, textOf } from '../outputs/format.js';
+import { borderless, pText, percentText, textOf } from '../outputs/format.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
 
@@ -44,30 +44,11 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
   return { word, sentence: `CANDIDATE is ${word} than BASE: ${label} changed by ${percent} (${evidence})${caveat}` };
 }
 
-const oneDecimal = new Intl.NumberFormat('en-US', {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
-
-/** @param {number | null} fraction */
-export function percentText(fraction) {
-  if (fraction === null) return '-';
-  const percent = 100 * fraction;
-  return `${(Math.abs(percent) < 100 ? oneDecimal : whole).format(percent)} %`;
-}
-
 /** @param {Change} change */
 export function rangeText({ low, high, confidence }) {
   const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
   if (low === null || high === null) return `${level} interval without bounds`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
-}
-
-/** @param {number} p */
-export function pText(p) {
-  return p < 0.0005 ? '< 0.001' : p.toFixed(3);
 }
 
 /** @param {Comparison} comparison */

@@ -1,6 +1,5 @@
 import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
-import { borderless, textOf } from '../outputs/format.js';
-import { pText, percentText } from './compare-text.js';
+import { borderless, pText, percentText, textOf } from '../outputs/format.js';
 import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { fitLine, holm, median } from './statistics.js';
 
