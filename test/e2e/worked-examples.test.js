@@ -1,0 +1,51 @@
+/** The examples of docs/contributing.md: each is applied to a copy of the tree, and the result runs. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { ROOT, runStress } from '../helpers/cli.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @import { TestContext } from 'node:test' */
+
+const PAGE = readFileSync(join(ROOT, 'docs/contributing.md'), 'utf8');
+
+/**
+ * @param {TestContext} t
+ * @param {string} title of a section with one diff
+ * @returns {string} bin/stress.js of a copy that has the diff
+ */
+function copyWith(t, title) {
+  const [, section = ''] = PAGE.split(`## ${title}\n`);
+  const [, diff] = /```diff\n([\s\S]*?)```/.exec(section.split('\n## ')[0]) ?? [];
+  assert.ok(diff !== undefined, `no diff below ${title}`);
+  const copy = temporaryFolder(t);
+  for (const name of ['src', 'bin', 'docs', 'contracts', 'package.json'])
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  const { status, stderr } = spawnSync('git', ['apply', '-'], { cwd: copy, input: diff, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return join(copy, 'bin/stress.js');
+}
+
+describe('docs/contributing.md', () => {
+  it('adds an option', async (t) => {
+    const script = copyWith(t, 'How to add an option');
+    const { stdout: help } = await runStress(['--help'], { script });
+    assert.match(help, /^ +--label TEXT +a name for the run, which is printed first$/m);
+    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '2s', '--label', 'nightly'], { script });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^run nightly\n/);
+  });
+
+  it('adds an output', async (t) => {
+    const script = copyWith(t, 'How to add an output');
+    const file = join(temporaryFolder(t), 'rates.csv');
+    const { code, stderr } = await runStress(['-t', '2', '-d', '2s', '--interval', '500ms', '--rates', file], {
+      script,
+    });
+    assert.equal(code, 0, stderr);
+    assert.match(readFileSync(file, 'utf8'), /^end_ms,tps\n([\d.]+,[\d.]*\n){4,}$/);
+  });
+});

@@ -1,0 +1,37 @@
+/** docs/config.schema.json is generated from the table of options. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import Ajv2020 from 'ajv/dist/2020.js';
+import { readInvocation } from '../../../src/cli/config.js';
+import { ROOT } from '../../helpers/cli.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+
+const FILE = join(ROOT, 'docs/config.schema.json');
+const check = new Ajv2020.default({ allowUnionTypes: true }).compile(JSON.parse(readFileSync(FILE, 'utf8')));
+
+describe('docs/config.schema.json', () => {
+  it('is up to date', () => {
+    const script = join(ROOT, 'scripts/make-config-schema.js');
+    const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+  });
+
+  it('takes what the program takes, and the file may name it', async (t) => {
+    const config = { $schema: FILE, threads: 5, duration: '3s', threshold: ['p99<2s', 'tps>1'], legacy: true };
+    assert.ok(check(config), JSON.stringify(check.errors));
+    const file = join(temporaryFolder(t), 'config.json');
+    writeFileSync(file, JSON.stringify(config));
+    const invocation = await readInvocation(['--config', file], {}, '0.0.0');
+    assert.ok(invocation.kind === 'command');
+    const { threads, durationMs, thresholds, legacy } = invocation.config;
+    assert.deepEqual([threads, durationMs, thresholds.length, legacy], [5, 3000, 2, true]);
+  });
+
+  it('knows no other option, and the choices of those it knows', () => {
+    for (const wrong of [{ thread: 5 }, { transport: 'udp' }, { legacy: 5 }]) assert.ok(!check(wrong));
+    assert.ok(check({ transport: 'tcp,undici' }));
+  });
+});
