@@ -123,3 +123,9 @@ function replacementFee(earlier, current) {
 function maxPriceWei(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
 }
+
+/** Null before EIP-1559. @param {{baseFeePerGas?: string | null} | null} block */
+export function baseFeeOf(block) {
+  const baseFee = block?.baseFeePerGas ?? null;
+  return baseFee === null ? null : toBigInt(baseFee);
+}

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { readFees } from '../chain/fees.js';
+import { baseFeeOf, readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
-import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { toHex, toNumber } from '../chain/rpc.js';
 import {
   EXIT,
   ForeignSenderError,
@@ -143,7 +143,7 @@ export async function readChain(rpc, url, config) {
     ...introduction,
     head,
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
-    baseFeeWei: (latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas),
+    baseFeeWei: baseFeeOf(latest),
     blockGasLimit: toNumber(latest.gasLimit),
     blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),
   };

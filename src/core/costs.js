@@ -294,21 +294,21 @@ function feesOf(spent, valueWei, audit) {
  * @param {Pick<Config, 'maxSpendWei'>} config
  * @param {Ready} ready
  * @param {Spending | null} load null: not counted
- * @param {{left: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
+ * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
-export function describeSpending({ maxSpendWei }, { sender, costs }, load, { left, valueWei, report }) {
-  const fees = load === null ? feesOf(left, valueWei, report) : { wei: load.spentWei };
+export function describeSpending({ maxSpendWei }, { sender, costs }, load, { decrease, valueWei, report }) {
+  const fees = load === null ? feesOf(decrease, valueWei, report) : { wei: load.spentWei };
   const facts = {
     capWei: maxSpendWei === null ? null : String(maxSpendWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
-    leftWei: 'why' in left ? null : String(left.wei),
+    leftWei: 'why' in decrease ? null : String(decrease.wei),
     spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),
     transactions: load === null ? null : costs.transactions + load.transactions,
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};
   if (sender === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
-  if ('why' in left) unmeasured['/spending/leftWei'] = left.why;
+  if ('why' in decrease) unmeasured['/spending/leftWei'] = decrease.why;
   if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
   if (load === null)
     unmeasured['/spending/transactions'] =
@@ -316,11 +316,11 @@ export function describeSpending({ maxSpendWei }, { sender, costs }, load, { lef
   return { facts, unmeasured };
 }
 
-export const BLOCKS = 3;
+export const WARMUP_BLOCKS = 3;
 
-export const SHORTEST_MS = 1000;
+export const MIN_WARMUP_MS = 1000;
 
 /** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
 export function warmupSeconds(warmupMs, blockSeconds) {
-  return warmupMs === 'auto' ? Math.max(SHORTEST_MS / 1000, (BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
+  return warmupMs === 'auto' ? Math.max(MIN_WARMUP_MS / 1000, (WARMUP_BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

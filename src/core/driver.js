@@ -1,6 +1,6 @@
-import { Queue } from './queue.js';
 import { setMaxListeners } from 'node:events';
 import { Operation } from './operation.js';
+import { Queue } from './queue.js';
 import { Recovery } from './recovery.js';
 
 /**

@@ -24,7 +24,7 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
 /** A limit of memory for unstable endpoints. */
 const MAX_EVENTS = 200;
 
-export class Outages {
+class Outages {
   /** @type {Event[]} */
   events = [];
   /** Null: the endpoint is up. @type {Array<number | null>} */
@@ -40,7 +40,7 @@ export class Outages {
     this.#known = Array.from({ length: endpoints }, () => ({ count: 0, downUs: 0 }));
   }
 
-  /** @param {(event: Event) => void} onEvent called for those that were as well */
+  /** @param {(event: Event) => void} onEvent also called for earlier events */
   listen(onEvent) {
     this.events.forEach(onEvent);
     this.#onEvent = onEvent;
@@ -78,15 +78,15 @@ export class Outages {
   /** The times when all endpoints were down, as far as the events are kept. @param {number} loadStartUs */
   outages(loadStartUs) {
     /** @type {Set<number>} */
-    const left = new Set();
+    const down = new Set();
     /** @type {Outage[]} */
     const outages = [];
     for (const { endpoint, isBack, atUs, words } of this.events) {
       const atMs = (atUs - loadStartUs) / 1000;
-      const wereAll = left.size === this.#known.length;
-      if (isBack) left.delete(endpoint);
-      else left.add(endpoint);
-      const areAll = left.size === this.#known.length;
+      const wereAll = down.size === this.#known.length;
+      if (isBack) down.delete(endpoint);
+      else down.add(endpoint);
+      const areAll = down.size === this.#known.length;
       if (areAll && !wereAll) outages.push({ fromMs: atMs, words });
       if (wereAll && !areAll) outages[outages.length - 1].toMs = atMs;
     }
@@ -361,7 +361,7 @@ export class Monitor {
   }
 
   /**
-   * @param {(event: Event) => void} onEvent called for those that were as well
+   * @param {(event: Event) => void} onEvent also called for earlier events
    * @param {(endpoint: number) => void} [onRefusing] called repeatedly for an endpoint that refuses transactions
    */
   listen(onEvent, onRefusing = () => {}) {
@@ -391,8 +391,8 @@ export class Monitor {
   /** @param {number} nowUs @returns {EndpointOutage[]} by endpoint */
   endpointOutages(nowUs) {
     // A thread may have marked one since the last check.
-    const isLeft = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
-    return this.#outages.totals(nowUs, (i) => (isLeft(i) ? this.#health.downSinceUs(i) : null));
+    const isDown = (/** @type {number} */ i) => !this.#stopping.signal.aborted && this.#health.stateOf(i) !== UP;
+    return this.#outages.totals(nowUs, (i) => (isDown(i) ? this.#health.downSinceUs(i) : null));
   }
 
   /**
@@ -519,8 +519,8 @@ export class Monitor {
 
   /** @param {number} index @param {string} words why @param {number} [foundAtUs] */
   #enterOutage(index, words, foundAtUs = this.#clock.nowUs()) {
-    const isLeftByThread = this.#health.stateOf(index) !== UP;
-    const atUs = isLeftByThread ? this.#health.downSinceUs(index) : foundAtUs;
+    const isEntered = this.#health.stateOf(index) !== UP;
+    const atUs = isEntered ? this.#health.downSinceUs(index) : foundAtUs;
     this.#outages.enterDown(index, atUs, words || 'a request to it was lost');
   }
 }

@@ -20,12 +20,12 @@ import { BEHIND, Monitor, UP, isDownError, isRefusal } from './endpoint-health.j
  */
 
 /** Result of a request that was ended: another endpoint can be used. */
-export const FAILED_OVER = Symbol('left');
+const FAILED_OVER = Symbol('left');
 
 /** Poll interval of the shared state, which any thread may change. */
 const POLL_MS = 100;
 
-export class Failover {
+class Failover {
   /** @type {Set<{index: number, giveUp: () => void}>} */
   #all = new Set();
   #isPolling = false;

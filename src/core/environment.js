@@ -1,13 +1,9 @@
-/** What a run file says of the machine, the chain and the instance. */
+/** The machine, the chain and the instance of a run, for its run file. */
 import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
 import { chooseTransport } from '../transport/index.js';
 
 /**
- * @import { Chosen } from '../types.d.ts'
- * @import { Config } from '../types.d.ts'
- * @import { InstanceFacts } from '../types.d.ts'
- * @import { Rpc } from '../types.d.ts'
- * @import { Sender } from '../types.d.ts'
+ * @import { Chosen, Config, InstanceFacts, Rpc, Sender } from '../types.d.ts'
  * @import { StartFacts } from './common-start.js'
  * @import { Ready } from './setup.js'
  */

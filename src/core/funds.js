@@ -1,5 +1,5 @@
+import { baseFeeOf } from '../chain/fees.js';
 import { funderTooPoor, reclaim, settleWallets, shortfalls, topUp } from '../chain/funding.js';
-import { toBigInt } from '../chain/rpc.js';
 import { deriveWallets } from './connect.js';
 import { paymentsWei } from './costs.js';
 import { refuseOwnFunder } from './setup.js';
@@ -22,7 +22,7 @@ import { refuseOwnFunder } from './setup.js';
 /**
  * Wallets in memory, and paid before the fee is updated: 25 payments, fewer full blocks than the offered fee covers.
  */
-export const WALLETS_AT_ONCE = 5000;
+const WALLETS_AT_ONCE = 5000;
 
 /** @returns {Account} */
 export function emptyAccount() {
@@ -115,5 +115,5 @@ async function checkFunder({ funder, sender }, { wallets, movedWei }) {
 /** The payments fill blocks, which raises the base fee. @param {Sender} sender */
 async function followFees({ rpc, fees }) {
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
-  fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+  fees.observe(baseFeeOf(latest));
 }

@@ -1,3 +1,4 @@
+import { groupByAccount } from './nonces.js';
 import { RecentInclusions, recentInclusionOf } from './recovery.js';
 
 /**
@@ -57,7 +58,7 @@ const NONCE_STATES = Object.freeze({
   pending: 'unresolved',
 });
 
-/** @param {UnresolvedOperation['operation']} operation */
+/** @param {Pick<UnresolvedOperation['operation'], 'account' | 'nonce'>} operation */
 function keyOf({ account, nonce }) {
   return `${account.position}:${nonce}`;
 }
@@ -86,7 +87,7 @@ export class Ledger {
 
   /** @param {Account} account @param {number} nonce */
   unresolvedOf(account, nonce) {
-    return this.unresolved.get(`${account.position}:${nonce}`) ?? null;
+    return this.unresolved.get(keyOf({ account, nonce })) ?? null;
   }
 
   /**
@@ -148,14 +149,7 @@ export class Ledger {
 
   /** @param {Entry[]} entries */
   #reopen(entries) {
-    /** @type {Map<Account, typeof entries>} */
-    const byAccount = new Map();
-    for (const entry of entries) {
-      const known = byAccount.get(entry.account);
-      if (known === undefined) byAccount.set(entry.account, [entry]);
-      else known.push(entry);
-    }
-    for (const [account, own] of byAccount) {
+    for (const [account, own] of groupByAccount(entries, ({ account }) => account)) {
       const reverted = own.filter(({ isExecuted }) => !isExecuted).length;
       account.reverted -= reverted;
       if (reverted > 0) this.statusCounts.reverted = (this.statusCounts.reverted ?? 0) - reverted;
@@ -222,9 +216,9 @@ export class Ledger {
 
   /** Adds the state of another thread. @param {LedgerState} state @param {number} first position of its first wallet */
   fromState(state, first) {
-    state.accounts.forEach(({ nonce, slots, ...rest }, i) => {
+    state.accounts.forEach(({ nonce, slots, ...counts }, i) => {
       const account = this.accounts[first + i];
-      Object.assign(account, rest);
+      Object.assign(account, counts);
       account.wallet.nonce = nonce;
       account.slots = slots.map(({ state, undecided }) => ({
         state,

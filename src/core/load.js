@@ -1,4 +1,4 @@
-import { BLOCKS, SHORTEST_MS } from './costs.js';
+import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, UnavailableError } from '../errors.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { Reporter } from './reports.js';
@@ -207,8 +207,8 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
     const stillMs = interval.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
     const retryAfterMs = interval.silence?.retryAfterMs ?? 0;
-    const rest = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
-    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', rest);
+    const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
+    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
     engine.check();
     return interval.silence;
   } catch (error) {
@@ -277,9 +277,9 @@ export class WarmUp {
       const counts = await countsNow();
       if (signal.aborted) return null;
       const elapsedMs = (clock.nowUs() - loadStartUs) / 1000;
-      if (elapsedMs >= SHORTEST_MS && this.#isFull(counts)) break;
+      if (elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts)) break;
       if (elapsedMs < mostMs) continue;
-      this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer --warmup`;
+      this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer --warmup`;
       break;
     }
     const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
@@ -290,7 +290,7 @@ export class WarmUp {
   #isFull(counts) {
     const ended = endedOf(counts);
     if (ended > 0) this.#wanted ??= Math.min(counts.started, this.#options.operations);
-    const hasBlocks = !this.#options.hasBlocks || this.#blocks >= BLOCKS;
+    const hasBlocks = !this.#options.hasBlocks || this.#blocks >= WARMUP_BLOCKS;
     return hasBlocks && this.#wanted !== null && ended >= this.#wanted;
   }
 }

@@ -182,6 +182,19 @@ export class Account {
   }
 }
 
+/** @template T @param {T[]} items @param {(item: T) => Account} accountOf @returns {Map<Account, T[]>} */
+export function groupByAccount(items, accountOf) {
+  /** @type {Map<Account, T[]>} */
+  const groups = new Map();
+  for (const item of items) {
+    const account = accountOf(item);
+    const group = groups.get(account);
+    if (group === undefined) groups.set(account, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
 /**
  * The wallets of an instance.
  *

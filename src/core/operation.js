@@ -364,7 +364,7 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
 }
 
 /** @param {unknown} error @returns {string} */
-export function failureCode(error) {
+function failureCode(error) {
   if (error instanceof Failed) return error.code;
   if (error instanceof RpcError)
     return error.method.startsWith('eth_sendRawTransaction') ? submitFailure(error) : 'rpc_error';

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { AbiCoder, getCreateAddress, id } from 'ethers';
+import { baseFeeOf } from '../chain/fees.js';
 import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { toBigInt, toNumber } from '../chain/rpc.js';
+import { toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { RefusedError, RpcError, UnavailableError } from '../errors.js';
 import { pageParams } from '../workloads/dataset.js';
@@ -11,10 +12,10 @@ import { fundFrom } from './setup.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { ChainInfo, DataSet, DataSet as DatasetDataSet, Page, Receipt, Rpc, Sender } from '../types.d.ts'
+ * @import { ChainInfo, DataSet, Page, Receipt, Rpc, Sender } from '../types.d.ts'
  */
 
-/** @typedef {Omit<DatasetDataSet, 'schema'>} PagedLogs */
+/** @typedef {Omit<DataSet, 'schema'>} PagedLogs */
 
 /** Most pages read back, evenly spread. */
 const MOST_PAGES = 50;
@@ -129,7 +130,7 @@ const WAVE = 32;
 
 /**
  * @param {Tools} tools
- * @returns {Promise<{dataSet: Omit<DataSet, 'schema'>, transactions: number, pagesRead: number}>}
+ * @returns {Promise<{dataSet: PagedLogs, transactions: number, pagesRead: number}>}
  */
 export async function prepareLogs(tools) {
   const { wanted, wallets, sender, chain, onProgress } = tools;
@@ -143,7 +144,7 @@ export async function prepareLogs(tools) {
   await topUpWallets(tools, wanted.fundAmountWei ?? needWei);
   const address = await deploy(sender, wallets[0]);
   const blocks = await emit(tools, address, parts);
-  /** @type {Omit<DataSet, 'schema'>} */
+  /** @type {PagedLogs} */
   const dataSet = {
     chainId: chain.chainId,
     genesisHash: chain.genesisHash,
@@ -246,7 +247,7 @@ async function emit(tools, address, parts) {
     const at = blocks.length;
     const wave = parts.slice(at, at + WAVE);
     const latest = await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
-    sender.fees.observe((latest?.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+    sender.fees.observe(baseFeeOf(latest));
     const perWallet = BigInt(Math.ceil(wave.length / wallets.length));
     await topUpWallets(tools, gasLimit * perWallet * sender.fees.worstPriceWei());
     const orders = wave.map((part, i) => {

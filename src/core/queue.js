@@ -1,5 +1,3 @@
-/** A first-in first-out queue in O(1). */
-
 /** A FIFO queue in O(1); Array.shift() is O(n). @template T */
 export class Queue {
   /** @type {T[]} */

@@ -2,6 +2,7 @@ import { submitFailure } from '../chain/rpc.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
+import { groupByAccount } from './nonces.js';
 import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
@@ -110,14 +111,7 @@ export class Recovery {
   /** @param {RecentInclusion[]} orphans */
   #resubmitOrphans(orphans) {
     const { kind, drained } = this.#options;
-    /** @type {Map<Account, typeof orphans>} */
-    const byAccount = new Map();
-    for (const orphan of orphans) {
-      const own = byAccount.get(orphan.operation.account);
-      if (own === undefined) byAccount.set(orphan.operation.account, [orphan]);
-      else own.push(orphan);
-    }
-    for (const [account, own] of byAccount) {
+    for (const [account, own] of groupByAccount(orphans, ({ operation }) => operation.account)) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
       const resubmitted = this.#throttled(async () => {
         const why = await kind.resubmit(own, drained);
@@ -519,7 +513,7 @@ export class RecentInclusions {
 
   /** @returns {EntryState[]} */
   toState() {
-    return this.#entries.map(({ account, ...rest }) => ({ ...rest, position: account.position }));
+    return this.#entries.map(({ account, ...entry }) => ({ ...entry, position: account.position }));
   }
 
   /**
@@ -529,7 +523,7 @@ export class RecentInclusions {
    */
   fromState(entries, accountOf) {
     // Not limited: the load is over.
-    this.#entries.push(...entries.map(({ position, ...rest }) => ({ ...rest, account: accountOf(position) })));
+    this.#entries.push(...entries.map(({ position, ...entry }) => ({ ...entry, account: accountOf(position) })));
   }
 
   /** @param {(entry: Entry) => boolean} isWanted */
@@ -537,8 +531,8 @@ export class RecentInclusions {
     const taken = this.#entries.filter(isWanted);
     if (taken.length === 0) return taken;
     // In order of age: the ring starts again at 0.
-    const rest = [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
-    this.#entries = rest.filter((entry) => !isWanted(entry));
+    const ordered = [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
+    this.#entries = ordered.filter((entry) => !isWanted(entry));
     this.#next = 0;
     return taken;
   }

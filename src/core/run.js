@@ -42,7 +42,7 @@ import { workersOf } from './config.js';
  * @param {Output[]} outputs
  * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
  */
-export async function settleAll(outputs) {
+async function settleAll(outputs) {
   let samplesDropped = 0;
   /** @type {StressError[]} */
   const errors = [];
@@ -60,7 +60,7 @@ export async function settleAll(outputs) {
  * @param {RunFile} runFile
  * @returns {Promise<StressError[]>}
  */
-export async function finishAll(outputs, runFile) {
+async function finishAll(outputs, runFile) {
   /** @type {StressError[]} */
   const errors = [];
   for (const output of outputs) {
@@ -86,14 +86,14 @@ export function unexpected(error) {
  * @param {RunFile} run
  * @param {string[]} logged warnings given during the run
  */
-export function logProblems(log, stop, { foreign }, run, logged) {
+function logProblems(log, stop, { foreign }, run, logged) {
   const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
   for (const message of messages) log.error(message);
   if (foreign.length > 0) log.error(foreignSender(foreign));
   // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
   // window.
-  const heard = [...logged, shortWindow(run)?.words];
-  for (const warning of run.warnings) if (!heard.includes(warning)) log.error(warning);
+  const known = [...logged, shortWindow(run)?.words];
+  for (const warning of run.warnings) if (!known.includes(warning)) log.error(warning);
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
   const poor = run.failures?.insufficient_funds ?? 0;
@@ -115,7 +115,7 @@ function foreignSender(foreign) {
 }
 
 /** No operation in flight can end any more. @param {Stop} stop @param {string} words */
-export function chainEnded(stop, words) {
+function chainEnded(stop, words) {
   const error = new UnavailableError(`the embedded chain ended: ${words}`);
   stop.request('chain_ended', EXIT.unavailable, error);
   stop.abort(error.message);
@@ -126,7 +126,7 @@ export function chainEnded(stop, words) {
  * @param {Sender | null} sender
  * @returns {Record<string, string>} why figures are null, by JSON pointer
  */
-export function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
+function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
   const notAsked = 'plain calls do not need it';
   /** @type {Record<string, string>} */
   const reasons = {};
@@ -161,13 +161,16 @@ function constant(perSecond, durationUs) {
   return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
 }
 
-/** Assembles one run: chain, set-up, load, drain, audit, summary. */
-
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
 const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
 
-/** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
+/**
+ * Assembles one run: chain, set-up, load, drain, audit, summary.
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @returns {Promise<number>} the exit code
+ */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readKeys(config);
@@ -179,7 +182,7 @@ export async function run(config, surroundings) {
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {ReturnType<typeof openNetwork> | null} */
-  let way = null;
+  let network = null;
   let areOpen = false;
   try {
     for (const output of outputs) await output.open?.();
@@ -187,7 +190,7 @@ export async function run(config, surroundings) {
     await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
     const opened = openNetwork(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
-    way = opened;
+    network = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
       void opened.transport.close();
@@ -196,12 +199,12 @@ export async function run(config, surroundings) {
     const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
     return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
   } catch (error) {
-    const endpoints = way?.endpoints ?? null;
+    const endpoints = network?.endpoints ?? null;
     if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, { ...surroundings, config, times, endpoints });
     throw error;
   } finally {
-    way?.monitor.stop();
-    await way?.transport.close();
+    network?.monitor.stop();
+    await network?.transport.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
@@ -216,8 +219,8 @@ function openNetwork(config, urls, { clock, stop }) {
     mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
   };
   const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, retryOptions });
-  const care = startMonitor(endpoints.rpcs, health, clock);
-  return { urls, endpoints, health, ...care, rpc: endpoints.rpc, transport: endpoints.transport };
+  const monitoring = startMonitor(endpoints.rpcs, health, clock);
+  return { urls, endpoints, health, ...monitoring, rpc: endpoints.rpc, transport: endpoints.transport };
 }
 
 /** @param {Clock} clock */
@@ -339,9 +342,9 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  * @param {string[]} prepared.names of the endpoints
  * @param {string | null} prepared.warning about the endpoints
  */
-async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...given }) {
+async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...others }) {
   const { config, urls, rpc, monitor, clock, outputs, stop } = context;
-  const { engine, warmUp, names, warning, before } = given;
+  const { engine, warmUp, names, warning, before } = others;
   const watch = new Watch({
     config: { ...config, nodePid: context.nodePid },
     clock,
@@ -360,7 +363,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
-    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, left: STILL_RUNNING };
+    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING };
     return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
   };
   let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
@@ -376,8 +379,8 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
       await monitor.waitUntilSynced(stop.now);
       audited = await auditUnlessAborted({ ...parts, workload }, start, config, stop);
     }
-    const left = await decreaseAfter(rpc, ready, before, audited);
-    return { ...described, loaded, audited, left };
+    const decrease = await decreaseAfter(rpc, ready, before, audited);
+    return { ...described, loaded, audited, decrease };
   } finally {
     watch.close();
     monitor.stop();

@@ -1,3 +1,4 @@
+import { baseFeeOf } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
@@ -10,7 +11,7 @@ import {
 } from '../chain/funding.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
@@ -296,7 +297,7 @@ export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, con
   const latest = await latestBlock(rpc);
   const head = toNumber(latest.number);
   // The set-up may have ended long before the common start.
-  sender.fees.observe((latest.baseFeePerGas ?? null) === null ? null : toBigInt(latest.baseFeePerGas));
+  sender.fees.observe(baseFeeOf(latest));
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
   await waitForNonces(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });

@@ -1,10 +1,7 @@
-/** How a run is asked to end: drain first, or at once. */
-import { EXIT } from '../errors.js';
 import { setMaxListeners } from 'node:events';
+import { EXIT } from '../errors.js';
 
-/**
- * @import { StopReason } from './driver.js'
- */
+/** @import { StopReason } from './driver.js' */
 
 /** Ends a run: first gracefully (no new operations, drain, audit), then at once. The first reason is kept. */
 export class Stop {

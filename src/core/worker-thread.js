@@ -179,16 +179,13 @@ function createBatcher(clock, onFull) {
 
 /** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {WorkerState} */
 function stateOf(engine, endpoints, atUs) {
-  const thread = threadStatsOf(endpoints);
-  const { recorder, ledger } = engine;
-  const inFlight = engine.inFlight();
   return {
     atUs,
-    inFlight,
-    recorder: recorder.state(),
-    ledger: ledger.toState(engine.isDrained),
+    inFlight: engine.inFlight(),
+    recorder: engine.recorder.state(),
+    ledger: engine.ledger.toState(engine.isDrained),
     stats: engine.stats(),
-    thread,
+    thread: threadStatsOf(endpoints),
   };
 }
 

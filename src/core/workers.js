@@ -59,7 +59,7 @@ import { WorkerHandle } from './worker-handle.js';
  */
 
 /** @param {EngineOptions} options @param {Pick<Transport, 'stats'>} transport @returns {LoadEngine} */
-export function createLocalEngine(options, transport) {
+function createLocalEngine(options, transport) {
   let blocks = noBlocks();
   const engine = new Engine({
     ...options,
@@ -109,7 +109,7 @@ export function createLocalEngine(options, transport) {
  */
 
 /** @param {PoolOptions} options @returns {Promise<LoadEngine>} with its workers ready */
-export async function startWorkerPool(options) {
+async function startWorkerPool(options) {
   const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
   const wantsSamples = outputs.some((output) => output.wantsSamples);
   const shared = new SharedBlocks(onWholeBlock);
@@ -140,9 +140,9 @@ export async function startWorkerPool(options) {
   let plan = { loadStartUs: Infinity, startUs: 0, endUs: Infinity };
   let endUs = Infinity;
   let isDrained = false;
-  /** @param {'start' | 'window'} type @param {Plan} given */
-  const setPlan = (type, given) => {
-    plan = { ...given };
+  /** @param {'start' | 'window'} type @param {Plan} newPlan */
+  const setPlan = (type, newPlan) => {
+    plan = { ...newPlan };
     for (const part of parts) part.post({ type, plan });
   };
 
@@ -150,8 +150,8 @@ export async function startWorkerPool(options) {
   const mergedState = (which) => mergeStates(knownStates(parts, which), recorderOf(config, plan), endUs);
   return {
     prepare: () => prepareAll(parts),
-    start: (given) => setPlan('start', given),
-    setWindow: (given) => setPlan('window', given),
+    start: (newPlan) => setPlan('start', newPlan),
+    setWindow: (newPlan) => setPlan('window', newPlan),
     counts: () => Promise.all(parts.map((part) => part.requestCounts())).then(() => totalsOf(parts)),
     report: async (nowUs) => {
       await Promise.all(parts.map((part) => part.requestReport(nowUs)));

@@ -237,7 +237,7 @@ describe('the cost of a load', () => {
   const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
   const describeWith = (/** @type {object} */ found, load = null) =>
     describeSpending({ maxSpendWei: null }, READY, load, {
-      left: { wei: 100n },
+      decrease: { wei: 100n },
       valueWei: 0n,
       report: AUDIT,
       ...found,
@@ -288,7 +288,7 @@ describe('the cost of a load', () => {
     assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
     assert.deepEqual(unmeasured, {});
     const calls = describeSpending({ maxSpendWei: null }, { ...READY, sender: null }, null, {
-      left: NOT_PAID,
+      decrease: NOT_PAID,
       valueWei: 0n,
       report: null,
     });
