@@ -70,9 +70,8 @@ export class ChainIdentity {
     const retryOptions = { clock: this.#clock, signal };
     const first = await Promise.all(this.#rpcs.map((rpc) => retry(() => hashOf(rpc, 0, 'setup'), retryOptions)));
     const known = first.findIndex((hash) => hash !== null);
-    const otherChainFinding = first.findIndex((hash) => hash !== null && hash !== first[known]);
-    if (otherChainFinding >= 0)
-      throw this.#refusal(known, otherChainFinding, `chains of id ${ids[0]} with different first blocks`);
+    const different = first.findIndex((hash) => hash !== null && hash !== first[known]);
+    if (different >= 0) throw this.#refusal(known, different, `chains of id ${ids[0]} with different first blocks`);
     await this.compare(signal, (ask) => retry(ask, retryOptions));
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
@@ -147,7 +146,7 @@ export class ChainIdentity {
     if (this.#chainId === null || isNeedless) return null;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
-    if (id !== this.#chainId) return strange(`it answers as chain ${id}`);
+    if (id !== this.#chainId) return otherChainFinding(`it answers as chain ${id}`);
     if (this.#reference === null && !this.#hasBegun) return null;
     const number = this.#reference?.number ?? 1;
     if (head < number) {
@@ -157,7 +156,7 @@ export class ChainIdentity {
     // The node no longer has the block.
     if (hash === null) return null;
     this.#reference ??= { number, hash };
-    if (hash !== this.#reference.hash) return strange(`it has another block ${number}`);
+    if (hash !== this.#reference.hash) return otherChainFinding(`it has another block ${number}`);
     this.#isCompared[index] = true;
     return null;
   }
@@ -176,7 +175,7 @@ export function unconfirmedIdentityWords(names) {
 }
 
 /** @param {string} words @returns {Finding} */
-function strange(words) {
+function otherChainFinding(words) {
   return { state: DOWN, words: `${words}: it serves another chain now`, isOther: true };
 }
 

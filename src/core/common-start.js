@@ -79,8 +79,8 @@ export class Barrier {
     proveWritable(this.#folder);
     const start = await this.#read(START_FILE);
     if (start !== null) throw this.#alreadyStarted(start);
-    const twin = await this.#read(fileOf(who));
-    if (twin !== null) throw this.#duplicateIndex(who, twin);
+    const duplicate = await this.#read(fileOf(who));
+    if (duplicate !== null) throw this.#duplicateIndex(who, duplicate);
   }
 
   /** @param {Arrival} arrival @throws {RefusedError} */
@@ -206,7 +206,7 @@ export class Barrier {
     );
   }
 
-  /** @param {Pick<Arrival, 'index' | 'attempt'>} who @param {Partial<Arrival>} twin */
+  /** @param {Pick<Arrival, 'index' | 'attempt'>} who @param {Partial<Arrival>} duplicate */
   #duplicateIndex({ index, attempt }, { host, arrivedAt }) {
     const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
     return new RefusedError(
@@ -334,8 +334,8 @@ export class CommonStart {
 
   /**
    * Waits for the common start.
-   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} when the load
-   *   begins on the run's clock, what both clocks say, and what there is to say; null: at once
+   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} start of the load
+   *   on the run's clock, both clocks now, and a warning; null: no common start
    */
   async begin() {
     const { clock } = this.#options;

@@ -501,8 +501,8 @@ export class Monitor {
 
   /** Reports another chain once, even during an outage. @param {number} index @param {Finding} finding */
   #enterFinding(index, { state, words, isOther }) {
-    const isNews = isOther && !this.#isOther[index];
-    if (isNews && this.#outages.isDown(index)) this.#outages.addEvent(index, false, this.#clock.nowUs(), words);
+    const isNew = isOther && !this.#isOther[index];
+    if (isNew && this.#outages.isDown(index)) this.#outages.addEvent(index, false, this.#clock.nowUs(), words);
     this.#isOther[index] ||= isOther;
     this.#enter(index, state, words);
   }

@@ -152,7 +152,7 @@ export class Visibility {
     for (const awaited of [...this.#waiting.keys()].filter((one) => one <= number)) {
       const waiting = this.#waiting.get(awaited) ?? [];
       this.#waiting.delete(awaited);
-      for (const tell of waiting) tell(this.#seenAtUs.get(awaited) ?? nowUs);
+      for (const resolve of waiting) resolve(this.#seenAtUs.get(awaited) ?? nowUs);
     }
     return number;
   }

@@ -9,7 +9,7 @@ export function closed() {
  * When operation n is due, as an integral of the rate. Uniform: n. Poisson: the sum of n exponential variates with mean
  * 1 (independent arrivals).
  *
- * @callback Owed asked for in ascending order
+ * @callback Owed called in ascending order
  * @param {number} ordinal from 0
  * @returns {number}
  */

@@ -96,10 +96,10 @@ function logProblems(log, stop, { foreign }, run, logged) {
   for (const warning of run.warnings) if (!known.includes(warning)) log.error(warning);
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
-  const poor = run.failures?.insufficient_funds ?? 0;
-  if (poor > 0)
+  const unfunded = run.failures?.insufficient_funds ?? 0;
+  if (unfunded > 0)
     log.error(
-      `${poor} operation${poor === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
+      `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
     );
   const failed = run.thresholds.filter(({ passed }) => !passed);
   if (failed.length > 0) {

@@ -418,11 +418,11 @@ function shareOf(capWei, count, of) {
 
 /** @param {Output[]} outputs @param {WarmUp | null} warmUp @returns {(block: SeenBlock) => void} */
 function blockListener(outputs, warmUp) {
-  const wanting = [
+  const listeners = [
     ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
     ...(warmUp === null ? [] : [warmUp.onBlock]),
   ];
-  return (block) => wanting.forEach((tell) => tell(block));
+  return (block) => listeners.forEach((listener) => listener(block));
 }
 
 /** @param {ThreadStats} own @param {ThreadStats[]} others @returns {ThreadStats} */

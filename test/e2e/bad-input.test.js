@@ -839,7 +839,7 @@ const TABLE = {
       args: '-t 1 --rpc URL',
       given: 'chain 424242, which has no wallets of its own',
       endpoint: () => serveMethods({ eth_chainId: '0x67932', ...EMPTY_CHAIN }),
-      says: /^there are no wallets for chain 424242: give --keys FILE, or a mnemonic in STRESS_MNEMONIC \(the well-known test mnemonic is used on local development chains only\)$/,
+      says: /^no wallets for chain 424242: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic in STRESS_MNEMONIC \(the well-known test mnemonic is used on local development chains only\)$/,
     },
     ...Object.entries({
       Ethereum: 1,
