@@ -29,7 +29,7 @@ describe('BoundedFile', () => {
     assert.equal(file.dropped, 0);
   });
 
-  it('what is there stays until the load begins, and goes then', async (t) => {
+  it('existing content stays until the load begins', async (t) => {
     const path = join(temporaryFolder(t), 'lines');
     writeFileSync(path, 'from the last time, longer than what comes\n');
     const never = new BoundedFile(path);
@@ -68,7 +68,7 @@ describe('BoundedFile', () => {
     await file.close();
   });
 
-  it('.gz: what is on the disk can be unpacked at any time, by gzip too', async (t) => {
+  it('.gz: the file can be unpacked at any time, also by gzip', async (t) => {
     const path = join(temporaryFolder(t), 'lines.gz');
     const file = new BoundedFile(path);
     file.begin('header\n');
@@ -129,7 +129,7 @@ describe('BoundedFile', () => {
     });
   }
 
-  it('who does not read makes lines drop, and neither blocks nor hangs', { skip: noFifo }, async (t) => {
+  it('a reader that does not read causes dropped lines, without blocking', { skip: noFifo }, async (t) => {
     const pipe = join(temporaryFolder(t), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

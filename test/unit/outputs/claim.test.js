@@ -8,7 +8,7 @@ import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 describe('claimFile()', () => {
-  it('whoever comes second is refused, and overwrites nothing', async (t) => {
+  it('the second process is refused and overwrites nothing', async (t) => {
     const file = join(temporaryFolder(t), 'a.json');
     claimFile(file, 'taken');
     writeFileSync(file, 'first');
@@ -18,7 +18,7 @@ describe('claimFile()', () => {
     assert.equal(readFileSync(file, 'utf8'), 'first');
   });
 
-  it('an empty file is taken away again, one with something in it is not', (t) => {
+  it('an empty file is removed again, a file with content is not', (t) => {
     const folder = temporaryFolder(t);
     const [empty, full, gone] = ['empty', 'full', 'gone/x'].map((name) => join(folder, name));
     const releases = [empty, full].map((file) => claimFile(file, ''));

@@ -18,7 +18,7 @@ describe('docs/grafana.json', () => {
 
   it('has queries', () => assert.ok(dashboardQueries().length > 30));
 
-  it('asks for nothing that is not on the page', () => {
+  it('loads nothing from outside of the page', () => {
     const there = new Set(FAMILIES.flatMap(namesOf));
     assert.deepEqual(
       [...used].filter((name) => !there.has(name)),

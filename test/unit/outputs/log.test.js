@@ -71,7 +71,7 @@ describe('createLog(): the file', () => {
     for (const { time } of lines) assert.ok(Math.abs(time - Date.now()) < 60_000);
   });
 
-  it('tells more than the screen by default, and exactly what is asked for otherwise', async (t) => {
+  it('has more detail than the screen by default, otherwise the chosen level', async (t) => {
     const write = (/** @type {Logger} */ log) => {
       log.debug('debug');
       log.info('info');
@@ -153,7 +153,7 @@ describe('createLog(): secrets however deep', () => {
     }
   });
 
-  it('what is no secret is shown: errors with their causes, URLs without credentials, large numbers, instants', async (t) => {
+  it('other values are logged: errors with causes, URLs without credentials, large numbers, instants', async (t) => {
     const error = new Error('broken', { cause: new RangeError('too far') });
     const url = new URL('https://user:hunter2hunter2@h.org/v3/0123456789abcdef0123456789abcdef?apikey=abc');
     const { text, lines } = await logged(t, (log) => {

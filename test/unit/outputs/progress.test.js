@@ -27,7 +27,7 @@ describe('createProgress()', () => {
     });
   }
 
-  it('shows on a terminal what is done of what, one bar after the other', (t) => {
+  it('shows progress bars one after the other on a terminal', (t) => {
     const { stream, written } = screen(true);
     const progress = createProgress(stream, false);
     t.after(progress.stop);

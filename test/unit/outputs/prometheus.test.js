@@ -66,7 +66,7 @@ async function opened(t, instance) {
 }
 
 describe('output prometheus', () => {
-  it('before the first interval: counters are 0, and what was not measured is not there', async (t) => {
+  it('before the first interval: counters are 0, and unmeasured values are absent', async (t) => {
     const { page } = await opened(t);
     const values = await page();
     assert.equal(valueOf(values, 'stress_operations_total', { outcome: 'verified' }), 0);
@@ -76,7 +76,7 @@ describe('output prometheus', () => {
       assert.equal(valueOf(values, name), null, name);
   });
 
-  it('answers nobody who comes by a name of a web page', async (t) => {
+  it('refuses requests with the host name of a web page', async (t) => {
     const { port } = await opened(t);
     for (const [host, status] of Object.entries({
       [`127.0.0.1:${port}`]: 200,
@@ -221,7 +221,7 @@ describe('output prometheus', () => {
     }
   });
 
-  it('what a probe no longer says is no longer there; what it added up stays', async (t) => {
+  it('gauges of a probe that stopped disappear; its counters stay', async (t) => {
     const { output, page } = await opened(t);
     output.interval(rowOf({ probes: ALL_READINGS }), totalsOf());
     output.interval(rowOf({ probes: readingsOf({ loop: null }), phase: 'drain', tps: null }), totalsOf([], null));
@@ -275,7 +275,7 @@ describe('output prometheus', () => {
     await output.close?.();
   });
 
-  it('close() gives the port back, also while somebody is in the middle of asking', { timeout: 10_000 }, async (t) => {
+  it('close() frees the port, also during a request', { timeout: 10_000 }, async (t) => {
     const { output, page, port } = await opened(t);
     await page();
     const socket = connect(port, '127.0.0.1').on('error', () => {});
@@ -290,7 +290,7 @@ describe('output prometheus', () => {
     again.close();
   });
 
-  it('promtool has nothing to say against the page', async (t) => {
+  it('promtool accepts the page', async (t) => {
     if (spawnSync('promtool', ['--version']).error !== undefined)
       return t.skip('promtool is not installed: apt-get install prometheus');
     const { output, url } = await opened(t);

@@ -19,7 +19,7 @@ const cell = fc.oneof(
 const rows = fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { maxLength: 5 });
 
 describe('csvLine()', () => {
-  it('gives back, to a reader of RFC 4180, what was put in', () => {
+  it('an RFC 4180 reader gets the original values', () => {
     fc.assert(
       fc.property(rows, (given) => {
         const read = parseCsv(given.map(csvLine).join(''));
@@ -37,7 +37,7 @@ describe('csvLine()', () => {
 });
 
 describe('jsonLine()', () => {
-  it('gives back what was put in, on one line', () => {
+  it('parses to the original values, on one line', () => {
     const columns = ['one', 'two "quoted"', 'three'];
     const line = jsonLine(columns);
     fc.assert(

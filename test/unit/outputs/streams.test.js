@@ -47,7 +47,7 @@ describe('OutputStream', () => {
     assert.equal(lines.at(-1), 'the summary');
   });
 
-  it('goes on with new lines when it is read again, and says once what is missing', async () => {
+  it('continues when it is read again, and reports the dropped lines once', async () => {
     const { stream, read, text } = unread();
     const output = new OutputStream(stream);
     for (let i = 0; i < 20_000; i += 1) output.offer('x'.repeat(99));

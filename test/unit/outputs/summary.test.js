@@ -28,14 +28,14 @@ const mismatch = (walletIndex) => ({
 });
 
 describe('summaryText()', () => {
-  it('says how many iterations were made, where so many were asked for', () => {
+  it('has the number of iterations, if it was set', () => {
     const run = runFileOf({ config: { iterations: 5, threads: 4 }, end: 'iterations' });
     assert.match(summaryText(run, false), /^\nSummary: all iterations were made \(19 of 20\), window/);
     const paged = { ...run, environment: { workload: { callsPerIteration: 3 } } };
     assert.match(summaryText(paged, false), /made \(6 of 20\), window/);
   });
 
-  it('says what was paid, in a unit in which it can be read', () => {
+  it('has the fees in a readable unit', () => {
     const feesOf = (/** @type {Partial<ReturnType<typeof runFileOf>['spending']>} */ given) => {
       const spending = { capWei: null, setUpWei: '0', spentWei: null, transactions: null, ...given };
       return /^ {2}fees {8}(.*)$/m.exec(summaryText({ ...runFileOf(), spending }, false))?.[1];
@@ -129,7 +129,7 @@ Summary: ran for its duration, window 2.0 s
     });
   }
 
-  it('a closed loop has no rate; what it dropped is said if there is any', () => {
+  it('a closed loop has no rate; drops are shown if there are any', () => {
     const run = runFileOf();
     assert.doesNotMatch(summaryText(run, false), /^ +(rate|dropped|from start)/m);
     const window = { ...run.window, counts: { ...run.window.counts, scheduled: 5000, dropped: 1 } };
@@ -145,7 +145,7 @@ Summary: ran for its duration, window 2.0 s
     );
   });
 
-  it('counts what was dropped as the warning of it does, with a warm-up, too', () => {
+  it('counts drops like the warning, also with a warm-up', () => {
     const recorder = new Recorder([0], 0);
     recorder.open(0, 1_000_000, 3_000_000);
     for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
@@ -194,7 +194,7 @@ Summary: ran for its duration, window 2.0 s
     assert.doesNotMatch(summaryText({ ...run, blocks: none }, false), /block skew/);
   });
 
-  it('what was survived is named: outages and stalls, and an endpoint that was gone in the first line', () => {
+  it('outages, stalls and a lost endpoint are shown', () => {
     const run = runFileOf();
     const words = 'connection refused';
     const outages = [
@@ -252,7 +252,7 @@ Summary: ran for its duration, window 2.0 s
     assert.match(summaryText({ ...run, thresholds: [us] }, false), / 999\.5 us$/m);
   });
 
-  it('what was sent again, each with its reason', () => {
+  it('resubmissions with their reasons', () => {
     /** @param {Record<string, number>} given */
     const lineOf = (given) => {
       const run = runFileOf();
@@ -293,7 +293,7 @@ Summary: ran for its duration, window 2.0 s
     assert.match(text, /^ {2}audit {7}INCOMPLETE: it could not be made: ended at once, on request$/m);
   });
 
-  it('says why it ended, also in words that it does not know', () => {
+  it('has the reason of the end, also an unknown one', () => {
     assert.match(summaryText(runFileOf({ end: 'interrupted' }), false), /^Summary: interrupted, window/m);
     assert.match(
       summaryText(runFileOf({ end: 'endpoint_lost' }), false),
@@ -327,7 +327,7 @@ Summary: ran for its duration, window 2.0 s
     ]);
   });
 
-  it('an incomplete audit never says exact: what could not be checked, and what is still pending', () => {
+  it('an incomplete audit never says exact, and lists failed checks and pending transactions', () => {
     const text = withAudit({
       exact: false,
       result: 'incomplete',

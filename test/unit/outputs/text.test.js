@@ -105,7 +105,7 @@ describe('the text output: intervals', () => {
 });
 
 describe('the text output: samples', () => {
-  it('says nothing of them, unless it is asked to', () => {
+  it('has no definitions without --explain', () => {
     const { output, text } = textOutput();
     output.sample(sampleOf());
     assert.equal(text(), '');

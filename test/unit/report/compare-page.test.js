@@ -100,7 +100,7 @@ describe('the page of a comparison', () => {
     );
   });
 
-  it('says what was let through, what is doubtful, and which conditions failed', () => {
+  it('has allowed differences, warnings and failed conditions', () => {
     const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%'), parseFailIf('p99>+90%')] });
     const page = renderCompare({ ...comparison, differences: ['threads are 1 and 2'], warnings: ['be careful'] });
     assert.match(page, /1 of 2 conditions failed/);
@@ -119,7 +119,7 @@ describe('the page of a comparison', () => {
     assert.match(renderCompare(comparison), /One side has none/);
   });
 
-  it('shows what somebody else wrote as text, wherever it stands', () => {
+  it('escapes texts of files everywhere', () => {
     const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%')] });
     const side = { ...comparison.base, label: HOSTILE, files: [HOSTILE], clientVersion: HOSTILE, stress: HOSTILE };
     const hostile = {

@@ -145,7 +145,7 @@ describe('the tiles of the dashboard', () => {
 });
 
 describe('the dashboard', () => {
-  it('says that the run is being set up, then what is known of it', async (t) => {
+  it('shows the set-up first, then the figures so far', async (t) => {
     const { output, url } = await opened(t);
     assert.match(await (await fetch(url)).text(), /The run is being set up/);
     const client = await watch(url);
@@ -158,7 +158,7 @@ describe('the dashboard', () => {
     assert.match(page, /connect-src &#39;self&#39;/);
   });
 
-  it('tells those who watch of each interval, of what is known now and then, and of the end, and lets them go', async (t) => {
+  it('sends intervals, sections and the end to its clients, then disconnects them', async (t) => {
     const { output, url } = await opened(t);
     void output.checkpoint?.(soFar([]));
     output.interval(rowNumber(0), TOTALS);
@@ -187,7 +187,7 @@ describe('the dashboard', () => {
     assert.equal((await caught(() => fetch(url))).name, 'TypeError');
   });
 
-  it('asks for a new page when there are charts that the old one has not', async (t) => {
+  it('requests a reload when new charts appear', async (t) => {
     const { output, url } = await opened(t);
     void output.checkpoint?.(soFar([]));
     output.interval(rowNumber(0), TOTALS);
@@ -213,7 +213,7 @@ describe('the dashboard', () => {
     assert.equal((await ask(port, {}, 'GET', '//evil.example/')).statusCode, 404);
   });
 
-  it('answers nobody who comes by another name, and no other page', async (t) => {
+  it('refuses other host names and other sites', async (t) => {
     const { port } = await opened(t);
     const status = async (/** @type {Record<string, string>} */ headers) => (await ask(port, headers)).statusCode;
     assert.equal(await status({ host: `evil.example:${port}` }), 403);
@@ -227,7 +227,7 @@ describe('the dashboard', () => {
     assert.equal(headers['cache-control'], 'no-store');
   });
 
-  it('lets so many watch and no more, and is there again when one has gone', async (t) => {
+  it('limits the number of clients and accepts a new one after another has left', async (t) => {
     const { url } = await opened(t);
     const clients = await Promise.all(Array.from({ length: MAX_CLIENTS }, () => watch(url)));
     assert.deepEqual([...new Set(clients.map(({ status }) => status))], [200]);
@@ -241,7 +241,7 @@ describe('the dashboard', () => {
     for (const { close } of clients) close();
   });
 
-  it('lets go of who does not take what it is sent', async (t) => {
+  it('disconnects clients that do not read', async (t) => {
     const { output, port, url } = await opened(t);
     const [slow] = [connect(port, '127.0.0.1')];
     slow.on('error', () => {});
@@ -258,7 +258,7 @@ describe('the dashboard', () => {
     await closed;
   });
 
-  it('takes its port before the set-up, and says so when it cannot', async (t) => {
+  it('listens before the set-up, and fails if the port is taken', async (t) => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     t.after(() => other.close());

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { escape, html, scriptJson } from '../../../src/report/html.js';
 
 describe('html', () => {
-  it('escapes what is put in, in text and in attributes', () => {
+  it('escapes values in text and in attributes', () => {
     const hostile = `<img src=x onerror="alert(1)"> & 'x'`;
     assert.equal(
       String(html`<p title="${hostile}">${hostile}</p>`),
@@ -11,7 +11,7 @@ describe('html', () => {
     );
   });
 
-  it('leaves HTML alone, joins lists, and leaves out what is not there', () => {
+  it('keeps HTML, joins lists and leaves out missing values', () => {
     const items = ['a<', 'b'].map((text) => html`<i>${text}</i>`);
     assert.equal(String(html`${items}${null}${undefined}${false}${0}`), '<i>a&lt;</i><i>b</i>0');
   });
@@ -22,7 +22,7 @@ describe('html', () => {
 });
 
 describe('scriptJson', () => {
-  it('cannot end the element that it stands in, and says the same', () => {
+  it('cannot end its element, and keeps its value', () => {
     const value = { words: '</script><!-- <script> & \u2028 \u2029', list: [1, null, 'ä'] };
     const text = String(scriptJson(value));
     assert.doesNotMatch(text, /[<>&\u2028\u2029]/);
@@ -30,7 +30,7 @@ describe('scriptJson', () => {
   });
 });
 
-describe('what comes from somebody else', () => {
+describe('texts of files', () => {
   it('turns no direction, and shows no credentials, on the page and in its data', () => {
     const hostile = 'http://user:pw@node:8545/\u202ereversed';
     for (const text of [escape(hostile), String(scriptJson({ label: hostile }))]) {

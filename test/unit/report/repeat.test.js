@@ -51,7 +51,7 @@ describe('how to repeat a run', () => {
     });
   }
 
-  it('says durations as people do', async () => {
+  it('formats durations with units', async () => {
     const line = commandLine(await configOf(['-t', '5', '-d', '90s', '--warmup', '1500ms']), OPTIONS);
     assert.equal(line, 'stress -t 5 -d 90s --warmup 1500ms');
   });

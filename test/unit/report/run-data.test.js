@@ -64,7 +64,7 @@ function find(id, run = RUN) {
 }
 
 describe('what a page draws of a run', () => {
-  it('has rates of each interval, none of one that is too short, and what was asked for', () => {
+  it('has rates of each interval that is long enough, and the asked rate', () => {
     assert.deepEqual(find('tps'), [
       [3, 2, null],
       [5, 5, null],
@@ -80,7 +80,7 @@ describe('what a page draws of a run', () => {
     assert.deepEqual(most, [30, 5000, 40]);
   });
 
-  it('has probes in units that people know', () => {
+  it('has probes in display units', () => {
     assert.deepEqual(find('cpu')[0], [0, 25, null]);
     assert.deepEqual(find('node-cpu'), [[null, 150, null]]);
     assert.deepEqual(find('memory')[0], [0, 50, 0]);
@@ -95,7 +95,7 @@ describe('what a page draws of a run', () => {
     assert.deepEqual(find('gas'), [[null, 15, null]]);
   });
 
-  it('says why something is not there, and leaves out failures when there are none', () => {
+  it('gives reasons for missing charts, and leaves out failures if there are none', () => {
     assert.equal(find('sockets'), 'not asked');
     const run = runFileOf();
     const well = { ...run, failures: {}, counts: { ...run.counts, timedOut: 0 }, intervals: [rowOf()] };
@@ -152,7 +152,7 @@ describe('what a page draws of a run', () => {
     assert.equal((counts[1].get(bucket) ?? 0) + (counts[1].get(bucket - 1) ?? 0), 2);
   });
 
-  it('says the same of one more interval as of the whole run', () => {
+  it('gives the same data for an added interval as for the whole run', () => {
     const kind = kindOf(RUN);
     const data = runData(RUN);
     ROWS.forEach((row, i) => {

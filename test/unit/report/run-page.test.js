@@ -81,7 +81,7 @@ describe('the page of a run', () => {
     assert.equal(figure(page, 'failed.reverted'), run.failures.reverted);
   });
 
-  it('says which figures may be larger, because operations got no good answer', () => {
+  it('marks lower bounds because of censored operations', () => {
     const page = pageOf(runFileOf());
     const text = (/** @type {string} */ name) =>
       new RegExp(`data-figure="${name}"\\s+data-value="[^"]*"\\s*>([^<]*)<`).exec(page)?.[1];
@@ -96,7 +96,7 @@ describe('the page of a run', () => {
     assert.match(page, /operations verified per second, p99 &gt;= 1,550 ms;/);
   });
 
-  it('of plain calls says that they were answered, and has no transactions', () => {
+  it('plain calls are answered, and there are no transactions', () => {
     const page = pageOf(runFileOf({ environment: { inclusion: null } })).replace(
       /<section aria-labelledby="definitions".*/s,
       '',
@@ -108,7 +108,7 @@ describe('the page of a run', () => {
     assert.doesNotMatch(text.replace(/verified \+ .*/g, ''), /\bTPS\b|Verified\s+17|due to verified/);
   });
 
-  it('asks nobody for anything: no address outside of text, and a policy that allows its own script and style only', () => {
+  it('loads nothing: no URL outside of text, and a policy for its own script and style only', () => {
     const page = pageOf(hostileRun());
     const attributes = tagsOf(page).flatMap((tag) => tag.attributes);
     const asking = ['src', 'srcset', 'href', 'action', 'data', 'poster', 'formaction', 'ping', 'background'];
@@ -135,7 +135,7 @@ describe('the page of a run', () => {
     );
   });
 
-  it('shows what somebody else wrote as text, wherever it stands', () => {
+  it('escapes texts of files everywhere', () => {
     const page = pageOf(hostileRun());
     const markup = page.replace(/<(script|style)>.*?<\/\1>/gs, '');
     assert.equal(markup.match(/<script/g)?.length, 1, 'that with the data');
@@ -145,7 +145,7 @@ describe('the page of a run', () => {
     assert.ok(dataOf(page).charts.length > 0);
   });
 
-  it('says in words and by a sign what it says in colours', () => {
+  it('has a word and a sign for each colour', () => {
     assert.match(pageOf(runFileOf()), /audit exact/);
     const failed = pageOf(runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 2 } }));
     assert.match(failed, /✗ audit not exact/);

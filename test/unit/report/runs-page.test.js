@@ -87,7 +87,7 @@ describe('the page of several runs', () => {
     assertWhole(page);
   });
 
-  it('says of runs that measured nothing, or ended too early, that they did', () => {
+  it('shows runs that measured nothing or ended too early', () => {
     const given = [
       ...entries([{ tps: 100 }]),
       { file: 'none.json', run: unmeasured(1) },
@@ -194,7 +194,7 @@ describe('the page of several runs', () => {
     assert.deepEqual(Object.keys(chartsOf(page)), ['tps']);
   });
 
-  it('shows what somebody else wrote as text, wherever it stands', () => {
+  it('escapes texts of files everywhere', () => {
     const hostile = (/** @type {number} */ i) => {
       const run = runOf(i, { config: { threads: i, workload: HOSTILE + i, [HOSTILE]: i } });
       return /** @type {RunFile} */ (

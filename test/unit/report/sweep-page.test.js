@@ -81,7 +81,7 @@ function found() {
 }
 
 describe('the page of a sweep', () => {
-  it('has the figures of the sweep: means of the runs of each cell, whatever is shown of them', () => {
+  it('has exact figures of the sweep: means of the runs of each cell', () => {
     const page = renderSweep(gridSweep());
     assert.equal(figure(page, 'best.tps'), 98);
     assert.equal(figure(page, 'best.avg'), 62_000);
@@ -120,7 +120,7 @@ describe('the page of a sweep', () => {
     assert.match(verdict({ ...gridSweep(), saturation: [free] }), /^Not saturated: the most was 98 /);
   });
 
-  it('draws throughput against what was asked, a line for each value of the other axis, beside what was asked', () => {
+  it('draws throughput against the asked rate, one line per value of the other axis, and the asked rate', () => {
     const { throughput } = chartsOf(renderSweep(gridSweep()));
     assert.deepEqual(throughput.x, [20, 100]);
     assert.deepEqual(
@@ -196,7 +196,7 @@ describe('the page of a sweep', () => {
     assert.equal(figures(page, 'cells.7.tps').length, 1, 'no grid');
   });
 
-  it('shows a grid as a table, whose saturated cells say so', () => {
+  it('shows a grid as a table with marked saturated cells', () => {
     const page = renderSweep(gridSweep());
     assert.equal(page.match(/<table class="grid"/g)?.length, 3);
     const cell =
@@ -204,7 +204,7 @@ describe('the page of a sweep', () => {
     assert.match(cell, /46\/s\s*<span>saturated<\/span>/);
   });
 
-  it('shows what was searched for: the answer, its interval and every run', () => {
+  it('shows a search: the answer, its interval and every run', () => {
     const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find: found() };
     const page = renderSweep(sweep);
     assert.equal(figure(page, 'find.estimate'), 95);
@@ -225,7 +225,7 @@ describe('the page of a sweep', () => {
     );
   });
 
-  it('says that a program was started before each run', () =>
+  it('mentions the --before-cell command', () =>
     assert.match(
       renderSweep({ ...gridSweep(), beforeCell: '0123456789abcdef' }),
       /--before-cell<\/th>\s*<td>a command with SHA-256 0123456789abcdef\.\.\.<\/td>/,
@@ -245,7 +245,7 @@ describe('the page of a sweep', () => {
       assert.doesNotMatch(page.replace(/<script>.*?<\/script>/gs, ''), /undefined|NaN|\[object|Infinity/);
   });
 
-  it('links the runs as files beside it, whatever they are called', () => {
+  it('links run files with any name', () => {
     assert.match(renderSweep(gridSweep()), /href="\.\/cells\/5_20_1\.json">run 1</);
     assert.match(
       renderSweep(gridSweep(), { folder: '../kept here' }),
@@ -255,7 +255,7 @@ describe('the page of a sweep', () => {
     assert.equal(hrefOf('//evil.example/x"', '.'), './evil.example/x%22');
   });
 
-  it('shows what somebody else wrote as text, wherever it stands', () => {
+  it('escapes texts of files everywhere', () => {
     const sweep = sweepOf(
       [
         {
@@ -285,7 +285,7 @@ describe('the page of a sweep', () => {
 });
 
 describe('a figure of a study', () => {
-  it('is shown in units that people read', () => {
+  it('is shown in display units', () => {
     assert.equal(measureOf('p99').text(1_234_567), '1,235 ms');
     assert.equal(measureOf('cpu').text(107.4), '107 µs');
     assert.equal(measureOf('rss').text(123_456_789), '123 MB');

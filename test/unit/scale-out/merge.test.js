@@ -20,7 +20,7 @@ import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
  */
 
 const START_MS = Date.UTC(2026, 0, 1);
-const NOBODY_WANTS = Object.freeze({ expect: null, runId: null, allowPartial: false });
+const NO_WISHES = Object.freeze({ expect: null, runId: null, allowPartial: false });
 
 /** @param {number} index @param {Partial<RunHeader>} [given] @returns {RunHeader} */
 function headerOf(index, given = {}) {
@@ -64,7 +64,7 @@ function headerOf(index, given = {}) {
 }
 
 /** @param {Partial<RunHeader>[]} given */
-const cardsOf = (...given) => given.map((one, i) => headerOf(i, one));
+const headersOf = (...given) => given.map((one, i) => headerOf(i, one));
 
 describe('distributions added up', () => {
   /** @param {number} seed */
@@ -125,7 +125,7 @@ describe('distributions added up', () => {
     });
 });
 
-test('operations without a good answer add up, also those that older files only know as timed out', () => {
+test('censored operations add up, including those of older files with timeouts only', () => {
   const sums = new RunTotals();
   const place = { share: 1, rank: 0, shiftMs: 0, endpointOf: (/** @type {string} */ key) => key };
   const old = /** @type {any} */ (runFileOf());
@@ -140,26 +140,26 @@ test('operations without a good answer add up, also those that older files only 
   assert.deepEqual([sums.byName.toJSON().a.latency.count, sums.byName.toJSON().a.censored?.count], [1, 1]);
 });
 
-describe('which files are the run', () => {
-  test('by index, whatever their order', () => {
-    const [a, b, c, d] = cardsOf({}, {}, {}, {});
-    const { headers, missing, expected } = choose([c, a, d, b], [], NOBODY_WANTS);
+describe('selection of run files', () => {
+  test('by index, in any order', () => {
+    const [a, b, c, d] = headersOf({}, {}, {}, {});
+    const { headers, missing, expected } = choose([c, a, d, b], [], NO_WISHES);
     assert.deepEqual([headers, missing, expected], [[a, b, c, d], [], 4]);
   });
 
-  test('the very same file counts once, the whole one before the partial one', () => {
-    const headers = cardsOf({ instances: 1, partial: true });
+  test('copies count once, whole files before partial ones', () => {
+    const headers = headersOf({ instances: 1, partial: true });
     const whole = headerOf(0, { instances: 1 });
     for (const found of [
       [...headers, whole],
       [whole, ...headers],
     ])
-      assert.deepEqual(choose(found, [], NOBODY_WANTS).headers, [whole]);
+      assert.deepEqual(choose(found, [], NO_WISHES).headers, [whole]);
   });
 
   test('of several attempts the last counts', () => {
     const found = [headerOf(0, { instances: 1, id: 'b', attempt: 1 }), headerOf(0, { instances: 1, partial: true })];
-    const { headers, superseded } = choose(found, [], NOBODY_WANTS);
+    const { headers, superseded } = choose(found, [], NO_WISHES);
     assert.deepEqual([headers, superseded], [[found[0]], [found[1]]]);
   });
 
@@ -183,55 +183,52 @@ describe('which files are the run', () => {
   };
   for (const [name, [given, words]] of Object.entries(foreign))
     test(`${name} is refused`, () => {
-      const found = cardsOf({}, given);
+      const found = headersOf({}, given);
       assert.throws(
-        () => choose(found, [], { ...NOBODY_WANTS, allowPartial: true }),
+        () => choose(found, [], { ...NO_WISHES, allowPartial: true }),
         (error) => error instanceof InputError && words.test(error.message),
       );
     });
 
-  test('what --run-id does not name is left out', () => {
-    const found = [...cardsOf({ instances: 1 }), headerOf(1, { runId: 'other' })];
-    const { headers, notes } = choose(found, [], { ...NOBODY_WANTS, runId: 'run' });
+  test('files of other runs are left out with --run-id', () => {
+    const found = [...headersOf({ instances: 1 }), headerOf(1, { runId: 'other' })];
+    const { headers, notes } = choose(found, [], { ...NO_WISHES, runId: 'run' });
     assert.deepEqual([headers, notes], [[found[0]], ['1 run file of other runs were left out (--run-id)']]);
-    assert.throws(() => choose(found, [], { ...NOBODY_WANTS, runId: 'third' }), /no run file is of the run third/);
+    assert.throws(() => choose(found, [], { ...NO_WISHES, runId: 'third' }), /no run file is of the run third/);
   });
 
-  test('what is missing or partial is named, by ranges', () => {
+  test('missing and partial instances are named by ranges', () => {
     const found = [headerOf(0, { instances: 9 }), headerOf(3, { instances: 9, partial: true })];
     assert.throws(
-      () => choose(found, [], NOBODY_WANTS),
+      () => choose(found, [], NO_WISHES),
       (error) =>
         error instanceof IncompleteError &&
         error.exitCode === 75 &&
         error.message ===
           '1 of 9 instances are whole; missing: 1-2, 4-8; ended before their runs did: instance 3 (--partial merges what is there)',
     );
-    const { missing } = choose(found, [], { ...NOBODY_WANTS, allowPartial: true });
+    const { missing } = choose(found, [], { ...NO_WISHES, allowPartial: true });
     assert.deepEqual(missing, [1, 2, 4, 5, 6, 7, 8]);
     assert.equal(ranges([5, 1, 2, 9]), '1-2, 5, 9');
   });
 
-  test('slices alone tell apart what has no index, and --expect counts them', () => {
-    const found = cardsOf({}, {}).map((header) => ({ ...header, index: null, instances: null, runId: null }));
-    assert.equal(choose(found, [], NOBODY_WANTS).expected, null);
-    assert.throws(() => choose(found, [], { ...NOBODY_WANTS, expect: 3 }), /1 missing, which have no index/);
-    assert.throws(
-      () => choose(found, [], { ...NOBODY_WANTS, expect: 1 }),
-      /there are 2 instances, and 1 were expected/,
-    );
+  test('run files without an index differ by their slices, and --expect counts them', () => {
+    const found = headersOf({}, {}).map((header) => ({ ...header, index: null, instances: null, runId: null }));
+    assert.equal(choose(found, [], NO_WISHES).expected, null);
+    assert.throws(() => choose(found, [], { ...NO_WISHES, expect: 3 }), /1 missing, which have no index/);
+    assert.throws(() => choose(found, [], { ...NO_WISHES, expect: 1 }), /there are 2 instances, and 1 were expected/);
   });
 
-  test('a damaged one is refused unless there is another copy', () => {
-    const found = cardsOf({ instances: 1 });
+  test('a damaged file is refused unless there is another copy', () => {
+    const found = headersOf({ instances: 1 });
     const damaged = { name: 'a line', index: 0, id: 'id 0', runId: 'run', why: 'it is cut' };
-    assert.deepEqual(choose(found, [damaged], NOBODY_WANTS).damaged, []);
+    assert.deepEqual(choose(found, [damaged], NO_WISHES).damaged, []);
     const other = { ...damaged, id: null };
     assert.throws(
-      () => choose(found, [other], NOBODY_WANTS),
+      () => choose(found, [other], NO_WISHES),
       (error) => error instanceof IncompleteError && /a line is damaged: it is cut \(--partial/.test(error.message),
     );
-    assert.deepEqual(choose(found, [other], { ...NOBODY_WANTS, allowPartial: true }).damaged, [other]);
+    assert.deepEqual(choose(found, [other], { ...NO_WISHES, allowPartial: true }).damaged, [other]);
   });
 });
 
@@ -241,26 +238,26 @@ describe('clocks', () => {
     Float64Array.from([0, 1, 2].flatMap((i) => [firstBlock + 5 * i, firstBlock + 5 * i + 4, 40 + 10 * i + aheadMs]));
 
   test('that agree are left as they are', () => {
-    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
+    const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
     const { offsetsMs, correctionsMs, skewMs, knownToMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs, knownToMs], [[-30, 0, 60], [0, 0, 0], 90, 100]);
   });
 
   test('are all corrected where two do not agree, however close each is to the middle one', () => {
-    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
+    const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
     assert.deepEqual(compareClocks(headers).correctionsMs, [90, 0, -90]);
     const rarely = headers.map((header) => ({ ...header, resolutionMs: 250 }));
-    assert.deepEqual(compareClocks(rarely).correctionsMs, [0, 0, 0], 'who asks seldom may see a block so much later');
+    assert.deepEqual(compareClocks(rarely).correctionsMs, [0, 0, 0], 'rare polling may see a block that much later');
   });
 
   test('ten seconds ahead are seen by the blocks that all saw, and corrected', () => {
-    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000) }, { blocks: blocksOf(20) });
+    const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000) }, { blocks: blocksOf(20) });
     const { offsetsMs, correctionsMs, skewMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[-20, 9980, 0], [20, -9980, 0], 10_000]);
   });
 
   test('are not known where no blocks are common, or there are none', () => {
-    const headers = cardsOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000, 500) }, {});
+    const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(10_000, 500) }, {});
     const { offsetsMs, correctionsMs, skewMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[null, null, null], [0, 0, 0], null]);
   });
@@ -271,39 +268,39 @@ describe('the common window', () => {
   const late = { windowStartMs: START_MS + 250, windowEndMs: START_MS + 10_250 };
 
   test('is from the last start to the first end, by clocks made to agree', () => {
-    const { startMs, endMs, shares } = commonWindow(cardsOf({}, late), clocksOf(), false);
+    const { startMs, endMs, shares } = commonWindow(headersOf({}, late), clocksOf(), false);
     assert.deepEqual([startMs - START_MS, endMs - START_MS, shares], [250, 10_000, [0.975, 0.975]]);
     const wrong = commonWindow(
-      cardsOf({}, { windowStartMs: START_MS + 20_000, windowEndMs: START_MS + 30_000 }),
+      headersOf({}, { windowStartMs: START_MS + 20_000, windowEndMs: START_MS + 30_000 }),
       clocksOf([0, -20_000]),
       false,
     );
     assert.deepEqual([wrong.startMs - START_MS, wrong.endMs - START_MS], [0, 10_000]);
   });
 
-  test('that does not exist is no run, unless a run id says so', () => {
+  test('that is empty is refused, unless a run id connects the files', () => {
     const apart = { windowStartMs: START_MS + 10_000, windowEndMs: START_MS + 20_000 };
     assert.throws(
-      () => commonWindow(cardsOf({}, apart), clocksOf(), false),
+      () => commonWindow(headersOf({}, apart), clocksOf(), false),
       (error) => error instanceof IncompleteError && /instance 1 began when others had ended/.test(error.message),
     );
-    const { startMs, endMs } = commonWindow(cardsOf({}, apart), clocksOf(), true);
+    const { startMs, endMs } = commonWindow(headersOf({}, apart), clocksOf(), true);
     assert.equal(startMs, endMs);
-    const headers = cardsOf({ runId: null }, { ...apart, runId: null });
+    const headers = headersOf({ runId: null }, { ...apart, runId: null });
     assert.throws(
       () => commonWindow(headers, clocksOf(), true),
       /not instances of one run: instance 1 began when others had ended/,
     );
   });
 
-  test('who has no window does not take that of the others away', () => {
+  test('ignores instances without a window', () => {
     // Killed before its load, as run files of earlier versions have it.
     const none = { windowStartMs: START_MS - 60_000, windowEndMs: START_MS - 60_000 + 0.146, hasLoad: false };
-    const { startMs, endMs, shares } = commonWindow(cardsOf({}, none), clocksOf(), true);
+    const { startMs, endMs, shares } = commonWindow(headersOf({}, none), clocksOf(), true);
     assert.deepEqual([endMs - startMs, shares], [10_000, [1, 0]]);
   });
 
-  test('counts intervals whole that lie inside, by their share those that cross its border', () => {
+  test('counts intervals inside it in full, and those across its border by their share', () => {
     const counts = new WindowCounts({ startMs: START_MS + 250, endMs: START_MS + 3000, snapMs: 5, shares: [] });
     const per = { scheduled: 12, dropped: 2, started: 10, verified: 8, failed: 1, timedOut: 1, abandoned: 0 };
     for (let i = 0; i < 4; i += 1)
@@ -318,7 +315,7 @@ describe('the common window', () => {
   });
 });
 
-test('a border a few milliseconds from that of an interval cuts nothing off', () => {
+test("a border within a few milliseconds of an interval's border does not cut it", () => {
   const counts = new WindowCounts({ startMs: START_MS + 3, endMs: START_MS + 1996, snapMs: 5, shares: [] });
   const per = { scheduled: 10, dropped: 0, started: 10, verified: 10, failed: 0, timedOut: 0, abandoned: 0 };
   for (let i = -1; i < 3; i += 1)
@@ -376,7 +373,7 @@ describe('intervals on one grid', () => {
     );
   });
 
-  test('of who warms up while others load are part of the load, and known apart', () => {
+  test('of warm-ups during the load of other instances are part of the load and also counted apart', () => {
     const grid = gridOf();
     grid.add([row(0, 5, { phase: 'warmup' }), row(1000, 6)], place(0));
     grid.add([row(0, 2, { phase: 'warmup' }), row(1000, 3)], place(1000));
@@ -489,7 +486,7 @@ describe('lines in logs', () => {
     );
   });
 
-  test('of log files that are not for people are named', async () => {
+  test('in log files of container runtimes are refused with advice', async () => {
     const docker = JSON.stringify({ log: `${lineOf()}\n`, stream: 'stdout' });
     const cri = `2026-01-01T00:00:00Z stdout P ${lineOf().slice(0, -90)}`;
     const found = await linesIn([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
@@ -503,7 +500,7 @@ describe('lines in logs', () => {
     );
   });
 
-  test('do not unpack to what they do not say', async () => {
+  test('are refused if they unpack to another size or hash', async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000)).toString('base64');
     const texts = [lineOf({ gzip: bomb }), lineOf({ bytes: 1000 }), lineOf({ sha256: 'aa' }), lineOf({ gzip: 'AAAA' })];
     for (const [line] of await Promise.all(texts.map((text) => linesIn(text, 1e6))))
@@ -575,7 +572,7 @@ test('words of files are made safe, and hashes stay', () => {
   assert.equal(safe(`${'test '.repeat(11)}junk`), '***');
 });
 
-test('a verdict says how many instances say what', () => {
+test('the merged verdict has the number of instances per verdict', () => {
   const verdicts = new Verdicts();
   assert.equal(verdicts.result(), null);
   verdicts.add({ name: 'node-bound', evidence: 'the node' });

@@ -32,7 +32,7 @@ it('a block is full when the gas limit of one more transaction does not fit, tho
 });
 
 describe('SharedBlocks', () => {
-  it('a block counts once all have seen it, with what is of each of them', () => {
+  it('a block counts once all threads have seen it, with the transactions of each', () => {
     const { shared, whole } = setUp();
     shared.add(blockOf(1, { ours: 2, skewMs: 50 }), 3);
     shared.add(blockOf(1, { ours: 3, skewMs: 40 }), 3);
@@ -82,7 +82,7 @@ describe('SharedBlocks', () => {
     ]);
   });
 
-  it('one that a thread never sees, because it was replaced before, counts with the next that all have seen', () => {
+  it('a block that a thread never sees because of a reorg counts with the next block that all have seen', () => {
     const { shared, seen } = setUp();
     shared.add(blockOf(7, { hash: '0xold', ours: 5 }), 2);
     shared.add(blockOf(7, { hash: '0xnew' }), 2);
@@ -95,7 +95,7 @@ describe('SharedBlocks', () => {
     assert.equal(shared.take(true).count, 2, 'and not again in the end');
   });
 
-  it('what came after one that all have seen still waits for the others', () => {
+  it('blocks after one that all have seen still wait for the other threads', () => {
     const { shared, seen } = setUp();
     shared.add(blockOf(1), 2);
     shared.add(blockOf(2), 2);

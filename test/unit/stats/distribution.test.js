@@ -149,7 +149,7 @@ describe('Distribution', () => {
     );
   });
 
-  it('survives JSON, and goes on from there', () => {
+  it('can be continued after a round trip through JSON', () => {
     fc.assert(
       fc.property(lists, lists, (a, b) => {
         const read = Distribution.fromJSON(JSON.parse(JSON.stringify(distributionOf(a))));
@@ -238,7 +238,7 @@ describe('Distribution', () => {
     assert.deepEqual(boundsOf(json, json, 'min'), { us: 10, atMostUs: Infinity });
   });
 
-  it('refuses what is no duration', () => {
+  it('refuses values that are not durations', () => {
     assert.throws(() => new Distribution().record(-1));
   });
 });

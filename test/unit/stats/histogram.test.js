@@ -59,7 +59,7 @@ describe('a histogram', () => {
   });
 
   for (const [name, read] of Object.entries(READERS)) {
-    it(`${name}: what is none is refused in a line`, () => {
+    it(`${name}: is refused with a one-line message`, () => {
       const json = jsonOf([1, 2, 3]);
       /** @type {Array<[string, RegExp]>} */
       const bad = [
@@ -83,7 +83,7 @@ describe('a histogram', () => {
       }
     });
 
-    it(`${name}: one that would inflate to 50 MB takes no memory`, () => {
+    it(`${name}: does not allocate 50 MB for a decompression bomb`, () => {
       const hdr = encoded({ payload: Buffer.alloc(50_000_000) });
       assert.ok(hdr.length < 100_000, `${hdr.length} characters`);
       const before = process.memoryUsage().arrayBuffers;

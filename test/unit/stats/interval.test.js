@@ -58,7 +58,7 @@ describe('Intervals: the borders of the window', () => {
     assert.deepEqual(figures(intervals.rotate(END)), [START, END, 1]);
   });
 
-  it('what is told late counts in the interval under way', () => {
+  it('late reports count in the current interval', () => {
     const intervals = intervalsOf();
     intervals.rotate(3000);
     count(intervals, 1500, 2999);
@@ -138,7 +138,7 @@ describe('Intervals under a Recorder', () => {
     delayUs: fc.nat({ max: 6000 }),
   });
 
-  it('whatever happens when: rows follow each other, add up to the run and to its window, and know what is in flight', () => {
+  it('random events: rows are consecutive, add up to the run and to its window, and have the operations in flight', () => {
     fc.assert(
       fc.property(history, ({ operations, reports, stopUs, delayUs }) => {
         const recorder = new Recorder([0], LOAD);

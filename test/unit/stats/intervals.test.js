@@ -217,7 +217,7 @@ describe('blocks', () => {
     assert.deepEqual([totals.firstNumber, totals.lastNumber], [0, 1]);
   });
 
-  it('an interval without a block states none, and merges with one that has some', () => {
+  it('an interval without blocks merges with one that has blocks', () => {
     const some = noBlocks();
     addBlock(some, { number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
     assert.equal(noBlocks().firstNumber, null);

@@ -56,7 +56,7 @@ const NOTHING = {
 };
 
 describe('mergeReadings()', () => {
-  it('adds up what happened, keeps the worse of what was seen, and weights means', () => {
+  it('adds counters, keeps the worse of gauges, and weights means', () => {
     const { loop, ...merged } = mergeReadings(A, B, 1000, 3000);
     assert.ok(loop !== null && Math.abs(loop.utilization - 0.5) < 1e-12 && Math.abs(loop.delayMeanUs - 175) < 1e-9);
     assert.deepEqual([loop.delayP99Us, loop.delayMaxUs, loop.gcUs], [900, 2000, 11]);
@@ -79,7 +79,7 @@ describe('mergeReadings()', () => {
     });
   });
 
-  it('a reading wins over none, wherever it stands', () => {
+  it('a reading takes precedence over null on either side', () => {
     for (const merged of [mergeReadings(A, NOTHING, 1, 1), mergeReadings(NOTHING, A, 1, 1)]) {
       for (const name of /** @type {const} */ (['loop', 'sockets', 'pool', 'node', 'metrics']))
         assert.deepEqual(merged[name], A[name], name);
@@ -87,14 +87,14 @@ describe('mergeReadings()', () => {
     }
   });
 
-  it('where neither has one it says why, in the words of the later', () => {
+  it('without any reading the reason of the later interval is kept', () => {
     const later = { ...NOTHING, pool: { pending: 1, queued: 1 }, why: { loop: 'L', sockets: 'S', node: 'N' } };
     const { why, pool } = mergeReadings(NOTHING, later, 1, 1);
     assert.deepEqual(why, { loop: 'L', sockets: 'S', node: 'N', metrics: 'm' });
     assert.deepEqual(pool, { pending: 1, queued: 1 });
   });
 
-  it('descriptors that could not be counted are those that could', () => {
+  it('uses the descriptors of the interval that has them', () => {
     const node = { cpuUs: 1, rssBytes: 1, threads: 1, descriptors: null, why: { descriptors: 'permission denied' } };
     assert.deepEqual(mergeReadings({ ...A, node }, B, 1, 1).node, {
       cpuUs: 201,
@@ -167,7 +167,7 @@ function unordered({ metrics: _, loop, sockets, ...rest }) {
   return { ...rest, loop: rounded, sockets: sockets && { ...sockets, endpoints } };
 }
 
-describe('mergeReadings(), whatever is merged', () => {
+describe('mergeReadings() of random readings', () => {
   const lengthMs = fc.integer({ min: 1, max: 10_000 });
 
   it('does not depend on the order, but for the metrics page, where the later one stands', () => {
@@ -227,7 +227,7 @@ describe('worstLoop()', () => {
     });
   });
 
-  it('what the system says of a thread is the most of any, and adds up over intervals', () => {
+  it('CPU and waiting time: the maximum over threads, the sum over intervals', () => {
     const loop = /** @type {LoopReading} */ (A.loop);
     const other = { ...loop, cpuUs: 20, waitedUs: 40 };
     const { cpuUs, waitedUs } = worstLoop(loop, other);

@@ -51,7 +51,7 @@ describe('sample', () => {
     );
   });
 
-  it('where a transport does not tell when it wrote, the time is part of the next stage', () => {
+  it('without a send time from the transport the time is part of the next stage', () => {
     assert.deepEqual(stagesUs(sampleOf({ sentAtUs: null })), {
       queuedUs: 0,
       submitUs: 300,
@@ -174,7 +174,7 @@ describe('Recorder: the window', () => {
     assert.equal(recorder.windowCounts.included, 0);
   });
 
-  it('so do those that were lost or abandoned, and calls without an answer: all of them take at least so long', () => {
+  it('so do lost and abandoned operations and calls without an answer: all are censored', () => {
     const recorder = closedWindow();
     /** @type {Array<Partial<Sample>>} */
     const ended = [

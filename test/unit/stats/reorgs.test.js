@@ -104,7 +104,7 @@ describe('mergeReorgs()', () => {
 });
 
 describe('reorgInWords()', () => {
-  it('says how deep, from where on, how many of ours, and whether that is all', () => {
+  it('has depth, first block, number of own operations and completeness', () => {
     assert.equal(reorgInWords(eventOf()), 'reorg: 1 block from 7 on left the chain, with 2 of our operations');
     assert.equal(
       reorgInWords(eventOf({ depth: 3, isComplete: false })),

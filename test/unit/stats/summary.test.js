@@ -44,7 +44,7 @@ describe('buildRunFile()', () => {
     });
   });
 
-  it('latency is of what was due in the window; the stages of the verified ones add up', () => {
+  it('latency covers operations due in the window; stages of verified ones add up', () => {
     const { total, timedOut, censored, stages } = runFileOf().latency;
     // 10, 20 ... 170 ms, 500 ms for the one that timed out, 1,550 ms for the one that was abandoned.
     const sums = [19, 1_530_000 + 500_000 + 1_550_000, 10_000, 1_550_000];
@@ -131,7 +131,7 @@ describe('buildPartialRunFile()', () => {
     return buildPartialRunFile(partsOf({ recorder, end: 'running', audit: null }), durationUs);
   };
 
-  it('states what is in flight, so that what was started adds up', () => {
+  it('has the operations in flight, so that started operations add up', () => {
     const { counts, inFlight, partial } = soFar(1_000_000);
     assert.equal(inFlight, 2);
     assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned + inFlight);
@@ -145,7 +145,7 @@ describe('buildPartialRunFile()', () => {
     assert.equal(soFar(0).rates.verifiedPerSecond, null);
   });
 
-  it('CPU time is held against what was verified until it was read', () => {
+  it('CPU time is divided by operations verified until it was read', () => {
     const { generator, intervals } = soFar(1_000_000);
     const verified = intervals
       .filter(({ phase }) => phase === 'load')
@@ -153,7 +153,7 @@ describe('buildPartialRunFile()', () => {
     assert.equal(generator.cpuUsPerVerified, generator.cpuUs / verified);
   });
 
-  it('what only the end can tell is null, with the reason', () => {
+  it('values known only at the end are null, with the reason', () => {
     const run = soFar(1_000_000);
     assert.deepEqual([run.exitCode, run.verdict], [null, null]);
     for (const pointer of ['/exitCode', '/verdict', '/audit', '/generator/samplesDropped'])

@@ -197,7 +197,7 @@ describe('a threshold of the audit', () => {
 });
 
 describe('figureNames()', () => {
-  it('each is known by that name, once, and says what it is', () => {
+  it('each is found by its unique name and has a description', () => {
     const names = figureNames();
     assert.equal(new Set(names).size, names.length);
     for (const name of names) {
@@ -295,7 +295,7 @@ describe('checkThresholds()', () => {
       });
     }
 
-    it('older run files know of those that timed out', () => {
+    it('older run files have only timed-out operations', () => {
       const old = /** @type {any} */ (runFileOf());
       const { latency } = old;
       delete latency.censored;
@@ -375,7 +375,7 @@ describe('checkThresholds()', () => {
     }
   });
 
-  it('probes: the worst, and what is not measured does not pass, whatever the operator', () => {
+  it('probes: the worst value counts, and unmeasured values fail with any operator', () => {
     const range = { from: 1, to: 100, ports: 100 };
     const endpoints = [70, 30].map((portsLeft, i) => ({ endpoint: `h:${i}`, timeWait: 5, portsInUse: 9, portsLeft }));
     const node = { cpuUs: 3_000_000, rssBytes: 2e6, threads: 3, descriptors: 7 };

@@ -459,7 +459,7 @@ describe('judge()', () => {
     assert.notEqual(slow(10_000_000, pausesOf({ unansweredMs: 9999 }))?.name, 'generator-bound');
   });
 
-  it('calls that were answered no more tell it in their rows', () => {
+  it('plain calls: rows without answers show an outage', () => {
     const run = callRun([1000]);
     const row = run.intervals[0];
     const rowAt = (/** @type {number} */ i, verified = 0, failures = {}) =>
@@ -474,7 +474,7 @@ describe('judge()', () => {
     assert.notEqual(dead({})?.name, 'endpoint-down', 'nothing was asked');
   });
 
-  it('the halves of the window tell of a backlog, however few rows there are', () => {
+  it('the halves of the window show a backlog even with few rows', () => {
     const run = openRun({ verified: 2500, latencies: [7e6] });
     const halves = /** @type {RunFile['latency']['halves']} */ ([
       { count: 100, sumUs: 100 * 1e6 },

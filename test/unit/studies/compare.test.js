@@ -60,7 +60,7 @@ test('a slower candidate: every metric, its interval, the speed-ups, and one sen
   assert.equal(compareExit(comparison), 0);
 });
 
-test('a faster one, and one that is the same', () => {
+test('a faster candidate, and an equal one', () => {
   assert.equal(comparisonOf(EIGHT, changed(0.15)).verdict.word, 'faster');
   const same = comparisonOf(EIGHT, changed(0));
   assert.ok(same.metrics.every(({ word }) => word === 'no difference shown'));
@@ -84,7 +84,7 @@ test('the schema fits a comparison, with and without bounds, and nothing else', 
   }
 });
 
-test('a comparison is read back, and one that was cut or edited is refused with where', async (t) => {
+test('a comparison is read back; a cut or edited one is refused with the position', async (t) => {
   const file = join(temporaryFolder(t), 'c.json');
   const json = JSON.parse(JSON.stringify(comparisonOf('AB', changed(0))));
   writeFileSync(file, JSON.stringify(json));
@@ -119,7 +119,7 @@ test('below the number of runs where the test can reject at all there is no verd
   assert.match(compareText(comparisonOf(EIGHT, changed(-0.5))), /^(?!.*nothing can be shown)/s);
 });
 
-test('pairs are neighbours in time with one of each side, wherever the files stood', () => {
+test('pairs are neighbours in time with one run of each side, in any order of files', () => {
   const { base, candidate, options } = sidesOf(EIGHT, changed(0));
   const turned = compare([...base].reverse(), candidate, { ...options, baseFiles: [...options.baseFiles].reverse() });
   assert.deepEqual(turned.base, compare(base, candidate, options).base);
@@ -148,7 +148,7 @@ test('pairs are neighbours in time with one of each side, wherever the files sto
   assert.match(live.method.words, /was made beside one of CANDIDATE, in the order A B B A/);
 });
 
-test('what was asked for has to be the same, on one side and between them, unless told otherwise', () => {
+test('settings must be equal within and between the sides, unless --allow-different is given', () => {
   /** @param {object} given of the last run @param {object} [more] */
   const withLast = (given, more) => comparisonOf(EIGHT, (_, i) => (i === 15 ? given : {}), more);
   for (const [given, words] of /** @type {[object, RegExp][]} */ ([
@@ -178,7 +178,7 @@ test('what was asked for has to be the same, on one side and between them, unles
   );
 });
 
-test('the same run twice, runs that verified nothing, and none at all are refused whatever is allowed', () => {
+test('duplicate runs, runs without verified operations and empty sides are always refused', () => {
   const { base, candidate, options } = sidesOf(EIGHT, changed(0));
   const allowDifferent = true;
   for (const [a, b] of [
@@ -211,7 +211,7 @@ test('what cannot have a ratio is not compared; of the primary metric it is refu
   });
 });
 
-test('what makes a verdict doubtful is said', () => {
+test('doubts about a verdict become warnings', () => {
   const { warnings } = comparisonOf(EIGHT, (side, i) => ({
     over: {
       ...(i === 2 ? { audit: { exact: false } } : {}),
@@ -260,7 +260,7 @@ test('a condition fails on a change that is beyond its limit and shown, and on o
   );
 });
 
-test('a condition on what is 0 in some run is judged by the counts as they are', () => {
+test('a condition on a metric that is 0 in some run is judged without logarithms', () => {
   /** @param {(side: 'A' | 'B', i: number) => number} failed @param {string} [order] @param {string} [text] */
   const judged = (failed, order = EIGHT, text = 'failed>0%') => {
     const comparison = comparisonOf(
@@ -366,7 +366,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));
 });
 
-test('windows that are too short are said, by the shortest of them', () => {
+test('the shortest of too short windows is reported', () => {
   const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
   const words = (/** @type {RunFile[]} */ side) =>
     compare(base, side, options).warnings.filter((warning) => warning.includes('blocks that it needs'));

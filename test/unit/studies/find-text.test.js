@@ -55,7 +55,7 @@ describe('answerText()', () => {
 describe('limitText()', () => {
   const trial = { value: 320, holds: false, failed: ['p99 3 s is not < 2s'], file: '', startedAt: '' };
 
-  it('says when the limit was not of the node', () => {
+  it('names limits other than the node', () => {
     const [ours, node, wallets] = ['generator-bound', 'node-bound', 'concurrency-bound'].map((name) =>
       limitText('rate', trial, { name, evidence: 'a thread was busy' }),
     );

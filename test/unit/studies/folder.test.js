@@ -33,7 +33,7 @@ describe('inFolder()', () => {
     assert.deepEqual(readdirSync(folder), [LOCK], 'nothing is made for who is refused');
   });
 
-  it('takes over what a process that has ended left, or one of another container with our number', async (t) => {
+  it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
     const folder = temporaryFolder(t);
     const ended = spawnSync(process.execPath, ['-e', '']).pid;
     for (const pid of [ended, process.pid]) {

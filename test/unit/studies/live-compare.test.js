@@ -53,7 +53,7 @@ function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } 
 }
 
 describe('turnsOf()', () => {
-  it('goes A B B A, behind a run on each that is not measured', () => {
+  it('runs A B B A after an unmeasured run of each side', () => {
     assert.equal(
       turnsOf(4)
         .map(({ side }) => side)
@@ -97,7 +97,7 @@ describe('runBoth()', () => {
     assert.match(lines[1], /^1\/8 {2}A {2}TPS 100 .* not measured/);
   });
 
-  it('says of each side once that its windows are too short', async (t) => {
+  it('warns once per side of too short windows', async (t) => {
     const run = (/** @type {number} */ number) => {
       const plain = runOf(number);
       const [row] = plain.intervals;

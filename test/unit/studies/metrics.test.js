@@ -14,7 +14,7 @@ test('every metric of a study has a name, a label of its own, and a value or nul
   assert.deepEqual([values.tps, values.min, values.max, values.timewait], [123.4, 40_000, 320_000, null]);
 });
 
-test('values as people read them', () => {
+test('values are formatted with units', () => {
   for (const [name, value, text] of /** @type {[string, number | null, string][]} */ ([
     ['tps', 1234.4, '1,234'],
     ['tps', 98.76, '98.8'],
@@ -30,7 +30,7 @@ test('values as people read them', () => {
     assert.equal(metricOf(name).show(value), text, name);
 });
 
-test('names as people write them; what is none is refused, with what may have been meant', () => {
+test('names in any spelling; unknown names are refused with suggestions', () => {
   assert.deepEqual(
     [metricOf('TPS').name, metricOf('timed-out').name, metricOf('read-back.avg').name],
     ['tps', 'timed_out', 'readback.avg'],

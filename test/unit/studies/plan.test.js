@@ -32,7 +32,7 @@ describe('combinations()', () => {
 describe('planCells()', () => {
   const plain = { axes: GRID, options: {}, isPerConnection: false };
 
-  it('knows what each asks for', () => {
+  it('has the asked rate of each cell', () => {
     assert.deepEqual(
       planCells(plain, null).map(({ asked }) => asked),
       [20, 40, 60, 20, 40, 60],
@@ -45,10 +45,10 @@ describe('planCells()', () => {
     assert.equal(cell.asked, 0.5);
   });
 
-  it('asks for nothing without a rate', () =>
+  it('has no asked rate without --rate', () =>
     assert.equal(planCells({ axes: GRID.slice(0, 1), options: {}, isPerConnection: false }, null)[0].asked, null));
 
-  it('asks each connection for the rate, and takes wallets enough for all of them', () => {
+  it('applies the rate per connection, with enough wallets for all', () => {
     const axes = [
       { name: 'rate', values: ['25', '200'] },
       { name: 'connections', values: ['1', '4'] },
@@ -74,7 +74,7 @@ describe('planCells()', () => {
 });
 
 describe('walletsFor()', () => {
-  it('is twice what is under way at once, and whole', () => assert.equal(walletsFor(101, 333_000), 68));
+  it('is twice the operations in flight, rounded up', () => assert.equal(walletsFor(101, 333_000), 68));
   it('is ten at least', () => assert.equal(walletsFor(25, 1000), 10));
   it('is ten thousand at most', () => assert.equal(walletsFor(1000, 60e6), 10_000));
 });
@@ -120,7 +120,7 @@ describe('differenceOf()', () => {
   const asked = { preset: null, axes: GRID, repeat: 2, restMs: 1000, beforeCell: null, options };
   it('is none between two that ask for the same', () =>
     assert.equal(differenceOf(asked, structuredClone(asked)), null));
-  it('knows a command again, and does not tell it', () => {
+  it('recognises a command without revealing it', () => {
     const before = { ...asked, beforeCell: fingerprint('./reset --token secret') };
     assert.match(before.beforeCell, /^[0-9a-f]{16}$/);
     assert.equal(differenceOf(before, { ...asked, beforeCell: fingerprint('./reset --token secret') }), null);

@@ -18,7 +18,7 @@ describe('timeText()', () => {
 });
 
 describe('RemainingTime', () => {
-  it('takes the parts to come to be as long as those that were', async () => {
+  it('extrapolates from the parts that are done', async () => {
     const clock = createFakeClock();
     const time = new RemainingTime(clock, 5);
     assert.equal(time.words(0), '', 'nothing is known');

@@ -22,7 +22,7 @@ describe('findSaturation(): a rate was asked for', () => {
   const rates = (achieved) =>
     achieved.map((tps, i) => point({ rate: String(100 * (i + 1)) }, { asked: 100 * (i + 1), tps }));
 
-  it('marks what falls more than a tenth short, and says by how much', () => {
+  it('marks cells more than 10 % below the asked rate, with the shortfall', () => {
     const { marked, saturation } = judged(rates([100, 195, 210]), ['rate']);
     assert.deepEqual(marked, [false, false, true]);
     assert.deepEqual(saturation, [
@@ -35,7 +35,7 @@ describe('findSaturation(): a rate was asked for', () => {
     ]);
   });
 
-  it('says that what more load does not confirm may be noise', () => {
+  it('reports saturation that higher loads do not confirm as possible noise', () => {
     const once = judged(rates([80, 200, 300]), ['rate']);
     assert.deepEqual(once.marked, [true, false, false]);
     assert.equal(once.saturation[0].settings, null);
@@ -54,7 +54,7 @@ describe('findSaturation(): a rate was asked for', () => {
   it('does not mark exactly a tenth', () =>
     assert.deepEqual(judged(rates([100, 180, 270]), ['rate']).marked, [false, false, false]));
 
-  it('says how far it was not reached', () =>
+  it('reports the highest load without saturation', () =>
     assert.equal(judged(rates([100, 200, 300]), ['rate']).saturation[0].words, 'not saturated up to rate=300'));
 
   it('does not take what ends after the window for a shortfall, unless latency grows', () => {
@@ -89,7 +89,7 @@ describe('findSaturation(): a rate was asked for', () => {
     assert.match(reasons[0], /434\.4 of 800 asked per second were verified, 46 % short/);
   });
 
-  it('says nothing along wallets, which do not raise a rate', () => {
+  it('finds no saturation along wallets with a fixed rate', () => {
     const points = [point({ threads: '1' }, { asked: 100, tps: 10 }), point({ threads: '9' }, { asked: 100, tps: 90 })];
     assert.deepEqual(judged(points, ['threads']), { marked: [false, false], reasons: [], saturation: [] });
   });
@@ -116,7 +116,7 @@ describe('findSaturation(): as fast as the wallets allow', () => {
     assert.deepEqual(saturation[0].settings, { threads: '100' });
   });
 
-  it('does not mark what is no faster although nothing waits longer', () =>
+  it('does not mark equal throughput without growing latency', () =>
     assert.deepEqual(judged(wallets([[10, 100, 100], [20, 101, 101]]), ['threads']).marked, [false, false])); // prettier-ignore
 
   it('marks a collapse, of which there is no latency', () => {
@@ -136,7 +136,7 @@ describe('findSaturation(): as fast as the wallets allow', () => {
   it('does not mark what has hardly more load', () =>
     assert.deepEqual(judged(wallets([[100, 100, 100], [105, 101, 120]]), ['threads']).marked, [false, false])); // prettier-ignore
 
-  it('goes by the size of the values, not by their order', () =>
+  it('sorts values by size, not by their order on the command line', () =>
     assert.deepEqual(judged(wallets([[100, 101, 200], [10, 100, 100]]), ['threads']).marked, [true, false])); // prettier-ignore
 
   it('judges each line of a grid by itself', () => {
@@ -158,6 +158,6 @@ describe('findSaturation(): as fast as the wallets allow', () => {
     );
   });
 
-  it('says nothing where nothing raises the load', () =>
+  it('finds nothing without an option that raises the load', () =>
     assert.deepEqual(judged([point({ transport: 'tcp' }, { tps: 1 })], ['transport']).saturation, []));
 });

@@ -108,7 +108,7 @@ describe('search()', () => {
     assert.ok(lines.includes(`\n${find.words}`));
   });
 
-  it('stays inside a range, and says at its ends what it knows', async (t) => {
+  it('stays inside a range and reports results at its ends', async (t) => {
     const all = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=50..200'] });
     assert.ok(all.rates.every((rate) => rate !== null && rate >= 50 && rate <= 200));
     assert.deepEqual([all.exitCode, all.sweep.find?.estimate, all.sweep.find?.low], [0, null, 200]);
@@ -124,7 +124,7 @@ describe('search()', () => {
     );
   });
 
-  it('says when the limit was on our side, in the answer, on the terminal and in the file', async (t) => {
+  it('reports limits of the generator in the answer, on the terminal and in the file', async (t) => {
     const verdict = { name: /** @type {const} */ ('concurrency-bound'), evidence: '20 wallets' };
     const { lines, sweep } = await searched(temporaryFolder(t), (rate) => {
       const { run } = chainOf(300)(rate);
@@ -144,7 +144,7 @@ describe('search()', () => {
     assert.deepEqual((await searched(temporaryFolder(t), chainOf(300))).sweep.warnings, []);
   });
 
-  it('goes on where it was interrupted, and does nothing twice', async (t) => {
+  it('continues after an interruption without repeating runs', async (t) => {
     const folder = temporaryFolder(t);
     const stop = new Stop();
     let runs = 0;
@@ -201,14 +201,14 @@ describe('search()', () => {
 describe('judgeTrial()', () => {
   const until = [parseThreshold('p99<1s')];
 
-  it('wants the rate held as well, unless the user says what of it', () => {
+  it('requires that the rate is held, unless a condition covers it', () => {
     const run = runAt({ asked: 320, served: 300 });
     assert.deepEqual(judgeTrial({ find: 'rate', until }, run).failed, ['only 94.0 % of the rate was held']);
     assert.equal(judgeTrial({ find: 'threads', until }, run).holds, true);
     assert.equal(judgeTrial({ find: 'rate', until: [...until, parseThreshold('dropped<1%')] }, run).holds, true);
   });
 
-  it('says what does not hold, with its figures', () => {
+  it('lists failed conditions with figures', () => {
     const run = runOf(1, { latencyMs: 600 });
     const judged = judgeTrial({ find: 'threads', until: [...until, parseThreshold('tps>50')] }, run);
     assert.equal(judged.holds, false);
@@ -218,7 +218,7 @@ describe('judgeTrial()', () => {
 });
 
 describe('heldShareOf()', () => {
-  it('is what was served of what was due, by how the queue grew', () => {
+  it('is the served share of due operations, from the growth of the queue', () => {
     for (const asked of [200, 300, 306, 330, 600]) {
       const pace = heldShareOf(runAt({ asked, served: 300 }));
       assert.ok(pace !== null && Math.abs(pace - Math.min(1, 300 / asked)) < 0.004, `${asked}: ${pace}`);

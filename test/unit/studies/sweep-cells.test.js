@@ -61,7 +61,7 @@ describe('summarizeCells()', () => {
     assert.equal(cell.asked, 95);
   });
 
-  it('says nothing of saturation of cells without a run', () => {
+  it('finds no saturation in cells without a run', () => {
     const { cells, saturation } = summarizeCells(planCells(layout, null), [[], [result(1, null)]], layout);
     assert.deepEqual([saturation, cells[1].saturated, cells[0].runs], [[], false, []]);
   });
@@ -82,6 +82,6 @@ describe('readRun()', () => {
 });
 
 describe('meanOf()', () => {
-  it('is of what is known', () => assert.equal(meanOf([1, null, 2]), 1.5));
+  it('ignores missing values', () => assert.equal(meanOf([1, null, 2]), 1.5));
   it('is null where nothing is', () => assert.equal(meanOf([null]), null));
 });

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 const SWEEP = sweepOf([{ settings: { threads: '10' }, metrics: { tps: [1] } }]);
 
 describe('SCHEMAS', () => {
-  it('are those that are written', () =>
+  it('match the files that are written', () =>
     assert.deepEqual({ ...SCHEMAS }, { run: RUN_SCHEMA, sweep: SWEEP.schema, compare: 'evm-stress/compare@1' }));
 });
 

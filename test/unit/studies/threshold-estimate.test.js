@@ -67,7 +67,7 @@ describe('ThresholdEstimate', () => {
     }
   });
 
-  it('covers the truth as often as it says, whatever the noise', () => {
+  it('the interval covers the true value as often as stated, at any noise', () => {
     const results = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 75));
     assert.ok(results.flat().every(({ trials }) => trials <= MAX_TRIALS));
     for (const [i, list] of results.entries())
@@ -78,7 +78,7 @@ describe('ThresholdEstimate', () => {
     assert.ok(step === 1 && small >= 0.97 && some >= 0.75, `within 5 %: ${step}, ${small}, ${some}`);
   });
 
-  it('says that noise forbids a sharper answer, and only then', () => {
+  it('reports noise only if it prevents a sharper answer', () => {
     const noisy = simulated({ noise: 0.15 }, 40);
     assert.ok(shareOf(noisy.map(({ end }) => end === 'noise' || end === 'trials')) >= 0.85);
     const quiet = simulated({ noise: 0.003 }, 40);
@@ -99,7 +99,7 @@ describe('ThresholdEstimate', () => {
     assert.ok(Math.abs(down.estimate / 20 - 1) < SHARP && down.trials <= MAX_TRIALS);
   });
 
-  it('says when the whole range holds, or none of it', () => {
+  it('reports if the whole range holds, or none of it', () => {
     const all = searched(RANGE, () => true);
     assert.equal(all.end, 'at least');
     assert.equal(all.values.at(-1), 2000, 'the end itself was tried');

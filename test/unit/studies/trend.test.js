@@ -52,7 +52,7 @@ test('the slope of each part of the latency per step, and the one that grows fas
   );
 });
 
-test('what does not grow is not said to', () => {
+test('metrics that do not grow are not named', () => {
   const cells = cellsOf(4).map((cell, i) => ({
     ...cell,
     metrics: {
@@ -67,7 +67,7 @@ test('what does not grow is not said to', () => {
   assert.match(lines[0].words, /^no part of the latency is shown to grow with rate; no other cost is shown to grow$/);
 });
 
-test('what grows from nothing is named first, whatever else grows', () => {
+test('growth from 0 is named first', () => {
   const cells = cellsOf(6).map((cell, i) => ({
     ...cell,
     metrics: {
@@ -97,7 +97,7 @@ test('what grows from nothing is named first, whatever else grows', () => {
   );
 });
 
-test('one rising line of many is taken for chance, and two that are as steep as each other are not told apart', () => {
+test('one rising line of many counts as chance, and two equally steep lines are not ranked', () => {
   const noise = [0, 30, -30, 10, -20, 20, -10, 0];
   const cells = Array.from({ length: 8 }, (_, i) => ({
     settings: { rate: String(100 + i) },
