@@ -10,27 +10,26 @@ import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 
 const compress = promisify(gzip);
 
-/** Lines are written together, in pieces of about this many characters. */
+/** Characters of a piece that is written at once. */
 const PIECE_CHARS = 64 * 1024;
 
-/** What waits to be written at most. */
+/** Limit of waiting characters. */
 const BOUND_BYTES = 16 * 1024 * 1024;
 
-/** How long an end waits for what is still to be written. */
+/** Time limit for writing the rest at the end. */
 const PATIENCE_MS = 5000;
 
-/** How soon something that takes nothing now, such as a terminal that was stopped, is tried again. */
+/** Time until a write to something that accepted no data, such as a stopped terminal, is repeated. */
 const RETRY_MS = 20;
 
-/** Not to wait for a terminal or a pipe: a write that hangs in the system would keep the process from ending. */
+/** Writes to terminals and pipes must not block, because a hanging write would keep the process from ending. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NONBLOCK ?? 0);
 
 /**
- * A file that grows line by line during the load and never slows it. What waits to be written is bounded, and a line
- * that finds no room is dropped; after a failed write, so are all. Each line is in the file or counted as dropped.
+ * A file that grows line by line during the load without slowing it. Waiting data is bounded, and lines beyond the
+ * bound are dropped; after a failed write all lines are. Each line is in the file or counted as dropped.
  *
- * Where the name ends in .gz each piece is a gzip member of its own: however a run ends, what is on the disk can be
- * unpacked.
+ * In a .gz file each piece is a gzip member, so that the file can be unpacked however the run ended.
  */
 export class BoundedFile {
   #text = '';
@@ -40,33 +39,29 @@ export class BoundedFile {
   /** @type {Array<{bytes: Buffer, lines: number}>} */
   #queue = [];
   #waitingBytes = 0;
-  /** Of what is whole in the file. */
+  /** Length of complete pieces in the file. */
   #sizeBytes = 0;
   /** @type {FileHandle | null} */
   #handle = null;
   /** @type {Promise<void> | null} */
   #writing = null;
-  /** Nothing more is written. */
   #isOver = false;
   /** Why nothing more can be written. @type {OutputError | null} */
   #error = null;
 
-  /**
-   * @param {string} file
-   * @param {{boundBytes?: number, patienceMs?: number}} [limits]
-   */
+  /** @param {string} file @param {{boundBytes?: number, patienceMs?: number}} [limits] */
   constructor(file, { boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
     this.file = file;
     this.boundBytes = boundBytes;
     this.patienceMs = patienceMs;
   }
 
-  /** Lines that are not in the file; while some wait, they are among them. */
+  /** Lines that are not in the file, including waiting ones. */
   get dropped() {
     return this.#given - this.#written;
   }
 
-  /** Whether it can be written; what is in it stays until the load begins. @throws {OutputError} */
+  /** Checks that the file can be written; its content stays until the load begins. @throws {OutputError} */
   check() {
     return checkWritable(this.file);
   }
@@ -85,7 +80,7 @@ export class BoundedFile {
     if (this.#text.length >= PIECE_CHARS) this.cut();
   }
 
-  /** What was added so far goes to the disk now. */
+  /** Writes the waiting lines now. */
   cut() {
     const piece = { bytes: Buffer.from(this.#text), lines: this.#lines };
     this.#text = '';
@@ -115,25 +110,25 @@ export class BoundedFile {
     return new OutputError(`cannot write ${this.file}: it does not take all that is written`);
   }
 
-  /** Lines may be missing that were dropped. @throws {OutputError} if a write failed */
+  /** Dropped lines may be missing. @throws {OutputError} if a write failed */
   async finish() {
     await this.close();
     if (this.#error !== null) throw this.#error;
   }
 
-  /** For a file whose missing lines nobody counts. @throws {OutputError} if not every line is in it */
+  /** For files that must be complete. @throws {OutputError} if not every line is in it */
   async finishWhole() {
     await this.close();
     if (this.wholeError !== null) throw this.wholeError;
   }
 
-  /** Writes what is left, as far as it can, and never throws. */
+  /** Writes the rest as far as possible, and never throws. */
   async close() {
     await this.settle();
     this.#isOver = true;
     const handle = this.#handle;
     this.#handle = null;
-    // A write that hangs would hold up the end as well.
+    // A hanging write would delay the end as well.
     const closed = Promise.resolve(this.#writing).then(() => handle?.close());
     const noted = closed.catch((error) => void (this.#error ??= cannotWrite(this.file, error)));
     if (this.#writing === null) await noted;
@@ -163,7 +158,7 @@ export class BoundedFile {
     }
     if (!this.#isOver) return;
     this.#queue = [];
-    // A piece that is there in part goes, so that the file ends with a whole line. A device cannot be cut off.
+    // An incomplete piece is cut off, so that the file ends with a whole line. Devices cannot be cut.
     await this.#handle?.truncate(this.#sizeBytes).catch(() => {});
   }
 

@@ -6,12 +6,10 @@ import { printable } from '../text.js';
 import { summaryText } from './summary.js';
 import { Output } from './output.js';
 
-/**
- * @import { OutputOptions } from './output.js'
- */
+/** @import { OutputOptions } from './output.js' */
 
 /**
- * What a person reads: a line per interval under a header that returns now and then, and the summary.
+ * The terminal: a line per interval below a repeated header, and the summary.
  * @param {Pick<OutputOptions, 'stream' | 'verbose' | 'explain'>} options
  * @returns {Output}
  */
@@ -54,13 +52,13 @@ export function createTextOutput({ stream, verbose, explain }) {
   });
 }
 
-/** What is left of an interval when a Ctrl-C comes right after a report says nothing worth a line. */
+/** A short last interval after Ctrl-C is not worth a line. */
 const SHORTEST_MS = 100;
 
-/** The header is repeated so often that it is always on the screen. */
+/** Lines between headers, so that one is always visible. */
 const HEADER_EVERY = 20;
 
-/** How wide each column is at least; latencies are in milliseconds, of the operations verified in the interval. */
+/** Least widths of columns. Latencies are in milliseconds, of operations verified in the interval. */
 const WIDTHS = Object.freeze([9, 10, 10, 8, 8, 8, 8, 8, 8, 8, 10, 7]);
 
 /** @param {boolean} isPlain */
@@ -76,7 +74,7 @@ function cells(texts, titles) {
 }
 
 /**
- * A progress bar for the set-up on a terminal; nothing at all elsewhere.
+ * A progress bar for the set-up, on terminals only.
  * @param {NodeJS.WriteStream} stream
  * @param {boolean} quiet
  * @returns {{update: (label: string, done: number, all: number) => void, stop: () => void}}
@@ -105,7 +103,7 @@ export function createProgress(stream, quiet) {
         });
         bar.start(all, done, { label });
       }
-      // While a terminal is stopped (Ctrl-S) what is drawn would pile up.
+      // Output to a stopped terminal (Ctrl-S) would pile up.
       if (!stream.writableNeedDrain) bar?.update(done);
       if (done >= all) stop();
     },

@@ -6,7 +6,7 @@ import { boundsOf } from '../stats/histogram.js';
  * @import { Table as CliTable3Table, TableConstructorOptions } from 'cli-table3'
  */
 
-/** Figures as people read them. A figure that could not be measured is a dash, never a zero. */
+/** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -16,7 +16,7 @@ export function count(value) {
   return value === null ? '-' : whole.format(value);
 }
 
-/** One decimal below 100, none above. @param {number | null} value */
+/** One decimal below 100. @param {number | null} value */
 export function figure(value) {
   if (value === null) return '-';
   return Math.abs(value) < 100 ? tenths.format(value) : whole.format(value);
@@ -27,13 +27,13 @@ export function ms(us) {
   return us === null ? '-' : figure(us / 1000);
 }
 
-/** The usual figures of a table of latencies, in the order in which they are printed. */
+/** Figures of latency tables, in the order of printing. */
 export const LATENCY_FIGURES = Object.freeze(
   /** @type {const} */ ({ avg: 'avg', min: 'min', p50: 50, p90: 90, p95: 95, p99: 99, 'p99.9': 99.9, max: 'max' }),
 );
 
 /**
- * Figures of a distribution in milliseconds, with >= where they may be larger, because operations are censored.
+ * Figures of a distribution in milliseconds, with >= for lower bounds because of censored operations.
  * @param {DistributionJson} json
  * @param {Parameters<typeof boundsOf>[1]} censored
  * @param {ReadonlyArray<keyof typeof LATENCY_FIGURES>} names
@@ -46,14 +46,14 @@ export function boundedMs(json, censored, names) {
   });
 }
 
-/** @param {string} text of a figure @param {string} atMost what it may really be, as text: no more digits than are printed count */
+/** @param {string} text of a figure @param {string} atMost its upper bound as text, with the same digits */
 export function atLeast(text, atMost) {
   return text === atMost ? text : `>= ${text}`;
 }
 
 const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
 
-/** An amount in the unit in which it can be read, with four digits. @param {bigint} wei */
+/** An amount in a readable unit, with four digits. @param {bigint} wei */
 export function amount(wei) {
   const value = Number(wei);
   if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
@@ -116,12 +116,12 @@ const BORDERLESS = Object.freeze({
 });
 const STYLE = Object.freeze({ 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true });
 
-/** Columns without lines between them. @param {TableConstructorOptions} [options] */
+/** A table without lines. @param {TableConstructorOptions} [options] */
 export function borderless(options = {}) {
   return new Table({ chars: BORDERLESS, style: { ...STYLE }, ...options });
 }
 
-/** Without blanks at the ends of lines. @param {CliTable3Table} table */
+/** The table without trailing blanks. @param {CliTable3Table} table */
 export function textOf(table) {
   return table.toString().replace(/[ \t]+$/gm, '');
 }

@@ -9,7 +9,7 @@ import { Output } from './output.js';
  * @import { OutputOptions } from './output.js'
  */
 
-/** Readers of the format take values for nanoseconds and show milliseconds. */
+/** Readers of the format expect nanoseconds and show milliseconds. */
 const NS_PER_US = 1000;
 const NS_PER_MS = 1e6;
 
@@ -56,7 +56,7 @@ function iso(atMs) {
 
 /** @param {DistributionJson} distribution @param {string} tag */
 function nanoseconds(distribution, tag) {
-  // As large as it has to be from the start: growing costs more than recording.
+  // Allocated in its final size, because growing costs more than recording.
   const highestTrackableValue = Math.max(2, 2 * NS_PER_US * (distribution.maxUs ?? 0));
   const histogram = hdr.build({ bitBucketSize: 32, highestTrackableValue, numberOfSignificantValueDigits: 3 });
   for (const { valueUs, count } of recordedValues(distribution)) {

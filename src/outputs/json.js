@@ -13,8 +13,8 @@ import { stdout } from './streams.js';
  */
 
 /**
- * Takes the name of a file before anything is sent, so that whoever shares the folder and comes second with the same
- * name is told, and overwrites nothing.
+ * Reserves a file name before anything is sent, so that a second process with the same name in a shared folder fails
+ * and overwrites nothing.
  * @param {string} file
  * @param {string} taken what to say where it is there already
  * @returns {() => void} gives the name back, unless something was written there by then; never throws
@@ -31,13 +31,13 @@ export function claimFile(file, taken) {
     try {
       if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
     } catch {
-      // Whoever cleans up says nothing: what went wrong before is more important.
+      // Errors of the clean-up are ignored; the first error matters.
     }
   };
 }
 
 /**
- * The run file: as far as the run has come now and then, whole at the end, each time by rename.
+ * The run file: the figures so far from time to time, and the whole run at the end, each time by rename.
  * @param {OutputOptions} options
  */
 export function createJsonOutput({ out }) {
@@ -50,8 +50,8 @@ export function createJsonOutput({ out }) {
 }
 
 /**
- * The same, in a folder that the instances of a run share, under a name of its own. The name is taken before anything is
- * sent: of two processes with one index the second does not begin.
+ * The run file in a folder shared by instances, under its own name. The name is reserved before anything is sent, so
+ * that the second of two processes with one index does not start.
  * @param {OutputOptions} options
  * @returns {OutputContract}
  */
@@ -83,7 +83,7 @@ function wholeInto(file) {
 /** The members of an output that keeps in a file how far the run has come. @param {string} file */
 function writingTo(file) {
   return {
-    // Not indented: it is made in mid-run, and whoever reads it will hardly be a person.
+    // Not indented, because it is written during the load.
     checkpoint: (/** @type {RunFile} */ run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`),
     discard: () => rmSync(file, { force: true }),
     finish: wholeInto(file),
@@ -95,17 +95,11 @@ function textOf(run) {
   return `${JSON.stringify(run, null, 2)}\n`;
 }
 
-/**
- * The run file in one line among whatever else a log has, for clusters whose instances share no storage: `stress merge`
- * finds it there.
- */
+/** The run file as one line of a log, for clusters without shared storage: `stress merge` finds it there. */
 
 export const RESULT_SCHEMA = 'evm-stress/result@1';
 
-/**
- * @param {RunFile} run
- * @returns {string}
- */
+/** @param {RunFile} run @returns {string} */
 export function resultLine(run) {
   const text = JSON.stringify(run);
   const { runId = null, index = null, attempt = 0 } = run.instance ?? {};

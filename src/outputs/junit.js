@@ -10,15 +10,12 @@ import { Output } from './output.js';
  */
 
 /**
- * What a CI server shows: a test case for each threshold, one for the audit and one for the run itself.
+ * The JUnit file: one test case per threshold, one for the audit and one for the run.
  *
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
-/**
- * @param {OutputOptions} options
- * @returns {Output}
- */
+/** @param {OutputOptions} options @returns {Output} */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (junit !== null) await writeFileAtomically(junit, junitText(run));
@@ -81,7 +78,7 @@ function auditTrouble(run) {
   );
 }
 
-/** What the other cases do not say. @param {RunFile} run @returns {Trouble} */
+/** Failures that the other cases do not cover. @param {RunFile} run @returns {Trouble} */
 function runTrouble(run) {
   const { exitCode, end, warnings, verdict } = run;
   if (end === 'set_up_failed') return failure(warnings.join('; '));

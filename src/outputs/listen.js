@@ -7,7 +7,7 @@ import { UnavailableError, oneLine } from '../errors.js';
  */
 
 /**
- * Takes the port of a page that others read.
+ * Listens on the port of a page.
  * @param {Server} server
  * @param {Address} address
  * @param {string} option that names it

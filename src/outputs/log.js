@@ -8,14 +8,14 @@ import { OutputStream, fileStream, stderr } from './streams.js';
 
 /** @import { Level, Logger, StreamEntry } from 'pino' */
 
-/** Wherever these names appear in something that is logged, the value is not shown. */
+/** Values with these names are hidden in logs. */
 const SECRET_NAMES = ['privateKey', 'authorization', 'password'];
 
-/** Nothing that is logged has a reason to be deeper; an answer of an endpoint may be. */
+/** Depth of logged values, because responses of an endpoint may be deep. */
 const DEEPEST = 12;
 
 /**
- * Logs: for people on standard error, as JSON in a file.
+ * Logs: text on standard error, JSON in a file.
  * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean, secretKeys: Iterable<string>}} options
  *   secretKeys: other names whose values are not shown
  * @returns {Logger}
@@ -46,7 +46,7 @@ export function createLog({ logLevel, logFile, quiet, hasScreen = true, secretKe
     {
       level: 'trace',
       formatters: { log: (object) => redactMembers(object, secrets) },
-      // Pino does not show formatters what a child logger always says.
+      // Pino does not pass the bindings of child loggers to formatters.
       redact: { paths: secrets, censor: '[redacted]' },
     },
     pino.multistream(streams),
@@ -69,7 +69,7 @@ function redactMembers(object, secrets) {
 }
 
 /**
- * A copy that is safe to show, however deep a secret lies.
+ * A copy without secrets at any depth.
  * @param {unknown} value
  * @param {number} depth how many levels below this one are shown
  * @param {readonly string[]} secrets names of members
@@ -81,7 +81,7 @@ function redact(value, depth, secrets) {
   if (value instanceof URL) return displayUrl(value);
   if (value instanceof Date) return value.toISOString();
   if (depth === 0) return '[deeper]';
-  // Bytes may be a key.
+  // A byte array may be a key.
   if (ArrayBuffer.isView(value)) return '[bytes]';
   if (Array.isArray(value)) return value.map((one) => redact(one, depth - 1, secrets));
   const members = value instanceof Error ? { ...value, ...errorMembers(value) } : value;

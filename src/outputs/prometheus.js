@@ -19,9 +19,9 @@ export const BUCKETS = Object.freeze([
   ...[0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 120],
 ]);
 
-/** What Prometheus calls a histogram: counts of buckets that only grow. Count and sum are exact. */
+/** A Prometheus histogram: counts of buckets that only grow. Count and sum are exact. */
 export class CumulativeHistogram {
-  /** One for each bound, and one for what is above all. */
+  /** One per bound, and one for larger values. */
   counts = new Float64Array(BUCKETS.length + 1);
   count = 0;
   sumUs = 0;
@@ -38,13 +38,13 @@ export class CumulativeHistogram {
   }
 }
 
-/** The run so far, as Prometheus wants it: everything since the start, and the last interval. */
+/** The state of the page: totals since the start, and the last interval. */
 export class PrometheusState {
   counts = zeroCounts();
   /** @type {Record<string, number>} */
   failures = {};
   blocks = noBlocks();
-  /** Null as long as it was not read. */
+  /** Null: not read yet. */
   used = {
     cpuUs: 0,
     connectionsOpened: 0,
@@ -89,8 +89,8 @@ export class PrometheusState {
 }
 
 /**
- * Every family of metrics on the page, once: its name, its type, what it means, and how it is read off the state. It is
- * read when somebody asks for the page, and changes at each interval, so it costs an operation nothing.
+ * Every metric family of the page: name, type, help and how it is read from the state. It is read on each request and
+ * updated at each interval, so that it costs an operation nothing.
  *
  * @typedef {{metricName?: string, labels: Record<string, string | number>, value: number}} Value
  *
@@ -282,14 +282,14 @@ function endpoints(sockets, key) {
 }
 
 /**
- * A page that Prometheus can scrape, on a port of its own, from before the set-up to the end of the run.
+ * A page for Prometheus on its own port, from before the set-up to the end of the run.
  * @param {OutputOptions} options
  * @returns {Output}
  */
 export function createPrometheusOutput({ prometheus, info, instance = null }) {
   const { host, port } = /** @type {Address} */ (prometheus);
   const state = new PrometheusState(info, instance?.instances);
-  /** Its library is loaded only where somebody wants the page. */
+  /** The library is loaded only with --prometheus. */
   const registry = registryOf(state, labelsOf(instance));
   const server = createServer((request, response) => {
     if (isOwnHost(request, host)) void registry.then((ready) => answer(ready, request, response));
@@ -312,7 +312,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
 }
 
 /**
- * What every series of an instance of a larger run carries. `instance` and `job` are names that Prometheus gives itself.
+ * Labels of every series of an instance. Prometheus sets `instance` and `job` itself.
  * @param {OutputOptions['instance']} [instance]
  * @returns {Record<string, string>}
  */
@@ -322,7 +322,7 @@ function labelsOf(instance) {
 }
 
 /**
- * prom-client's own metrics take one observation at a time; ours are read off the state as a whole.
+ * Metrics of prom-client record one observation at a time; these are read from the state as a whole.
  * @param {PrometheusState} state
  * @param {Record<string, string>} labels of every series
  */
@@ -337,11 +337,7 @@ async function registryOf(state, labels) {
   return registry;
 }
 
-/**
- * @param {Registry} registry
- * @param {IncomingMessage} request
- * @param {ServerResponse} response
- */
+/** @param {Registry} registry @param {IncomingMessage} request @param {ServerResponse} response */
 async function answer(registry, { url = '' }, response) {
   if (url.split('?')[0] !== '/metrics') {
     response.writeHead(404, { 'content-type': 'text/plain' }).end('the metrics are at /metrics\n');

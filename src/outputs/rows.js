@@ -1,9 +1,7 @@
 import { BoundedFile } from './bounded-file.js';
 import { Output } from './output.js';
 
-/**
- * @import { OutputOptions } from './output.js'
- */
+/** @import { OutputOptions } from './output.js' */
 
 /**
  * Rows of named columns, as CSV (RFC 4180, with \n) or NDJSON, whichever the name of the file says. Nothing is an empty field in
@@ -94,7 +92,7 @@ export const SAMPLE_COLUMNS = Object.freeze([
 ]);
 
 /**
- * A row for each operation, also of the warm-up and of the drain. Instants are microseconds since the start of the load.
+ * A row per operation, including warm-up and drain. Instants are in microseconds since the start of the load.
  * @param {OutputOptions} options
  * @returns {Output}
  */
@@ -130,11 +128,7 @@ export const BLOCK_COLUMNS = Object.freeze([
   ...['number', 'seen_at_ms', 'timestamp_s', 'transactions', 'ours', 'gas_used', 'gas_limit', 'hash'],
 ]);
 
-/**
- * A row for each block that came during the load and the drain.
- * @param {OutputOptions} options
- * @returns {Output}
- */
+/** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
 export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS);
   return new Output({

@@ -5,12 +5,12 @@ import { createWriteStream, fstatSync } from 'node:fs';
  * @import { Writable } from 'node:stream'
  */
 
-/** What may wait until it is read, in characters: more than 10,000 lines. */
+/** Limit of unread characters: more than 10,000 lines. */
 const BOUND_CHARS = 1 << 20;
 
 /**
- * A stream of text that never blocks this thread and never grows without bound. Lines that may be missing are dropped
- * and counted while too much waits; what must not be missing always waits.
+ * A text stream that never blocks this thread and is bounded. Optional lines are dropped and counted while too much
+ * waits; required lines always wait.
  */
 export class OutputStream {
   #dropped = 0;
@@ -43,7 +43,7 @@ export class OutputStream {
   }
 }
 
-/** The reader of a pipe may be gone. src/cli/main.js decides whether that ends a run. */
+/** The reader of a pipe may have ended. src/cli/main.js decides whether that ends the run. */
 const ignore = () => {};
 
 /** @param {number} fd */
@@ -52,13 +52,13 @@ export function fileStream(fd) {
 }
 
 /**
- * Node writes to terminals and files synchronously: a terminal that was stopped (Ctrl-S) or a disk that hangs would stop
- * the load. Terminals and pipes have a handle that can be told not to.
+ * Node.js writes to terminals and files synchronously, so that a stopped terminal (Ctrl-S) or a hanging disk would stop
+ * the load. Handles of terminals and pipes can be set to non-blocking.
  * @param {NodeJS.WriteStream & {_handle?: {setBlocking?: (isBlocking: boolean) => unknown}}} standard
  * @param {number} fd
  */
 function withoutBlocking(standard, fd) {
-  // Workloads of users print, too.
+  // Workload files may print as well.
   standard.on('error', ignore);
   if (standard._handle?.setBlocking === undefined) return fileStream(fd);
   standard._handle.setBlocking(false);
@@ -67,7 +67,7 @@ function withoutBlocking(standard, fd) {
 
 export const stdout = new OutputStream(withoutBlocking(process.stdout, 1));
 
-/** Of one file (> log 2>&1) one stream keeps the order of lines. */
+/** If both go to one file (> log 2>&1), one stream keeps the order of lines. */
 export const stderr =
   stdout.stream !== process.stdout && isOneFile(fstatSync(1), fstatSync(2))
     ? stdout

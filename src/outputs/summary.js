@@ -8,9 +8,9 @@ import { amount, borderless, boundedMs, byCode, count, figure, megabytes, second
 /** @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts' */
 
 /**
- * Several endpoints, a line each.
+ * The summary: what a run prints at its end, and `stress summary` for run files.
  * @param {RunFile} run
- * @returns {string[]} nothing where there is one
+ * @returns {string[]} empty with one endpoint
  */
 export function endpointsTable(run) {
   const endpoints = endpointsOf(run);
@@ -31,13 +31,9 @@ export function endpointsTable(run) {
   return [textOf(table)];
 }
 
-/**
- * What the summary says of a run file that stands for many instances.
- *
- * @typedef {any} Merged see docs/run.schema.json
- */
+/** @typedef {any} Merged see docs/run.schema.json */
 
-/** Of many instances so many have a line of their own. */
+/** Instances with their own line. */
 const INSTANCES_SHOWN = 20;
 
 /** @param {RunFile} run @returns {Merged | null} */
@@ -45,7 +41,7 @@ export function mergedOf(run) {
   return /** @type {any} */ (run).merged ?? null;
 }
 
-/** @param {RunFile} run @returns {string[]} none for the run file of one instance */
+/** @param {RunFile} run @returns {string[]} empty for one instance */
 export function mergedText(run) {
   const merged = mergedOf(run);
   if (merged === null) return [];
@@ -59,7 +55,7 @@ export function mergedText(run) {
   ];
 }
 
-/** @param {RunFile} run @returns {string[]} what is to be said of all of them */
+/** @param {RunFile} run @returns {string[]} lines on all instances */
 export function mergedLines(run) {
   const merged = mergedOf(run);
   const { superseded, damaged } = merged;
@@ -100,7 +96,7 @@ function instancesTable(instances, words) {
   return textOf(table);
 }
 
-/** @param {any} instance @returns {string} what its audit came to */
+/** @param {any} instance @returns {string} the result of its audit */
 export function auditWord({ auditExact, auditResult = null }) {
   if (auditResult === 'incomplete') return 'INCOMPLETE';
   return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';
@@ -145,7 +141,7 @@ function unresolvedText({ unresolved }) {
 }
 
 /**
- * The kinds of calls of a run, the most frequent first; nothing where there is one kind only.
+ * Figures by operation name, the most frequent first; empty with one name.
  * @param {Pick<RunFile, 'byName' | 'window'>} run
  * @returns {string[]} one table
  */
@@ -166,16 +162,12 @@ export function namesTable({ byName = {}, window }) {
   return [textOf(table)];
 }
 
-/** Of the whole run, as the counts above the table. @param {{counts: Record<string, number>}} group */
+/** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
 function endedOf({ counts }) {
   return Object.values(counts).reduce((sum, value) => sum + value, 0);
 }
 
-/**
- * Thresholds as people read them.
- */
-
-/** More digits than elsewhere: 99.96 is less than 100, and has to look like it. */
+/** Six digits, because 99.96 must not look like 100. */
 const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
 /** @param {readonly ThresholdResult[]} results at least one */
@@ -218,11 +210,7 @@ function valueText(value, unit) {
   }
 }
 
-/**
- * The whole run at a glance.
- * @param {RunFile} run
- * @param {boolean} explain
- */
+/** @param {RunFile} run @param {boolean} explain */
 export function summaryText(run, explain) {
   const parts = [
     '',
@@ -255,12 +243,12 @@ function instancesOf(run) {
   return `${count(instances.length)}${of} instances as one, `;
 }
 
-/** What went on for as long as it was meant to may have had nothing to ask. @param {RunFile} run */
+/** A run may reach its end although the endpoint was down. @param {RunFile} run */
 function downText({ verdict, end }) {
   return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
 }
 
-/** How many were made, where so many were asked for. @param {RunFile} run */
+/** Iterations made, with --iterations. @param {RunFile} run */
 function iterationsText({ config, counts, environment }) {
   if (typeof config.iterations !== 'number') return '';
   const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
@@ -327,7 +315,7 @@ function overview(run) {
   return textOf(table);
 }
 
-/** @param {RunFile} run @returns {string[]} none where nothing is paid */
+/** @param {RunFile} run @returns {string[]} empty without fees */
 function feesText({ spending, counts }) {
   const { setUpWei, spentWei, leftWei = null, capWei } = spending;
   const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
@@ -341,16 +329,16 @@ function feesText({ spending, counts }) {
   return [`  fees        ${fees === null ? 'not known apart' : amount(fees)}: ${words.join('; ')}`];
 }
 
-/** A share may be small, and is not 0 for that. */
+/** Two digits, so that small shares do not look like 0. */
 const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
-/** However large: 498.9 of 500.0 is not 499 of 500. @param {number} value */
+/** With a decimal: 498.9 of 500.0 is not 499 of 500. @param {number} value */
 function tenths(value) {
   return oneDecimal.format(value);
 }
 
-/** With less of the rate than this, of 1, it is said in capitals. */
+/** Share of the rate below which the row says SHORT. */
 const HELD = 0.95;
 
 /** @param {RunFile} run @returns {[string, string, string]} */
@@ -368,7 +356,7 @@ function rateRow(run) {
   ];
 }
 
-/** Of the window, as thresholds and warnings have it. @param {RunFile} run @returns {[string, string, string]} */
+/** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {[string, string, string]} */
 function droppedRow({ window, counts }) {
   const { dropped, scheduled } = window.counts;
   const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
@@ -386,7 +374,7 @@ function latencyTable(run) {
   const censored = censoredOf(run);
   const rows = [
     ['  latency ms', latency.total, censored],
-    // The two differ where operations begin later than they were due, which a closed loop does not know.
+    // In a closed loop both are equal.
     ...(rates.askedPerSecond === null
       ? []
       : [['  from start', latency.fromStart, latency.fromStartCensored ?? censored]]),
@@ -403,7 +391,7 @@ function latencyTable(run) {
   return `${textOf(table)}\n  censored    ${words}: figures with >= may be any larger; stages are of the others`;
 }
 
-/** What was seen beside the load, a line each. @param {RunFile} run */
+/** Lines on blocks, fees, problems, machine and node. @param {RunFile} run */
 function surroundings(run) {
   const { blocks, probes, generator } = run;
   const lines = [];
@@ -433,26 +421,26 @@ function surroundings(run) {
   return lines;
 }
 
-/** Longer than this, and than so many block intervals, is no chance. */
+/** A stall is longer than STALL_MS and than STALL block intervals. */
 const STALL_MS = 2000;
 const STALL = 10;
-const SHOWN_OUTAGES = 3;
+const LISTED_OUTAGES = 3;
 
-/** What had to be overcome, if anything had. @param {RunFile} run */
+/** Lines on outages, stalls, resubmissions and reorgs. @param {RunFile} run */
 function troubles({ generator, reorgs, blocks, window }) {
   const outages = generator.outages ?? [];
-  const lines = outages.slice(0, SHOWN_OUTAGES).map(({ fromMs, toMs, words }) => {
+  const lines = outages.slice(0, LISTED_OUTAGES).map(({ fromMs, toMs, words }) => {
     const until = toMs === undefined ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
     return `  outage      no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
   });
-  if (outages.length > SHOWN_OUTAGES) lines.push(`  outage      and ${count(outages.length - SHOWN_OUTAGES)} more`);
+  if (outages.length > LISTED_OUTAGES) lines.push(`  outage      and ${count(outages.length - LISTED_OUTAGES)} more`);
   const gapMs = blocks.gapMaxMs ?? 0;
   if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
     lines.push(
       `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
     );
   const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
-  // In an outage nothing is accepted, and it is said already.
+  // An outage explains the stall.
   const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
   if (stallEndMs - stallMs >= STALL_MS && !isSaid)
     lines.push(
@@ -475,7 +463,7 @@ function troubles({ generator, reorgs, blocks, window }) {
   return lines;
 }
 
-/** A long sentence is broken where it would not fit. @param {string} label @param {string} words */
+/** Breaks a long sentence into lines. @param {string} label @param {string} words */
 function wrapped(label, words) {
   const lines = [`  ${label}`.padEnd(INDENT)];
   for (const word of words.split(' ')) {
@@ -486,10 +474,10 @@ function wrapped(label, words) {
 }
 
 const LINE_LENGTH = 100;
-/** One less than where the words of these lines begin. */
+/** Columns before the words, without the blank. */
 const INDENT = 13;
 
-/** How far the figures above may be off. @param {RunFile} run @returns {string[]} */
+/** The warning of a short window. @param {RunFile} run @returns {string[]} */
 function windowText(run) {
   const short = shortWindow(run);
   return short === null ? [] : [wrapped('warning', short.words)];
@@ -524,17 +512,17 @@ function auditText(run) {
     ...checks.filter(({ holds }) => holds !== null).map(checkText),
     ...gapLines(run),
     ...audit.mismatches
-      .slice(0, SHOWN)
+      .slice(0, LISTED)
       .map(
         (m) =>
           `    wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}; pending ${m.pendingNonce - m.nonce}`,
       ),
     ...audit.foreign
-      .slice(0, SHOWN)
+      .slice(0, LISTED)
       .map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
     ...openLines(audit),
   ];
-  if (audit.mismatchCount > SHOWN)
+  if (audit.mismatchCount > LISTED)
     lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
   return lines.join('\n');
 }
@@ -543,11 +531,11 @@ function auditText(run) {
 function openLines({ resolutions }) {
   return resolutions
     .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
-    .slice(0, SHOWN)
+    .slice(0, LISTED)
     .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`);
 }
 
-/** @param {RunFile} run @returns {string | null} for which instances of a merge the audit is exact, if it is for all that have one */
+/** @param {RunFile} run @returns {string | null} the instances of a merge with an exact audit; null: some are not exact */
 function exactInstances(run) {
   const instances = /** @type {Array<{auditExact: boolean | null}>} */ (mergedOf(run)?.instances ?? []);
   const exact = instances.filter(({ auditExact }) => auditExact).length;
@@ -559,14 +547,14 @@ function exactInstances(run) {
 /** @param {RunFile} run */
 function gapLines(run) {
   const gaps = auditGaps(run);
-  const more = gaps.length > SHOWN ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
-  return [...gaps.slice(0, SHOWN).map((words) => `    not checked: ${words}`), ...more];
+  const more = gaps.length > LISTED ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
+  return [...gaps.slice(0, LISTED).map((words) => `    not checked: ${words}`), ...more];
 }
 
-/** @param {Check} check one that could be made */
+/** @param {Check} check that was made */
 function checkText({ words, expected, found, holds }) {
   return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
 }
 
-/** How many wallets, transactions and operations are printed one by one. */
-const SHOWN = 10;
+/** Limit of each list. */
+const LISTED = 10;

@@ -318,10 +318,7 @@ const HEADERS = Object.freeze({
   'cross-origin-resource-policy': 'same-origin',
 });
 
-/**
- * @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how
- * @returns {OutputContract}
- */
+/** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how @returns {OutputContract} */
 export function createDashboardOutput({ dashboard, quiet, stream, options }) {
   const { host, port } = /** @type {Address} */ (dashboard);
   const state = new DashboardState(options);
