@@ -73,7 +73,7 @@ const USUAL_PORT = 8545;
 /** What is paid beforehand, for each wei that a load is estimated to need. */
 const FUND_MARGIN = 2n;
 
-/** @type {Record<Command, (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<Exclude<Command, 'completion'>, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
     checkFilesDiffer(config);

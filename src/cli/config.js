@@ -4,6 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { presets } from '../studies/plan.js';
+import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from './instance.js';
 import { COMMANDS, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
@@ -90,13 +91,13 @@ export function textOf(name, parsed, env, fromFile) {
  * Command line, environment and --config file become one frozen Config; flags win over the environment, the
  * environment over the file.
  *
- * @typedef {{kind: 'command', command: Command, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
+ * @typedef {{kind: 'command', command: Exclude<Command, 'completion'>, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
 
 /** Where other options come from; no part of Config. */
 const [CONFIG_OPTION] = GENERAL_OPTIONS;
 /** Commands with names of files behind them. @type {readonly Command[]} */
-const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend', 'merge']);
+const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend', 'merge', 'completion']);
 
 /**
  * @param {string[]} argv
@@ -112,6 +113,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   if (parsed.help !== undefined) return { kind: 'text', text: helpText(command) };
   if (parsed.version !== undefined) return { kind: 'text', text: version };
   checkNames(parsed, command);
+  if (command === 'completion') return { kind: 'text', text: completionText(files) };
 
   const file = find(CONFIG_OPTION, parsed, env, {});
   const inFile = file === null ? {} : readConfigFile(String(await parseValue(CONFIG_OPTION, file)), command);

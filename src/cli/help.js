@@ -19,6 +19,7 @@ const USAGE = Object.freeze({
   compare: 'BASE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
   trend: 'SWEEP|FILE... [--over OPTION]',
   merge: 'FOLDER|FILE...|- [--expect N] [--partial]',
+  completion: 'bash|zsh|fish',
 });
 
 /**

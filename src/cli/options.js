@@ -42,7 +42,7 @@ import {
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'completion'} Command
  *
  * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
  *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
@@ -130,6 +130,7 @@ export const COMMANDS = {
   compare: 'say whether one node, build or setting is faster than another, from run files or from runs made for it',
   trend: 'fit how each figure grows with an option that was swept',
   merge: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
+  completion: 'print a script that lets bash, zsh or fish complete commands and options',
 };
 
 /** Names from tables whose modules are too large to load for --help. A test compares them. */

@@ -75,6 +75,7 @@ const COMMANDS = [
   'report',
   'prepare',
   'new-workload',
+  'completion',
 ];
 
 describe('help', () => {
