@@ -14,7 +14,8 @@ import { compile } from './templates.js';
 
 /**
  * @import { Clock, Purpose, Request, Rpc } from '../types.d.ts'
- * @import { CallKind, Compiled } from './calls-file.js'
+ * @import { CallKind } from './calls-file.js'
+ * @import { Compiled } from './templates.js'
  */
 
 /**
@@ -263,11 +264,7 @@ async function readNumber(rpc, method, params, purpose) {
   } catch (error) {
     if (error instanceof RpcError) throw new UnavailableError(`${rpc.display} does not answer ${error.message}`, error);
     if (!(error instanceof ProtocolError)) throw error;
-    throw new ProtocolError(
-      `${rpc.display}: ${method} failed: ${error.message}`,
-      error,
-      error.status,
-    );
+    throw new ProtocolError(`${rpc.display}: ${method} failed: ${error.message}`, error, error.status);
   }
 }
 

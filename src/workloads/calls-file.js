@@ -4,19 +4,46 @@ import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { compileCheck } from './call-checks.js';
 
 /**
+ * The calls of `--calls`, from a file or a preset: which calls there are, how often each is made, and what their answers
+ * must be.
+ *
  * @import { Check, CheckRule } from './call-checks.js'
- * @import { TemplateValues } from './calls.js'
+ * @import { Compiled, Need } from './templates.js'
  * @import { ErrorObject } from 'ajv'
+ *
+ * @typedef {object} CallRule an entry of a calls file
+ * @property {string} [name] its figures are shown under this name; by default the method
+ * @property {string} method
+ * @property {readonly unknown[]} [params] with templates
+ * @property {number} [weight] its frequency relative to the others; 1 unless given
+ * @property {'same' | CheckRule} [check] same: the answer of the second endpoint is the same
+ *
+ * @typedef {object} CallKind a parsed entry
+ * @property {string} name
+ * @property {string} method
+ * @property {Compiled} params
+ * @property {number} weight
+ * @property {Check | 'same' | null} check
+ * @property {string} where its position, for messages
+ *
+ * @typedef {object} CallSource
+ * @property {readonly CallRule[]} rules
+ * @property {boolean} isPreset
+ * @property {string} name for messages
+ *
+ * @typedef {object} CallPlan
+ * @property {CallSource} source
+ * @property {readonly CallKind[]} kinds
+ * @property {ReadonlySet<Need>} needs of all of them
+ * @property {boolean} isPaged whether every call lists a page, so that an iteration is all pages
  */
 
 /**
- * Calls files that come with the program, by the names that --calls takes. A check against a second endpoint is made
- * where there is one (--check-rpc).
- *
+ * Checks against a second endpoint are made only with --check-rpc.
  * @type {Readonly<Record<string, readonly CallRule[]>>}
  */
 export const CALL_PRESETS = Object.freeze({
-  /** What costs a node next to nothing: how fast the way to it is. */
+  /** Cheap calls, which measure the connection. */
   light: [
     { method: 'eth_blockNumber', params: [], weight: 4 },
     { method: 'eth_gasPrice', params: [], weight: 2 },
@@ -24,7 +51,7 @@ export const CALL_PRESETS = Object.freeze({
     { method: 'net_version', params: [], check: 'same' },
   ],
 
-  /** What a wallet asks for while its owner looks at it, and before it sends something. */
+  /** The calls of a wallet application, while it shows an account and before it sends. */
   wallet: [
     { method: 'eth_blockNumber', params: [], weight: 4 },
     { method: 'eth_getBalance', params: ['{{address}}', 'latest'], weight: 4 },
@@ -41,7 +68,7 @@ export const CALL_PRESETS = Object.freeze({
     { method: 'eth_gasPrice', params: [] },
   ],
 
-  /** What a service asks for that follows a chain: whole blocks, their receipts, the logs of ranges. */
+  /** The calls of an indexer: whole blocks, their receipts, and logs of ranges. */
   indexer: [
     { method: 'eth_blockNumber', params: [], weight: 2 },
     {
@@ -72,63 +99,13 @@ export const CALL_PRESETS = Object.freeze({
   ],
 });
 
-/**
- * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that is one template and
- * nothing else becomes its value; within a longer text the value is put in its place. What is drawn at random is drawn
- * once for a call, so that the same template says the same all over it.
- *
- * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page'} Need what values are drawn from
- *
- * @typedef {object} Template
- * @property {readonly Need[]} needs
- * @property {readonly (number | null)[]} numbers behind its name: null has to be given, others are taken where none is
- * @property {(draw: TemplateValues, ...numbers: number[]) => string | number} value
- *
- * @typedef {object} Compiled
- * @property {(draw: TemplateValues) => unknown} make the value for one call; the same object each time where nothing is drawn
- * @property {boolean} isConstant
- * @property {ReadonlySet<Need>} needs
- */
-
-/** @typedef {(draw: TemplateValues) => unknown} Maker */
-
-/**
- * The file of `--calls`: which calls there are, how often each is made, and what their answers must be.
- *
- * @typedef {object} CallRule an entry of it
- * @property {string} [name] its figures are kept apart under it; the method's where there is none
- * @property {string} method
- * @property {readonly unknown[]} [params] with templates
- * @property {number} [weight] how often, beside the others; 1 where nothing is said
- * @property {'same' | CheckRule} [check] same: as a second endpoint answers it
- *
- * @typedef {object} CallKind one entry, understood
- * @property {string} name
- * @property {string} method
- * @property {Compiled} params
- * @property {number} weight
- * @property {Check | 'same' | null} check
- * @property {string} where it stands, for messages
- *
- * @typedef {object} CallSource what a plan is made of, for another thread as well
- * @property {readonly CallRule[]} rules
- * @property {boolean} isPreset
- * @property {string} name for messages
- *
- * @typedef {object} CallPlan
- * @property {CallSource} source
- * @property {readonly CallKind[]} kinds
- * @property {ReadonlySet<Need>} needs of all of them
- * @property {boolean} isPaged every call lists a page, so that an iteration is all pages
- */
-
 const SCHEMA = 'evm-stress/calls@1';
-/** As many as have figures of their own. */
-const MOST_CALLS = 60;
-const LONGEST_BYTES = 1024 * 1024;
+/** Each call has figures of its own, whose number is limited. */
+const MAX_CALLS = 60;
+const MAX_FILE_BYTES = 1024 * 1024;
 const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/calls.md`;
 
-/** What a path in an answer must look like. */
+/** The form of a path in an answer. */
 const PATH = '^(\\$|(\\$\\.)?[\\w-]+(\\.[\\w-]+)*)$';
 
 const CHECK = {
@@ -154,7 +131,7 @@ const RULES = {
     calls: {
       type: 'array',
       minItems: 1,
-      maxItems: MOST_CALLS,
+      maxItems: MAX_CALLS,
       items: {
         type: 'object',
         required: ['method'],
@@ -172,19 +149,19 @@ const RULES = {
 };
 
 /**
- * @param {string} nameOrFile a preset's name, or a file; ./NAME is a file also where there is such a preset
+ * @param {string} nameOrFile a preset's name, or a file; ./NAME is a file even if there is such a preset
  * @returns {Promise<CallPlan>}
- * @throws {InputError} one line that names the file, the entry, and what is wrong with it
+ * @throws {InputError} naming the file, the entry, and the error
  */
 export async function readCalls(nameOrFile) {
   if (Object.hasOwn(CALL_PRESETS, nameOrFile))
     return planOf({ rules: CALL_PRESETS[nameOrFile], isPreset: true, name: `the preset ${nameOrFile}` });
   const name = displayName(nameOrFile);
   const json = parse(nameOrFile, name);
-  // Only who reads such a file waits for the validator to be loaded.
+  // Loaded on demand, because the validator takes long to load.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);
-  if (!validate(json)) throw new InputError(`${name}${whatIsWrong(json, validate.errors?.[0])}`);
+  if (!validate(json)) throw new InputError(`${name}${describeFault(json, validate.errors?.[0])}`);
   return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });
 }
 
@@ -213,9 +190,10 @@ function parse(file, name) {
   let text;
   try {
     const found = statSync(file);
-    // A device may have no end, and a pipe no beginning.
+    // Reading a device or a pipe might not end.
     if (!found.isFile()) throw new InputError(`the calls file ${name} is not a file`);
-    if (found.size > LONGEST_BYTES) throw new InputError(`the calls file ${name} is longer than 1 MB: is it one?`);
+    if (found.size > MAX_FILE_BYTES)
+      throw new InputError(`the calls file ${name} is longer than 1 MB: check that it is a calls file`);
     text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     if (error instanceof InputError) throw error;
@@ -231,22 +209,18 @@ function parse(file, name) {
   }
 }
 
-/**
- * @param {any} json
- * @param {ErrorObject} [error] the first there is
- * @returns {string} behind the name of the file
- */
-function whatIsWrong(json, error) {
+/** @param {any} json @param {ErrorObject} [error] the first one @returns {string} text that follows the name of the file */
+function describeFault(json, error) {
   const [, top, index, ...rest] = (error?.instancePath ?? '').split('/');
   const params = error?.params ?? {};
   if (top === undefined && error?.keyword === 'type') return ` is no JSON object: ${ADVICE}`;
   if (top === 'schema' || params.missingProperty === 'schema') return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
   const where = index === undefined ? (top === undefined ? '' : ` "${top}"`) : ` ${entry(json.calls, Number(index))}`;
-  return `${where === '' ? '' : ','}${where}: ${complaint(rest.join('.'), error)}`;
+  return `${where === '' ? '' : ','}${where}: ${faultIn(rest.join('.'), error)}`;
 }
 
-/** @param {string} place within an entry, '' for all of it @param {ErrorObject} [error] */
-function complaint(place, error) {
+/** @param {string} place within an entry, '' for the whole @param {ErrorObject} [error] */
+function faultIn(place, error) {
   const { keyword, params = {}, message = 'is not right' } = error ?? {};
   const it = place === '' ? 'it' : `"${place}"`;
   if (keyword === 'additionalProperties') {
@@ -268,7 +242,7 @@ function complaint(place, error) {
   return `${it} ${message}`;
 }
 
-/** What a value has to be, by the types that the rules have. @type {Readonly<Record<string, string>>} */
+/** Descriptions of types. @type {Readonly<Record<string, string>>} */
 const KINDS = Object.freeze({
   object: 'an object',
   array: 'a list',

@@ -5,24 +5,25 @@ import { isAddress } from 'ethers';
 import { InterruptedError, StressError, WorkloadError, displayName, oneLine } from '../errors.js';
 
 /**
+ * Checks of what a user's workload file returns, and errors that name the file, line and column.
+ *
  * @import { Call, Check, Gas, Request } from '../types.d.ts'
  * @import { AuditReading, Verdict } from './index.js'
  */
 
-/**
- * Errors of a workload of the user's own, told by its file, line and column.
- */
+/** The folder of this program's own files. */
+const OWN_FOLDERS = Object.freeze([
+  new URL('../', import.meta.url).href,
+  fileURLToPath(new URL('../', import.meta.url)),
+]);
 
-/** Where this program's own files are. */
-const OURS = Object.freeze([new URL('../', import.meta.url).href, fileURLToPath(new URL('../', import.meta.url))]);
-
-/** How long may take what is neither an operation nor Ctrl-C's to end, in milliseconds. */
-const PATIENCE_MS = 60_000;
+/** Time limit of functions that are called once. */
+const TIMEOUT_MS = 60_000;
 
 /**
  * @param {unknown} error
  * @param {string} file as the user gave it
- * @returns {string} such as mine.js:12:5, where the error came through the file; otherwise its name
+ * @returns {string} such as mine.js:12:5, or the name alone if the file is not in the stack
  */
 export function placeOf(error, file) {
   const name = displayName(file);
@@ -38,33 +39,32 @@ export function placeOf(error, file) {
 /**
  * @param {unknown} error
  * @param {string} file
- * @returns {string | null} such as helpers.js:3:7, seen from the file's folder, where the error came from another of the
- *   user's files; null where none of them is named
+ * @returns {string | null} such as helpers.js:3:7, relative to the file's folder: another of the user's files in the stack
  */
 export function otherPlaceOf(error, file) {
   const stack = error instanceof Error ? String(error.stack) : '';
   for (const [, path, at] of stack.matchAll(
     /(?:\(|\bat (?:async )?)((?:file:\/\/)?\/[^\n()]+?)(:\d+(?::\d+)?)\)?$/gm,
   )) {
-    if (OURS.some((folder) => path.startsWith(folder))) continue;
-    return seenFrom(file, path) + at;
+    if (OWN_FOLDERS.some((folder) => path.startsWith(folder))) continue;
+    return relativeName(file, path) + at;
   }
   return null;
 }
 
-/** The name of a file, seen from the folder of another. @param {string} file @param {string} other path or file: URL */
-export function seenFrom(file, other) {
+/** The name of a file relative to the folder of another. @param {string} file @param {string} other path or file: URL */
+export function relativeName(file, other) {
   const path = other.startsWith('file:') ? fileURLToPath(other) : other;
   return displayName(relative(dirname(realOf(file)), path));
 }
 
-/** Whether a file of this program's own is named by the stack. @param {unknown} error */
+/** Whether a file of this program is in the stack. @param {unknown} error */
 export function isThroughKit(error) {
   const stack = error instanceof Error ? String(error.stack) : '';
-  return OURS.some((folder) => stack.includes(folder));
+  return OWN_FOLDERS.some((folder) => stack.includes(folder));
 }
 
-/** Stacks name the file that a link leads to. @param {string} file */
+/** Stacks have the target of a link. @param {string} file */
 function realOf(file) {
   try {
     return realpathSync(file);
@@ -74,8 +74,7 @@ function realOf(file) {
 }
 
 /**
- * What was thrown, as an error that points into the file. Errors of ours, such as a connection that was lost, stay what
- * they are.
+ * Makes an error that points into the file. Errors of this program, such as a lost connection, are returned unchanged.
  * @param {unknown} error
  * @param {string} file
  * @param {string} what threw it
@@ -83,16 +82,16 @@ function realOf(file) {
  */
 export function locateError(error, file, what) {
   if (error instanceof StressError) return error;
-  return new WorkloadError(`${placeOf(error, file)}: ${what} threw: ${wordsOf(error)}`);
+  return new WorkloadError(`${placeOf(error, file)}: ${what} threw: ${messageOf(error)}`);
 }
 
-/** @param {unknown} error anything can be thrown */
-export function wordsOf(error) {
+/** @param {unknown} error any thrown value */
+export function messageOf(error) {
   return oneLine(error instanceof Error ? error.message || error.name : error);
 }
 
 /**
- * A Ctrl-C ends what does not end by itself.
+ * Rejects when the signal aborts.
  * @template T
  * @param {AbortSignal} signal
  * @param {T | Promise<T>} action
@@ -117,15 +116,15 @@ export async function unlessAborted(signal, action) {
 /**
  * @template T
  * @param {T | Promise<T>} action
- * @param {string} words what has not ended then
+ * @param {string} name of the action
  * @param {number} [ms]
  * @returns {Promise<T>}
  */
-export async function within(action, words, ms = PATIENCE_MS) {
+export async function within(action, name, ms = TIMEOUT_MS) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new WorkloadError(`${words} has not ended after ${ms / 1000} s`)), ms);
+    timer = setTimeout(() => reject(new WorkloadError(`${name} has not ended after ${ms / 1000} s`)), ms);
   });
   try {
     return /** @type {T} */ (await Promise.race([action, late]));
@@ -134,30 +133,26 @@ export async function within(action, words, ms = PATIENCE_MS) {
   }
 }
 
-/**
- * What a workload of the user's own returns, held against the contract.
- */
-
-/** It is not what the contract says; who catches it knows who returned it. */
+/** A returned value violates the contract. The caller adds the name of the function. */
 export class ContractError extends Error {}
 
-/** What is reckoned with where a workload does not say what it needs; it is to be enough, not to be right. */
+/** Gas limits if a workload does not state its own: upper bounds. */
 const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
 
 const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 
 /**
  * @param {unknown} given
- * @param {bigint | null} measured gas limit, where it is left out
+ * @param {bigint | null} measured the default gas limit
  * @returns {Call}
  */
 export function checkedCall(given, measured) {
   const { to, data = '0x', value = 0n, gasLimit = measured } = objectOf(given, 'a call such as { to, data }');
   if (to !== null && !isAddress(to))
-    throw new ContractError(`returned a to that is no address (null deploys a contract): ${describeValue(to)}`);
+    throw new ContractError(`returned a to that is not an address (null deploys a contract): ${describeValue(to)}`);
   if (typeof data !== 'string' || !data.startsWith('0x') || data.length % 2 !== 0 || /[^0-9a-f]/i.test(data.slice(2)))
     throw new ContractError(
-      `returned data that is no text of 0x and pairs of hexadecimal digits: ${describeValue(data)}`,
+      `returned data that is not a text of 0x and pairs of hexadecimal digits: ${describeValue(data)}`,
     );
   checkInteger('value', value, 256);
   checkInteger('gasLimit', gasLimit, 64);
@@ -168,7 +163,7 @@ export function checkedCall(given, measured) {
 function checkInteger(name, value, bits) {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << BigInt(bits))
     throw new ContractError(
-      `returned a ${name} that is no bigint from 0n to 2n ** ${bits}n - 1n: ${describeValue(value)}`,
+      `returned a ${name} that is not a bigint from 0n to 2n ** ${bits}n - 1n: ${describeValue(value)}`,
     );
 }
 
@@ -207,13 +202,12 @@ export function checkedChecks(given) {
       throw new ContractError(`returned a check whose holds is neither true, false nor null: ${describeValue(holds)}`);
     const texts = { expected: textOrNull(expected, 'expected'), found: textOrNull(found, 'found') };
     if (holds === null) return { name, words, ...texts, holds, why: textOrNull(why, 'why') ?? 'it does not say why' };
-    // Without figures it says at least this.
-    const { expected: wanted, found: seen } = texts;
+    // Shown in place of missing figures.
     return {
       name,
       words,
-      expected: wanted ?? 'true',
-      found: seen ?? String(holds),
+      expected: texts.expected ?? 'true',
+      found: texts.found ?? String(holds),
       holds,
       why: textOrNull(why, 'why'),
     };
@@ -240,7 +234,7 @@ export function checkedRequest(given) {
 /**
  * @param {unknown} given
  * @param {string} file
- * @param {bigint} valueWei of an operation, where nothing is said
+ * @param {bigint} valueWei of an operation, unless given
  * @returns {Gas}
  */
 export function checkedGas(given, file, valueWei) {
@@ -263,17 +257,13 @@ export function checkedGas(given, file, valueWei) {
   };
 }
 
-/** @param {unknown} given @returns {number} of wallets */
+/** @param {unknown} given @returns {number} */
 export function checkedCount(given) {
   if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
   throw new ContractError(`returned ${describeValue(given)}, and must return how many wallets, a whole number`);
 }
 
-/**
- * What the run file is to state: JSON, in which large numbers are texts.
- * @param {unknown} given
- * @returns {Record<string, unknown>}
- */
+/** Facts for the run file: JSON, with bigints as texts. @param {unknown} given @returns {Record<string, unknown>} */
 export function checkedFacts(given) {
   const facts = objectOf(given ?? {}, 'what the run file is to state, such as { slots: 20 }');
   if (Array.isArray(facts))
@@ -288,7 +278,7 @@ export function checkedFacts(given) {
     );
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new ContractError(`returned what is no JSON: ${oneLine(error.message.split('\n')[0])}`);
+    throw new ContractError(`returned a value that is not JSON: ${oneLine(error.message.split('\n')[0])}`);
   }
 }
 
@@ -302,7 +292,7 @@ export function textOrNull(value, what) {
 /** @param {unknown} given @param {string} wanted @returns {any} */
 function objectOf(given, wanted) {
   if (given instanceof Promise) {
-    given.catch(() => {}); // nobody will wait for it
+    given.catch(() => {}); // its result is not used
     throw new ContractError(`returned a promise, and must return ${wanted} at once`);
   }
   if (typeof given !== 'object' || given === null)
@@ -310,7 +300,7 @@ function objectOf(given, wanted) {
   return given;
 }
 
-/** @param {unknown} value in few words */
+/** @param {unknown} value */
 export function describeValue(value) {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value);
   if (typeof value === 'bigint') return `${value}n`;

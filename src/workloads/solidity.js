@@ -5,19 +5,19 @@ import { WorkloadError } from '../errors.js';
 /** @import { Artifact } from './contract.d.ts' */
 
 /**
- * Solidity to bytecode. The compiler takes 200 MB and changes what becomes of unhandled errors, so it lives in a thread
- * of its own, and only for as long as it compiles.
+ * Compiles Solidity. solc takes 200 MB and changes how unhandled errors end the process, so it runs in a thread that ends
+ * after the compilation.
  */
 
-/** What messages of the compiler call the source. */
+/** The name of the source in messages of the compiler. */
 const SOURCE = 'workload.sol';
 
 /**
  * @param {string} source
- * @param {{contract?: string, place: string}} options contract: which one, where there are several; place: where in the
- *   user's file it is asked for
+ * @param {{contract?: string, place: string}} options contract: needed if the source has several; place: of the call in
+ *   the user's file
  * @returns {Promise<Artifact>}
- * @throws {WorkloadError} with what the compiler says, as it says it
+ * @throws {WorkloadError} with the compiler's messages
  */
 export async function compile(source, { contract, place }) {
   if (typeof source !== 'string') throw new WorkloadError(`${place}: kit.compile: the source must be a text`);
@@ -25,7 +25,7 @@ export async function compile(source, { contract, place }) {
     language: 'Solidity',
     sources: { [SOURCE]: { content: source } },
     settings: {
-      evmVersion: 'london', // later ones emit PUSH0, which older chains do not know
+      evmVersion: 'london', // later versions emit PUSH0, which older chains lack
       optimizer: { enabled: true, runs: 200 },
       outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } },
     },
@@ -41,8 +41,7 @@ export async function compile(source, { contract, place }) {
   const deployable = Object.keys(compiled).filter((name) => compiled[name].evm.bytecode.object !== '');
   const name = contract ?? (deployable.length === 1 ? deployable[0] : '');
   if (!deployable.includes(name)) {
-    const which =
-      contract === undefined ? 'say which contract is meant' : `there is no contract "${contract}" to deploy`;
+    const which = contract === undefined ? 'name one of its contracts' : `there is no contract "${contract}" to deploy`;
     throw new WorkloadError(`${place}: kit.compile: ${which}; the source has ${deployable.join(', ') || 'none'}`);
   }
   return { abi: compiled[name].abi, bytecode: `0x${compiled[name].evm.bytecode.object}` };

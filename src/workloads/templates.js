@@ -1,48 +1,65 @@
-/** Templates in the parameters of calls: values that are drawn for each call. */
 import leven from 'leven';
 import { toHex } from '../chain/rpc.js';
 import { oneLine, withoutKeys } from '../errors.js';
 
 /**
+ * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that consists of one template
+ * becomes its value; within a longer text the value is inserted. A random value is chosen once per call, so that the same
+ * template has the same value in all of the call.
+ *
  * @import { TemplateValues } from './calls.js'
- * @import { Need } from './calls-file.js'
- * @import { Template } from './calls-file.js'
- * @import { Compiled } from './calls-file.js'
- * @import { Maker } from './calls-file.js'
+ *
+ * @typedef {'head' | 'blocks' | 'transactions' | 'addresses' | 'data' | 'page'} Need a source of values
+ *
+ * @typedef {object} Template
+ * @property {readonly Need[]} needs
+ * @property {readonly (number | null)[]} numbers defaults of the numbers after its name; null: no default
+ * @property {(values: TemplateValues, ...numbers: number[]) => string | number} value
+ *
+ * @typedef {(values: TemplateValues) => unknown} Maker
+ *
+ * @typedef {object} Compiled
+ * @property {Maker} make the value for one call; always the same object if constant
+ * @property {boolean} isConstant
+ * @property {ReadonlySet<Need>} needs
  */
 
-/** How far back "recent" is where nothing else is said: nodes without an archive have the state of so many blocks. */
+/** The default range of "recent": nodes without an archive keep the state of so many blocks. */
 const RECENT = 128;
 
 const LARGEST = 1_000_000_000;
 
 /** @type {Readonly<Record<string, Template>>} */
 export const TEMPLATES = Object.freeze({
-  'block.latest': { needs: ['head'], numbers: [], value: (draw) => toHex(draw.latest()) },
-  'block.recent': { needs: ['head'], numbers: [RECENT], value: (draw, among) => toHex(draw.recent(among)) },
-  'block.hash': { needs: ['head', 'blocks'], numbers: [], value: (draw) => draw.blockHash() },
-  'tx.recent': { needs: ['head', 'transactions'], numbers: [], value: (draw) => draw.transaction() },
+  'block.latest': { needs: ['head'], numbers: [], value: (values) => toHex(values.latest()) },
+  'block.recent': { needs: ['head'], numbers: [RECENT], value: (values, among) => toHex(values.recent(among)) },
+  'block.hash': { needs: ['head', 'blocks'], numbers: [], value: (values) => values.blockHash() },
+  'tx.recent': { needs: ['head', 'transactions'], numbers: [], value: (values) => values.transaction() },
   'range.from': {
     needs: ['head'],
     numbers: [null, RECENT],
-    value: (draw, ...range) => toHex(rangeOf(draw, range).from),
+    value: (values, ...range) => toHex(rangeOf(values, range).from),
   },
-  'range.to': { needs: ['head'], numbers: [null, RECENT], value: (draw, ...range) => toHex(rangeOf(draw, range).to) },
-  address: { needs: ['addresses'], numbers: [], value: (draw) => draw.address() },
-  'address.word': { needs: ['addresses'], numbers: [], value: (draw) => word(draw.address()) },
-  'address.own': { needs: ['addresses'], numbers: [], value: (draw) => draw.ownAddress() },
-  'address.own.word': { needs: ['addresses'], numbers: [], value: (draw) => word(draw.ownAddress()) },
-  'data.address': { needs: ['data'], numbers: [], value: (draw) => draw.data().address },
-  'data.topic': { needs: ['data'], numbers: [], value: (draw) => draw.data().topic },
-  'page.from': { needs: ['data', 'page'], numbers: [], value: (draw) => toHex(draw.page().fromBlock) },
-  'page.to': { needs: ['data', 'page'], numbers: [], value: (draw) => toHex(draw.page().toBlock) },
-  'page.topic': { needs: ['data', 'page'], numbers: [], value: (draw) => `0x${word(toHex(draw.pageNumber()))}` },
-  'page.count': { needs: ['data', 'page'], numbers: [], value: (draw) => draw.page().count },
+  'range.to': {
+    needs: ['head'],
+    numbers: [null, RECENT],
+    value: (values, ...range) => toHex(rangeOf(values, range).to),
+  },
+  address: { needs: ['addresses'], numbers: [], value: (values) => values.address() },
+  'address.word': { needs: ['addresses'], numbers: [], value: (values) => word(values.address()) },
+  'address.own': { needs: ['addresses'], numbers: [], value: (values) => values.ownAddress() },
+  'address.own.word': { needs: ['addresses'], numbers: [], value: (values) => word(values.ownAddress()) },
+  'data.address': { needs: ['data'], numbers: [], value: (values) => values.data().address },
+  'data.topic': { needs: ['data'], numbers: [], value: (values) => values.data().topic },
+  'page.from': { needs: ['data', 'page'], numbers: [], value: (values) => toHex(values.page().fromBlock) },
+  'page.to': { needs: ['data', 'page'], numbers: [], value: (values) => toHex(values.page().toBlock) },
+  'page.topic': { needs: ['data', 'page'], numbers: [], value: (values) => `0x${word(toHex(values.pageNumber()))}` },
+  'page.count': { needs: ['data', 'page'], numbers: [], value: (values) => values.page().count },
 });
 
-/** @param {TemplateValues} draw @param {number[]} numbers */
-function rangeOf(draw, [length, among]) {
-  return draw.range(length, among);
+/** @param {TemplateValues} values @param {number[]} numbers */
+function rangeOf(values, [length, among]) {
+  return values.range(length, among);
 }
 
 /** 32 bytes of calldata, or of a topic, without 0x. @param {string} hex */
@@ -51,9 +68,9 @@ function word(hex) {
 }
 
 /**
- * @param {unknown} value as JSON gives it
+ * @param {unknown} value from JSON
  * @returns {Compiled}
- * @throws {Error} what is wrong with a template in it, for the middle of a sentence
+ * @throws {Error} about an invalid template, with a message for the middle of a sentence
  */
 export function compile(value) {
   /** @type {Set<Need>} */
@@ -62,7 +79,7 @@ export function compile(value) {
   return { make: make ?? (() => value), isConstant: make === null, needs };
 }
 
-/** @param {unknown} value @param {Set<Need>} needs @returns {Maker | null} null where it is constant */
+/** @param {unknown} value @param {Set<Need>} needs @returns {Maker | null} null if constant */
 function maker(value, needs) {
   if (typeof value === 'string') return textMaker(value, needs);
   if (value === null || typeof value !== 'object') return null;
@@ -70,23 +87,23 @@ function maker(value, needs) {
   const parts = Object.entries(value).map(([key, part]) => ({ key, part, make: maker(part, needs) }));
   if (parts.every(({ make }) => make === null)) return null;
   const made = parts.map(({ part, make }) => make ?? (() => part));
-  if (isList) return (draw) => made.map((make) => make(draw));
-  return (draw) => Object.fromEntries(parts.map(({ key }, i) => [key, made[i](draw)]));
+  if (isList) return (values) => made.map((make) => make(values));
+  return (values) => Object.fromEntries(parts.map(({ key }, i) => [key, made[i](values)]));
 }
 
 /** @param {string} text @param {Set<Need>} needs @returns {Maker | null} */
 function textMaker(text, needs) {
-  // Every second part is what stands between braces.
+  // Every second part was between braces.
   const parts = text.split(/\{\{([^{}]*)\}\}/);
   if (parts.some((part, i) => i % 2 === 0 && /\{\{|\}\}/.test(part)))
     throw new Error(`${quoted(text)} has braces that do not close: a template is {{name}}`);
   if (parts.length === 1) return null;
   const makers = parts.map((part, i) => (i % 2 === 0 ? () => part : templateMaker(part, needs)));
   if (parts.length === 3 && parts[0] === '' && parts[2] === '') return makers[1];
-  return (draw) => makers.map((make) => make(draw)).join('');
+  return (values) => makers.map((make) => make(values)).join('');
 }
 
-/** @param {string} source what is between the braces @param {Set<Need>} needs @returns {Maker} */
+/** @param {string} source the text between the braces @param {Set<Need>} needs @returns {Maker} */
 function templateMaker(source, needs) {
   const [name, ...given] = source.trim().split(/\s+/);
   if (!Object.hasOwn(TEMPLATES, name)) throw new Error(`${braced(source)} is no template${didYouMean(name)}`);
@@ -104,7 +121,7 @@ function templateMaker(source, needs) {
     );
   for (const need of template.needs) needs.add(need);
   const all = numbers.map((fallback, i) => (i < given.length ? Number(given[i]) : Number(fallback)));
-  return (draw) => template.value(draw, ...all);
+  return (values) => template.value(values, ...all);
 }
 
 /** @param {number} fewest @param {number} most */

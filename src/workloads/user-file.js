@@ -19,36 +19,58 @@ import {
   isThroughKit,
   otherPlaceOf,
   placeOf,
-  seenFrom,
+  relativeName,
   textOrNull,
   unlessAborted,
   describeValue,
   within,
-  wordsOf,
+  messageOf,
 } from './contract-errors.js';
 import { createWorkloadHost } from './kit.js';
 
 /**
+ * A user's workload file (`--workload ./mine.js`): loads it, completes the workload, checks what it returns, and turns
+ * what it throws into errors that point into the file.
+ *
  * @import { Wallet } from '../chain/keys.js'
  * @import { Call, CallWorkload, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { Create, CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
- * @import { AuditSnapshot, WorkloadOptions } from './index.js'
+ * @import { WorkloadOptions } from './index.js'
  * @import { WorkloadHost } from './kit.js'
- * @import { Receivers } from './transfer.js'
- */
-
-/**
- * What is the same for both kinds of workloads of the user's own: facts, handing over, and what is thrown told by its
- * file.
  *
- * @typedef {object} Handed what goes to a worker thread
- * @property {unknown} own what the workload itself hands over
- * @property {bigint | null} gasLimit as it was measured
+ * @typedef {Readonly<Record<string, string>>} Settings of --set
+ *
+ * @typedef {object} FileWorkloadState for a worker thread
+ * @property {unknown} own the result of the workload's handOver()
+ * @property {bigint | null} gasLimit as measured
+ * @property {Settings} set
+ *
+ * @typedef {object} WrapOptions
+ * @property {string} file as the user gave it
+ * @property {WorkloadHost} host
+ * @property {bigint | null} gasLimit as measured, in a worker thread
  * @property {Settings} set
  */
 
+/** The supported contract. */
+export const CONTRACT = 'evm-stress/workload@1';
+
+const CONTRACT_NAME = 'evm-stress/workload@';
+
+/** Errors of RPC calls, which the file may have left unhandled. */
+const RPC_ERRORS = Object.freeze([RpcError, TransportError, ProtocolError]);
+
+/** Time limit for finding the line of a syntax error. */
+const SYNTAX_CHECK_MS = 10_000;
+
+/** The functions of a workload, by its kind. */
+const PARTS = Object.freeze({
+  transaction: ['unprepared', 'prepare', 'next', 'verify', 'audit', 'reconcile', 'facts', 'handOver'],
+  call: ['prepare', 'next', 'check', 'facts', 'handOver'],
+});
+
 /** @param {OwnTransactions | OwnCalls} own @param {string} file @returns {{facts?: () => Record<string, unknown>}} */
-export function stating(own, file) {
+function wrapFacts(own, file) {
   if (own.facts === undefined) return {};
   return {
     facts: () => {
@@ -66,13 +88,13 @@ export function stating(own, file) {
  * @param {string} file
  * @param {number} first
  * @param {number} count
- * @param {Omit<Handed, 'own'>} ours
- * @returns {Handed}
+ * @param {Omit<FileWorkloadState, 'own'>} ours
+ * @returns {FileWorkloadState}
  */
-export function handOver(own, file, first, count, ours) {
+function stateFor(own, file, first, count, ours) {
   if (own.handOver === undefined && own.prepare !== undefined)
     throw new WorkloadError(
-      `${displayName(file)}: the workload lacks handOver(first, count), which tells worker threads what prepare() has prepared: add it, or give --workers 1`,
+      `${displayName(file)}: the workload lacks handOver(first, count), which returns the state of worker threads: add it, or give --workers 1`,
     );
   let handed;
   try {
@@ -84,13 +106,13 @@ export function handOver(own, file, first, count, ours) {
     return { own: structuredClone(handed), ...ours };
   } catch (error) {
     throw new WorkloadError(
-      `${displayName(file)}: handOver() returned what no worker thread can be given: ${wordsOf(error)}`,
+      `${displayName(file)}: handOver() returned a value that cannot be sent to a worker thread: ${messageOf(error)}`,
     );
   }
 }
 
-/** What the node refuses then is refused to the file. @template T @param {string} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
-export async function beforeLoad(file, what, action) {
+/** Adds the position in the file to errors of the node. @template T @param {string} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
+async function beforeLoad(file, what, action) {
   try {
     return await action();
   } catch (error) {
@@ -101,7 +123,7 @@ export async function beforeLoad(file, what, action) {
 }
 
 /** @template T @param {string} file @param {string} what @param {() => Promise<T>} action @returns {Promise<T>} */
-export async function inTime(file, what, action) {
+async function inTime(file, what, action) {
   try {
     return await within(action(), `${displayName(file)}: ${what}`);
   } catch (error) {
@@ -110,38 +132,19 @@ export async function inTime(file, what, action) {
 }
 
 /** @param {unknown} error @param {string} file @param {string} what */
-export function withLocation(error, file, what) {
+function withLocation(error, file, what) {
   if (error instanceof ContractError) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
   return locateError(error, file, what);
 }
 
 /**
- * Stands between the engine and a workload of the user's own: completes it, holds what it returns against the contract,
- * and turns whatever it throws into errors that point into its file.
- *
- * @typedef {object} Guarding
- * @property {string} file as the user gave it
- * @property {WorkloadHost} host
- * @property {bigint | null} gasLimit as it was measured, in a worker thread
- * @property {Settings} set
- *
- * @typedef {Readonly<Record<string, string>>} Settings of --set
- */
-
-/** What a workload may have besides next(), by its kind. */
-const PARTS = Object.freeze({
-  transaction: ['unprepared', 'prepare', 'next', 'verify', 'audit', 'reconcile', 'facts', 'handOver'],
-  call: ['prepare', 'next', 'check', 'facts', 'handOver'],
-});
-
-/**
- * @param {unknown} made what create() of the file has made
- * @param {Guarding} guarding
+ * @param {unknown} made the result of create()
+ * @param {WrapOptions} options
  * @returns {Workload}
  * @throws {WorkloadError} it lacks a part
  */
-export function wrapUserWorkload(made, guarding) {
-  const name = displayName(guarding.file);
+export function wrapUserWorkload(made, options) {
+  const name = displayName(options.file);
   const own = /** @type {any} */ (made);
   const kind = own?.kind;
   if (kind !== 'transaction' && kind !== 'call')
@@ -149,14 +152,14 @@ export function wrapUserWorkload(made, guarding) {
       `${name}: create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
     );
   if (own.next === undefined)
-    throw new WorkloadError(`${name}: the workload lacks next(), which says what one operation is`);
+    throw new WorkloadError(`${name}: the workload lacks next(), which returns the next operation`);
   for (const part of PARTS[/** @type {'transaction' | 'call'} */ (kind)])
     if (own[part] !== undefined && typeof own[part] !== 'function')
       throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${describeValue(own[part])}`);
-  return kind === 'call' ? wrapCalls(own, guarding) : wrapTransactions(own, guarding);
+  return kind === 'call' ? wrapCalls(own, options) : wrapTransactions(own, options);
 }
 
-/** @param {OwnTransactions} own @param {Guarding} guarding @returns {TransactionWorkload} */
+/** @param {OwnTransactions} own @param {WrapOptions} options @returns {TransactionWorkload} */
 function wrapTransactions(own, { file, host, set, ...known }) {
   const { subject = 'wallets executed' } = own;
   if (typeof subject !== 'string')
@@ -165,7 +168,7 @@ function wrapTransactions(own, { file, host, set, ...known }) {
   let wallets = 0;
   const verify = own.verify?.bind(own) ?? host.kit.verifyByReceipt();
   const audit = own.audit?.bind(own) ?? host.kit.auditByNonce();
-  /** Calls that were looked at already, as they are sent. @type {WeakMap<object, Call>} */
+  /** Checked calls, by the object that next() returned. @type {WeakMap<object, Call>} */
   const seen = new WeakMap();
 
   return {
@@ -191,7 +194,7 @@ function wrapTransactions(own, { file, host, set, ...known }) {
         const before = seen.get(given);
         if (before !== undefined) return before;
         const call = checkedCall(given, gasLimit);
-        // Who changed it later on would change nothing: it is encoded once.
+        // Frozen, because a later change would have no effect.
         seen.set(Object.freeze(given), call);
         return call;
       } catch (error) {
@@ -213,19 +216,19 @@ function wrapTransactions(own, { file, host, set, ...known }) {
       const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(snapshot)));
       return [...checks, ...more];
     },
-    ...stating(own, file),
-    handOver: (first, count) => handOver(own, file, first, count, { gasLimit, set }),
+    ...wrapFacts(own, file),
+    handOver: (first, count) => stateFor(own, file, first, count, { gasLimit, set }),
   };
 }
 
-/** @param {OwnCalls} own @param {Guarding} guarding @returns {CallWorkload} */
+/** @param {OwnCalls} own @param {WrapOptions} options @returns {CallWorkload} */
 function wrapCalls(own, { file, host, set }) {
   /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
   const seen = new WeakMap();
   const { callsPerIteration = 1 } = own;
   if (!Number.isInteger(callsPerIteration) || callsPerIteration < 1)
     throw new WorkloadError(
-      `${displayName(file)}: callsPerIteration must be a whole number from 1 on, not ${describeValue(callsPerIteration)}`,
+      `${displayName(file)}: callsPerIteration must be a positive whole number, not ${describeValue(callsPerIteration)}`,
     );
   return {
     kind: 'call',
@@ -260,22 +263,22 @@ function wrapCalls(own, { file, host, set }) {
         return fail(error);
       }
     },
-    ...stating(own, file),
-    handOver: (first, count) => handOver(own, file, first, count, { gasLimit: null, set }),
+    ...wrapFacts(own, file),
+    handOver: (first, count) => stateFor(own, file, first, count, { gasLimit: null, set }),
   };
 }
 
-/** Before anything is prepared, only what needs nothing prepared can tell. @param {OwnTransactions} own @returns {bigint} wei of an operation */
+/** The value of an operation before prepare(), if the workload needs no preparation. @param {OwnTransactions} own @returns {bigint} */
 function valueOf(own) {
   if (own.prepare !== undefined || own.gas?.value !== undefined) return 0n;
   try {
     return checkedCall(own.next(0, 0), 1n).value;
   } catch {
-    return 0n; // whoever needs the call is told why there is none
+    return 0n; // next() is called again, and its error is reported then
   }
 }
 
-/** What the node refuses is a failure of that kind, and its words tell who asked. @param {unknown} error @param {string} file */
+/** Adds the position in the file to the node's error, which remains an operation's failure. @param {unknown} error @param {string} file */
 function named(error, file) {
   const name = displayName(file);
   if (error instanceof RpcError && !error.message.startsWith(name))
@@ -290,19 +293,6 @@ async function measureGas(own, { address, nonce }, host) {
   return call.gasLimit === undefined ? host.measure({ ...call, from: address }) : null;
 }
 
-/** Workloads of the user's own, each in a file: `--workload ./mine.js`. */
-
-/** The contract that this version speaks. */
-export const CONTRACT = 'evm-stress/workload@1';
-
-const CONTRACT_NAME = 'evm-stress/workload@';
-
-/** What our own calls end with is waited for; those of the file may not be. */
-const ANSWERS = Object.freeze([RpcError, TransportError, ProtocolError]);
-
-/** How long the compiler may take to find the line of a syntax error, in milliseconds. */
-const CHECK_MS = 10_000;
-
 /**
  * @param {string} file
  * @param {Pick<WorkloadOptions, 'rpc' | 'state'> & {settings: {set?: ReadonlyArray<readonly [string, string]>}}} options
@@ -311,40 +301,37 @@ const CHECK_MS = 10_000;
  */
 export async function createFileWorkload(file, { rpc, settings, state }) {
   const create = await loadWorkloadFile(file);
-  const handed = /** @type {Handed | undefined} */ (state);
-  const set = handed?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
-  const host = createWorkloadHost(file, rpc, handed !== undefined);
+  const worker = /** @type {FileWorkloadState | undefined} */ (state);
+  const set = worker?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
+  const host = createWorkloadHost(file, rpc, worker !== undefined);
   let made;
   try {
-    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: handed?.own };
+    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: worker?.own };
     made = await within(create(options), `${displayName(file)}: create()`);
   } catch (error) {
     throw locateError(error, file, 'create()');
   }
-  return wrapUserWorkload(made, { file, host, set, gasLimit: handed?.gasLimit ?? null });
+  return wrapUserWorkload(made, { file, host, set, gasLimit: worker?.gasLimit ?? null });
 }
 
 /**
- * Finds out whether a file holds a workload.
  * @param {string} file
- * @returns {Promise<Create>} what makes it
- * @throws {InputError | WorkloadError}
+ * @returns {Promise<Create>} its default export
+ * @throws {InputError | WorkloadError} the file does not have a workload
  */
 export async function loadWorkloadFile(file) {
   const name = displayName(file);
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined)
     throw new InputError(`there is no workload file ${name}; stress new-workload ${name} makes one`);
-  if (!found.isFile()) throw new InputError(`the workload ${name} is no file`);
+  if (!found.isFile()) throw new InputError(`the workload ${name} is not a file`);
   const exported = await importFile(file);
-  // What a CommonJS module exports is the default of the whole.
+  // The exports of a CommonJS module are its default export.
   const { contract, default: create } = typeof exported.default === 'object' ? (exported.default ?? {}) : exported;
   if (typeof contract === 'string' && contract.startsWith(CONTRACT_NAME) && contract !== CONTRACT)
-    throw new WorkloadError(`${name} is written for ${describeValue(contract)}: this stress speaks ${CONTRACT}`);
+    throw new WorkloadError(`${name} is written for ${describeValue(contract)}: this version supports ${CONTRACT}`);
   if (contract !== CONTRACT)
-    throw new WorkloadError(
-      `${name} does not say which contract it keeps: it needs export const contract = '${CONTRACT}'`,
-    );
+    throw new WorkloadError(`${name} does not state its contract: add export const contract = '${CONTRACT}'`);
   if (typeof create !== 'function')
     throw new WorkloadError(`${name} lacks its default export, the function that creates the workload`);
   return create;
@@ -362,43 +349,43 @@ async function importFile(file) {
     const isSyntax = error instanceof SyntaxError;
     const place = isSyntax && own === name && other === null ? placeOfSyntaxError(file) : (other ?? own);
     const from = place.startsWith(name) ? '' : ` (which ${name} imports)`;
-    throw new WorkloadError(`${place}${from}: ${isSyntax ? error.name : 'its import failed'}: ${wordsOf(error)}`);
+    throw new WorkloadError(`${place}${from}: ${isSyntax ? error.name : 'its import failed'}: ${messageOf(error)}`);
   }
 }
 
 /**
- * The loader does not tell where a module has its syntax error. Of the file itself node --check does; of one that it
- * imports the loader of another process does, which runs none of them: all are read before the first is run.
+ * Node's loader does not report the position of a syntax error. node --check finds it in the file itself; for imported
+ * files the loader of another process prints it, before it runs any of them.
  * @param {string} file
  */
 function placeOfSyntaxError(file) {
   const input = readFileSync(file, 'utf8');
-  const own = saidOf(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
+  const own = matchStderr(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
   if (own !== null) return `${displayName(file)}${own[1]}:${own[2].length + 1}`;
   const importing = `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};`;
-  const other = saidOf(['-'], importing, /^(file:\/\/.*?)(:\d+)\n(?:.*\n( *)\^)?/m);
+  const other = matchStderr(['-'], importing, /^(file:\/\/.*?)(:\d+)\n(?:.*\n( *)\^)?/m);
   if (other === null) return displayName(file);
-  return `${seenFrom(file, other[1])}${other[2]}${other[3] === undefined ? '' : `:${other[3].length + 1}`}`;
+  return `${relativeName(file, other[1])}${other[2]}${other[3] === undefined ? '' : `:${other[3].length + 1}`}`;
 }
 
 /** @param {string[]} args @param {string} input @param {RegExp} pattern */
-function saidOf(args, input, pattern) {
-  const options = /** @type {const} */ ({ input, encoding: 'utf8', timeout: CHECK_MS });
+function matchStderr(args, input, pattern) {
+  const options = /** @type {const} */ ({ input, encoding: 'utf8', timeout: SYNTAX_CHECK_MS });
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', ...args], options);
   return pattern.exec(stderr ?? '');
 }
 
 /**
- * What a file does beside its functions, in a timer or in a promise that nobody waits for, may throw, too.
+ * Errors outside of the workload's functions, for instance in a timer or an unhandled promise.
  * @param {string} workload name or file
- * @param {unknown} thrown by whomever
- * @returns {WorkloadError | null} null: it came through files of ours only
+ * @param {unknown} thrown
+ * @returns {WorkloadError | null} null: only files of this program are in the stack
  */
 export function strayErrorOf(workload, thrown) {
   if (!isWorkloadFile(workload)) return null;
   if (thrown instanceof WorkloadError) return thrown;
   const place = placeOf(thrown, workload);
-  const isIts =
-    place !== displayName(workload) || !isThroughKit(thrown) || ANSWERS.some((kind) => thrown instanceof kind);
-  return isIts ? new WorkloadError(`${place}: something that runs by itself threw: ${wordsOf(thrown)}`) : null;
+  const isOfFile =
+    place !== displayName(workload) || !isThroughKit(thrown) || RPC_ERRORS.some((kind) => thrown instanceof kind);
+  return isOfFile ? new WorkloadError(`${place}: an error outside of its functions: ${messageOf(thrown)}`) : null;
 }

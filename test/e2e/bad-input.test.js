@@ -521,7 +521,7 @@ const TABLE = {
       given: 'of another version',
       exit: 65,
       files: { 'x.mjs': "export const contract = 'evm-stress/workload@2';" },
-      says: /^\S+x\.mjs is written for "evm-stress\/workload@2": this stress speaks evm-stress\/workload@1$/,
+      says: /^\S+x\.mjs is written for "evm-stress\/workload@2": this version supports evm-stress\/workload@1$/,
     },
     {
       args: 'new-workload',

@@ -114,7 +114,7 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     const stray = `next() { if (n++ === 20) setTimeout(() => { throw new Error('stray'); }); return { to: null }; }`;
     const { code, stderr, file } = await run(t, write(t, stray), []);
     assert.equal(code, 65, stderr);
-    assert.match(stderr, /mine\.mjs:6:\d+: something that runs by itself threw: stray/);
+    assert.match(stderr, /mine\.mjs:6:\d+: an error outside of its functions: stray/);
     assert.equal(file().audit.exact, true);
   });
 

@@ -109,7 +109,10 @@ describe('the kit: what it is asked with', () => {
     begin(preparation([0]));
     const error = await caught(finish);
     assert.equal(error.exitCode, 65);
-    assert.match(error.message, /kit\.auditByCall: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/);
+    assert.match(
+      error.message,
+      /kit\.auditByCall: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/,
+    );
   });
 
   it('arguments of another kind are named', async () => {
@@ -117,7 +120,7 @@ describe('the kit: what it is asked with', () => {
     await refused((kit) => kit.sendAll([5]), /kit\.sendAll was given 5, and takes a call/);
     await refused(
       (kit) => kit.sendAll([{ position: 0, to: '0x12' }]),
-      /kit\.sendAll was given a to that is no address/,
+      /kit\.sendAll was given a to that is not an address/,
     );
     await refused((kit) => kit.sendAll([{ position: 3, to: TO }]), /there is no wallet at position 3$/);
     await refused((kit) => kit.deployOnce(), /the artifact must be \{ abi, bytecode \}/);
@@ -169,7 +172,7 @@ describe('the kit: what it is for', () => {
     assert.match(broken.message, /^\.\/mine\.js: the Solidity source does not compile/);
     assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);
     const two = 'contract A { uint256 x; } contract B { uint256 y; }';
-    assert.match((await caught(() => kit.compile(two))).message, /say which contract is meant; the source has A, B$/);
+    assert.match((await caught(() => kit.compile(two))).message, /name one of its contracts; the source has A, B$/);
     const { bytecode } = await kit.compile(two, { contract: 'B' });
     assert.match(bytecode, /^0x60806040/);
     assert.equal(process.listenerCount('unhandledRejection'), listeners, 'the compiler lives in a thread of its own');

@@ -37,7 +37,11 @@ describe('a workload of the user: its parts', () => {
     ['a check that is none', { kind: 'call', next() {}, check: 'x' }, /check .* must be a function, not "x"$/],
     ['gas of numbers', { kind: 'transaction', next() {}, gas: { perWallet: 1, perOperation: 2 } }, /both bigints/],
     ['a subject that is none', { kind: 'transaction', next() {}, subject: 5 }, /subject must be a text, not 5$/],
-    ['half an iteration', { kind: 'call', next() {}, callsPerIteration: 0.5 }, /callsPerIteration must be a whole/],
+    [
+      'half an iteration',
+      { kind: 'call', next() {}, callsPerIteration: 0.5 },
+      /callsPerIteration must be a positive whole/,
+    ],
   ]))
     it(name, async () => {
       const error = await caught(() => guarded(own));
@@ -61,12 +65,12 @@ describe('a workload of the user: next()', () => {
   for (const [name, given, says] of /** @type {Array<[string, any, RegExp]>} */ ([
     ['nothing', undefined, /returned undefined, and must return a call/],
     ['a promise', Promise.resolve(), /returned a promise/],
-    ['no to', {}, /no address \(null deploys a contract\): undefined$/],
-    ['a wrong to', { to: '0x12' }, /no address .*"0x12"$/],
+    ['no to', {}, /not an address \(null deploys a contract\): undefined$/],
+    ['a wrong to', { to: '0x12' }, /not an address .*"0x12"$/],
     ['odd data', { to: TO, data: '0x123' }, /data .*"0x123"$/],
     ['data without 0x', { to: TO, data: '12' }, /data .*"12"$/],
     ['data that is not hexadecimal', { to: TO, data: '0xgg' }, /data .*"0xgg"$/],
-    ['a number as value', { to: TO, value: 1 }, /value that is no bigint .*: 1$/],
+    ['a number as value', { to: TO, value: 1 }, /value that is not a bigint .*: 1$/],
     ['less than nothing', { to: TO, value: -1n }, /value .*: -1n$/],
     ['more than there is', { to: TO, value: 2n ** 256n }, /value /],
     ['a gas limit beyond 64 bits', { to: TO, gasLimit: 2n ** 64n }, /gasLimit /],
@@ -199,7 +203,7 @@ describe('a workload of the user: prepare() and handOver()', () => {
     const lacking = transactions({ prepare: async () => {} });
     assert.match((await caught(() => lacking.handOver(0, 1))).message, /lacks handOver\(first, count\)/);
     const unfit = transactions({ handOver: () => () => {} });
-    assert.match((await caught(() => unfit.handOver(0, 1))).message, /no worker thread can be given/);
+    assert.match((await caught(() => unfit.handOver(0, 1))).message, /cannot be sent to a worker thread/);
   });
 });
 

@@ -31,8 +31,8 @@ describe('workload files', () => {
     ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs:3:36: SyntaxError: /],
     ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
     ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
-    ['no contract', 'export default () => {};', /does not say which contract it keeps: .*evm-stress\/workload@1'$/],
-    ['another version', CONTRACT.replace('@1', '@9'), /written for "evm-stress\/workload@9": this stress speaks /],
+    ['no contract', 'export default () => {};', /does not state its contract: .*evm-stress\/workload@1'$/],
+    ['another version', CONTRACT.replace('@1', '@9'), /written for "evm-stress\/workload@9": this version supports /],
     ['no default', CONTRACT, /lacks its default export/],
   ]))
     it(`${name} is named`, async (t) => {
@@ -45,7 +45,7 @@ describe('workload files', () => {
   it('one that is not there is no workload, nor is a folder', async (t) => {
     const folder = temporaryFolder(t);
     assert.match((await caught(() => loadWorkloadFile(join(folder, 'none.js')))).message, /^there is no workload file/);
-    assert.match((await caught(() => loadWorkloadFile(folder))).message, / is no file$/);
+    assert.match((await caught(() => loadWorkloadFile(folder))).message, / is not a file$/);
   });
 
   it('CommonJS modules export the same two', async (t) => {
@@ -88,7 +88,7 @@ describe('workload files', () => {
     const fetched = new TypeError('fetch failed');
     fetched.stack = 'TypeError: fetch failed\n    at node:internal/deps/undici/undici:1:2';
     for (const thrown of [fetched, 'words', undefined, new RpcError('m', 1, 'no')])
-      assert.match(strayErrorOf(file, thrown)?.message ?? '', /mine\.mjs: something that runs by itself threw: /);
+      assert.match(strayErrorOf(file, thrown)?.message ?? '', /mine\.mjs: an error outside of its functions: /);
     assert.equal(strayErrorOf('counter', 'words'), null);
   });
 
