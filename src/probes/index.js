@@ -1,15 +1,24 @@
 import { toNumber } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
-import { createLoopProbe } from './loop.js';
 import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
+import { createLoopProbe, createSelfProbe } from './process.js';
 import { createSocketsProbe } from './sockets.js';
 
-/** @import { ConnectionsReading, PoolReading, Rpc, SelfReading } from '../types.d.ts' */
-
 /**
- * @param {{stats: () => {requests: number, connectionsOpened: number}}} options stats: since the start, of all threads
+ * The table of probes, which observe the generator and the node beside the load. Creating a probe never fails; sample()
+ * reports the reason if there is no reading.
+ *
+ * @import { ConnectionsReading, PoolReading, Rpc } from '../types.d.ts'
+ *
+ * @template T
+ * @typedef {object} Probe
+ * @property {() => T | Promise<T>} sample what happened since the last call (at first: since the creation), or the
+ *   current state, as plain JSON. Without a reading it throws, or rejects with, an Error whose message is the reason.
+ * @property {() => void} [close] may be called more than once
  */
+
+/** @param {{stats: () => {requests: number, connectionsOpened: number}}} options stats: of all threads, since the start */
 export function createConnectionsProbe({ stats }) {
   let last = stats();
   return {
@@ -17,7 +26,7 @@ export function createConnectionsProbe({ stats }) {
     sample: () => {
       const now = stats();
       const opened = Math.max(0, now.connectionsOpened - last.connectionsOpened);
-      // A connection may be opened for a request that was counted before it, or for none at all.
+      // A connection may be opened for a request that was counted earlier, or for none.
       const reused = Math.max(0, now.requests - last.requests - opened);
       last = now;
       return { opened, reused };
@@ -37,7 +46,7 @@ export function createPoolProbe({ rpc }) {
           return { pending: toNumber(status?.pending), queued: toNumber(status?.queued) };
         } catch (error) {
           if (!(error instanceof RpcError)) throw error;
-          // To ask again each interval would be load without use.
+          // Repeated calls would only be load.
           isRefused = true;
         }
       }
@@ -45,30 +54,6 @@ export function createPoolProbe({ rpc }) {
     },
   };
 }
-
-export function createSelfProbe() {
-  let last = process.cpuUsage();
-  return {
-    /** @returns {SelfReading} */
-    sample: () => {
-      const { user, system } = process.cpuUsage(last);
-      last = process.cpuUsage();
-      return { cpuUs: user + system, rssBytes: process.memoryUsage.rss() };
-    },
-  };
-}
-
-/**
- * A probe watches something beside the load. Making one never fails, whatever is missing: `sample` says so.
- *
- * @template T
- * @typedef {object} Probe
- * @property {() => T | Promise<T>} sample what happened since the last call (since it was made, the first time), or
- *   the state now, as plain JSON. Where there is no reading it throws, or rejects with, an Error whose message is the
- *   reason, in one line.
- * @property {() => void} [close] ends what the probe keeps running; it may be called again
- */
-
 /** @satisfies {Record<string, (options: any) => Probe<any>>} */
 export const probes = Object.freeze({
   self: createSelfProbe,

@@ -5,17 +5,17 @@ import { oneLine, withoutControl } from '../errors.js';
 /** @import { MetricsReading } from '../types.d.ts' */
 
 /**
- * The text format of Prometheus, version 0.0.4: a sample a line, comments begin with #.
+ * A probe of a node's Prometheus page, and a parser of its text format, version 0.0.4.
  *
  * @typedef {object} PrometheusSample
  * @property {string} name of the metric
- * @property {string} key the name and the labels as they are written, which is what tells series apart
+ * @property {string} key the name and the labels as on the page, unique per series
  * @property {number} value may be NaN or infinite
  */
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
-/** A time stamp, and what OpenMetrics writes after it. */
+/** A time stamp, and an exemplar of OpenMetrics. */
 const TIMESTAMP_AND_EXEMPLAR = /^(\d+(\.\d+)?|-\d+(\.\d+)?)?(\s*#.*)?$/;
 
 /** @type {Record<string, number>} */
@@ -24,7 +24,7 @@ const SPECIAL = Object.freeze({ nan: NaN, inf: Infinity, '+inf': Infinity, '-inf
 /**
  * @param {string} text
  * @returns {PrometheusSample[]}
- * @throws {Error} names the first line that is none of this format
+ * @throws {Error} naming the first malformed line
  */
 export function parsePrometheus(text) {
   const samples = [];
@@ -74,10 +74,10 @@ function nextBlank(line, at) {
 }
 
 /**
- * Braces inside a quoted value are text, and so is a quote behind a backslash.
+ * Braces and escaped quotes inside a quoted value are text.
  * @param {string} line
- * @param {number} open where the brace is
- * @returns {number} behind the closing brace, or -1
+ * @param {number} open position of the brace
+ * @returns {number} position after the closing brace, or -1
  */
 function labelsEnd(line, open) {
   let isQuoted = false;
@@ -103,8 +103,8 @@ const MAX_SERIES = 100;
 const MAX_KEY_CHARS = 500;
 
 /**
- * What is taken where no series are chosen: the first of these lists that has anything on the page. The names are those
- * of geth 1.17 and AvalancheGo 1.13; the last list is what Go programs have in common.
+ * The default series: the first of these lists with any series on the page. The names are those of geth 1.17 and
+ * AvalancheGo 1.13; the last list is common to Go programs.
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const PRESETS = Object.freeze({
@@ -155,9 +155,9 @@ export const PRESETS = Object.freeze({
 
 /**
  * @param {object} options
- * @param {URL} options.url of the page; may hold credentials
- * @param {readonly string[] | null} options.series names of metrics, each with all its labels; null for the presets
- * @param {boolean} [options.insecure] true: an https page may have any certificate
+ * @param {URL} options.url of the page; may contain credentials
+ * @param {readonly string[] | null} options.series names of metrics, with all their labels; null: the defaults
+ * @param {boolean} [options.insecure] true: any certificate is accepted
  */
 export function createMetricsProbe({ url, series, insecure = false }) {
   const agent = new Agent({ connections: 1, connect: { rejectUnauthorized: !insecure } });
@@ -183,7 +183,7 @@ async function fetchPage(url, dispatcher) {
   bare.password = '';
   const { statusCode, body } = await request(bare, { dispatcher, signal, headers: headersFor(url) });
   if (statusCode !== 200) {
-    // Whatever it says is not wanted, nor is the connection that carries it.
+    // The body is not needed, and ends with the connection.
     body.on('error', () => {}).destroy();
     throw new Error(`HTTP ${statusCode}: not a Prometheus page`);
   }
@@ -216,7 +216,7 @@ function chosen(samples, series) {
   for (const list of series === null ? Object.values(PRESETS) : [series]) {
     const names = new Set(list);
     const found = numbers.filter(({ name }) => names.has(name));
-    // fromEntries and no assignment: a metric may be called __proto__.
+    // Object.fromEntries, because a metric may be called __proto__.
     const series = found.slice(0, MAX_SERIES).map(({ key, value }) => [withoutControl(key, MAX_KEY_CHARS), value]);
     if (found.length > 0) return Object.fromEntries(series);
   }
@@ -227,7 +227,7 @@ function chosen(samples, series) {
   );
 }
 
-/** @param {Error & {code?: string}} error @param {URL} url whose secrets the page may repeat */
+/** @param {Error & {code?: string}} error @param {URL} url whose secrets the message may repeat */
 function reasonOf(error, url) {
   if (error.name === 'TimeoutError') return `no page within ${TIMEOUT_MS} ms`;
   if (error.code === 'ECONNREFUSED') return 'connection refused';

@@ -3,12 +3,12 @@ import { readFile, readdir } from 'node:fs/promises';
 
 /** @import { NodeReading } from '../types.d.ts' */
 
-/** A tick of the CPU times in /proc: 100 a second on every architecture that Node.js runs on. */
+/** A probe of a local node's process, by its files in /proc. */
+
+/** CPU times in /proc are in ticks: 100 per second on every architecture of Node.js. */
 const TICK_US = 10_000;
 
-/**
- * @param {{pid: number, proc?: string}} options proc: where the proc file system is
- */
+/** @param {{pid: number, proc?: string}} options proc: the folder of the proc file system */
 export function createNodeProbe({ pid, proc = '/proc' }) {
   const folder = `${proc}/${pid}`;
   let last = baseline(folder);
@@ -23,7 +23,7 @@ export function createNodeProbe({ pid, proc = '/proc' }) {
       if (!existsSync(`${proc}/self/stat`)) throw new Error('figures of a process need /proc, which is not here');
       throw new Error(`process ${pid} is gone`);
     }
-    // The same number with another start is another process; a dead one keeps its number until its parent looks.
+    // Another start time means another process. A dead process keeps its number until its parent waits for it.
     if (now.startTicks !== last?.startTicks || now.isDead) throw new Error(`process ${pid} is gone`);
     const cpuUs = Math.max(0, now.cpuTicks - last.cpuTicks) * TICK_US;
     const reading = { cpuUs, rssBytes: field(status, 'VmRSS') * 1024, threads: field(status, 'Threads') };
@@ -46,14 +46,14 @@ function baseline(folder) {
 
 /** @param {string} text of /proc/PID/stat */
 export function parseStat(text) {
-  // The name of the program is in brackets and may hold brackets and spaces itself.
+  // The program's name is in brackets, and may itself contain brackets and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [cpuTicks, startTicks] = [Number(fields[11]) + Number(fields[12]), Number(fields[19])];
   if (!Number.isFinite(cpuTicks + startTicks)) throw new Error('not the stat of a process');
   return { isDead: fields[0] === 'Z' || fields[0] === 'X', cpuTicks, startTicks };
 }
 
-/** @param {string} status of /proc/PID/status @param {string} name @returns {number} 0 where it is not stated */
+/** @param {string} status of /proc/PID/status @param {string} name @returns {number} 0 if it is missing */
 function field(status, name) {
   return Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1] ?? 0);
 }

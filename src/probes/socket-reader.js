@@ -1,8 +1,8 @@
 /**
- * A thread that reads the socket tables of /proc and counts them, at the other end of src/probes/sockets.js.
+ * Worker thread that reads and counts the socket tables of /proc for src/probes/sockets.js.
  *
  * @typedef {object} Question
- * @property {string} proc where the proc file system is
+ * @property {string} proc the folder of the proc file system
  * @property {Array<{endpoint: string, keys: string[]}>} endpoints see endpointKeys
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';

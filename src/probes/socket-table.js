@@ -3,16 +3,16 @@ import { endianness } from 'node:os';
 
 /** @import { SocketsReading } from '../types.d.ts' */
 
-/** Tables of sockets as /proc/net/tcp and /proc/net/tcp6 write them, read as bytes: they have a line per socket. */
+/** Counts the sockets in /proc/net/tcp and /proc/net/tcp6. The tables have a line per socket, and are parsed as bytes. */
 
-/** How the kernel writes the first 12 bytes of an IPv6 address that carries an IPv4 one. */
+/** The first 12 bytes of an IPv4-mapped IPv6 address. */
 const MAPPED = '::ffff:';
 const NEWLINE = 10;
 const COLON = 58;
 const TIME_WAIT = 6;
 
 /**
- * How the tables write this end of a connection. An IPv4 address has a second form, for sockets of IPv6.
+ * The forms in which the tables have an endpoint. An IPv4 address has a second one, for IPv6 sockets.
  * @param {string} address
  * @param {number} port
  * @returns {string[]}
@@ -24,7 +24,7 @@ export function endpointKeys(address, port) {
   return forms.map((form) => `${hexOf(form)}:${portText}`);
 }
 
-/** The kernel writes an address as 32-bit numbers in the byte order of the machine. @param {string} address */
+/** The kernel prints an address as 32-bit numbers in the byte order of the machine. @param {string} address */
 function hexOf(address) {
   const bytes = Buffer.from(isIPv6(address) ? bytesOfIPv6(address) : address.split('.').map(Number));
   if (endianness() === 'LE') bytes.swap32();
@@ -33,7 +33,7 @@ function hexOf(address) {
 
 /** @param {string} address */
 function bytesOfIPv6(address) {
-  // The URL parser writes every form as groups of hexadecimal digits; a zone says nothing about the address.
+  // The URL parser converts every form to groups of hexadecimal digits; the zone is not part of the address.
   const { hostname } = new URL(`http://[${address.split('%')[0]}]`);
   const [head, tail] = hostname
     .slice(1, -1)
@@ -64,8 +64,8 @@ export class SocketCount {
   }
 
   /**
-   * @param {Buffer} bytes from the beginning of a line
-   * @returns {number} how many of them were whole lines
+   * @param {Buffer} bytes starting at the beginning of a line
+   * @returns {number} length of the whole lines
    */
   addLines(bytes) {
     let start = 0;
@@ -78,7 +78,7 @@ export class SocketCount {
   }
 
   /**
-   * A line is "number: address:port address:port state ...", our end first, all hexadecimal.
+   * A line is "number: address:port address:port state ...", hexadecimal, with the local end first.
    * @param {Buffer} bytes @param {number} start @param {number} end
    */
   #addLine(bytes, start, end) {
@@ -92,7 +92,7 @@ export class SocketCount {
     if (isTimeWait) this.#timeWait += 1;
     const port = hex(bytes, localPort, 4);
     const isInRange = port >= this.#range.from && port <= this.#range.to;
-    // Two names may be one address: no endpoint hides another.
+    // Several endpoints may have the same address.
     for (const endpoint of this.#endpoints) {
       if (!endpoint.keys.some((key) => isAt(bytes, remote, remotePort + 4, key))) continue;
       if (isTimeWait) endpoint.timeWait += 1;
@@ -117,7 +117,7 @@ export class SocketCount {
 /** @param {Buffer} bytes @param {number} start @param {number} end @param {Buffer} key */
 function isAt(bytes, start, end, key) {
   if (end - start !== key.length) return false;
-  // From behind: the port tells most apart.
+  // Backwards, because most keys differ in the port.
   for (let i = key.length - 1; i >= 0; i -= 1) if (bytes[start + i] !== key[i]) return false;
   return true;
 }

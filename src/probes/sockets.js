@@ -3,12 +3,11 @@ import { Worker } from 'node:worker_threads';
 import { endpointKeys } from './socket-table.js';
 
 /**
+ * A probe of the TCP sockets of this machine, or of its network namespace. A worker thread reads the tables, because the
+ * kernel returns them 4 KB at a time, which takes tens of milliseconds for 30,000 sockets.
+ *
  * @import { SocketsReading } from '../types.d.ts'
  * @import { Question } from './socket-reader.js'
- */
-
-/**
- * The TCP sockets of this machine, or of the network namespace that we are in.
  *
  * @typedef {{reading: SocketsReading} | {reason: string}} Answer of the thread
  */
@@ -16,11 +15,7 @@ import { endpointKeys } from './socket-table.js';
 const TIME_WAIT_WARNING = 10_000;
 const RANGE_WARNING = 0.6;
 
-/**
- * The table is read and counted by a small thread: the kernel gives it out 4 KB at a time, which for 30,000 sockets
- * costs tens of milliseconds however it is read.
- * @param {{urls: URL[], proc?: string}} options urls: the endpoints; proc: where the proc file system is
- */
+/** @param {{urls: URL[], proc?: string}} options urls: the endpoints; proc: the folder of the proc file system */
 export function createSocketsProbe({ urls, proc = '/proc' }) {
   const reader = createReader();
   /** @type {Promise<Array<{endpoint: string, keys: string[]}>> | null} */
@@ -31,7 +26,7 @@ export function createSocketsProbe({ urls, proc = '/proc' }) {
   async function read() {
     resolved ??= resolveAll(urls);
     const endpoints = await resolved.catch((error) => {
-      // The name may be found the next time.
+      // The next lookup of the name may succeed.
       resolved = null;
       throw error;
     });
@@ -41,7 +36,7 @@ export function createSocketsProbe({ urls, proc = '/proc' }) {
   return {
     /** @returns {Promise<SocketsReading>} */
     sample: () => {
-      // Whoever asks again before the answer is there gets the same one: it is about now for both.
+      // Concurrent calls share one reading.
       reading ??= read().finally(() => {
         reading = null;
       });
@@ -51,7 +46,7 @@ export function createSocketsProbe({ urls, proc = '/proc' }) {
   };
 }
 
-/** The thread, seen from here: one question at a time. */
+/** Calls the thread, one question at a time. */
 function createReader() {
   const worker = new Worker(new URL('./socket-reader.js', import.meta.url));
   /** @type {((answer: Answer) => void) | null} */
@@ -66,7 +61,7 @@ function createReader() {
   worker.on('message', (message) => answer?.(message));
   worker.on('error', (error) => end(`the socket table cannot be read: ${error.message}`));
   worker.on('exit', () => end('the thread that reads the socket table has ended'));
-  // A probe that nobody closes does not keep the process alive, unless somebody waits for it.
+  // The thread keeps the process alive only while an answer is awaited.
   worker.unref();
   return {
     /** @param {Question} question @returns {Promise<SocketsReading>} */
@@ -119,11 +114,7 @@ async function addressesOf(hostname) {
   }
 }
 
-/**
- * What the figures say about trouble to come, a line each. Sockets towards anything else are no trouble of this run.
- * @param {SocketsReading} reading
- * @returns {string[]}
- */
+/** @param {SocketsReading} reading @returns {string[]} warnings about the endpoints of this run */
 export function socketWarnings({ range, endpoints }) {
   const warnings = [];
   for (const { endpoint, timeWait, portsInUse, portsLeft } of endpoints) {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { createConnectionsProbe, createPoolProbe, createSelfProbe } from '../../../src/probes/index.js';
+import { createConnectionsProbe, createPoolProbe } from '../../../src/probes/index.js';
+import { createSelfProbe } from '../../../src/probes/process.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 

@@ -1,10 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { PerformanceObserver, createHistogram, performance } from 'node:perf_hooks';
 
-/** @import { LoopReading } from '../types.d.ts' */
+/**
+ * Probes of this process: its CPU time and memory, and the event loop of the thread that creates the probe.
+ *
+ * @import { LoopReading, SelfReading } from '../types.d.ts'
+ */
 
-/** How often the delay is measured. Shorter stalls are seen by chance only. */
+/** Interval of the delay measurement. Shorter stalls are detected only by chance. */
 const TICK_MS = 10;
+
+export function createSelfProbe() {
+  let last = process.cpuUsage();
+  return {
+    /** @returns {SelfReading} */
+    sample: () => {
+      const { user, system } = process.cpuUsage(last);
+      last = process.cpuUsage();
+      return { cpuUs: user + system, rssBytes: process.memoryUsage.rss() };
+    },
+  };
+}
 
 export function createLoopProbe() {
   const delaysUs = createHistogram();
@@ -13,8 +29,8 @@ export function createLoopProbe() {
   let gcMs = 0;
   let lastSchedule = scheduleUs();
 
-  // Not monitorEventLoopDelay: after reset() it waits for one tick before it measures again, so it is blind to a
-  // stall around a sample, where the report of the interval is made.
+  // monitorEventLoopDelay waits for one tick after reset(), so it would miss a stall around a sample, when the report of
+  // the interval is made.
   const tick = () => {
     const nowMs = performance.now();
     delaysUs.record(Math.max(1, Math.round((nowMs - lastTickMs - TICK_MS) * 1000)));
@@ -32,7 +48,7 @@ export function createLoopProbe() {
   return {
     /** @returns {LoopReading} */
     sample: () => {
-      // A tick that is overdue belongs to the time before the sample.
+      // An overdue tick belongs to the time before the sample.
       if (performance.now() - lastTickMs >= TICK_MS) tick();
       count(observer.takeRecords());
       const use = performance.eventLoopUtilization();
@@ -60,7 +76,7 @@ export function createLoopProbe() {
   };
 }
 
-/** Of this thread since it began. @returns {{cpuUs: number, waitedUs: number} | null} null where the system does not say */
+/** CPU and wait time of this thread since its start; null on systems without them. @returns {{cpuUs: number, waitedUs: number} | null} */
 function scheduleUs() {
   try {
     const [cpuNs, waitedNs] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ').map(Number);

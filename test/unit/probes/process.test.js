@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createLoopProbe } from '../../../src/probes/loop.js';
+import { createLoopProbe } from '../../../src/probes/process.js';
 
 /** @import { TestContext } from 'node:test' */
 
