@@ -56,7 +56,7 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
 
 const NOT_JUDGED = 'no operation was due in the window';
 
-const STILL_RUNNING = 'the run was still going on when this was written';
+const STILL_RUNNING = 'the run was still running when this file was written';
 
 /** @param {RunParts} parts */
 export function buildRunFile(parts) {

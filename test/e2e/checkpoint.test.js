@@ -179,7 +179,7 @@ describe('the last checkpoint', () => {
       assert.match(stdout, /audit +exact/);
       const lines = stderr.match(/cannot write .*run\.json: the disk is full/g) ?? [];
       assert.equal(lines.length, 2, stderr);
-      assert.equal(stderr.match(/the run goes on without/g)?.length, 1, stderr);
+      assert.equal(stderr.match(/the run continues without/g)?.length, 1, stderr);
       assert.equal(readFileSync(out, 'utf8'), '{}');
     } finally {
       execFileSync('umount', [small]);
@@ -259,7 +259,7 @@ describe('stress report', () => {
     assert.equal(stdout.split(`${out}:\n`).length, 3);
     assert.ok(stdout.includes(`partial: the generator ended before the run did; figures up to ${endedAt}\n`), stdout);
     assert.match(stdout, new RegExp(`^  verified +${counts.verified}$`, 'm'));
-    assert.match(stdout, /audit +none: the run was still going on/);
+    assert.match(stdout, /audit +none: the run was still running/);
 
     await t.test('-q prints nothing', async () => {
       const quiet = await runStress(['report', '-q', out]);
