@@ -12,7 +12,7 @@ import { amount, borderless, boundedMs, byCode, count, figure, megabytes, second
  * @param {RunFile} run
  * @returns {string[]} empty with one endpoint
  */
-export function endpointsTable(run) {
+function endpointsTable(run) {
   const endpoints = endpointsOf(run);
   if (endpoints.length === 0) return [];
   const words = countedWords(isPlain(run));
@@ -42,7 +42,7 @@ export function mergedOf(run) {
 }
 
 /** @param {RunFile} run @returns {string[]} empty for one instance */
-export function mergedText(run) {
+function mergedText(run) {
   const merged = mergedOf(run);
   if (merged === null) return [];
   const { instances } = merged;
@@ -145,7 +145,7 @@ function unresolvedText({ unresolved }) {
  * @param {Pick<RunFile, 'byName' | 'window'>} run
  * @returns {string[]} one table
  */
-export function namesTable({ byName = {}, window }) {
+function namesTable({ byName = {}, window }) {
   const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
   if (groups.length === 0) return [];
   const table = borderless({
@@ -171,7 +171,7 @@ function endedOf({ counts }) {
 const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
 /** @param {readonly ThresholdResult[]} results at least one */
-export function thresholdsTable(results) {
+function thresholdsTable(results) {
   const table = borderless();
   results.forEach((result, i) =>
     table.push([

@@ -33,7 +33,7 @@ const SIDES = /** @type {const} */ ([
 ]);
 
 /** @param {Comparison} comparison @returns {{chart: Chart, summary: string}} */
-export function runsChart(comparison) {
+function runsChart(comparison) {
   const { metrics, method } = comparison;
   const [{ name, label, base, candidate }] = metrics;
   const { unit, scaled } = measureOf(name);

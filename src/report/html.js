@@ -104,7 +104,7 @@ function uplotFile(name) {
 }
 
 /** @returns {{script: string, style: string, policy: string}} policy: Content-Security-Policy */
-export function pageAssets() {
+function pageAssets() {
   const script = `${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
   const style = `${read(uplotFile('uPlot.min.css'))}\n${read(STYLE)}`;
   const policy = `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; img-src data:`;

@@ -261,7 +261,7 @@ const EVENT_STREAM_HEADERS = Object.freeze({
   'x-content-type-options': 'nosniff',
 });
 
-export class EventClients {
+class EventClients {
   /** @type {Set<ServerResponse>} */
   #all = new Set();
 
@@ -303,7 +303,7 @@ export class EventClients {
 }
 
 /** @param {string} name @param {unknown} data @param {number} [id] sent back by a client that reconnects */
-export function eventText(name, data, id) {
+function eventText(name, data, id) {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 

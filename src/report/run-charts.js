@@ -12,7 +12,7 @@ import { DASHED, DASH_DOTTED, DOTTED, MIN_INTERVAL_MS, megabytes, ms, perSecond,
  */
 
 /** @returns {ChartPlan[]} */
-export function generatorPlans() {
+function generatorPlans() {
   return [
     {
       id: 'cpu',
@@ -88,7 +88,7 @@ function portsInUse({ probes: { sockets } }) {
 }
 
 /** @returns {ChartPlan[]} */
-export function nodePlans() {
+function nodePlans() {
   return [
     {
       id: 'pool',

@@ -46,7 +46,7 @@ export function figureCell(name, value, text) {
  * @param {Parameters<typeof latencyFigure>[1]} censored
  * @param {readonly LatencyName[]} names
  */
-export function latencyCells(prefix, json, censored, names) {
+function latencyCells(prefix, json, censored, names) {
   return names.map((name) => {
     const { value, text } = latencyFigure(json, censored, name);
     return figureCell(`${prefix}.${name}`, value, text);

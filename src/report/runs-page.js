@@ -141,7 +141,7 @@ function differencesTable(runs, columns) {
 }
 
 /** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
-export function areDifferent(runs, options) {
+function areDifferent(runs, options) {
   return optionColumns(runs, options).length > 0;
 }
 
@@ -174,7 +174,7 @@ const MAX_POINTS = 120;
 const STEP_MS = 50;
 
 /** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: no values */
-export function tpsChart(runs, title) {
+function tpsChart(runs, title) {
   const series = runs.flatMap(({ name, run }, i) => {
     const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
     if (points.length === 0) return [];

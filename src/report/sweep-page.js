@@ -14,7 +14,7 @@ import { cellTables, hrefOf, plan, saturation } from './sweep-sections.js';
 /** The page of a sweep or a search. */
 
 /** @param {Find} find @returns {Chart} */
-export function findChart({ name, trials, estimate, low, high }) {
+function findChart({ name, trials, estimate, low, high }) {
   const values = (/** @type {boolean} */ holds) => trials.map((trial) => (trial.holds === holds ? trial.value : null));
   const last = estimate === null ? [] : [estimate];
   const gap = last.map(() => null);
@@ -38,12 +38,12 @@ export function findChart({ name, trials, estimate, low, high }) {
 }
 
 /** @param {Find} find */
-export function answerWords({ words, trials }) {
+function answerWords({ words, trials }) {
   return words === '' ? `The search has not ended: ${trials.length} runs so far.` : sentence(words);
 }
 
 /** @param {Find} find @param {Chart} chart @param {string} folder of the files, relative to the page */
-export function findSection(find, chart, folder) {
+function findSection(find, chart, folder) {
   const { name, until, rateHeld, trials, confidence, estimate } = find;
   const held = trials.filter(({ holds }) => holds).length;
   const interval =

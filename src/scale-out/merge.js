@@ -29,7 +29,7 @@ import { ranges, some, walletsOf } from './words.js';
  */
 
 /** @param {Parts} parts */
-export function mergedRun(parts) {
+function mergedRun(parts) {
   const { chosen, clocks, common, total, ofOneInstance } = parts;
   const { headers } = chosen;
   const first = /** @type {RunFile} */ (total.first);

@@ -146,7 +146,7 @@ export function unpack({ gzip, bytes, sha256 }) {
  *
  * @typedef {{position: number, length: number}} Place
  */
-export class Spool {
+class Spool {
   /** @type {{fd: number, folder: string} | null} nothing before there is something to keep */
   #file = null;
   #length = 0;

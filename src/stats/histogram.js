@@ -32,7 +32,7 @@ const MOST_BYTES = HEADER_BYTES + 9 * MOST_PLACES;
  * @param {Take} take called in order for each place with values
  * @throws {InputError} which says what is wrong with the histogram
  */
-export function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
+function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
   if (count === 0) return;
   // All values are 0, as the lag of a closed loop is: decoding is not needed.
   if (maxUs === 0 && sumUs === 0) return take(0, count);

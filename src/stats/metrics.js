@@ -13,7 +13,7 @@ import { Distribution, STATISTICS, boundsOf } from './histogram.js';
  * @param {string} text
  * @returns {Figure | null}
  */
-export function callFigure(text) {
+function callFigure(text) {
   const match = /^calls\.([\w.-]+)\.(?:(tps|failed|avg|min|max|stddev)|p(\d+(?:\.\d+)?))$/.exec(text);
   if (match === null) return null;
   const [, name, statistic, digits] = match;

@@ -45,7 +45,7 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
 }
 
 /** @param {Change} change */
-export function rangeText({ low, high, confidence }) {
+function rangeText({ low, high, confidence }) {
   const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
   if (low === null || high === null) return `${level} interval without bounds`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;

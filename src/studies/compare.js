@@ -44,7 +44,7 @@ const NAMED = 3;
  * @returns {string[]} the differences that were allowed
  * @throws {InputError}
  */
-export function checkComparable(entries, { allowDifferent = false, mayDiffer }) {
+function checkComparable(entries, { allowDifferent = false, mayDiffer }) {
   entries.forEach(({ run, file }, i) => {
     const duplicate = entries.findIndex((other) => other.run.id === run.id);
     if (duplicate < i)
@@ -127,7 +127,7 @@ function quoted(text) {
  * @param {readonly Entry[]} candidate
  * @returns {string[]}
  */
-export function doubtsOf(base, candidate) {
+function doubtsOf(base, candidate) {
   const entries = [...base, ...candidate];
   /** @param {string} words @param {(run: RunFile) => boolean} isSo */
   const warn = (words, isSo) => {
@@ -281,7 +281,7 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
  * @param {boolean} isLive the runs were made in pairs
  * @returns {Arrangement}
  */
-export function arrange(base, candidate, isLive) {
+function arrange(base, candidate, isLive) {
   const sides = { base: byStart(base), candidate: byStart(candidate) };
   const order = byStart([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
   const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));

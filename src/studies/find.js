@@ -28,13 +28,13 @@ import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.
  */
 
 /** Share of the rate at which operations of the window must be verified. */
-export const HELD_RATE = 0.98;
+const HELD_RATE = 0.98;
 
 /** Conditions on these figures replace the implied condition that the rate is held. */
 const OF_THE_RATE = Object.freeze(['tps', 'achieved', 'dropped']);
 
 /** @param {{find: string | null, until: readonly Threshold[]}} search @returns {boolean} whether the rate must be held although no condition says so */
-export function isRateImplied({ find, until }) {
+function isRateImplied({ find, until }) {
   return find === 'rate' && !until.some(({ figure }) => OF_THE_RATE.includes(figure));
 }
 

@@ -46,7 +46,7 @@ const WORDS = {
  * @param {Kind} kind
  * @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error
  */
-export async function documentReader(kind) {
+async function documentReader(kind) {
   const check = await documentChecker(kind);
   return (file) => check(parse(file, kind.source), displayName(file));
 }
@@ -55,7 +55,7 @@ export async function documentReader(kind) {
  * @param {Kind} kind
  * @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name
  */
-export async function documentChecker(kind) {
+async function documentChecker(kind) {
   // Loading the validator and the schema takes time, so only commands that read files do it.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const rules = JSON.parse(readFileSync(kind.schemaFile, 'utf8'));
@@ -68,7 +68,7 @@ export async function documentChecker(kind) {
 }
 
 /** @param {string} file @param {Kind} kind @returns {Promise<any>} */
-export async function readDocument(file, kind) {
+async function readDocument(file, kind) {
   return (await documentReader(kind))(file);
 }
 

@@ -190,9 +190,9 @@ export function fitLine(xs, ys, alpha) {
  */
 
 /** With more differences the sign flips are sampled. */
-export const EXACT_PAIRS = 14;
+const EXACT_PAIRS = 14;
 /** Number of sampled relabellings, including the identity. */
-export const SAMPLED = 20_000;
+const SAMPLED = 20_000;
 
 /**
  * Paired: without a difference, each sign could be the opposite.

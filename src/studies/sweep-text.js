@@ -18,7 +18,7 @@ import { meanOf, standardDeviation } from './statistics.js';
  */
 
 /** Marks a saturated cell in a grid. */
-export const MARK = '*';
+const MARK = '*';
 
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 const GRID_METRICS = ['tps', 'avg', 'p99'];
@@ -307,7 +307,7 @@ const LATENCY_GROWTH = 0.05;
  * @param {boolean} isPerConnection
  * @returns {{along: string, lines: Point[][]} | null} lines of cells in which only the load grows
  */
-export function loadLines(points, axes, isPerConnection) {
+function loadLines(points, axes, isPerConnection) {
   const isOpenLoop = points.some(({ asked }) => asked !== null);
   // In an open loop more wallets do not increase the load.
   const raising = isOpenLoop ? ['rate', ...(isPerConnection ? ['connections'] : [])] : ['in-flight', 'threads'];

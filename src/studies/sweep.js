@@ -129,7 +129,7 @@ const PILOT_LATENCY_US = 2.5e6;
  * @param {string} given.since start of the sweep: an older pilot belongs to another one
  * @returns {Promise<number | null>} p99 of the lowest rate, in microseconds; null: interrupted
  */
-export async function pilotLatencyUs({ layout, folder, config, parts, since }) {
+async function pilotLatencyUs({ layout, folder, config, parts, since }) {
   const { say, stop, onProgress } = parts;
   const out = join(folder, 'pilot.json');
   const before = await readPilot(out);
@@ -200,7 +200,7 @@ function findWords(find) {
  * @param {string} since start of the sweep: older files belong to another one
  * @returns {Promise<Map<string, Result>>} complete runs by file name
  */
-export async function keptRuns(folder, turns, since) {
+async function keptRuns(folder, turns, since) {
   /** @type {Map<string, Result>} */
   const kept = new Map();
   const read = await runFileReader();

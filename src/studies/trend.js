@@ -22,7 +22,7 @@ const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'read
  * @param {number} alpha probability of naming any stage, and any cost, that does not grow
  * @returns {Growth}
  */
-export function growthOf(fits, alpha) {
+function growthOf(fits, alpha) {
   const parts = fits.filter(({ name }) => STAGES.includes(name));
   const costs = fits.filter(({ name }) => metricOf(name).better === 'lower' && !isOfStage(name));
   const grownParts = growing(parts, alpha);
@@ -66,7 +66,7 @@ function isOfStage(name) {
  * @param {Line} line
  * @returns {string} what is shown to grow, growth from 0 first
  */
-export function trendWords(over, line) {
+function trendWords(over, line) {
   return [
     ...line.fromNothing.map((name) => nothingWords(name, over, line)),
     stageWords(over, line),
@@ -113,13 +113,13 @@ function endsText({ values }) {
 }
 
 /** Interval of the slope for one step of the table. @param {Fit} fit @param {{step: number | null}} line */
-export function intervalText({ name, slopeLow, slopeHigh }, { step }) {
+function intervalText({ name, slopeLow, slopeHigh }, { step }) {
   const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
   return `${low} .. ${high}`;
 }
 
 /** Per step if all steps are equal, otherwise per unit. @param {Fit} fit @param {{step: number | null}} line */
-export function slopeText({ name, slope, perStep }, { step }) {
+function slopeText({ name, slope, perStep }, { step }) {
   return `${metricOf(name).show(perStep ?? slope)} per ${step === null ? '1' : `step of ${digits(step)}`}`;
 }
 
@@ -154,7 +154,7 @@ export function slopeText({ name, slope, perStep }, { step }) {
  * @property {Fit[]} metrics
  */
 
-export const TREND_SCHEMA = 'evm-stress/trend@1';
+const TREND_SCHEMA = 'evm-stress/trend@1';
 export const ALPHA = 0.05;
 /** Two points always fit a line. */
 const FEWEST_VALUES = 3;

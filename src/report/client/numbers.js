@@ -14,7 +14,7 @@ import { intervalWords } from './time-marks.js';
 const MAX_ROWS = 5000;
 
 /** @param {Plot} plot @returns {string[][]} the first row is the head */
-export function tableRows({ chart, time }) {
+function tableRows({ chart, time }) {
   const { series, heat, unit, xUnit = 'plain', x: shared = [] } = chart;
   const show = (/** @type {number | null | undefined} */ value) => quantity(value, unit);
   if (heat !== undefined && time !== null) return heatRows(heat, time);

@@ -263,7 +263,7 @@ function heatRange({ perDecade, first, last }) {
 }
 
 /** Both ends at 1, 2 or 5 times a power of ten. @param {number | null} min @param {number | null} max @returns {[number, number]} */
-export function logRange(min, max) {
+function logRange(min, max) {
   if (min === null || max === null || max <= 0) return [1, 10];
   const low = Math.max(min, max / 1e6);
   return [nice(low, [5, 2, 1], (step) => step <= low), nice(max, [1, 2, 5, 10, 20], (step) => step >= max * 1.0001)];
