@@ -13,7 +13,7 @@ export interface Options {
   kit: Kit;
   rpc: Rpc;
   settings: { set: Readonly<Record<string, string>> };
-  /** In a worker thread what handOver() gave for its part of the wallets; undefined in the main thread. */
+  /** In a worker thread the result of handOver() for its part of the wallets; undefined in the main thread. */
   state?: any;
 }
 
@@ -21,17 +21,17 @@ export type Workload = TransactionWorkload | CallWorkload;
 
 export interface TransactionWorkload {
   kind: 'transaction';
-  /** What the funding check reckons with; generous figures where it is left out. */
+  /** For the funding check; upper bounds unless given. */
   gas?: Gas;
-  /** What grew, and how it is said: `200 counters grew by 1,000`. */
+  /** The subject of the audit's summary: `200 counters grew by 1,000`. */
   subject?: string;
-  /** How many wallets prepare() would send something for; all of them where it is left out. */
+  /** Number of wallets for which prepare() would send a transaction; all of them unless given. */
   unprepared?: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
-  /** Before the load: contracts, tokens. */
+  /** Called before the load, for instance to deploy contracts. */
   prepare?: (preparation: Preparation) => Promise<void>;
-  /** What a wallet does with a nonce, a function of the two. The same object for the same call is cheapest. */
+  /** The call of a wallet and a nonce, which must depend on these two only. Returning the same object again is cheapest. */
   next: (position: number, nonce: number) => Call;
-  /** Whether an operation took effect as of its block; kit.verifyByReceipt() where it is left out. */
+  /** Whether an operation took effect as of its block; by default kit.verifyByReceipt(). */
   verify?: (
     position: number,
     executed: Executed,
@@ -39,33 +39,33 @@ export interface TransactionWorkload {
     attempt: number,
     operation: Sent,
   ) => Promise<Verdict>;
-  /** The effects of each wallet at a block; kit.auditByNonce() where it is left out. */
+  /** The effects of each wallet as of a block; by default kit.auditByNonce(). */
   audit?: (blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>;
-  /** What else has to agree over all wallets at that block. */
+  /** Further checks over all wallets as of that block. */
   reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
-  /** What the run file states of it, once it is prepared. */
+  /** Facts for the run file, after prepare(). */
   facts?: () => Record<string, unknown>;
-  /** What a worker thread needs for a part of the positions; as the structured clone algorithm can copy it. */
+  /** The state of a worker thread for some positions; it is copied by structured clone. */
   handOver?: (first: number, count: number) => unknown;
 }
 
 export interface CallWorkload {
   kind: 'call';
-  /** How many calls of a user belong together; 1 where it is left out. */
+  /** Number of calls of a user that belong together; 1 unless given. */
   callsPerIteration?: number;
-  /** Before the load: what can be found out before. */
+  /** Called before the load. */
   prepare?: (preparation: CallPreparation) => Promise<void>;
-  /** The user's next call; those of one name are also counted together. */
+  /** The user's next call; calls of one name are also counted together. */
   next: (position: number) => { method: string; params?: unknown[]; name?: string };
-  /** What the answer says, in short. Throws kit.wrong(words) where it is no right answer. */
+  /** Throws kit.wrong(words) for a wrong answer; may return a short description of the answer. */
   check?: (
     position: number,
     result: any,
     request: { method: string; params: unknown[]; name?: string },
   ) => string | null | undefined | void | Promise<string | null | undefined | void>;
-  /** What the run file states of it, once it is prepared. */
+  /** Facts for the run file, after prepare(). */
   facts?: () => Record<string, unknown>;
-  /** What a worker thread needs for a part of the users. */
+  /** The state of a worker thread for some users. */
   handOver?: (first: number, count: number) => unknown;
 }
 
@@ -74,7 +74,7 @@ export interface Call {
   to: string | null;
   data?: string;
   value?: bigint;
-  /** Measured before the load, for the first call of the first wallet, where it is left out. */
+  /** Estimated before the load, for the first call of the first wallet, unless given. */
   gasLimit?: bigint;
 }
 
@@ -82,7 +82,7 @@ export interface Gas {
   perWallet: bigint;
   perOperation: bigint;
   likely?: { perWallet: bigint; perOperation: bigint };
-  /** Wei that goes along: that of the first call, where it is left out and there is no prepare(); else nothing. */
+  /** Wei sent with an operation: by default that of the first call without prepare(), otherwise 0. */
   value?: { perWallet?: bigint; perOperation?: bigint };
 }
 
@@ -100,12 +100,12 @@ export interface Preparation {
 
 export interface CallPreparation {
   chain: { chainId: number | null };
-  /** Of the wallets of the slice, whose keys calls do not need. */
+  /** Addresses of the slice's wallets; calls need no keys. */
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
 }
 
-/** How many operations of a wallet the chain must have executed. */
+/** Bounds of the number of operations of a wallet that the chain has executed. */
 export interface Executed {
   least: number;
   most: number;
@@ -151,47 +151,47 @@ export interface Check {
   why?: string | null;
 }
 
-/** The same endpoint and the same counts as the rest of the run. Before the load the purpose is 'setup', then 'readback'. */
+/** The endpoint of the run, with its counts of calls. The default purpose is 'setup' before the load and 'readback' then. */
 export interface Rpc {
   call: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
-  /** For reads: what is asked in one turn of the event loop travels in one batch. */
+  /** For reads: requests of one turn of the event loop are sent as one batch. */
   gather: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
   batch: (requests: { method: string; params?: unknown[] }[], purpose?: Purpose) => Promise<any[]>;
 }
 
 export type Purpose = 'setup' | 'readback' | 'audit';
 
-/** A compiled contract: what kit.compile() gives, or an artifact of another tool. */
+/** A compiled contract, from kit.compile() or from another tool. */
 export interface Artifact {
   abi: InterfaceAbi;
   bytecode: string;
 }
 
 export interface Kit {
-  /** Four random bytes in hex: behind the data, where no contract looks, they tell this instance's transactions apart. */
+  /** Four random bytes in hex, to append to the data, where contracts ignore them: they identify this instance's transactions. */
   readonly tag: string;
-  /** Encodes and decodes: an Interface of ethers, of an ABI or of lines such as 'function f(uint256)'. */
+  /** An Interface of ethers, from an ABI or from lines such as 'function f(uint256)'. */
   abi: (abi: InterfaceAbi) => Interface;
-  /** Solidity, for the london EVM. contract: which one, where there are several. */
+  /** Compiles Solidity for the london EVM. contract: needed if the source has several. */
   compile: (source: string, options?: { contract?: string }) => Promise<Artifact>;
-  /** In prepare(): a contract for each wallet, deployed by it; addresses by position. */
+  /** In prepare(): deploys a contract for each wallet; returns addresses by position. */
   deployEach: (artifact: Artifact, argumentsOf?: (position: number) => readonly unknown[]) => Promise<string[]>;
-  /** In prepare(): one contract for all, deployed by the first wallet. */
+  /** In prepare(): deploys one contract for all, by the first wallet. */
   deployOnce: (artifact: Artifact, ...constructorArguments: unknown[]) => Promise<string>;
-  /** In prepare(): transactions of wallets, all of which have to succeed; gas is estimated for the first. */
+  /** In prepare(): sends transactions, all of which must succeed; gas is estimated for the first. */
   sendAll: (calls: readonly (Call & { position: number })[], label?: string) => Promise<void>;
-  /** Gas with a tenth to spare. */
+  /** An estimate with a margin of a tenth. */
   estimateGas: (call: Pick<Call, 'to' | 'data' | 'value'> & { from: string }) => Promise<bigint>;
-  /** Where a deployment of that sender with that nonce puts its contract. */
+  /** The address of a contract deployed by this sender with this nonce. */
   createAddress: (from: string, nonce: number) => string;
-  /** Right when the receipt is of that block and says success. */
+  /** Verifies an operation by the block and status of its receipt. */
   verifyByReceipt: (targetOf?: (position: number) => string | null) => NonNullable<TransactionWorkload['verify']>;
-  /** Effects are mined transactions of a wallet less those that were reverted. */
+  /** Audits by mined transactions of a wallet, without reverted ones. */
   auditByNonce: () => NonNullable<TransactionWorkload['audit']>;
-  /** Effects are a number on the chain that each operation of a wallet raises by one. */
+  /** Audits by a number on the chain that each operation of a wallet raises by one. */
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
   ) => NonNullable<TransactionWorkload['audit']>;
-  /** To throw in check(): the answer is wrong. It counts as a failure of the endpoint, not of the workload. */
+  /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */
   wrong: (words: string) => Error;
 }
