@@ -250,7 +250,7 @@ export type Transport = {
   ) => Promise<Subscription>;
   stats: () => TransportStats;
   /** closes connections that are idle; new ones are opened when they are wanted */
-  rest: () => Promise<void>;
+  closeIdle: () => Promise<void>;
   /** ends every connection at once; open requests are rejected */
   close: () => Promise<void>;
 };

@@ -357,7 +357,7 @@ export function openEndpoints({ config, urls, clock, home, spread, health, batch
   return { rpcs, others, connect, transport, rpc, reading: spread === 'apart' ? reading : null, traffic };
 }
 
-/** @param {Transport[]} transports @returns {Pick<Transport, 'stats' | 'rest' | 'close'>} */
+/** @param {Transport[]} transports @returns {Pick<Transport, 'stats' | 'closeIdle' | 'close'>} */
 function joinTransports(transports) {
   return {
     stats: () => {
@@ -365,7 +365,7 @@ function joinTransports(transports) {
       for (const transport of transports) addTo(sum, transport.stats());
       return sum;
     },
-    rest: async () => void (await Promise.all(transports.map((transport) => transport.rest()))),
+    closeIdle: async () => void (await Promise.all(transports.map((transport) => transport.closeIdle()))),
     close: async () => void (await Promise.all(transports.map((transport) => transport.close()))),
   };
 }

@@ -292,7 +292,7 @@ async function execute(context) {
   chainIdentity?.begin(start);
 
   // Workers open their own connections.
-  if (workersOf(config) > 1) await transport.rest();
+  if (workersOf(config) > 1) await transport.closeIdle();
   const schedule = scheduleOf(config);
   const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
   const { chain } = ready;

@@ -162,7 +162,7 @@ export function createTcpTransport(options) {
   return {
     post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),
     stats: () => ({ ...pool.stats }),
-    rest: async () => pool.rest(),
+    closeIdle: async () => pool.closeIdle(),
     close: async () => pool.close(),
   };
 }
@@ -307,7 +307,7 @@ class TcpPool {
     this.#openIfNeeded();
   }
 
-  rest() {
+  closeIdle() {
     for (const connection of [...this.#idle]) connection.close();
   }
 

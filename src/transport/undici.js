@@ -144,7 +144,7 @@ export function createUndiciTransport({
       }),
     stats: () => ({ ...stats }),
     // Requests under way finish on their connections.
-    rest: () => {
+    closeIdle: () => {
       const old = pool;
       pool = open();
       return old.close();

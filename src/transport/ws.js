@@ -286,7 +286,7 @@ export function createWsTransport(options) {
       pool.post(body, onSent, null, maxBodyBytes).then(({ text }) => ({ status: 200, text, retryAfterMs: null })),
     subscribe: (body, onPush, onLost) => pool.subscribe(body, { onPush, onLost }),
     stats: () => ({ ...pool.stats }),
-    rest: async () => pool.rest(),
+    closeIdle: async () => pool.closeIdle(),
     close: () => pool.close(),
   };
 }
@@ -432,7 +432,7 @@ class WsPool {
     }
   }
 
-  rest() {
+  closeIdle() {
     for (const connection of [...this.#connections]) if (connection.isIdle) connection.close();
   }
 

@@ -209,7 +209,7 @@ for (const name of ['undici', 'tcp']) {
       assert.equal(transport.stats().connectionsOpened, 0);
     });
 
-    it('rest() and close(): what is under way is answered after the one, and fails with the other', async (t) => {
+    it('closeIdle() and close(): what is under way is answered after the one, and fails with the other', async (t) => {
       const behaviour = { isSilent: true };
       const { transport, connections, open } = await connect(t, name, behaviour);
       const posts = [1, 2, 3, 4].map(() => failure(transport.post('{}')));
@@ -223,7 +223,7 @@ for (const name of ['undici', 'tcp']) {
 
       const other = await connect(t, name);
       const post = other.transport.post('{}');
-      await other.transport.rest();
+      await other.transport.closeIdle();
       assert.equal((await post).text, 'answer to {}');
       assert.equal((await other.transport.post('next')).text, 'answer to next');
     });

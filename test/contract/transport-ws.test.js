@@ -358,7 +358,7 @@ describe('transport ws: connections', LIMIT, () => {
     assert.equal((await insecure.transport.post(ask(1))).text, answer(1));
   });
 
-  it('rest() closes what is idle, and not what somebody waits for or listens to', async (t) => {
+  it('closeIdle() closes what is idle, and not what somebody waits for or listens to', async (t) => {
     const { transport, subscribe, server } = await connect(
       ...[
         t,
@@ -367,18 +367,18 @@ describe('transport ws: connections', LIMIT, () => {
       ],
     );
     await transport.post(ask(1));
-    await transport.rest();
+    await transport.closeIdle();
     await until(() => server.open() === 0);
     const slow = transport.post(ask(2, 'slow'));
     await until(() => server.open() === 1);
-    await transport.rest();
+    await transport.closeIdle();
     assert.equal((await slow).text, answer(2));
     await subscribe(
       ask(3),
       () => {},
       () => {},
     );
-    await transport.rest();
+    await transport.closeIdle();
     await transport.post(ask(4));
     assert.equal(server.connections(), 2);
   });
