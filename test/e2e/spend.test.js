@@ -27,7 +27,7 @@ const walletAt = (index) => PARENT.deriveChild(index);
 const FUNDER = walletAt(0);
 const ENV = Object.freeze({ STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
 const COST_LINE =
-  /^estimated cost, at \S+ gwei a gas as of now: set-up (\S+) ether(?: \((.*?)\))?, load (\S+) ether for /m;
+  /^estimated cost, at \S+ gwei a gas as of now: set-up (\S+) ether(?: \((.*?)\))?, load (\S+) ether (?:for|per) /m;
 
 /** @param {Anvil} chain @param {number} first @param {number} count @returns {Promise<bigint>} what they and the funder have */
 async function moneyOf(chain, first, count) {
