@@ -389,7 +389,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
 
   test('all of them die: exit 70, a line for each, a summary', async (t) => {
     const offset = takeWallets(4);
-    const script = mutant(t, [deadly(offset), { ...deadly(offset + 2), find: '  /** @param {Message} message */\n' }]);
+    const script = mutant(t, [deadly(offset), deadly(offset + 2)]);
     const { args, options, readRun, TMPDIR } = fleet(t, { offset, threads: 4, script, more: ['-d', '1m'] });
     const { code, stdout, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
     assert.equal(code, 70, stderr);
@@ -406,8 +406,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const script = mutant(t, [
       {
         file: WORKER,
-        find: '  const engine = new Engine(options);\n',
-        replace: `  if (wallets[0].index === ${offset + 2}) throw new Error('planted');\n  const engine = new Engine(options);\n`,
+        find: '  const engine = new Engine(',
+        replace: `  if (wallets[0].index === ${offset + 2}) throw new Error('planted');\n  const engine = new Engine(`,
       },
     ]);
     const { args, options, readRun } = fleet(t, { offset, threads: 4, script, more: ['-d', '1s'] });
