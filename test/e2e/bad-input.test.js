@@ -863,7 +863,7 @@ const TABLE = {
     {
       args: '-t 1 --rpc http://127.0.0.1:1',
       env: { STRESS_FUNDER_KEY: KEYS[0].slice(0, -1) },
-      says: /^--fund-from is not a private key/,
+      says: /^--fund-from is neither a private key/,
     },
     {
       args: '-t 1 --rpc http://127.0.0.1:1',
