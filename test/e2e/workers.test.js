@@ -379,7 +379,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     assert.equal(code, 70, stderr);
     assert.match(
       stderr,
-      new RegExp(`^ERROR: the worker of wallets ${offset}\\.\\.${offset + 1} died \\(planted\\).*\\n$`),
+      new RegExp(`^ERROR: the worker of wallets ${offset}\\.\\.${offset + 1} died: planted.*\\n$`),
     );
     assert.doesNotMatch(stderr + stdout, STACK_TRACE);
     assert.match(stdout, /^Summary: /m);
