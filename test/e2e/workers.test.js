@@ -318,7 +318,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await runStress(args, options);
     assert.equal(code, 70, stderr);
     assert.match(stderr, /^ERROR: .*\n$/, 'one line');
-    assert.match(stderr, new RegExp(`the worker of wallets ${offset + 3}\\.\\.${offset + 5} died \\(planted\\)`));
+    assert.match(stderr, new RegExp(`the worker of wallets ${offset + 3}\\.\\.${offset + 5} died: planted`));
     assert.doesNotMatch(stderr + stdout, /not of this run|not ours/);
     assert.match(stdout, /^ {2}latency ms/m);
     const run = readRun();
