@@ -498,7 +498,7 @@ describe('workload transfer: receivers', LIMIT, () => {
       ),
     });
     const alone = { ...preparation, wallets: wallets.slice(0, 1) };
-    await assert.rejects(workload.prepare(alone), { code: 'usage', message: /use two at least \(-t 2\)/ });
+    await assert.rejects(workload.prepare(alone), { code: 'usage', message: /use at least two \(-t 2\)/ });
   });
 
   it('two runs with the same wallets never send the same transaction', async (t) => {
