@@ -121,7 +121,7 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
     isRefused: (method) => method === 'eth_sendRawTransactionSync' && (asked += 1) > 8,
   });
   const { run, stderr } = await runOf(t, url, ['-t', '6', '--workers', '2', '--inclusion', 'sync']);
-  const warning = /does not take eth_sendRawTransactionSync any more \(Method not found\): transactions are sent by/;
+  const warning = /no longer accepts eth_sendRawTransactionSync \(Method not found\): transactions are sent by/;
   assert.equal(stderr.split('\n').filter((line) => warning.test(line)).length, 1, stderr);
   assert.ok(asked > 8 && run.counts.verified > 8);
   assert.match(run.warnings.join(), warning);

@@ -151,7 +151,7 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     writeFileSync(late, `const isMain = ${isMain};\n${readFileSync(late, 'utf8')}`);
     const inThread = await run(t, late, ['--workers', '2']);
     assert.equal(inThread.code, 65, inThread.stderr);
-    assert.match(inThread.stderr, /mine\.mjs has ended a worker thread/);
+    assert.match(inThread.stderr, /mine\.mjs ended a worker thread/);
     const ticks = await run(t, write(t, PAY, 'setInterval(() => {}, 1000);'), ['-d', '1s']);
     assert.equal(ticks.code, 0, ticks.stderr);
   });
