@@ -137,7 +137,10 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
     const { url, rpc, stop } = await startAnvil({ args: ['--chain-id', '424242'] });
     const { code, stdout, stderr } = await runStress(['-t', '2', '--rpc', url, '-d', '200ms']);
     assert.deepEqual([code, stdout], [64, '']);
-    assert.match(stderr, /^stress: no wallets for chain 424242: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic .*\n$/);
+    assert.match(
+      stderr,
+      /^stress: no wallets for chain 424242: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic .*\n$/,
+    );
     assert.equal(await rpc('eth_blockNumber'), '0x0');
     await stop();
   });

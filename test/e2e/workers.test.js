@@ -377,10 +377,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const { args, options, readRun, TMPDIR } = fleet(t, { offset, threads: 4, script, more: ['-d', '2s'] });
     const { code, stdout, stderr } = await runStress(args, options);
     assert.equal(code, 70, stderr);
-    assert.match(
-      stderr,
-      new RegExp(`^ERROR: the worker of wallets ${offset}\\.\\.${offset + 1} died: planted.*\\n$`),
-    );
+    assert.match(stderr, new RegExp(`^ERROR: the worker of wallets ${offset}\\.\\.${offset + 1} died: planted.*\\n$`));
     assert.doesNotMatch(stderr + stdout, STACK_TRACE);
     assert.match(stdout, /^Summary: /m);
     assert.equal(readRun().exitCode, 70);
