@@ -14,7 +14,6 @@ import { isPlain } from './sample.js';
 /** @type {readonly AuditResult[]} */
 export const AUDIT_RESULTS = Object.freeze(['exact', 'incomplete', 'not_exact']);
 
-/** @param {Audited} run @returns {AuditResult | null} null: the run is not over, or has no audit (plain calls) */
 /** @param {Audited} run @returns {AuditResult | null} null: the run goes on, or leaves nothing on the chain to audit */
 export function auditResult(run) {
   const audit = /** @type {AuditReport | null} */ (run.audit);
