@@ -278,7 +278,8 @@ describe('an endpoint that turns hostile under load', { concurrency: 1 }, () => 
       });
       const { code, stdout, stderr } = await runAgainst(t, url, ['--transport', transport], '4s');
       assert.ok(sent > SENT_IN_PEACE, `it never turned hostile: ${sent} sent, exit code ${code}: ${stderr}`);
-      assert.ok(code === 69 || code === 76, `${code}: ${stderr}`);
+      const isIncomplete = code === 0 && stderr.includes('ERROR: the audit is incomplete: it could not be made: ');
+      assert.ok(code === 69 || code === 76 || isIncomplete, `${code}: ${stderr}`);
       assert.match(stdout, /^ {2}verified +[1-9]/m);
     });
   }
