@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { isDevice, isWorkloadFile } from '../files.js';
@@ -10,10 +12,6 @@ import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 /**
  * @import { Config } from '../types.d.ts'
  * @import { Command, Option } from './options.js'
- */
-
-/**
- * What the options of instances say together with the others. See src/cli/checks.js.
  */
 
 /** The last index of a wallet (BIP-32). */
@@ -61,10 +59,6 @@ function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
       `${what}, and all would pay with the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before: stress fund --instances N, with the same --duration`,
     );
 }
-
-/**
- * What no option can say alone.
- */
 
 /** Of one page of logs, in characters. */
 const LARGEST_PAGE = 200_000_000;
@@ -375,4 +369,36 @@ export function filesNamed(config) {
     const isFile = use !== undefined && use !== 'folder' && typeof value === 'string' && !choices.includes(value);
     return isFile ? [{ name, key, use, file: value }] : [];
   });
+}
+
+/**
+ * No file is read and written by one command, or written twice: a run file must not replace the keys, or its own input.
+ * @param {Config} config
+ * @param {Array<string | null>} inputs files without an option of their own: behind the command, and the config file
+ */
+export function checkFilesDiffer(config, inputs) {
+  const read = [...inputs, ...config.candidates].flatMap((file) =>
+    file === null ? [] : [{ label: displayName(file), isRead: true, file }],
+  );
+  const named = filesNamed(config).map(({ name, use, file }) => {
+    return { label: `--${name}`, isRead: use === 'read' || use === 'secret', file };
+  });
+  /** @type {Map<string, {label: string, isRead: boolean}>} */
+  const known = new Map();
+  for (const one of [...read, ...named].filter(({ file }) => file !== '-')) {
+    const path = realPath(one.file);
+    const first = known.get(path);
+    if (first !== undefined && !(first.isRead && one.isRead))
+      throw new UsageError(`${first.label} and ${one.label} name the same file`);
+    known.set(path, one);
+  }
+}
+
+/** @param {string} file @returns {string} without symbolic links, as far as the file exists */
+function realPath(file) {
+  try {
+    return realpathSync(file);
+  } catch {
+    return resolve(file);
+  }
 }

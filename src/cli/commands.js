@@ -1,5 +1,4 @@
 import { chmodSync, constants, copyFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether } from '../chain/funding.js';
@@ -76,7 +75,6 @@ const FUND_MARGIN = 2n;
 /** @type {Record<Exclude<Command, 'completion'>, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
-    checkFilesDiffer(config);
     const { calls, contracts } = config;
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
@@ -220,23 +218,6 @@ async function wantedOutputs(config, version) {
     return output !== undefined && isWanted ? [output.load()] : [];
   });
   return (await Promise.all(creators)).map((create) => create(options));
-}
-
-/** A run file over the keys would be a bad surprise. @param {Config} config */
-function checkFilesDiffer(config) {
-  const named = filesNamed(config).flatMap(({ name, use, file }) =>
-    file === '-' ? [] : [{ name, use, path: resolve(file) }],
-  );
-  for (const [i, second] of named.entries()) {
-    const first = named.slice(0, i).find(({ path }) => path === second.path);
-    if (first !== undefined && !(isRead(first) && isRead(second)))
-      throw new UsageError(`--${first.name} and --${second.name} name the same file`);
-  }
-}
-
-/** @param {{use: Option['file']}} file */
-function isRead({ use }) {
-  return use === 'read' || use === 'secret';
 }
 
 /** What src/cli/config.js has made sure of. @template T @param {T | null} value @returns {T} */

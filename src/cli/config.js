@@ -96,8 +96,10 @@ export function textOf(name, parsed, env, fromFile) {
 
 /** Where other options come from; no part of Config. */
 const [CONFIG_OPTION] = GENERAL_OPTIONS;
-/** Commands with names of files behind them. @type {readonly Command[]} */
-const TAKES_FILES = Object.freeze(['new-workload', 'prepare', 'report', 'compare', 'trend', 'merge', 'completion']);
+/** Commands with names of input files behind them. @type {readonly Command[]} */
+const READS_FILES = Object.freeze(['report', 'compare', 'trend', 'merge']);
+/** Commands with words behind them. @type {readonly Command[]} */
+const TAKES_FILES = Object.freeze([...READS_FILES, 'new-workload', 'prepare', 'completion']);
 
 /**
  * @param {string[]} argv
@@ -144,7 +146,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
     if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
       warnings.push(...exposureOf(file.text));
   }
-  const { checkPace, checkTogether, instanceFiles } = await import('./checks.js');
+  const { checkFilesDiffer, checkPace, checkTogether, instanceFiles } = await import('./checks.js');
   config.threads = redacted.threads = threadsOf(config);
   if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
@@ -162,6 +164,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);
+  checkFilesDiffer(complete, [...(READS_FILES.includes(command) ? files : []), file?.text ?? null]);
   return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 

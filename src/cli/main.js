@@ -21,17 +21,14 @@ import { printable } from '../text.js';
  * @import { Command } from './options.js'
  */
 
-/**
- * A signal this soon after another is the same wish: npm, for one, passes on a Ctrl-C that the terminal has sent
- * to us already. Nobody means "at once" before having seen that the first one did something.
- */
-const SAME_WISH_US = 300_000;
+/** A second signal within this time counts as the first: npm repeats a Ctrl-C that the terminal has sent already. */
+const SAME_SIGNAL_US = 300_000;
 
-/** Somebody still wants to read what cannot be written, unlike the reader of a pipe or a terminal that is gone. */
+/** Errors of a full disk. A closed pipe or terminal is not an error: its reader has ended. */
 const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
- * What the outside can do to a run: the first signal asks for an end, the second ends it at once.
+ * Signals, lost parents and uncaught errors: the first signal drains the run, the second one ends it at once.
  * @param {Stop} stop
  * @param {Clock} clock
  * @param {(thrown: unknown) => StressError | null} [ofWorkload] whether the user's own workload threw it
@@ -49,14 +46,14 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   /** @param {string} reason @param {number} exitCode */
   const signal = (reason, exitCode) => () => {
     const nowUs = clock.nowUs();
-    if (nowUs - firstAtUs > SAME_WISH_US) stop.abort();
+    if (nowUs - firstAtUs > SAME_SIGNAL_US) stop.abort();
     firstAtUs = Math.min(firstAtUs, nowUs);
     stop.request(reason, exitCode);
   };
   on(process, 'SIGINT', signal('interrupted', EXIT.interrupted));
   on(process, 'SIGTERM', signal('terminated', EXIT.terminated));
   on(process, 'SIGHUP', signal('hangup', EXIT.hangup));
-  // Whoever started us with a channel to us is gone: nothing of theirs outlives them.
+  // A parent process with an IPC channel has ended: its children end too.
   if (process.channel !== undefined) on(process, 'disconnect', signal('terminated', EXIT.terminated));
   /** @param {unknown} thrown */
   const bug = (thrown) => {
@@ -125,7 +122,7 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
       for (const error of stop.errors) if (command !== 'run' || error instanceof OutputError) complain(error, env);
       return worstExit([exitCode, ...stop.exitCodes.filter((code) => code === EXIT.cannotWrite)]);
     } catch (error) {
-      // Whatever still waits, and would ask again, keeps the process alive for nothing.
+      // Pending retries would keep the process alive.
       stop.request('failed');
       stop.abort();
       throw error;

@@ -87,9 +87,9 @@ const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
 const REMOTE = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
 const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep');
 const FUNDED = commandList('run', 'fund', 'prepare', 'sweep', 'compare');
-/** What every run of a study has as well. */
+/** Options of each run of a study. */
 const LOAD = commandList('run', 'sweep', 'compare');
-/** What is asked for also decides how much wallets need. */
+/** Commands whose load decides how much the wallets need. */
 const NEEDED = commandList('run', 'fund', 'sweep', 'compare');
 const SWEPT = commandList('run', 'sweep');
 const JUDGED = commandList('run', 'sweep', 'merge');
@@ -340,7 +340,7 @@ const TABLE = {
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createBlocksOutput },
       help: 'a row for each block, in the same formats' },
-    { name: 'hlog', argument: 'FILE', parse: pathName, commands: RUN,
+    { name: 'hlog', argument: 'FILE', parse: fileName, commands: RUN,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/hlog.js')).createHlogOutput },
       help: "the latencies of each interval in HdrHistogram's log format" },

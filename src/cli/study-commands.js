@@ -109,10 +109,6 @@ function summaryOf(run, { explain }, file) {
   return legible(displayName(file), () => summaryText(run, explain));
 }
 
-/**
- * What the commands do that know runs by their run files.
- */
-
 /** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {

@@ -333,6 +333,7 @@ describe('outputs that cannot be had', () => {
     ],
     [['--hlog', 'no/such/run.hlog'], 73, /^stress: cannot write no\/such\/run\.hlog: its folder does not exist$/m],
     [['--samples', 'a.csv', '--blocks', './a.csv'], 64, /^stress: --samples and --blocks name the same file$/m],
+    [['--keys', 'package.json', '--out', './package.json'], 64, /^stress: --keys and --out name the same file$/m],
     [['--prometheus', '0'], 64, /^stress: --prometheus must be a port, or a host and a port/m],
     [['--prometheus', 'localhost'], 64, /^stress: --prometheus must be a port/m],
     [['--prometheus', '127.0.0.1:65536'], 64, /^stress: --prometheus must be a port/m],
