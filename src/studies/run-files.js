@@ -184,11 +184,6 @@ const COMPARE_KIND = Object.freeze({
   schemaFile: new URL('../../docs/compare.schema.json', import.meta.url),
 });
 
-/** @param {unknown} json */
-export function isCompare(json) {
-  return /** @type {any} */ (json)?.schema === COMPARE_SCHEMA;
-}
-
 /** @param {string} file @returns {Promise<Comparison>} @throws {InputError} */
 export function readCompare(file) {
   return readDocument(file, COMPARE_KIND);

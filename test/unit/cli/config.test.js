@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
@@ -724,4 +724,29 @@ describe('readInvocation(): help', () => {
   });
 
   it('--version', async () => assert.equal(await textOf('--version'), '1.2.3'));
+});
+
+describe('readInvocation(): files', () => {
+  it('refuses to write a file that the command reads, also through a symbolic link', async (t) => {
+    const folder = temporaryFolder(t);
+    const [run, link, config] = ['run.json', 'link.json', 'config.json'].map((name) => join(folder, name));
+    writeFileSync(run, '{}');
+    writeFileSync(config, '{}');
+    symlinkSync(run, link);
+    for (const argv of [
+      ['report', run, '--html', run],
+      ['merge', run, '--out', link],
+      ['compare', run, '--with', link, '--out', run],
+      ['-t', '1', '--keys', run, '--out', link],
+      ['-t', '1', '--config', config, '--out', config],
+    ])
+      await assert.rejects(read(argv), { code: 'usage', message: /name the same file$/ }, argv.join(' '));
+  });
+
+  it('takes one file twice where it is only read', async (t) => {
+    const run = join(temporaryFolder(t), 'run.json');
+    writeFileSync(run, '{}');
+    const { config } = await read(['compare', run, '--with', run]);
+    assert.deepEqual(config.candidates, [run]);
+  });
 });
