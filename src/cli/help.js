@@ -162,7 +162,7 @@ function optionLines({ name, alias, argument, isFlag, help, fallback, defaultTex
   return entry(`  ${short}--${name}${value}`, `${help}${shown}`).replaceAll('\u00a0', ' ');
 }
 
-/** @param {string} label @param {string} text beside it, or below one that is too long */
+/** @param {string} label @param {string} text is printed beside a short label, below a long one */
 function entry(label, text) {
   const lines = wrapped(text, WIDTH - INDENT);
   const head = label.length < INDENT - 1 ? `${label.padEnd(INDENT)}${lines.shift()}` : label;

@@ -35,7 +35,7 @@ testRows(
       ...ofSubmissions({ kind: 'reset', when: 'reached', p: 0.1 }),
     },
     {
-      fault: 'half-open connections: 5 % of requests find nobody',
+      fault: 'half-open connections: 5 % of requests get no response',
       ...byProxy({ kind: 'halfOpen', p: 0.05 }, 5),
       args: IMPATIENT,
     },
