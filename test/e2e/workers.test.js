@@ -306,6 +306,9 @@ function deadly(index, afterMs = 700) {
   };
 }
 
+const STOPS = `    } else if (request.type === 'stop') {\n`;
+const THROW_LATER = `      setTimeout(() => { throw new Error('planted'); }, 0);`;
+
 const REPORTS = '  function report(nowUs, number) {\n';
 
 /** The worker of the part that begins with this wallet dies soon after its second report. @param {number} index */
@@ -399,7 +402,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
 
   test('all of them die: exit 70, a line for each, a summary', async (t) => {
     const offset = takeWallets(4);
-    const script = mutant(t, [deadly(offset), deadly(offset + 2)]);
+    // The death of one ends the load: the other one dies of that, however late its thread started.
+    const script = mutant(t, [deadly(offset), { file: WORKER, find: STOPS, replace: `${STOPS}${THROW_LATER}\n` }]);
     const { args, options, readRun, TMPDIR } = fleet(t, { offset, threads: 4, script, more: ['-d', '1m'] });
     const { code, stdout, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
     assert.equal(code, 70, stderr);
