@@ -19,7 +19,7 @@ const schema = {
   additionalProperties: false,
   properties: {
     $schema: { type: 'string', description: 'where this schema is, for editors' },
-    ...Object.fromEntries(OPTIONS.filter(({ isRest }) => !isRest).map((option) => [option.name, schemaOf(option)])),
+    ...Object.fromEntries(OPTIONS.map((option) => [option.name, schemaOf(option)])),
   },
 };
 
@@ -31,12 +31,18 @@ function schemaOf(option) {
   return { description: `${help} (${names.join(', ')})`, ...valueOf(option), ...usual };
 }
 
-/** @param {Option} option */
-function valueOf({ isFlag, isList, isAxis, choices, file }) {
-  if (isFlag) return { type: isAxis ? ['boolean', 'string'] : 'boolean' };
-  if (isList) return { type: ['string', 'array'], items: { type: 'string' } };
-  if (choices === undefined || file !== undefined) return { type: ['string', 'number'] };
-  // A sweep takes several values.
+/** Each value may also be given as the text of the command line. @param {Option} option */
+function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer }) {
+  if (isFlag) return { enum: [true, false, 'true', 'false', ...(isAxis ? ['true,false', 'false,true'] : [])] };
+  if (isList || isRest) return { type: ['string', 'array'], items: { type: 'string' } };
+  // A sweep takes several values: lists and ranges.
+  const digits = isAxis ? '^[\\d.,/ ]+$' : '^\\d+$';
+  if (integer !== undefined) {
+    const [minimum, maximum] = integer;
+    return { type: ['integer', 'string'], minimum, maximum, pattern: digits };
+  }
+  if (choices === undefined) return { type: ['string', 'number'] };
+  if (file !== undefined) return { anyOf: [{ enum: choices }, { type: 'string' }] };
   return isAxis ? { anyOf: [{ enum: choices }, { type: 'string', pattern: ',' }] } : { enum: choices };
 }
 

@@ -22,7 +22,7 @@ export function checkSlices({ firstOffset, threads, instances }) {
   const all = instances === null ? '' : `, --instances ${instances}`;
   if (firstOffset + (instances ?? 1) * threads - 1 > LAST_WALLET)
     throw new UsageError(
-      `-o ${firstOffset}${all} and -t ${threads} go beyond wallet ${LAST_WALLET}, the last one there can be`,
+      `-o ${firstOffset}${all} and -t ${threads} go beyond wallet ${LAST_WALLET}, the last index of BIP-32`,
     );
 }
 
@@ -32,9 +32,11 @@ export function checkInstance(config, nowMs) {
   if (barrier !== null && startAtMs !== null)
     throw new UsageError('--barrier and --start-at exclude each other: both say when the load of all instances begins');
   if (barrier !== null && index === null)
-    throw new UsageError('--barrier needs to know who waits for whom: --instances N, and --index I or a scheduler');
+    throw new UsageError(
+      '--barrier needs the number of instances and the own index: --instances N, and --index I or a scheduler',
+    );
   if (barrier !== null && runId === null)
-    throw new UsageError('--barrier needs a name that all instances of this run have in common: --run-id NAME');
+    throw new UsageError('--barrier needs a name that all instances share: --run-id NAME');
   if (results !== null && index === null)
     throw new UsageError('--results names run files by their index: give --instances N, and --index I or a scheduler');
   if (startAtMs !== null && startAtMs - nowMs > startTimeoutMs)
@@ -44,19 +46,15 @@ export function checkInstance(config, nowMs) {
   if (index !== null) checkDistributed(config);
 }
 
-/** One of several, which know nothing of each other. @param {Config} config */
+/** An instance does not know the others. @param {Config} config */
 function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
-  const what = instances === 1 ? 'this is one of the instances of a run' : `this is instance ${index} of several`;
-  if (rpc.length === 0)
-    throw new UsageError(`${what}, which share a chain, and an embedded one belongs to one: --rpc URL`);
+  const what = instances === 1 ? 'this is an instance of a distributed run' : `this is instance ${index} of several`;
+  if (rpc.length === 0) throw new UsageError(`${what}, and instances need a chain that they share: --rpc URL`);
   if (chainId === null)
-    throw new UsageError(
-      `${what}, and none may end up on another chain: --chain-id N, checked before anything is sent`,
-    );
-  // The only one has the funder for itself.
+    throw new UsageError(`${what}, and all must use one chain: --chain-id N, checked before anything is sent`);
   if (fundFrom !== null && instances !== 1)
     throw new UsageError(
-      `${what}, and all would pay with the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before: stress fund --instances N, with the same --duration`,
+      `${what}, and all would use the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before the run: stress fund --instances N, with the same --duration`,
     );
 }
 
@@ -84,43 +82,43 @@ function checkSides({ files, candidates, rpcA, rpcB, study }) {
   checkFiles('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
     throw new UsageError('stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...');
-  // Options of other commands, too, are about making runs; the rest is about runs that are there already.
+  // Options that compare shares with other commands are for new runs.
   const ofRuns = optionsOf('compare').find(
     ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
   );
   if (ofRuns !== undefined)
     throw new UsageError(
-      `--${ofRuns.name} says how runs are made, and these are there already: leave it out, or give --rpc-a and --rpc-b`,
+      `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`,
     );
   return false;
 }
 
 /** @param {Config} config */
 function checkSweep({ find, until, study, preset, thresholds }) {
-  if (find === null && until.length > 0) throw new UsageError('--until says how far to search: give --find, too');
+  if (find === null && until.length > 0) throw new UsageError('--until is the condition of a search: give --find too');
   if (find !== null && until.length === 0)
-    throw new UsageError(`--find ${find} needs to know what has to hold, such as --until 'p99<2s'`);
+    throw new UsageError(`--find ${find} needs a condition, such as --until 'p99<2s'`);
   if (find !== null && preset !== null) throw new UsageError('--find and --preset exclude each other');
   if (find !== null && study.axes.length > 0)
-    throw new UsageError(`--find ${find} searches along one option: --${study.axes[0].name} has several values`);
+    throw new UsageError(`--find ${find} varies one option only: give --${study.axes[0].name} one value`);
   if (find !== null && thresholds.length > 0)
-    throw new UsageError(`--find ${find} asks what holds: give --until instead of --threshold`);
+    throw new UsageError(`--find ${find} takes its conditions from --until: give --until instead of --threshold`);
   if (find === null && study.axes.length === 0 && study.alike !== null)
-    throw new UsageError(`${study.alike}: these values are alike, and a sweep needs different ones`);
+    throw new UsageError(`${study.alike}: the values are equal, and a sweep needs different ones`);
   if (find === null && study.axes.length === 0)
     throw new UsageError(
       'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress',
     );
 }
 
-/** What the options of the pace say together. @param {Config} config as it was given */
+/** Options of pace that exclude or need each other. @param {Config} config as it was given */
 export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs, iterations, thinkTimeMs }) {
   if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
   if (stages !== null && durationMs !== null)
-    throw new UsageError('--stages and --duration exclude each other: the stages say how long each takes');
+    throw new UsageError('--stages and --duration exclude each other: each stage has its own time');
   if (thinkTimeMs > 0 && (ratePerSecond !== null || stages !== null))
     throw new UsageError(
-      '--think-time is the pause of users who wait for an answer, and with --rate or --stages nobody does: leave one of them out',
+      '--think-time is for a closed loop, and --rate and --stages make an open loop: leave one of them out',
     );
   if (arrival !== null && ratePerSecond === null && stages === null)
     throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
@@ -130,7 +128,7 @@ export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs
     );
   if (stages !== null && warmupMs !== 'auto' && warmupMs > 0 && stages[0].fromPerSecond === 0)
     throw new UsageError(
-      'a --warmup goes at the rate that the stages begin with, which is 0: begin them with another, or leave it out',
+      '--warmup uses the first rate of --stages, which is 0: begin with a higher rate, or leave --warmup out',
     );
 }
 
@@ -156,42 +154,42 @@ function checkNewWorkload({ files }) {
 /** @param {Config} config */
 function checkPrepare({ files, rpc, out, logCount, logBytes, pageSize }) {
   const usage = 'stress prepare logs --rpc URL --count N --out FILE';
-  if (files.length !== 1 || files[0] !== 'logs')
-    throw new UsageError(`stress prepare knows one thing to prepare, logs: ${usage}`);
-  if (logCount === null) throw new UsageError(`stress prepare logs needs to know how many: ${usage}`);
+  if (files.length !== 1 || files[0] !== 'logs') throw new UsageError(`stress prepare prepares logs only: ${usage}`);
+  if (logCount === null) throw new UsageError(`stress prepare logs needs --count: ${usage}`);
   if (rpc.length === 0)
     throw new UsageError(
-      `stress prepare logs needs an endpoint, because an embedded chain would be gone afterwards, and the logs with it: ${usage}`,
+      `stress prepare logs needs an endpoint, because the embedded chain ends with the command: ${usage}`,
     );
   if (out === null || out === '-')
-    throw new UsageError(`stress prepare logs needs a file for where the logs are: ${usage}`);
+    throw new UsageError(`stress prepare logs needs a file for the positions of the logs: ${usage}`);
   // Each byte is two digits of an answer.
   const answer = 2 * Math.min(logCount, pageSize) * logBytes;
   if (answer > LARGEST_PAGE)
     throw new UsageError(
-      `--page-size ${pageSize} of --bytes ${logBytes} are answers of ${Math.round(answer / 1e6)} MB, and no more than ${LARGEST_PAGE / 1e6} MB are read: make one of them smaller`,
+      `--page-size ${pageSize} with --bytes ${logBytes} makes responses of ${Math.round(answer / 1e6)} MB, and the limit is ${LARGEST_PAGE / 1e6} MB: make one of them smaller`,
     );
 }
-
-/** Commands whose load several endpoints share. @type {readonly Command[]} */
-const SPREADING = Object.freeze(['run', 'sweep']);
 
 /** @param {Command} command @param {Config} config */
 function checkEndpoints(command, { rpc, spread, threads, connections }) {
   const names = rpc.map(({ href }) => href);
   const twice = rpc.find(({ href }, i) => names.indexOf(href) < i);
   if (twice !== undefined) throw new UsageError(`--rpc ${displayUrl(twice)} is given twice: once is enough`);
-  if (rpc.length > 1 && !SPREADING.includes(command))
+  if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
     throw new UsageError(`stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`);
   if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
     throw new UsageError(`--spread ${spread} needs several endpoints: give --rpc more than once`);
   if (rpc.length > 1 && threads < rpc.length)
-    throw new UsageError(`-t ${threads} are fewer wallets than endpoints (--rpc gives ${rpc.length}): give each some`);
+    throw new UsageError(
+      `-t ${threads} is less than the number of endpoints (--rpc gives ${rpc.length}): each needs a wallet`,
+    );
   if (rpc.length > 1 && connections < rpc.length)
-    throw new UsageError(`--connections ${connections} are fewer than endpoints (--rpc gives ${rpc.length})`);
+    throw new UsageError(
+      `--connections ${connections} is less than the number of endpoints (--rpc gives ${rpc.length})`,
+    );
 }
 
-/** What the options of plain calls say together. @param {Config} config */
+/** Options of plain calls that exclude or need each other. @param {Config} config */
 function checkCalls({ calls, method, params, data, checkRpc }) {
   if (calls !== null && (method !== null || params !== null))
     throw new UsageError(
@@ -199,11 +197,9 @@ function checkCalls({ calls, method, params, data, checkRpc }) {
     );
   if (calls !== null) return;
   if (/\{\{[^{}]*\}\}/.test(JSON.stringify(params ?? [])))
-    throw new UsageError(
-      '--params is sent as it is, and {{templates}} are for calls files: put it into one, --calls FILE',
-    );
-  if (data !== null) throw new UsageError('--data is for calls that list it, such as --calls pages');
-  if (checkRpc !== null) throw new UsageError('--check-rpc is for --calls whose answers are to be compared');
+    throw new UsageError('{{templates}} work in calls files, not in --params: use --calls FILE');
+  if (data !== null) throw new UsageError('--data is for --calls pages, or for a calls file that lists it');
+  if (checkRpc !== null) throw new UsageError('--check-rpc is for --calls whose answers are compared');
 }
 
 /**
@@ -226,7 +222,7 @@ export function checkCallNames({ thresholds, workload }, names) {
   }
 }
 
-/** What goes with a workload of the user's own, and what does not. @param {Config} config */
+/** --set is for a workload of the user. @param {Config} config */
 function checkOwn({ workload, set }) {
   const isOwn = isWorkloadFile(workload ?? '');
   if (!isOwn && set.length > 0)
@@ -236,11 +232,11 @@ function checkOwn({ workload, set }) {
   if (twice !== undefined) throw new UsageError(`--set ${twice}=... is given twice: once is enough`);
 }
 
-/** What is measured between two endpoints needs them. @param {Config} config */
+/** Visibility is measured between two endpoints. @param {Config} config */
 function checkVisibility({ thresholds, until, spread, workload, study }) {
   const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
   if (figure === undefined) return;
-  const what = `${figure.expression} is the wait for a block at the endpoint that effects are read back from`;
+  const what = `${figure.expression} is the wait for a block at the read-back endpoint`;
   if (Object.hasOwn(callWorkloads, workload ?? ''))
     throw new UsageError(`${what}, and --workload ${workload} reads nothing back`);
   if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
@@ -272,19 +268,19 @@ export function checkTogether(command, config, env, nowMs) {
   if (lacking && !(command === 'fund' && Object.hasOwn(callWorkloads, config.workload)))
     throw new UsageError(`--workload ${config.workload} ${lacking}`);
   if (config.createReceivers !== null && config.receivers === null)
-    throw new UsageError(`--create-receivers ${config.createReceivers} needs to know how many: --receivers N`);
+    throw new UsageError(`--create-receivers ${config.createReceivers} needs --receivers N`);
   checkCalls(config);
   checkOwn(config);
   if (typeof config.workers === 'number' && config.workers > config.threads)
-    throw new UsageError(`--workers ${config.workers} are more than the wallets they share (-t ${config.threads})`);
+    throw new UsageError(`--workers ${config.workers} is more than the number of wallets (-t ${config.threads})`);
   if (typeof config.workers === 'number' && config.workers > config.connections)
-    throw new UsageError(`--workers ${config.workers} need a connection each (--connections ${config.connections})`);
+    throw new UsageError(`--workers ${config.workers} needs at least as many --connections (${config.connections})`);
   if (config.gasPriceWei !== null && config.maxFeeWei !== null)
     throw new UsageError('--gas-price and --max-fee exclude each other');
   if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
     throw new UsageError('--allow-chain and --chain-id name different chains');
   if (config.nodeSeries !== null && config.nodeMetrics === null)
-    throw new UsageError('--node-series needs the page that they are on: --node-metrics URL');
+    throw new UsageError('--node-series needs the page of the metrics: --node-metrics URL');
   checkEndpoints(command, config);
   if (command === 'run') checkInstance(config, nowMs);
   checkVisibility(config);
@@ -298,11 +294,9 @@ export function checkTogether(command, config, env, nowMs) {
     throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
   const isEndless = config.durationMs === null && config.iterations === null;
   if ((command === 'sweep' || command === 'compare') && isEndless)
-    throw new UsageError(`stress ${command} needs to know how long each of its runs is: --duration, such as -d 30s`);
+    throw new UsageError(`stress ${command} needs the length of a run: --duration, such as -d 30s`);
   if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? '')) {
-    throw new UsageError(
-      'CI is set and there is no --duration: a job that never ends helps nobody; give one, for instance -d 30s',
-    );
+    throw new UsageError('CI is set and there is no --duration: the job would not end; give one, for instance -d 30s');
   }
 }
 
@@ -310,7 +304,7 @@ export function checkTogether(command, config, env, nowMs) {
  * The files of one of several instances, which are given the same command line and may share a folder.
  */
 
-/** What stands for the index in their names. */
+/** Placeholder of the index in names of files. */
 const INDEX = '{index}';
 
 /**
@@ -338,12 +332,9 @@ export function claimInstanceFiles(config) {
     for (const { key, file } of ownFiles(config)) {
       if (file === '-' || isDevice(file)) continue;
       const isOwn = String(config.redacted[key]).includes(INDEX);
-      const cure = isOwn ? 'another instance has this index, or it was run before' : `put ${INDEX} into its name`;
+      const cure = isOwn ? 'another instance has this index, or it ran before' : `put ${INDEX} into its name`;
       claims.push(
-        claimFile(
-          file,
-          `${displayName(file)} is there already: instances do not overwrite each other's files; ${cure}`,
-        ),
+        claimFile(file, `${displayName(file)} exists: instances do not overwrite each other's files; ${cure}`),
       );
     }
   } catch (error) {

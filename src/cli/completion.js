@@ -1,12 +1,12 @@
 import { UsageError } from '../errors.js';
-import { COMMANDS, GENERAL_OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
 
-/** stress completion: the script that lets a shell complete commands, options and their choices. */
+/** stress completion: the script that lets a shell complete commands, options, choices and names of files. */
 
-const COMMAND_NAMES = /** @type {Command[]} */ (Object.keys(COMMANDS));
-const WORDS = COMMAND_NAMES.filter((name) => name !== 'run');
+/** @type {readonly Command[]} */
+const ALL_COMMANDS = Object.freeze(['run', ...COMMAND_NAMES]);
 
 /** @type {Record<string, () => string>} */
 const SHELLS = { bash, zsh: () => `autoload -U +X bashcompinit && bashcompinit\n${bash()}`, fish };
@@ -24,35 +24,49 @@ function allOf(command) {
   return [...optionsOf(command), ...GENERAL_OPTIONS];
 }
 
-/** @param {Command} command */
-function flagsOf(command) {
-  return allOf(command).flatMap(({ name, alias }) =>
-    alias === undefined ? [`--${name}`] : [`--${name}`, `-${alias}`],
-  );
+/** @param {Option} option */
+function namesOf({ name, alias }) {
+  return alias === undefined ? [`--${name}`] : [`--${name}`, `-${alias}`];
 }
 
+/** @param {Command} command */
+function argumentsOf(command) {
+  const { takes } = COMMANDS[command];
+  return Array.isArray(takes) ? takes : [];
+}
+
+/** Without a reply the shell completes names of files. */
 function bash() {
-  const chosen = new Map(
-    COMMAND_NAMES.flatMap(optionsOf).flatMap(({ name, choices }) => (choices ? [[name, choices]] : [])),
+  const valued = [...new Map(ALL_COMMANDS.flatMap(allOf).map((option) => [option.name, option])).values()].filter(
+    ({ isFlag }) => !isFlag,
   );
+  const chosen = valued.filter(({ choices }) => choices !== undefined);
+  const others = valued.filter(({ choices }) => choices === undefined);
+  /** @param {readonly string[]} words */
+  const reply = (words) => `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$word"))`;
   return [
     '# eval "$(stress completion bash)"',
     '_stress() {',
-    '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=run words i',
-    '  for ((i = 1; i < COMP_CWORD; i++)); do',
-    `    case \${COMP_WORDS[i]} in ${WORDS.join('|')}) command=\${COMP_WORDS[i]} ;; esac`,
-    '  done',
+    '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=run',
+    '  COMPREPLY=()',
+    `  case \${COMP_WORDS[1]} in ${COMMAND_NAMES.join('|')}) [[ $COMP_CWORD -gt 1 ]] && command=\${COMP_WORDS[1]} ;; esac`,
     '  case $before in',
-    ...[...chosen].map(
-      ([name, choices]) => `    --${name}) COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$word")); return ;;`,
-    ),
+    ...chosen.map((option) => `    ${namesOf(option).join('|')}) ${reply(option.choices ?? [])}; return ;;`),
+    `    ${others.flatMap(namesOf).join('|')}) return ;;`,
     '  esac',
-    '  case $command in',
-    ...COMMAND_NAMES.map(
-      (name) => `    ${name}) words='${[...(name === 'run' ? WORDS : []), ...flagsOf(name)].join(' ')}' ;;`,
+    '  if [[ $word == -* ]]; then',
+    '    case $command in',
+    ...ALL_COMMANDS.map((name) => `      ${name}) ${reply(allOf(name).flatMap(namesOf))} ;;`),
+    '    esac',
+    '  elif [[ $COMP_CWORD -eq 1 ]]; then',
+    `    ${reply(COMMAND_NAMES)}`,
+    '  else',
+    '    case $command in',
+    ...COMMAND_NAMES.filter((name) => argumentsOf(name).length > 0).map(
+      (name) => `      ${name}) ${reply(argumentsOf(name))} ;;`,
     ),
-    '  esac',
-    '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
+    '    esac',
+    '  fi',
     '}',
     'complete -o default -F _stress stress',
   ].join('\n');
@@ -60,16 +74,21 @@ function bash() {
 
 function fish() {
   const quoted = (/** @type {string} */ text) => `'${text.replace(/[\\']/g, '\\$&')}'`;
-  const isFirst = `not __fish_seen_subcommand_from ${WORDS.join(' ')}`;
+  const isFirst = `not __fish_seen_subcommand_from ${COMMAND_NAMES.join(' ')}`;
   return [
     '# stress completion fish | source',
-    ...WORDS.map((name) => `complete -c stress -n ${quoted(isFirst)} -a ${name} -d ${quoted(COMMANDS[name])}`),
-    ...COMMAND_NAMES.flatMap((command) => {
+    ...COMMAND_NAMES.map(
+      (name) => `complete -c stress -n ${quoted(isFirst)} -a ${name} -d ${quoted(COMMANDS[name].help)}`,
+    ),
+    ...ALL_COMMANDS.flatMap((command) => {
       const when = quoted(command === 'run' ? isFirst : `__fish_seen_subcommand_from ${command}`);
-      return allOf(command).map(({ name, alias, isFlag, choices, help }) => {
-        const value = isFlag ? '' : choices ? ` -r -a ${quoted(choices.join(' '))}` : ' -r';
-        return `complete -c stress -n ${when} -l ${name}${alias ? ` -s ${alias}` : ''}${value} -d ${quoted(help)}`;
-      });
+      return [
+        ...argumentsOf(command).map((word) => `complete -c stress -n ${when} -a ${word}`),
+        ...allOf(command).map(({ name, alias, isFlag, choices, help }) => {
+          const value = isFlag ? '' : choices ? ` -r -a ${quoted(choices.join(' '))}` : ' -r';
+          return `complete -c stress -n ${when} -l ${name}${alias ? ` -s ${alias}` : ''}${value} -d ${quoted(help)}`;
+        }),
+      ];
     }),
   ].join('\n');
 }

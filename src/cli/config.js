@@ -7,7 +7,7 @@ import { presets } from '../studies/plan.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from './instance.js';
-import { COMMANDS, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
@@ -17,7 +17,7 @@ import { StudyBuilder } from './study-config.js';
  */
 
 /**
- * What is given of an option, and where: a flag wins over the environment, the environment over the file.
+ * A given value and its source: a flag overrides the environment, the environment the file.
  *
  * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string}} Found
  */
@@ -43,7 +43,11 @@ export function find(option, parsed, env, fromFile) {
   const envValue = env[variable];
   if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: variable };
   if (fromFile[option.name] !== undefined)
-    return { text: String(fromFile[option.name]), where: 'file', label: `"${option.name}" in the config file` };
+    return {
+      text: [fromFile[option.name]].flat().join(separatorOf(option)),
+      where: 'file',
+      label: `"${option.name}" in the config file`,
+    };
   return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
 }
 
@@ -58,7 +62,7 @@ export async function parseValue(option, { text, where, label }) {
   }
 }
 
-/** All of a list, the last of flags; of anything else there are too many. @param {Option} option @param {string[]} given */
+/** A list takes all values, a flag the last one; other options must be given once. @param {Option} option @param {string[]} given */
 function oneOfSeveral(option, given) {
   if (isSeveral(option)) return given.join(separatorOf(option));
   return option.isFlag ? given.at(-1) : given;
@@ -81,25 +85,20 @@ function separatorOf({ isRest }) {
   return isRest ? '\0' : ',';
 }
 
-/** What is given of an option, before anything is made of it. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
+/** The unparsed value of an option. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
 export function textOf(name, parsed, env, fromFile) {
   const option = OPTIONS.find((one) => one.name === name);
   return option === undefined ? null : (find(option, parsed, env, fromFile)?.text ?? null);
 }
 
 /**
- * Command line, environment and --config file become one frozen Config; flags win over the environment, the
- * environment over the file.
+ * Command line, environment and --config file become one frozen Config.
  *
  * @typedef {{kind: 'command', command: Exclude<Command, 'completion'>, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
  */
 
 /** Where other options come from; no part of Config. */
 const [CONFIG_OPTION] = GENERAL_OPTIONS;
-/** Commands with names of input files behind them. @type {readonly Command[]} */
-const READS_FILES = Object.freeze(['report', 'compare', 'trend', 'merge']);
-/** Commands with words behind them. @type {readonly Command[]} */
-const TAKES_FILES = Object.freeze([...READS_FILES, 'new-workload', 'prepare', 'completion']);
 
 /**
  * @param {string[]} argv
@@ -135,7 +134,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
       found === null
         ? [config[option.key]]
         : await Promise.all(texts.map((text) => parseValue(option, { ...found, text })));
-    // Of several values the first stands for all of them: each run is checked again when it starts.
+    // The checks here see the first of several values: each run is checked again when it starts.
     const [value] = values;
     config[option.key] = value;
     redacted[option.key] = redact(option, value, texts[0]);
@@ -151,7 +150,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
   const given = /** @type {Config} */ (/** @type {unknown} */ (config));
   checkPace(given);
-  // Stages say themselves how long the window is.
+  // Stages have their own times.
   const durationMs = given.durationMs ?? stagesMs(given);
   const place = placeOf(command, given, env);
   const complete = {
@@ -164,12 +163,12 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);
-  checkFilesDiffer(complete, [...(READS_FILES.includes(command) ? files : []), file?.text ?? null]);
+  checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.text ?? null]);
   return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 
 /**
- * Where this instance stands among those of its run, and which wallets are its own.
+ * The index of this instance, and its slice.
  * @param {Command} command
  * @param {Config} given
  * @param {NodeJS.ProcessEnv} env
@@ -182,7 +181,7 @@ function placeOf(command, given, env) {
 }
 
 /**
- * What a preset gives stands below everything else that is given.
+ * Defaults of a study: every other source overrides them.
  * @param {Command} command
  * @param {Record<string, unknown>} parsed
  * @param {NodeJS.ProcessEnv} env
@@ -194,14 +193,14 @@ function studyOptions(command, parsed, env, fromFile) {
   const given = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile);
   const preset = command === 'sweep' ? given('preset') : null;
   return {
-    // Stages say how the load begins, and iterations how long it is.
+    // An automatic warm-up excludes stages and iterations.
     ...(given('stages') === null && given('iterations') === null ? { warmup: 'auto' } : {}),
     ...(preset !== null && Object.hasOwn(presets, preset) ? presets[preset].options : {}),
   };
 }
 
 /**
- * Who else may read a secret: a command line everybody on this machine, a file those whom its mode lets.
+ * Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode.
  * @param {Option} option
  * @param {Found} found
  * @returns {string[]}
@@ -218,10 +217,10 @@ function warningsOf(option, { text, where }) {
 function exposureOf(file) {
   const mode = modeForOthers(file);
   const name = displayName(file);
-  return mode === null ? [] : [`${name} holds secrets, and its mode ${mode} lets others have it: chmod 600 ${name}`];
+  return mode === null ? [] : [`${name} holds secrets and its mode ${mode} lets others read it: chmod 600 ${name}`];
 }
 
-/** In place of the file with a key, the key itself may be given. @param {Option} option @param {string} text */
+/** The option also takes the key itself. @param {Option} option @param {string} text */
 function isSecretFile({ file }, text) {
   return file === 'secret' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
 }
@@ -230,16 +229,11 @@ function isSecretFile({ file }, text) {
 function commandOf(positional) {
   if (positional.length === 0) return { command: 'run', files: [] };
   const [word, ...rest] = positional.map(String);
-  if (!Object.hasOwn(COMMANDS, word) || word === 'run') {
-    throw new UsageError(
-      `unknown command ${quote(word)}${didYouMean(
-        word,
-        Object.keys(COMMANDS).filter((name) => name !== 'run'),
-      )}; see stress --help`,
-    );
-  }
-  const command = /** @type {Command} */ (word);
-  if (rest.length > 0 && !TAKES_FILES.includes(command)) throw new UsageError(`unexpected argument ${quote(rest[0])}`);
+  const command = COMMAND_NAMES.find((name) => name === word);
+  if (command === undefined)
+    throw new UsageError(`unknown command ${quote(word)}${didYouMean(word, COMMAND_NAMES)}; see stress --help`);
+  if (rest.length > 0 && COMMANDS[command].takes === undefined)
+    throw new UsageError(`unexpected argument ${quote(rest[0])}`);
   return { command, files: Object.freeze(rest) };
 }
 
@@ -267,7 +261,7 @@ function checkNames(parsed, command) {
   }
 }
 
-/** @param {string} word @param {string[]} names */
+/** @param {string} word @param {readonly string[]} names */
 function didYouMean(word, names) {
   const [best] = names.map((name) => ({ name, distance: leven(word, name) })).sort((a, b) => a.distance - b.distance);
   return best !== undefined && best.distance <= Math.max(2, best.name.length / 3)
@@ -279,11 +273,11 @@ function didYouMean(word, names) {
 function redact(option, value, text) {
   if (value === null) return null;
   if (option.role === 'secret') return '[redacted]';
-  // One endpoint is stated as it was when there could be no others.
+  // Run files of one endpoint have a string.
   const urls = urlsIn(value).map(displayUrl);
   if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
   if (isSeveral(option)) return textsOf(option, text);
-  // What has parts is stated as it was given, so that it can be given again.
+  // A value with parts is stated as text, in the form of the command line.
   if (typeof value === 'object') return text;
   return typeof value === 'bigint' ? String(value) : value;
 }
@@ -313,7 +307,7 @@ function readConfigFile(file, command) {
     if (name === '$schema') continue;
     if (!names.includes(name))
       throw new InputError(`${displayName(file)}: unknown option ${quote(name)}${didYouMean(name, names)}`);
-    const isList = options.some((option) => option.name === name && option.isList);
+    const isList = options.some((option) => option.name === name && isSeveral(option));
     if (isList && [value].flat().some((one) => typeof one !== 'string'))
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string or an array of strings`);
     if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
@@ -322,10 +316,10 @@ function readConfigFile(file, command) {
   return json;
 }
 
-/** Users are wallets that nothing is signed with. @param {Record<string, unknown>} config */
+/** -t and --users are one figure. @param {Record<string, unknown>} config */
 function threadsOf({ threads, users }) {
   if (threads !== null && users !== null && threads !== users)
-    throw new UsageError(`-t ${threads} and --users ${users} are two words for one figure: give one of them`);
+    throw new UsageError(`-t ${threads} and --users ${users} are two names of one option: give one of them`);
   return threads ?? users;
 }
 

@@ -1,39 +1,25 @@
 import { UsageError } from '../errors.js';
-import { COMMANDS, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
 
 /**
- * Command line to text by option, and --help. What yargs does with numbers, empty values and values given twice is not
- * strict enough, so every value leaves this file as text.
+ * Command line to text by option, and --help. yargs is not strict enough with numbers, empty values and repeated
+ * options, so every value leaves this file as text.
  */
-
-/** What is behind the name of a command. @type {Partial<Record<Command, string>>} */
-const USAGE = Object.freeze({
-  prepare: 'logs --rpc URL --count N --out FILE [--bytes N] [--page-size N] [-t N]',
-  'new-workload': 'FILE.js',
-  fund: '-t N [-o N] [--instances N] --rpc URL',
-  reclaim: '-t N [-o N] [--instances N] --rpc URL [--to ADDRESS]',
-  report: 'FILE...',
-  sweep: '-t LIST [--rate LIST] -d TIME [options of a run]',
-  compare: 'BASE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
-  trend: 'SWEEP|FILE... [--over OPTION]',
-  merge: 'FOLDER|FILE...|- [--expect N] [--partial]',
-  completion: 'bash|zsh|fish',
-});
 
 /**
  * @param {string[]} argv
  * @returns {Promise<Record<string, unknown> & {_: string[]}>}
  */
 export async function splitCommandLine(argv) {
-  // yargs stumbles over names that every object has, such as --constructor.
+  // yargs fails with names that every object has, such as --constructor.
   const inherited = argv.find((word) => word.startsWith('--') && word.slice(2).split('=')[0] in {});
   if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help`);
   return parsedWords(unambiguous(argv));
 }
 
-/** Behind a flag: both of its values, which a sweep takes. */
+/** Several values of a flag, for a sweep. */
 const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
 
 /**
@@ -91,7 +77,7 @@ function spellOut(word, flags, others) {
   return isGroup ? [...letters].map((letter) => `-${letter}`) : [word];
 }
 
-/** A word that begins with a minus is an option, but for a number (-5, -5s) and the minus alone. @param {string} word */
+/** Numbers (-5, -5s) and a minus alone are values. @param {string} word */
 function isOption(word) {
   return /^-[^\d.]/.test(word);
 }
@@ -102,7 +88,7 @@ function namesOf({ name, alias }) {
 }
 
 /**
- * Text by option, of the words of a command line. Even flags are text: what they may be is not yargs' business.
+ * Text by option of the words of a command line. Flags are text too; the option table parses them.
  * @param {string[]} words
  * @returns {Promise<Record<string, unknown> & {_: string[]}>}
  */
@@ -128,17 +114,13 @@ A duration has a unit: 250ms, 30s, 5m, 1h. docs/measurement.md defines every fig
 
 /** @param {Command} command */
 export function helpText(command) {
-  const isRun = command === 'run';
-  const about = isRun
-    ? 'Load generator for EVM JSON-RPC chains whose numbers can be audited on the chain.'
-    : COMMANDS[command];
-  const usage = isRun ? '-t N [-o N] [-d TIME] [--rpc URL]' : `${command} ${USAGE[command] ?? '-t N [-o N]'}`;
+  const { help, usage = '-t N [-o N]' } = COMMANDS[command];
   const options = [...optionsOf(command), ...GENERAL_OPTIONS];
   const groups = [...new Set(options.map(({ group }) => group))];
   return [
-    `stress ${usage}`,
-    wrapped(about, WIDTH).join('\n'),
-    ...(isRun ? [['Commands:', ...commandLines()].join('\n')] : []),
+    `stress ${command === 'run' ? '' : `${command} `}${usage}`,
+    wrapped(help, WIDTH).join('\n'),
+    ...(command === 'run' ? [['Commands:', ...commandLines()].join('\n')] : []),
     ...groups.map((group) =>
       [`${group}:`, ...options.filter((one) => one.group === group).map(optionLines)].join('\n'),
     ),
@@ -148,18 +130,21 @@ export function helpText(command) {
 
 /** @returns {string[]} */
 function commandLines() {
-  const named = Object.entries(COMMANDS).filter(([name]) => name !== 'run');
-  return named.map(([name, text]) => entry(`  stress ${name}`, text));
+  return COMMAND_NAMES.map((name) => entry(`  stress ${name}`, COMMANDS[name].help));
 }
 
 /** @param {Option} option */
-function optionLines({ name, alias, argument, isFlag, help, fallback, defaultText }) {
+function optionLines({ name, alias, argument, isFlag, help, choices, file, fallback, defaultText }) {
   const short = alias === undefined ? '    ' : `-${alias}, `;
-  const usual = isFlag ? undefined : (defaultText ?? fallback);
   const value = argument === '' ? '' : ` ${argument}`;
-  // A short default is not divided between two lines.
-  const shown = usual === undefined ? '' : usual.length > 20 ? ` [default: ${usual}]` : ` [default:\u00a0${usual}]`;
-  return entry(`  ${short}--${name}${value}`, `${help}${shown}`).replaceAll('\u00a0', ' ');
+  const usual = isFlag ? undefined : (defaultText ?? fallback);
+  const notes = [
+    ...(choices === undefined ? [] : [`one of ${choices.join(', ')}${file === undefined ? '' : ', or a file'}`]),
+    ...(usual === undefined ? [] : [`default: ${usual}`]),
+  ];
+  // A short note is not divided between two lines.
+  const shown = notes.map((note) => (note.length > 30 ? note : note.replaceAll(' ', '\u00a0'))).join('; ');
+  return entry(`  ${short}--${name}${value}`, `${help}${shown && ` [${shown}]`}`).replaceAll('\u00a0', ' ');
 }
 
 /** @param {string} label @param {string} text is printed beside a short label, below a long one */

@@ -64,7 +64,7 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   };
   on(process, 'uncaughtException', bug);
   on(process, 'unhandledRejection', bug);
-  // A reader that has gone away (stress | head), or a closed terminal, ends the run in good order.
+  // A closed reader (stress | head) or terminal ends the run with a drain.
   on(stdout.stream, 'error', (/** @type {NodeJS.ErrnoException} */ error) => {
     if (!NO_ROOM.includes(error.code ?? '')) stop.request('output_closed');
     else stop.request('output_closed', EXIT.cannotWrite, cannotWrite('standard output', error));
@@ -72,7 +72,7 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   return () => handlers.forEach(([emitter, event, handler]) => emitter.off(event, handler));
 }
 
-/** How much of what a compiler says is shown, in characters. */
+/** Longest output of a compiler that is shown, in characters. */
 const MOST_DETAILS = 10_000;
 
 /**
@@ -144,17 +144,17 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
   }
 }
 
-/** Help that is all that is asked for needs no parser of command lines. @param {string[]} argv @returns {Promise<string | null>} */
+/** --help loads no parser. @param {string[]} argv @returns {Promise<string | null>} */
 async function helpOf(argv) {
   const [word, ...commands] = argv.toReversed();
   if ((word !== '--help' && word !== '-h') || commands.length > 1) return null;
-  const [{ helpText }, { COMMANDS }] = await Promise.all([import('./help.js'), import('./options.js')]);
-  const [command = 'run'] = commands;
-  const isKnown = Object.hasOwn(COMMANDS, command) && commands[0] !== 'run';
-  return isKnown ? helpText(/** @type {Command} */ (command)) : null;
+  const [{ helpText }, { COMMAND_NAMES }] = await Promise.all([import('./help.js'), import('./options.js')]);
+  const [given] = commands;
+  const command = given === undefined ? 'run' : COMMAND_NAMES.find((name) => name === given);
+  return command === undefined ? null : helpText(command);
 }
 
-/** What every command needs. */
+/** The modules that every command needs. */
 async function loadParts() {
   const parts = await Promise.all([
     import('./commands.js'),
@@ -172,8 +172,7 @@ async function loadParts() {
 }
 
 /**
- * What waits for a stopped terminal or an unread pipe is written when it is read again: the summary too. A signal ends
- * the wait.
+ * Waits until a stopped terminal or an unread pipe has read everything. A signal ends the wait.
  * @returns {Promise<boolean>} whether all was written
  */
 async function allWritten() {
@@ -184,9 +183,9 @@ async function allWritten() {
 }
 
 /**
- * The user's file may end the process in mid-run. Whoever waits for its exit code must not take that for a good end.
+ * The user's workload may end the process during a run, which must not give exit code 0.
  * @param {string} workload
- * @returns {() => void} whatever ends it from now on is not heeded
+ * @returns {() => void} ends the watch
  */
 function catchExit(workload) {
   const onExit = () => {

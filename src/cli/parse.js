@@ -105,7 +105,7 @@ export function stages(text) {
       throw new Error(`must have rates of at most ${HIGHEST_RATE}, unlike ${quote(part)}`);
     return { fromPerSecond: Number(from), toPerSecond: Number(to), durationUs: stageTimeMs(part, time) * 1000 };
   });
-  if (operationsOf(list) === 0) throw new Error(`must ask for something: ${quote(text)} stays at a rate of 0`);
+  if (operationsOf(list) === 0) throw new Error(`must have a rate above 0: ${quote(text)} has none`);
   return list;
 }
 
@@ -148,7 +148,7 @@ export function endpoint(text) {
     // Of a list, whose next one has no scheme.
     if (url.host.includes(',')) throw new Error('no host has a comma');
   } catch {
-    // What was given is not shown: it may hold a key.
+    // The value is not shown: it may hold a key.
     throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
   }
   try {
@@ -161,10 +161,10 @@ export function endpoint(text) {
   return url;
 }
 
-/** A page of figures, which no run is pointed at. @param {string} text */
+/** The address of a metrics page. @param {string} text */
 export function pageUrl(text) {
   const url = URL.canParse(text) ? new URL(text) : null;
-  // What was given is not shown: it may hold a password.
+  // The value is not shown: it may hold a password.
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new Error('must be a URL such as http://127.0.0.1:6060/debug/metrics/prometheus');
   try {
@@ -192,7 +192,7 @@ export function workerCount(text) {
 
 /** @param {string} text */
 export function methodName(text) {
-  if (!/^[\w.-]{1,100}$/.test(text))
+  if (!/^[\w.-]{1,100}$/.test(text) || KEY.test(text))
     throw new Error(`must be a JSON-RPC method such as eth_blockNumber, not ${quote(text)}`);
   return text;
 }
@@ -272,7 +272,7 @@ export function flag(text) {
   throw new Error(`must be true or false, not ${quote(text)}`);
 }
 
-/** What was given by mistake may be a key. @param {string} text */
+/** A value given by mistake may be a key. @param {string} text */
 export function quote(text) {
   return JSON.stringify(oneLine(withoutKeys(text), 60));
 }
@@ -313,22 +313,22 @@ function rangeTexts(text, label) {
   const match = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?:\/(\d+(?:\.\d+)?))?$/.exec(text);
   const [from, to, step] = [match?.[1], match?.[2], match?.[3] ?? '1'].map(Number);
   if (match === null || !(from <= to) || !(step > 0))
-    throw new UsageError(`${label} has ${quote(text)}, which is no range: FROM..TO/STEP, such as 100..250/10`);
+    throw new UsageError(`${label} has ${quote(text)}, which is not a range: FROM..TO/STEP, such as 100..250/10`);
   const count = Math.floor((to - from) / step + 1e-9) + 1;
   if (count > MOST_VALUES)
     throw new UsageError(`${label} has ${count} values in ${quote(text)}: at most ${MOST_VALUES} are swept`);
-  // Twelve digits: 0.1 + 2 * 0.1 is not to be 0.30000000000000004.
+  // Twelve digits: 0.1 + 2 * 0.1 would be 0.30000000000000004.
   return Array.from({ length: count }, (_, i) => String(Number((from + i * step).toPrecision(12))));
 }
 
 /** A key of 64 digits as it may stand in a file, or in an export of a shell. */
 const KEY = /^["']?(0x)?[0-9a-f]{64}["']?$/i;
 
-/** The fewest words that a mnemonic has. */
+/** Fewest words of a mnemonic (BIP-39). */
 const MNEMONIC_WORDS = 12;
 
 /**
- * The name of a file. What was given in its place by mistake would be the name of one, which everybody may see.
+ * The name of a file. A key or a mnemonic given by mistake would become a readable file name.
  * @param {string} text
  */
 export function pathName(text) {
@@ -337,7 +337,7 @@ export function pathName(text) {
     words.some((word) => KEY.test(word)) ||
     words.filter((word) => /^["']?[a-z]+["']?$/i.test(word)).length >= MNEMONIC_WORDS
   )
-    throw new Error('must be the name of a file, and what was given looks like a key or a mnemonic');
+    throw new Error('must be the name of a file; the value looks like a key or a mnemonic');
   return anyText(text);
 }
 
@@ -346,14 +346,14 @@ export function nameOrFile(names) {
   return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
 }
 
-/** The extensions of files of rows: they say the format. */
+/** The extension of a file of rows gives its format. */
 export const ROW_EXTENSIONS = Object.freeze(['.csv', '.ndjson', '.jsonl'].flatMap((name) => [name, `${name}.gz`]));
 
 /** @param {string} text */
 export function rowFile(text) {
   pathName(text);
   if (!ROW_EXTENSIONS.some((extension) => text.endsWith(extension)))
-    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, which says the format, not ${quote(text)}`);
+    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, not ${quote(text)}`);
   return text;
 }
 

@@ -73,20 +73,23 @@ const TABLE = {
     },
   ],
   'stress prepare': [
-    { args: 'prepare logs --count 5 --out x.json', says: /needs an endpoint, because an embedded chain would be gone/ },
+    {
+      args: 'prepare logs --count 5 --out x.json',
+      says: /needs an endpoint, because the embedded chain ends with the command/,
+    },
     {
       args: 'prepare',
-      says: /^stress prepare knows one thing to prepare, logs: stress prepare logs --rpc URL --count N /,
+      says: /^stress prepare prepares logs only: stress prepare logs --rpc URL --count N /,
     },
-    { args: 'prepare blocks --rpc http://127.0.0.1:1', says: /^stress prepare knows one thing to prepare, logs: / },
-    { args: 'prepare logs more --rpc http://127.0.0.1:1', says: /^stress prepare knows one thing to prepare, logs: / },
+    { args: 'prepare blocks --rpc http://127.0.0.1:1', says: /^stress prepare prepares logs only: / },
+    { args: 'prepare logs more --rpc http://127.0.0.1:1', says: /^stress prepare prepares logs only: / },
     {
       args: 'prepare logs --rpc http://127.0.0.1:1 --out x.json',
-      says: /^stress prepare logs needs to know how many: /,
+      says: /^stress prepare logs needs --count: /,
     },
     {
       args: 'prepare logs --rpc http://127.0.0.1:1 --count 5',
-      says: /^stress prepare logs needs a file for where the logs are: /,
+      says: /^stress prepare logs needs a file for the positions of the logs: /,
     },
     { args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out -', says: /^stress prepare logs needs a file / },
     {
@@ -103,7 +106,7 @@ const TABLE = {
     },
     {
       args: 'prepare logs --rpc http://127.0.0.1:1 --count 20000 --page-size 10000 --bytes 10240 --out x.json',
-      says: /^--page-size 10000 of --bytes 10240 are answers of 205 MB, and no more than 200 MB are read: /,
+      says: /^--page-size 10000 with --bytes 10240 makes responses of 205 MB, and the limit is 200 MB: /,
     },
     {
       args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out DIR',
@@ -127,16 +130,16 @@ const TABLE = {
   studies: [
     { args: 'sweep -t 5 -d 1s', says: /^stress sweep needs an option with several values, such as -t 10,40,100 / },
     { args: 'sweep -t 5,, -d 1s', says: /^-t \(--threads\) has an axis with an empty value/ },
-    { args: 'sweep -t 10..5 -d 1s', says: /^-t \(--threads\) has "10\.\.5", which is no range: FROM\.\.TO\/STEP/ },
-    { args: 'sweep -t 1..5/0 -d 1s', says: /^-t \(--threads\) has "1\.\.5\/0", which is no range/ },
+    { args: 'sweep -t 10..5 -d 1s', says: /^-t \(--threads\) has "10\.\.5", which is not a range: FROM\.\.TO\/STEP/ },
+    { args: 'sweep -t 1..5/0 -d 1s', says: /^-t \(--threads\) has "1\.\.5\/0", which is not a range/ },
     {
       args: 'sweep -t 1..2000 -d 1s',
       says: /^-t \(--threads\) has 2000 values in "1\.\.2000": at most 1000 are swept$/,
     },
     { args: 'sweep -t 1,x -d 1s', says: /^-t \(--threads\) must be a whole number, not "x"$/ },
     { args: '-t 1,2 -d 1s', says: /^-t \(--threads\) must be a whole number, not "1,2"$/ },
-    { args: 'sweep -t 1,2 -d 1s --until p99<1s', says: /^--until says how far to search: give --find, too$/ },
-    { args: 'sweep --find rate -t 5 -d 1s', says: /^--find rate needs to know what has to hold/ },
+    { args: 'sweep -t 1,2 -d 1s --until p99<1s', says: /^--until is the condition of a search: give --find too$/ },
+    { args: 'sweep --find rate -t 5 -d 1s', says: /^--find rate needs a condition/ },
     { args: 'sweep --find rate --until p99<1s --preset flare', says: /^--find and --preset exclude each other$/ },
     {
       args: 'sweep -t 1,2 -d 1s --preset none',
@@ -203,17 +206,17 @@ const TABLE = {
     },
     {
       args: '-t 5 --index 0 --instances 2',
-      says: /^this is instance 0 of several, which share a chain, .*: --rpc URL$/,
+      says: /^this is instance 0 of several, and instances need a chain that they share: --rpc URL$/,
     },
     {
       args: '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1',
-      says: /^this is instance 0 of several, and none may end up on another chain: --chain-id N, /,
+      says: /^this is instance 0 of several, and all must use one chain: --chain-id N, /,
     },
     {
       args: '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1 --chain-id 1337',
       given: 'and a funder',
       env: { STRESS_FUNDER_KEY: KEYS[0] },
-      says: /^this is instance 0 of several, and all would pay with the same nonces of the funder: .*: stress fund --instances N, with the same --duration$/,
+      says: /^this is instance 0 of several, and all would use the same nonces of the funder: .*: stress fund --instances N, with the same --duration$/,
     },
     { args: '-t 5 --attempt 1', says: /^--attempt 1 says how often an index was started before: give --index, too$/ },
     { args: "-t 5 --run-id 'a b'", says: /^--run-id must be a name of up to 63 letters, .*, not "a b"$/ },
@@ -228,7 +231,7 @@ const TABLE = {
       says: /^--start-at is \d+ s from now, and --start-timeout waits for 600 s: /,
     },
     { args: '-t 5 --start-timeout 5', says: /^--start-timeout must be a duration with its unit/ },
-    { args: '-t 5 --barrier DIR', says: /^--barrier needs to know who waits for whom: --instances N, / },
+    { args: '-t 5 --barrier DIR', says: /^--barrier needs the number of instances and the own index: --instances N, / },
     { args: '-t 5 --barrier -', says: /^--barrier must be a file: / },
     { args: '-t 5 --results DIR', says: /^--results names run files by their index: give --instances N, / },
     { args: '-t 5 --instanecs 4', says: /^unknown option --instanecs: did you mean --instances\?; see stress --help$/ },
@@ -239,7 +242,7 @@ const TABLE = {
     },
     {
       args: 'fund -t 100000 --instances 21475 --rpc http://127.0.0.1:1',
-      says: /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last one there can be$/,
+      says: /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last index of BIP-32$/,
     },
     {
       args: 'fund -t 2 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1',
@@ -296,7 +299,7 @@ const TABLE = {
     { args: '-t 1 -o 2147483648', says: /^-o \(--offset\) must be at most 2147483647, not "2147483648"$/ },
     {
       args: '-t 2 -o 2147483647',
-      says: /^-o 2147483647 and -t 2 go beyond wallet 2147483647, the last one there can be$/,
+      says: /^-o 2147483647 and -t 2 go beyond wallet 2147483647, the last index of BIP-32$/,
     },
   ],
 
@@ -405,7 +408,7 @@ const TABLE = {
       args: `-t 1 --keys ${KEYS[2]}`,
       given: 'a key in place of a file',
       exit: 64,
-      says: /^--keys must be the name of a file, and what was given looks like a key or a mnemonic$/,
+      says: /^--keys must be the name of a file; the value looks like a key or a mnemonic$/,
     },
     { args: '-t 1 --keys', says: /^--keys needs a value \(FILE\)$/ },
     {
@@ -594,7 +597,7 @@ const TABLE = {
     { args: '-t 5 --workload transfer --receivers 0', says: /^--receivers must be at least 1, not "0"$/ },
     {
       args: '-t 5 --workload transfer --create-receivers before',
-      says: /^--create-receivers before needs to know how many: --receivers N$/,
+      says: /^--create-receivers before needs --receivers N$/,
     },
     {
       args: '-t 5 --workload transfer --receivers 5 --create-receivers later',
@@ -632,7 +635,7 @@ const TABLE = {
     { args: '-t 2 --workload transfer --contracts c', says: /^--contracts is an option of --workload counter$/ },
     {
       args: '-t 1 --workload rpc --method eth_getBalance --params ["{{address}}","latest"]',
-      says: /^--params is sent as it is, and \{\{templates\}\} are for calls files: put it into one, --calls FILE$/,
+      says: /^\{\{templates\}\} work in calls files, not in --params: use --calls FILE$/,
     },
     { args: '-t 1 --workload rpc', says: /^--workload rpc needs --method, for instance eth_blockNumber, or --calls$/ },
     { args: '-t 1 --calls light', says: /^--calls is an option of --workload rpc$/ },
@@ -676,12 +679,12 @@ const TABLE = {
     },
     {
       args: '-t 1 --users 2 --workload rpc --calls light',
-      says: /^-t 1 and --users 2 are two words for one figure: give one of them$/,
+      says: /^-t 1 and --users 2 are two names of one option: give one of them$/,
     },
     { args: '-t 1 --iterations 0', says: /^--iterations must be at least 1, not "0"$/ },
     {
       args: '-t 1 --rate 10 --think-time 1s',
-      says: /^--think-time is the pause of users who wait for an answer, and with --rate or --stages nobody does: /,
+      says: /^--think-time is for a closed loop, and --rate and --stages make an open loop: /,
     },
   ],
 
@@ -730,7 +733,10 @@ const TABLE = {
       args: '-t 1 --rpc http://127.0.0.1:8546 --transport ws',
       says: /^--transport ws does not speak http:\/\/: leave it out, or give another URL with --rpc$/,
     },
-    { args: '-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2', says: /^-t 1 are fewer wallets than endpoints/ },
+    {
+      args: '-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2',
+      says: /^-t 1 is less than the number of endpoints/,
+    },
     {
       args: '-t 1 --rpc http://user:%zz@127.0.0.1:1',
       given: 'a password that is no percent-encoding',

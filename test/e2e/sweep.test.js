@@ -254,7 +254,7 @@ describe('stress sweep', () => {
     const cwd = temporaryFolder(t);
     const { code, stderr } = await runStress([...quick(), '-t', '9,2', '--workers', '1,3'], { cwd, timeoutMs });
     assert.equal(code, 64);
-    assert.match(stderr, /^stress: threads=2 workers=3: --workers 3 are more than the wallets they share \(-t 2\)\n$/);
+    assert.match(stderr, /^stress: threads=2 workers=3: --workers 3 is more than the number of wallets \(-t 2\)\n$/);
     assert.deepEqual(readdirSync(cwd), []);
   });
 

@@ -495,7 +495,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
 });
 
 describe('a file with secrets that others can read', { skip: process.platform === 'win32', concurrency: 2 }, () => {
-  const WARNING = /^WARN: (\S+) holds secrets, and its mode 0644 lets others have it: chmod 600 \1$/gm;
+  const WARNING = /^WARN: (\S+) holds secrets and its mode 0644 lets others read it: chmod 600 \1$/gm;
 
   /** @param {TestContext} t @param {string} content @param {number} mode */
   function secretFile(t, content, mode) {

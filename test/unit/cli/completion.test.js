@@ -20,6 +20,13 @@ describe('completionText()', () => {
     assert.deepEqual(completed('merge', '--p'), ['--partial']);
     assert.deepEqual(completed('--ju'), ['--junit']);
     assert.deepEqual(completed('sweep', '--transport', ''), ['auto', 'undici', 'tcp', 'ws']);
+    assert.deepEqual(completed('completion', ''), ['bash', 'zsh', 'fish']);
+  });
+
+  it('leaves names of files to the shell', { skip: process.platform === 'win32' }, () => {
+    assert.deepEqual(completed('report', ''), ['']);
+    assert.deepEqual(completed('--log-file', 'me'), ['']);
+    assert.deepEqual(completed('--log-file', 'merge', '--ju'), ['--junit'], 'the name of a file is no command');
   });
 
   it('names every option for every shell', () => {

@@ -32,6 +32,18 @@ describe('docs/config.schema.json', () => {
 
   it('knows no other option, and the choices of those it knows', () => {
     for (const wrong of [{ thread: 5 }, { transport: 'udp' }, { legacy: 5 }]) assert.ok(!check(wrong));
-    assert.ok(check({ transport: 'tcp,undici' }));
+    for (const wrong of [{ threads: 0 }, { threads: 1.5 }, { offset: 2 ** 31 }]) assert.ok(!check(wrong));
+    for (const right of [{ transport: 'tcp,undici' }, { legacy: 'true' }, { threads: '10,20..40/5' }])
+      assert.ok(check(right), JSON.stringify(check.errors));
+  });
+
+  it('takes the files of an option that takes several', async (t) => {
+    const config = { with: ['b,1.json', 'c.json'] };
+    assert.ok(check(config));
+    const file = join(temporaryFolder(t), 'config.json');
+    writeFileSync(file, JSON.stringify(config));
+    const invocation = await readInvocation(['compare', 'a.json', '--config', file], {}, '0.0.0');
+    assert.ok(invocation.kind === 'command');
+    assert.deepEqual(invocation.config.candidates, ['b,1.json', 'c.json']);
   });
 });

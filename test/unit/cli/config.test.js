@@ -438,7 +438,7 @@ describe('readInvocation(): bad usage', () => {
     ],
     [
       words('-t 5 --rpc http://x --rpc http://y --threshold visibility.p99<1s'),
-      /^visibility\.p99<1s is the wait for a block at the endpoint .*: it needs --rpc twice and --spread apart$/,
+      /^visibility\.p99<1s is the wait for a block at the read-back endpoint: it needs --rpc twice and --spread apart$/,
     ],
     [
       words(
@@ -449,9 +449,12 @@ describe('readInvocation(): bad usage', () => {
     [words('-t 5 --spread sideways'), /^--spread must be one of sticky, round-robin, apart, not "sideways"$/],
     [
       words('-t 1 --rpc http://x --rpc http://y'),
-      /^-t 1 are fewer wallets than endpoints \(--rpc gives 2\): give each some$/,
+      /^-t 1 is less than the number of endpoints \(--rpc gives 2\): each needs a wallet$/,
     ],
-    [words('-t 5 --rpc http://x --rpc http://y --connections 1'), /^--connections 1 are fewer than endpoints/],
+    [
+      words('-t 5 --rpc http://x --rpc http://y --connections 1'),
+      /^--connections 1 is less than the number of endpoints/,
+    ],
     [
       words('fund -t 5 --rpc http://x --rpc http://y --fund-from f'),
       /^stress fund takes one endpoint, and --rpc gives 2$/,
@@ -545,11 +548,11 @@ describe('readInvocation(): how operations are paced', () => {
   const bad = [
     ['-t 5 --rate 5 --stages 5/1s', /^--rate and --stages exclude each other$/],
     ['-t 5 --rate 5', /^--rate and --stages exclude each other$/, { STRESS_STAGES: '5/1s' }],
-    ['-t 5 --stages 5/1s -d 5s', /^--stages and --duration exclude each other: the stages say how long each takes$/],
+    ['-t 5 --stages 5/1s -d 5s', /^--stages and --duration exclude each other: each stage has its own time$/],
     ['-t 5 --arrival poisson', /^--arrival poisson needs a rate to arrive at: give --rate or --stages$/],
     ['-t 5 --arrival uniform', /^--arrival uniform needs a rate/],
     ['-t 5 --arrival random --rate 5', /^--arrival must be one of uniform, poisson, not "random"$/],
-    ['-t 5 --stages 0:5/1s --warmup 1s', /^a --warmup goes at the rate that the stages begin with, which is 0/],
+    ['-t 5 --stages 0:5/1s --warmup 1s', /^--warmup uses the first rate of --stages, which is 0/],
     ['-t 5 --rate 0', /^--rate must be more than 0, not "0"$/],
     ['-t 5 --rate 5x', /^--rate must be operations per second/],
     ['-t 5 --rate -5', /^--rate /],
@@ -628,10 +631,7 @@ describe('readInvocation(): secrets', () => {
         const env = { [`STRESS_${name.toUpperCase().replace('-', '_')}`]: secret };
         const errors = [await refused(['-t', '5', `--${name}`, secret]), await refused(['-t', '5'], env)];
         for (const error of errors) {
-          assert.match(
-            error.message,
-            /^(--|STRESS_)\S+ must be the name of a file, and what was given looks like a key/,
-          );
+          assert.match(error.message, /^(--|STRESS_)\S+ must be the name of a file; the value looks like a key/);
           assert.equal(error.exitCode, 64);
         }
       }
@@ -675,7 +675,7 @@ describe('readInvocation(): secrets', () => {
           const digits = `0${mode.toString(8)}`;
           assert.deepEqual(
             warnings.filter((line) => !line.startsWith('--mnemonic on the command line')),
-            isWarned ? [`${file} holds secrets, and its mode ${digits} lets others have it: chmod 600 ${file}`] : [],
+            isWarned ? [`${file} holds secrets and its mode ${digits} lets others read it: chmod 600 ${file}`] : [],
           );
         });
       }
@@ -697,13 +697,15 @@ describe('readInvocation(): help', () => {
   it('states every option of the command, its default and its environment', async () => {
     for (const command of /** @type {Array<keyof typeof COMMANDS>} */ (Object.keys(COMMANDS))) {
       const help = await textOf(command === 'run' ? '--help' : `${command} --help`);
-      for (const { name, alias, fallback, isFlag } of optionsOf(command)) {
+      for (const { name, alias, fallback, isFlag, choices, defaultText } of optionsOf(command)) {
         assert.match(
           help,
           new RegExp(`^ +${alias === undefined ? '' : `-${alias}, `}--${name}\\b`, 'm'),
           `${command} ${name}`,
         );
-        if (fallback !== undefined && isFlag !== true) assert.ok(help.includes(`[default: ${fallback}]`), name);
+        if (fallback !== undefined && isFlag !== true && defaultText === undefined)
+          assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}\\]`), name);
+        for (const choice of choices ?? []) assert.match(help, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
       }
       for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
         assert.doesNotMatch(help, new RegExp(`^ +(-\\w, )?--${name}(?![\\w-])`, 'm'), `${command} ${name}`);

@@ -5,7 +5,7 @@ import { caught } from '../../helpers/caught.js';
 
 const KEY = '1a'.repeat(32);
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
-const SECRET = /^must be the name of a file, and what was given looks like a key or a mnemonic$/;
+const SECRET = /^must be the name of a file; the value looks like a key or a mnemonic$/;
 
 const parsers = { pathName, fileName, rowFile };
 for (const [name, parse] of Object.entries(parsers)) {
@@ -45,7 +45,7 @@ describe('what only one of them takes', () => {
     for (const file of ['a.txt', 'a.gz', 'a.csv.zip'])
       assert.equal(
         (await caught(() => rowFile(file))).message,
-        `must end in .csv, .csv.gz, .ndjson, .ndjson.gz, .jsonl, .jsonl.gz, which says the format, not "${file}"`,
+        `must end in .csv, .csv.gz, .ndjson, .ndjson.gz, .jsonl, .jsonl.gz, not "${file}"`,
       );
   });
 });

@@ -104,7 +104,7 @@ describe('readInvocation(): what instances have to say together', () => {
   const table = [
     [
       '-t 5 --index 0 --instances 2 --chain-id 1337',
-      /^this is instance 0 of several, which share a chain, .*: --rpc URL$/,
+      /^this is instance 0 of several, and instances need a chain that they share: --rpc URL$/,
     ],
     [
       '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1',
@@ -115,13 +115,16 @@ describe('readInvocation(): what instances have to say together', () => {
       /nonces of the funder: leave out --fund-from .*: stress fund --instances N, with the same --duration$/,
       { STRESS_FUNDER_KEY: '1a'.repeat(32) },
     ],
-    ['-t 5 --index 0 --instances 1', /^this is one of the instances of a run, which share a chain, .*: --rpc URL$/],
+    [
+      '-t 5 --index 0 --instances 1',
+      /^this is an instance of a distributed run, and instances need a chain that they share: --rpc URL$/,
+    ],
     ['-t 5 --attempt 1', /^--attempt 1 says .*: give --index, too$/],
     [
       '-t 5 --results x',
       /^--results names run files by their index: give --instances N, and --index I or a scheduler$/,
     ],
-    ['-t 5 --barrier x --run-id a', /^--barrier needs to know who waits for whom: --instances N, /],
+    ['-t 5 --barrier x --run-id a', /^--barrier needs the number of instances and the own index: --instances N, /],
     [`${ONE} --barrier x`, /^--barrier needs a name that all .*: --run-id NAME$/],
     [`${ONE} --barrier x --run-id a --start-at ${later(5)}`, /^--barrier and --start-at exclude each other: /],
     [`-t 5 --start-at ${later(601)}`, /^--start-at is 601 s from now, and --start-timeout waits for 600 s: raise it/],
@@ -131,7 +134,7 @@ describe('readInvocation(): what instances have to say together', () => {
     ],
     [
       `-t 100000 ${URL_AND_CHAIN} --index 0 --instances 21475`,
-      /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last one there can be$/,
+      /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last index of BIP-32$/,
     ],
     [
       `fund -t 100000 -o 1 ${URL_AND_CHAIN} --instances 21475`,

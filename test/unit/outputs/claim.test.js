@@ -43,7 +43,7 @@ describe('the run file in a folder of many instances', () => {
     const error = await caught(() => second.open?.());
     assert.match(
       String(error),
-      /run evening-1, index 3, attempt 0 has a run file already in .*: another instance has this index, or it was run before: give another --run-id, or --attempt 1$/,
+      /run evening-1, index 3, attempt 0 has a run file already in .*: another instance has this index, or it ran before: give another --run-id, or --attempt 1$/,
     );
     await second.close?.();
     assert.ok(existsSync(file));
