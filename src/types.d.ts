@@ -1,10 +1,10 @@
 /**
  * The contracts between the folders of src/, each once. The contract of a workload file is in workloads/contract.d.ts.
  */
+import type { Spread } from './chain/endpoints.js';
 import type { Curve } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
-import type { Spread } from './core/endpoints.js';
 import type { Foreign, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';

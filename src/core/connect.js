@@ -3,6 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf, readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
+import { clientVersionOf } from '../chain/chain-identity.js';
+import { openEndpoints } from '../chain/endpoints.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import {
   EXIT,
@@ -12,7 +14,6 @@ import {
   RpcError,
   UnavailableError,
   UsageError,
-  oneLine,
   worstExit,
 } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
@@ -24,6 +25,9 @@ import { sliceIndexes } from './nonces.js';
  * @import { ChainInfo, Config, KeySource, Rpc, Transport } from '../types.d.ts'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
+ * @import { Event, Health } from '../chain/endpoint-health.js'
+ * @import { EndpointOptions } from '../chain/endpoints.js'
+ * @import { Watch } from './reports.js'
  */
 
 /**
@@ -51,6 +55,32 @@ export function openTransport({ transport, connections, requestTimeoutMs, noKeep
     keepAlive: !noKeepAlive,
     insecure,
   });
+}
+
+/**
+ * @param {Parameters<typeof openTransport>[0] & Pick<EndpointOptions, 'fixedId'>} config
+ * @param {Omit<EndpointOptions, 'fixedId' | 'open' | 'openExtra'>} options
+ */
+export function openNetwork(config, options) {
+  return openEndpoints({
+    ...options,
+    fixedId: config.fixedId,
+    open: (url) => openTransport(config, url),
+    openExtra: (url) => openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url),
+  });
+}
+
+/** Warns of outages and recoveries. @param {Health} health @param {Watch} watch @param {readonly string[]} names */
+export function warnOfEndpoints(health, watch, names) {
+  const isAlone = names.length === 1;
+  /** @param {Event} event */
+  const warn = ({ endpoint, isBack, words }) => {
+    const down = isAlone ? `does not answer: ${words}` : `is down: ${words}; requests go to the other endpoints`;
+    const what = isBack ? `${isAlone ? 'answers again' : 'is up again'} ${words}` : down;
+    watch.warnOf(`endpoint ${endpoint}`, `${names[endpoint]} ${what}`);
+  };
+  health.events.forEach(warn);
+  health.onEvent = warn;
 }
 
 /**
@@ -122,12 +152,6 @@ async function timed(ask) {
   const fromMs = performance.now();
   const answer = await ask();
   return [performance.now() - fromMs, answer];
-}
-
-/** @param {Rpc} rpc @returns {Promise<string | null>} */
-export async function clientVersionOf(rpc) {
-  const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
-  return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
 /** @param {Rpc} rpc @param {URL} url @param {Config} config @returns {Promise<ChainInfo>} */

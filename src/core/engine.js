@@ -216,7 +216,7 @@ export class Visibility {
  * @property {Counts} totals
  * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
  *   the last successful poll, and why; stillMs: time without a new block; retryAfterMs: what is left of a Retry-After pause
- * @property {string | null} warning of the inclusion detector
+ * @property {Record<string, string>} warnings by kind; each kind is shown once
  * @property {ReorgEvent[]} reorgs
  * @property {LoopReading | null} loop null: every thread died
  *
@@ -393,8 +393,9 @@ export class Engine {
     const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, retryAfterMs, words };
     const reorgs = this.#newReorgs;
     this.#newReorgs = [];
-    const warning = stats?.warning ?? null;
-    return { interval, inFlight, totals: { ...counts }, silence, warning, reorgs, loop: this.#loop.sample() };
+    /** @type {Record<string, string>} */
+    const warnings = typeof stats?.warning === 'string' ? { inclusion: stats.warning } : {};
+    return { interval, inFlight, totals: { ...counts }, silence, warnings, reorgs, loop: this.#loop.sample() };
   }
 
   inFlight() {

@@ -203,7 +203,7 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
     const interval = await engine.report(nowUs);
     reporter.add(phase, interval);
     for (const event of interval.reorgs) watch.warnOf('reorg', reorgInWords(event));
-    if (interval.warning !== null) watch.warnOnce('inclusion', interval.warning);
+    for (const [kind, words] of Object.entries(interval.warnings)) watch.warnOnce(kind, words);
     const stillMs = interval.silence?.stillMs ?? 0;
     if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
     const retryAfterMs = interval.silence?.retryAfterMs ?? 0;

@@ -1,11 +1,11 @@
 import { EXIT, FundsError, StressError, TransportError } from '../errors.js';
+import { threadStatsOf } from '../chain/endpoints.js';
 import { probes } from '../probes/index.js';
 import { socketWarnings } from '../probes/sockets.js';
 import { IntervalLog, stagesFrom } from '../stats/intervals.js';
 import { Recorder } from '../stats/recorder.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
-import { threadStatsOf } from './endpoints.js';
 import { describeEnvironment, describeInstance } from './environment.js';
 import { workersOf } from './config.js';
 
@@ -13,7 +13,7 @@ import { workersOf } from './config.js';
  * @import { Clock, Config, IntervalRow, LoopReading, Output, Phase, Readings, Rpc, RunFile, Surroundings, TransportStats } from '../types.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
  * @import { Verdict } from '../stats/verdict.js'
- * @import { Endpoints } from './endpoints.js'
+ * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Plan, Report } from './engine.js'
  * @import { Stop } from './stop.js'
  * @import { startOf } from './run.js'

@@ -1,20 +1,19 @@
 import { audit } from './audit.js';
 import { describeEnvironment, describeInstance } from './environment.js';
 import { randomInt, randomUUID } from 'node:crypto';
+import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
+import { describeEndpoints, threadStatsOf } from '../chain/endpoints.js';
 import { describeForeign, indexRanges } from '../chain/funding.js';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit, ProtocolError, RpcError } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
-import { numbered } from '../stats/recorder.js';
+import { numbered } from '../text.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { createWorkload } from '../workloads/index.js';
-import { unconfirmedIdentityWords } from './chain-identity.js';
 import { CommonStart } from './common-start.js';
-import { abandonable, checkDescriptors, interruptible, readKeys } from './connect.js';
+import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, describeSpending, decreaseBetween } from './costs.js';
-import { Health } from './endpoint-health.js';
-import { describeEndpoints, startMonitor, openEndpoints, threadStatsOf, warnOfEndpoints } from './endpoints.js';
 import { WarmUp, load } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch, writeFailedSetUp } from './reports.js';
@@ -24,7 +23,7 @@ import { workersOf } from './config.js';
 
 /**
  * @import { AuditReport, Chosen, Clock, Config, DevChain, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
- * @import { ChainIdentity } from './chain-identity.js'
+ * @import { ChainIdentity } from '../chain/chain-identity.js'
  * @import { StartFacts } from './common-start.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -181,7 +180,7 @@ export async function run(config, surroundings) {
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
   /** @type {DevChain | null} */
   let devChain = null;
-  /** @type {ReturnType<typeof openNetwork> | null} */
+  /** @type {ReturnType<typeof connect> | null} */
   let network = null;
   let areOpen = false;
   try {
@@ -189,7 +188,7 @@ export async function run(config, surroundings) {
     areOpen = true;
     await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
-    const opened = openNetwork(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
+    const opened = connect(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
     network = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
@@ -211,16 +210,15 @@ export async function run(config, surroundings) {
 }
 
 /** @param {Config} config @param {URL[]} urls @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings */
-function openNetwork(config, urls, { clock, stop }) {
-  const health = Health.of(urls.length);
+function connect(config, urls, { clock, stop }) {
   const retryOptions = {
     clock,
     signals: { setup: stop.drain, audit: stop.now },
     mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
   };
-  const endpoints = openEndpoints({ config, urls, clock, home: 0, spread: config.spread, health, retryOptions });
-  const monitoring = startMonitor(endpoints.rpcs, health, clock);
-  return { urls, endpoints, health, ...monitoring, rpc: endpoints.rpc, transport: endpoints.transport };
+  const endpoints = openNetwork(config, { urls, clock, home: 0, spread: config.spread, retryOptions });
+  const { monitor, identity: chainIdentity, rpc, transport } = endpoints;
+  return { urls, endpoints, monitor, chainIdentity, rpc, transport };
 }
 
 /** @param {Clock} clock */
@@ -246,7 +244,7 @@ export function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof openNetwork> & {config: Config, given: GivenKeys, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
+ * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof connect> & {config: Config, given: GivenKeys, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
  * @typedef {Awaited<ReturnType<typeof execute>>} Execution
  */
 
@@ -353,7 +351,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     warn: (words) => context.log.warn(words),
     isEmbedded: context.embedded && config.nodePid === null,
   });
-  warnOfEndpoints(monitor, watch, names.length > 0 ? names : [rpc.display]);
+  warnOfEndpoints(context.endpoints.health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.
   if (context.chainIdentity === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('unconfirmed', warning);
@@ -418,13 +416,13 @@ async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
  * @returns {RunParts}
  */
 function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
-  const { config, stop, clock } = context;
+  const { config, stop } = context;
   const { chain, sender } = ready;
   const { recorder, intervals, windowStartedAtMs } = loaded;
   const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
   const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
   const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
-  const instants = { nowUs: clock.nowUs(), loadStartUs: loaded.loadStartUs };
+  const { health } = context.endpoints;
   return {
     id: context.id,
     startedAtMs: context.timeOfDayMs(context.startedUs),
@@ -449,8 +447,8 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
       ...stats,
       workers: workersOf(config),
       ...traffic,
-      endpoints: describeEndpoints(context.monitor, endpoints, instants),
-      outages: context.monitor.outages(instants.loadStartUs),
+      endpoints: describeEndpoints(health, endpoints, loaded.loadStartUs),
+      outages: health.outages(loaded.loadStartUs),
       samplesDropped: facts.samplesDropped,
       arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
     },

@@ -16,7 +16,7 @@ import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
-import { numbered } from '../stats/recorder.js';
+import { numbered } from '../text.js';
 import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
@@ -25,7 +25,7 @@ import { workersOf } from './config.js';
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
  * @import { GivenKeys, Identity } from './connect.js'
- * @import { Endpoints } from './endpoints.js'
+ * @import { Endpoints } from '../chain/endpoints.js'
  */
 
 /** The set-up between the connection and the load: chain, wallets, funds, contracts, start block. */

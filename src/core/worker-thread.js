@@ -3,8 +3,8 @@
  *
  * @typedef {object} Task
  * @property {WorkerConfig} config
- * @property {{urls: string[], home: number, spread: Spread, health: SharedArrayBuffer}} endpoints home: index of the
- *   endpoint of its wallets
+ * @property {{urls: string[], names: string[], home: number, spread: Spread, identity?: ChainIdentityState}} endpoints home:
+ *   index of the endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
  * @property {{name: string, state: unknown}} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
@@ -31,24 +31,24 @@
  *   WorkerMessage
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { threadStatsOf } from '../chain/endpoints.js';
 import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-file.js';
-import { Health } from './endpoint-health.js';
-import { openEndpoints, threadStatsOf } from './endpoints.js';
+import { openNetwork } from './connect.js';
 import { Engine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
  * @import { BatchFacts, Clock, Config, Counts, Fees, RecorderState, Sample } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
- * @import { Endpoints, Spread } from './endpoints.js'
+ * @import { ChainIdentityState } from '../chain/chain-identity.js'
+ * @import { Endpoints, Spread, ThreadStats } from '../chain/endpoints.js'
  * @import { ChainTools, EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'
  * @import { LedgerState } from './ledger.js'
  * @import { Schedule, Share } from './pacer.js'
- * @import { ThreadStats } from './workers.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
 
@@ -74,8 +74,20 @@ async function work(task, port) {
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const onSample = wantsSamples ? batcher.add : () => {};
-  const load = { config, accounts, workload, schedule, share };
-  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onSample, onStop });
+  const engine = new Engine({
+    config,
+    accounts,
+    workload,
+    schedule,
+    share,
+    clock,
+    rpc,
+    reading,
+    chain: signing,
+    onBlock,
+    onSample,
+    onStop,
+  });
   const abort = new AbortController();
   catchStrayErrors(prepared.name, onStop);
   let stoppedAtUs = 0;
@@ -86,7 +98,9 @@ async function work(task, port) {
     batcher.flush();
     let result = null;
     try {
-      result = { report: engine.report(nowUs), state: state() };
+      const found = engine.report(nowUs);
+      Object.assign(found.warnings, refusalWarnings(task.endpoints.names, opened));
+      result = { report: found, state: state() };
     } finally {
       post({ type: 'report', number, result });
     }
@@ -98,6 +112,7 @@ async function work(task, port) {
     if (request.type === 'prepare') {
       try {
         await engine.prepare(abort.signal);
+        if (opened.rpcs.length > 1) opened.monitor.begin();
       } finally {
         post({ type: 'prepared' });
       }
@@ -108,6 +123,7 @@ async function work(task, port) {
       abort.abort();
       await transport.close();
     } else if (request.type === 'close') {
+      opened.monitor.stop();
       await engine.close();
       await transport.close();
       port.close();
@@ -151,9 +167,16 @@ function catchStrayErrors(workload, onStop) {
 
 /** @param {Task} task @param {Clock} clock */
 function openThreadEndpoints({ config, endpoints, batches }, clock) {
-  const { home, spread } = endpoints;
+  const { home, spread, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
-  return openEndpoints({ config, urls, clock, home, spread, health: new Health(endpoints.health), batches });
+  return openNetwork(config, { urls, clock, home, spread, batches, identity });
+}
+
+/** @param {string[]} names of the endpoints @param {Endpoints} endpoints @returns {Record<string, string>} by kind */
+function refusalWarnings(names, { health }) {
+  const words = 'refuses or does not answer transactions; they go to other endpoints';
+  const refusing = [...names.keys()].filter((i) => health.refusesTransactions(i));
+  return Object.fromEntries(refusing.map((i) => [`refusing ${i}`, `${names[i]} ${words}`]));
 }
 
 /**

@@ -1,11 +1,13 @@
 import { workersOf } from './config.js';
 import { requestStop } from './stop.js';
 import { mergeBatchFacts } from '../chain/batches.js';
+import { displayUrl } from '../chain/rpc.js';
 import { InterruptedError, WorkloadError } from '../errors.js';
 import { SharedBlocks, addBlock, mergeIntervals, noBlocks, zeroCounts } from '../stats/intervals.js';
 import { worstLoop } from '../stats/readings.js';
 import { Recorder, addTo, commonStall } from '../stats/recorder.js';
 import { mergeReorgs, noReorgs } from '../stats/reorgs.js';
+import { numbered } from '../text.js';
 import { Engine } from './engine.js';
 import { Ledger } from './ledger.js';
 import { sliceIndexes, splitSlice } from './nonces.js';
@@ -13,11 +15,10 @@ import { shares } from './pacer.js';
 import { WorkerHandle } from './worker-handle.js';
 
 /**
- * @import { BatchFacts, Clock, Config, Counts, Output, Rpc, Sample, Sender, Transport, TransportStats, Workload } from '../types.d.ts'
+ * @import { Clock, Config, Counts, Output, Rpc, Sample, Sender, Transport, Workload } from '../types.d.ts'
  * @import { Spending as BudgetSpending } from './budget.js'
  * @import { StopReason } from './driver.js'
- * @import { Health } from './endpoint-health.js'
- * @import { Endpoints, Traffic } from './endpoints.js'
+ * @import { Endpoints, ThreadStats } from '../chain/endpoints.js'
  * @import { EngineOptions, EngineReport, EngineStats, Plan, Report, SeenBlock } from './engine.js'
  * @import { WarmUp } from './load.js'
  * @import { Stop } from './stop.js'
@@ -50,12 +51,6 @@ import { WorkerHandle } from './worker-handle.js';
  * @property {ThreadStats[]} threads of the workers, without the main thread
  *
  * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar untilUs: when it was so
- *
- * @typedef {object} ThreadStats
- * @property {Record<string, number>} rpcCalls
- * @property {TransportStats} transport
- * @property {BatchFacts} batches
- * @property {Traffic[]} endpoints with several endpoints
  */
 
 /** @param {EngineOptions} options @param {Pick<Transport, 'stats'>} transport @returns {LoadEngine} */
@@ -276,7 +271,7 @@ function mergeReports(parts, nowUs) {
     inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
     totals,
     silence: silences.length === 0 ? null : silences.reduce(mergeSilences),
-    warning: reports.find(({ warning }) => warning !== null)?.warning ?? null,
+    warnings: Object.assign({}, ...reports.map(({ warnings }) => warnings)),
     reorgs: mergeReorgs(reports.map(({ reorgs }) => ({ ...noReorgs(), events: reorgs }))).events,
     loop: loops.length === 0 ? null : loops.reduce(worstLoop),
   };
@@ -344,7 +339,7 @@ function mergeStats(all) {
  * @typedef {object} EngineParts
  * @property {Config} config
  * @property {URL[]} urls
- * @property {Health} health
+ * @property {Pick<Endpoints, 'identity'>} endpoints
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {WarmUp | null} warmUp null unless --warmup auto
@@ -384,7 +379,7 @@ export async function createEngine(parts) {
 
 /** @param {EngineParts} parts @param {number} workers @returns {PoolOptions['taskOf']} */
 function workerTasks(parts, workers) {
-  const { config, urls, health, rpc, schedule, accounts, workload, sender, capWei, start, inclusion } = parts;
+  const { config, urls, endpoints, rpc, schedule, accounts, workload, sender, capWei, start, inclusion } = parts;
   const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
   const { confirmations, iterations, thinkTimeMs, spread } = config;
   const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId };
@@ -393,7 +388,13 @@ function workerTasks(parts, workers) {
     config: { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs },
     schedule,
     share: sharesOfRate[index],
-    endpoints: { urls: urls.map(({ href }) => href), home: index % urls.length, spread, health: health.shared },
+    endpoints: {
+      urls: urls.map(({ href }) => href),
+      names: numbered(urls.map(displayUrl)),
+      home: index % urls.length,
+      spread,
+      identity: endpoints.identity?.state,
+    },
     batches: rpc.batchFacts(),
     wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
     workload: { name: config.workload, state: workload.handOver(first, count) },

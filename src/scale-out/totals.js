@@ -1,10 +1,11 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { DistributionSum } from '../stats/histogram.js';
 import { addUp, mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
-import { commonStall, numbered } from '../stats/recorder.js';
+import { commonStall } from '../stats/recorder.js';
 import { mergeReorgs } from '../stats/reorgs.js';
 import { STAGES } from '../stats/sample.js';
 import { VERDICTS } from '../stats/verdict.js';
+import { numbered } from '../text.js';
 import { Grid, ProbeTotals, WindowCounts, maxOf, minOf } from './window.js';
 import { safe, walletsOf } from './words.js';
 

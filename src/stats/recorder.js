@@ -1,4 +1,5 @@
 import { InternalError } from '../errors.js';
+import { numbered } from '../text.js';
 import { Distribution } from './histogram.js';
 import { Intervals, newStages, zeroCounts } from './intervals.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
@@ -419,16 +420,6 @@ export function endpointsOf({ environment, generator, byEndpoint = {}, window })
     const { left = 0, awayMs = 0 } = endpointOutages[i] ?? {};
     return { display, clientVersion, group, tps, left, awayMs };
   });
-}
-
-/**
- * URLs without their secrets may be equal: these get a number.
- * @param {readonly string[]} displays
- * @returns {string[]}
- */
-export function numbered(displays) {
-  const isTwice = (/** @type {string} */ display) => displays.indexOf(display) !== displays.lastIndexOf(display);
-  return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_HD_PATH } from '../../../src/chain/keys.js';
 import { COMMANDS, OPTIONS } from '../../../src/cli/options.js';
-import { SPREADS } from '../../../src/core/endpoints.js';
+import { SPREADS } from '../../../src/chain/endpoints.js';
 import { arrivals } from '../../../src/core/pacer.js';
 import { detectors } from '../../../src/inclusion/index.js';
 import { transports } from '../../../src/transport/index.js';

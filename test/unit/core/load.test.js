@@ -48,7 +48,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
       totals: zeroCounts(),
       silence,
       reorgs: [],
-      warning: null,
+      warnings: {},
       loop: null,
       blocks: noBlocks(),
       transport: {},

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { commonStall, endpointsOf, numbered } from '../../../src/stats/recorder.js';
+import { commonStall, endpointsOf } from '../../../src/stats/recorder.js';
+import { numbered } from '../../../src/text.js';
 
 describe('endpoints by name', () => {
   it('have their places where they look the same, and only then', () => {

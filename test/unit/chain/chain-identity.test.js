@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/core/chain-identity.js';
-import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/chain/chain-identity.js';
+import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/chain/endpoint-health.js';
 import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Finding } from '../../../src/core/chain-identity.js'
- * @import { StartBlock } from '../../../src/core/setup.js'
+ * @import { Finding } from '../../../src/chain/endpoint-health.js'
  */
 
 /** @typedef {{id: number, hashes: Array<string | null>}} Node whose blocks have these hashes; null: it does not keep it */
@@ -32,8 +31,8 @@ function chainOf(...nodes) {
     display: `http://127.0.0.1:${i + 1}`,
   }));
   const urls = rpcs.map(({ display }) => new URL(display));
-  const health = Health.of(nodes.length);
-  const chainIdentity = new ChainIdentity(rpcs, health, clock);
+  const health = new Health(nodes.length, clock);
+  const chainIdentity = new ChainIdentity(rpcs, { health, clock });
   /** @template T @param {Promise<T>} promise @returns {Promise<T>} once the clock has gone on for long enough */
   const after = async (promise) => {
     promise.catch(() => {});
@@ -145,7 +144,7 @@ describe('ChainIdentity.identify() and compare()', () => {
   it('does not wait for an endpoint that is down or silent', async () => {
     const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
     await identify();
-    health.set(1, DOWN);
+    health.enter(1, { state: DOWN, words: '' });
     rpcs[2].call = async () => {
       throw new RpcError('eth_blockNumber', -32000, 'not now');
     };
@@ -157,7 +156,7 @@ describe('ChainIdentity.identify() and compare()', () => {
   it('numbers endpoints that look the same', async () => {
     const { rpcs, clock, urls, health } = chainOf(node('ab'), node('ax'));
     for (const rpc of rpcs) rpc.display = 'http://127.0.0.1:1/***';
-    const refused = new ChainIdentity(rpcs, health, clock).identify(urls, CONFIG, NEVER);
+    const refused = new ChainIdentity(rpcs, { health, clock }).identify(urls, CONFIG, NEVER);
     refused.catch(() => {});
     await clock.advance(10_000);
     await assert.rejects(refused, { message: /^http:\S+1\/\*\*\* \(1\) and http:\S+1\/\*\*\* \(2\) are chains of id/ });
@@ -165,8 +164,8 @@ describe('ChainIdentity.identify() and compare()', () => {
 });
 
 describe('ChainIdentity.check() of an endpoint that answers again', () => {
-  /** @type {StartBlock} */
-  const START = { startBlock: 2, startHash: 'c', genesisHash: 'a' };
+  /** @type {{startBlock: number, startHash: string | null}} */
+  const START = { startBlock: 2, startHash: 'c' };
 
   /** @param {Node} after what the second of two is later */
   async function checked(after, start = START) {
@@ -194,12 +193,11 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
     assert.deepEqual((await checked(node('a'))).found, {
       state: BEHIND,
       words: 'it is behind the others',
-      isOther: false,
     });
   });
 
   it('without a start block it compares a common block', async () => {
-    const nothing = { startBlock: 0, startHash: null, genesisHash: null };
+    const nothing = { startBlock: 0, startHash: null };
     assert.equal((await checked(node('abcd'), nothing)).found, null);
     assert.match(String((await checked(node('axyz'), nothing)).found?.words), /another block 1/);
   });
@@ -220,7 +218,7 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
     assert.equal(await chainIdentity.check(0, 1, true), null);
     a.hashes.pop();
     await compare();
-    chainIdentity.begin({ startBlock: 0, startHash: 'a', genesisHash: 'a' });
+    chainIdentity.begin({ startBlock: 0, startHash: 'a' });
     a.hashes.push('b');
     b.hashes.push('x');
     assert.equal(await chainIdentity.check(0, 1, true), null);
@@ -233,8 +231,8 @@ describe('Monitor with ChainIdentity', () => {
     /** @type {Finding | null} */
     let finding = null;
     let isThere = true;
-    const health = Health.of(2);
     const clock = createFakeClock();
+    const health = new Health(2, clock);
     const second = () => {
       if (!isThere) throw new TransportError('connection refused', 'refused');
       return finding === null ? '0x5' : '0xfff';
@@ -248,7 +246,7 @@ describe('Monitor with ChainIdentity', () => {
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     /** @type {string[]} */
     const said = [];
-    monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
+    health.onEvent = ({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`);
     monitor.begin();
     await clock.advance(1500);
     isThere = false;
@@ -259,7 +257,7 @@ describe('Monitor with ChainIdentity', () => {
     await clock.advance(10_000);
     assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, DOWN]);
     assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);
-    assert.equal(monitor.endpointOutages(clock.nowUs())[1].count, 1);
+    assert.equal(health.totals()[1].count, 1);
     finding = null;
     await clock.advance(1500);
     assert.equal(health.stateOf(1), UP);
@@ -267,9 +265,9 @@ describe('Monitor with ChainIdentity', () => {
     monitor.stop();
   });
 
-  it('checks the chain of an endpoint that a thread marked as down meanwhile', async () => {
-    const health = Health.of(1);
+  it('checks the chain of an endpoint that a request marked as down meanwhile', async () => {
     const clock = createFakeClock();
+    const health = new Health(1, clock);
     /** @type {(head: string) => void} */
     let answer = () => {};
     const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
@@ -281,7 +279,7 @@ describe('Monitor with ChainIdentity', () => {
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     monitor.begin();
     await clock.advance(10);
-    health.set(0, DOWN);
+    health.enter(0, { state: DOWN, words: '' });
     answer('0x5');
     await clock.advance(10);
     assert.deepEqual([health.stateOf(0), checked], [DOWN, 0]);

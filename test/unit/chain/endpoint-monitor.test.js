@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/core/endpoint-health.js';
+import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/chain/endpoint-health.js';
 import { ProtocolError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** A request was lost. */
+const LOST = Object.freeze({ state: DOWN, words: 'a request to it was lost' });
 
 describe('Monitor', () => {
   /** @param {Array<() => unknown>} answers to eth_blockNumber */
   function monitored(...answers) {
     const clock = createFakeClock();
-    const health = Health.of(answers.length);
+    const health = new Health(answers.length, clock);
     const rpcs = answers.map((answer) => fakeRpc({ eth_blockNumber: answer }));
     const monitor = new Monitor({ rpcs, health, clock });
     /** @type {string[]} */
     const said = [];
-    monitor.listen(({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`));
+    health.onEvent = ({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`);
     monitor.begin();
     return { clock, health, monitor, said, rpcs };
   }
@@ -34,14 +37,14 @@ describe('Monitor', () => {
     await clock.advance(2000);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 3_000_000 }]);
+    assert.deepEqual(health.totals(), [{ count: 1, downUs: 3_000_000 }]);
     monitor.stop();
   });
 
   it('an outage of all begins with the first request without a response', async () => {
     let areThere = true;
     const late = () => (areThere ? '0x5' : new Promise(() => {}));
-    const { clock, monitor, said } = monitored(late, () => {
+    const { clock, health, monitor, said } = monitored(late, () => {
       if (!areThere) throw new TransportError('http://fake: connection refused', 'refused');
       return '0x5';
     });
@@ -51,7 +54,7 @@ describe('Monitor', () => {
     areThere = true;
     await clock.advance(2000);
     assert.deepEqual(said.slice(0, 2), ['1 left: connection refused', '0 left: no answer within 5 s']);
-    const [{ fromMs, toMs, words }, ...others] = monitor.outages(0);
+    const [{ fromMs, toMs, words }, ...others] = health.outages(0);
     assert.deepEqual([words, others], ['no answer within 5 s', []]);
     assert.equal(Math.round((toMs ?? 0) - fromMs), 10_000);
     monitor.stop();
@@ -68,36 +71,31 @@ describe('Monitor', () => {
     monitor.stop();
   });
 
-  it('enters an outage found by a load thread, and uses the endpoint again when it answers', async () => {
+  it('enters an outage found by a request, and uses the endpoint again when it answers', async () => {
     const { clock, health, monitor, said } = monitored(() => '0x5');
     await clock.advance(500);
-    health.markDown(0, clock.nowUs());
+    health.enter(0, LOST);
     await clock.advance(200);
     // Counted before the next check.
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 200_000 }]);
+    assert.deepEqual(health.totals(), [{ count: 1, downUs: 200_000 }]);
     await clock.advance(800);
     assert.equal(health.stateOf(0), UP);
     assert.deepEqual(said, ['0 left: a request to it was lost', '0 back: after 0.5 s']);
-    assert.deepEqual(monitor.endpointOutages(clock.nowUs()), [{ count: 1, downUs: 500_000 }]);
+    assert.deepEqual(health.totals(), [{ count: 1, downUs: 500_000 }]);
     monitor.stop();
   });
 
-  it('enters an outage just before stop(), and none after it', async () => {
-    const { clock, health, monitor, said } = monitored(
-      () => '0x5',
-      () => '0x5',
-    );
+  it('enters nothing after stop()', async () => {
+    let isThere = true;
+    const { clock, monitor, said } = monitored(() => {
+      if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
+      return '0x5';
+    });
     await clock.advance(2200);
-    health.markDown(0, clock.nowUs());
-    await clock.advance(300);
     monitor.stop();
-    health.markDown(1, clock.nowUs());
-    await clock.advance(2000);
-    assert.deepEqual(said, ['0 left: a request to it was lost']);
-    assert.deepEqual(
-      monitor.endpointOutages(clock.nowUs()).map(({ count }) => count),
-      [1, 0],
-    );
+    isThere = false;
+    await clock.advance(3000);
+    assert.deepEqual(said, []);
   });
 
   it('repeated invalid responses mean down, until a valid one', async () => {
@@ -117,31 +115,15 @@ describe('Monitor', () => {
     await clock.advance(1000);
     assert.equal(health.stateOf(0), UP);
     // Such a response does not end an outage.
-    health.markDown(0, clock.nowUs());
+    health.enter(0, LOST);
     nonsense = new ProtocolError('http://fake answered HTTP 429 without JSON-RPC', undefined, 429);
     await clock.advance(1000);
     assert.equal(health.stateOf(0), DOWN);
     assert.deepEqual(said, [
       '0 left: it answered HTTP 500 without JSON-RPC',
       '0 back: after 3.0 s',
-      '0 left: it answered HTTP 429 without JSON-RPC',
+      '0 left: a request to it was lost',
     ]);
-  });
-
-  it('reports an endpoint that refuses transactions', async () => {
-    const { clock, health, monitor } = monitored(
-      () => '0x5',
-      () => '0x5',
-    );
-    const refusing = new Set();
-    monitor.listen(
-      () => {},
-      (endpoint) => refusing.add(endpoint),
-    );
-    for (let i = 0; i < 3; i += 1) health.noteRefused(1, clock.nowUs());
-    await clock.advance(1000);
-    assert.deepEqual([...refusing], [1]);
-    monitor.stop();
   });
 
   it('down without a response in five seconds; behind if it falls behind', async () => {
@@ -163,6 +145,48 @@ describe('Monitor', () => {
       [UP, DOWN, BEHIND],
     );
     assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
+    monitor.stop();
+  });
+
+  it('behind: without a block that another endpoint has had for three seconds, for as long as that one answers', async () => {
+    let head = 9;
+    let isThere = true;
+    const { clock, health, monitor } = monitored(
+      () => {
+        if (!isThere) throw new TransportError('gone', 'refused');
+        return `0x${head.toString(16)}`;
+      },
+      () => '0x9',
+    );
+    await clock.advance(500);
+    head = 10;
+    await clock.advance(3000);
+    assert.equal(health.stateOf(1), UP);
+    await clock.advance(1500);
+    assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, BEHIND]);
+    isThere = false;
+    await clock.advance(28_000);
+    assert.equal(health.stateOf(1), BEHIND);
+    await clock.advance(4000);
+    assert.equal(health.stateOf(1), UP);
+    // A reorg: the other one is no longer ahead.
+    isThere = true;
+    await clock.advance(4500);
+    assert.equal(health.stateOf(1), BEHIND);
+    head = 8;
+    await clock.advance(1500);
+    assert.equal(health.stateOf(1), UP);
+    monitor.stop();
+  });
+
+  it('an endpoint that is ahead for a moment does not make others behind', async () => {
+    let second = 0;
+    const { clock, said, monitor } = monitored(
+      () => `0x${(second * 10 + 10).toString(16)}`,
+      () => `0x${(second * 10).toString(16)}`,
+    );
+    for (; second < 20; second += 1) await clock.advance(1000);
+    assert.deepEqual(said, []);
     monitor.stop();
   });
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errors } from 'undici';
 import { parseReply } from '../../../src/chain/rpc.js';
-import { DOWN, BEHIND, Heads, Health, UP, isDownError } from '../../../src/core/endpoint-health.js';
-import { Route, SPREADS, createRouter } from '../../../src/core/endpoints.js';
+import { DOWN, BEHIND, Health, UP, isDownError } from '../../../src/chain/endpoint-health.js';
+import { Route, SPREADS, createRouter } from '../../../src/chain/endpoints.js';
 import { mergeSilences } from '../../../src/core/workers.js';
 import { workersOf } from '../../../src/core/config.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
@@ -13,20 +13,22 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Purpose } from '../../../src/types.d.ts'
- * @import { State } from '../../../src/core/endpoint-health.js'
- * @import { Spread } from '../../../src/core/endpoints.js'
+ * @import { State } from '../../../src/chain/endpoint-health.js'
+ * @import { Spread } from '../../../src/chain/endpoints.js'
  */
 
 /** @param {State[]} states */
 function healthOf(...states) {
-  const health = Health.of(states.length);
-  states.forEach((state, i) => health.set(i, state));
+  const health = new Health(states.length, createFakeClock());
+  states.forEach((state, i) => health.enter(i, { state, words: '' }));
   return health;
 }
 
+/** @param {Health} health @param {number} index @param {State} state */
+const set = (health, index, state) => health.enter(index, { state, words: '' });
+
 /** @param {Spread} spread @param {State[]} states @param {number} [home] */
-const routeOf = (spread, states, home = 0) =>
-  new Route({ health: healthOf(...states), clock: createFakeClock(), home, spread });
+const routeOf = (spread, states, home = 0) => new Route({ health: healthOf(...states), home, spread });
 
 /** @param {Route} route @param {Purpose[]} purposes */
 const ways = (route, ...purposes) => purposes.map((purpose) => route.next(purpose));
@@ -116,41 +118,6 @@ describe('mergeSilences()', () => {
   });
 });
 
-describe('Heads.isBehind()', () => {
-  const S = 1e6;
-
-  it('without a block that another endpoint has had for three seconds', () => {
-    const heads = new Heads(2);
-    heads.note(0, 10, 0);
-    heads.note(1, 9, 0);
-    assert.equal(heads.isBehind(1, 2.9 * S), false);
-    assert.equal(heads.isBehind(1, 3 * S), true);
-    assert.equal(heads.isBehind(0, 3 * S), false);
-    heads.note(1, 10, 3 * S);
-    assert.equal(heads.isBehind(1, 3 * S), false);
-  });
-
-  it('not if the other one is ahead for a moment', () => {
-    const heads = new Heads(2);
-    for (let second = 0; second < 20; second += 1) {
-      heads.note(0, second * 10 + 10, second * S);
-      heads.note(1, second * 10, second * S);
-      assert.equal(heads.isBehind(1, second * S), false);
-    }
-  });
-
-  it('ignores old heads, and heads before a reorg', () => {
-    const heads = new Heads(2);
-    heads.note(0, 10, 0);
-    heads.note(1, 9, 0);
-    assert.equal(heads.isBehind(1, 30 * S), true);
-    assert.equal(heads.isBehind(1, 31 * S), false);
-    heads.note(0, 8, 31 * S);
-    assert.equal(heads.isBehind(1, 40 * S), false);
-    assert.deepEqual([heads.newest(31 * S), heads.of(0)], [8, 8]);
-  });
-});
-
 /** Endpoints that answer with their index, or with an error. @param {Array<Error | null>} errors by place */
 function endpointsOf(...errors) {
   return errors.map((_, i) =>
@@ -165,18 +132,18 @@ function endpointsOf(...errors) {
 }
 
 describe('createRouter()', () => {
-  it('reports the endpoint of a request, and marks one that loses it as down for all threads', async () => {
+  it('reports the endpoint of a request, and marks one that loses it as down', async () => {
     const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
-    const health = Health.of(2);
-    const other = new Health(health.shared);
-    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    const clock = createFakeClock();
+    const health = new Health(2, clock);
+    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
     /** @type {Array<number | undefined>} */
     const sentTo = [];
-    const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
+    const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
     await assert.rejects(send(), { code: 'transport_reset' });
-    assert.equal(other.stateOf(0), DOWN);
+    assert.equal(health.stateOf(0), DOWN);
     assert.equal(await send(), 1);
-    other.set(0, UP);
+    set(health, 0, UP);
     await assert.rejects(send());
     assert.deepEqual(sentTo, [0, 1, 0]);
     assert.deepEqual(
@@ -188,7 +155,7 @@ describe('createRouter()', () => {
   /** The first of two endpoints never answers. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
   function hanging(options) {
     const clock = createFakeClock();
-    const health = Health.of(2);
+    const health = new Health(2, clock);
     const rpcs = [0, 1].map((i) => {
       const answer = () => (i === 0 ? new Promise(() => {}) : i);
       return fakeRpc({ eth_getBlockByNumber: answer, eth_sendRawTransaction: answer, eth_call: answer });
@@ -207,12 +174,12 @@ describe('createRouter()', () => {
 
   it('ends requests to an endpoint that is down: reads are repeated elsewhere, submissions are lost', async () => {
     const { clock, health, rpcs, router, heard, note } = hanging();
-    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
-    note(router.gather('eth_getBlockByNumber', [], 'resolve'));
-    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    note(router.rpc.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.rpc.gather('eth_getBlockByNumber', [], 'resolve'));
+    note(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
     await clock.advance(1000);
     assert.deepEqual([heard, rpcs[1].count()], [[], 0]);
-    health.set(0, DOWN); // by another thread
+    set(health, 0, DOWN);
     await clock.advance(100);
     assert.deepEqual(heard.toSorted(), [1, 1, 'transport_left']);
     assert.deepEqual(
@@ -226,20 +193,20 @@ describe('createRouter()', () => {
   it('also for read-back', async () => {
     const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
     note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
-    health.set(0, DOWN);
+    set(health, 0, DOWN);
     await clock.advance(100);
     assert.deepEqual(heard, [1]);
   });
 
   it('waits if no other endpoint is up, and for plain calls', async () => {
     const { clock, health, router, heard, note } = hanging();
-    health.set(1, DOWN);
-    note(router.call('eth_getBlockByNumber', [], 'inclusion'));
-    note(router.call('eth_call', [], 'load'));
-    health.set(0, DOWN);
+    set(health, 1, DOWN);
+    note(router.rpc.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.rpc.call('eth_call', [], 'load'));
+    set(health, 0, DOWN);
     await clock.advance(5000);
     assert.deepEqual(heard, []);
-    health.set(1, UP);
+    set(health, 1, UP);
     await clock.advance(100);
     assert.deepEqual(heard, [1]);
   });
@@ -252,19 +219,19 @@ describe('createRouter()', () => {
       waiting.push(onSent);
       return new Promise(() => {});
     };
-    note(router.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
+    note(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
     assert.equal(waiting[0](), true);
-    health.set(0, DOWN);
+    set(health, 0, DOWN);
     await clock.advance(100);
     assert.equal(waiting[0](), false);
   });
 
   it('skips an endpoint that refuses transactions while others accept them, and retries it', async () => {
     const clock = createFakeClock();
-    const health = Health.of(2);
+    const health = new Health(2, clock);
     const refusal = new ProtocolError('refuses us', undefined, 403);
     const router = createRouter({ rpcs: endpointsOf(refusal, null), health, clock, home: 0, spread: 'sticky' });
-    const send = () => router.call('eth_sendRawTransaction', ['0x'], 'submit').catch(() => 'refused');
+    const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit').catch(() => 'refused');
     const times = async (/** @type {number} */ count) => {
       const answers = [];
       for (let i = 0; i < count; i += 1) answers.push(await send());
@@ -276,10 +243,10 @@ describe('createRouter()', () => {
     assert.deepEqual(await times(3), ['refused', 1, 1]);
     assert.equal(router.traffic()[0].failures, 4);
     // If the other one refuses too, both are used as before.
-    for (let i = 0; i < 3; i += 1) health.noteRefused(1, clock.nowUs());
+    for (let i = 0; i < 3; i += 1) health.noteRefused(1);
     assert.deepEqual(await times(1), ['refused']);
-    health.set(0, DOWN);
-    health.set(0, UP);
+    set(health, 0, DOWN);
+    set(health, 0, UP);
     assert.equal(health.refusesTransactions(0), false);
   });
 
@@ -292,19 +259,20 @@ describe('createRouter()', () => {
       [new TransportError('no answer in time', 'timeout'), true],
       [new ProtocolError('an error', undefined, 500), true],
     ])) {
-      const health = Health.of(2);
       const clock = createFakeClock();
+      const health = new Health(2, clock);
       const router = createRouter({ rpcs: endpointsOf(error, null), health, clock, home: 0, spread: 'sticky' });
-      for (let i = 0; i < 3; i += 1) await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'));
+      for (let i = 0; i < 3; i += 1) await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'));
       assert.equal(health.refusesTransactions(0), isRefused, error.message);
     }
   });
 
   it('keeps an endpoint that only rejects transactions', async () => {
     const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
-    const health = Health.of(2);
-    const router = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
-    await assert.rejects(router.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
+    const clock = createFakeClock();
+    const health = new Health(2, clock);
+    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
+    await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
     assert.equal(health.stateOf(0), UP);
   });
 
@@ -316,15 +284,15 @@ describe('createRouter()', () => {
       home: 0,
       spread: 'sticky',
     });
-    await assert.rejects(router.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
+    await assert.rejects(router.rpc.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
   });
 
   it('subscribes if the home endpoint can, otherwise polls', () => {
     const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
-    const parts = { rpcs: [http, ws], health: Health.of(2), clock: createFakeClock() };
+    const parts = { rpcs: [http, ws], health: healthOf(UP, UP), clock: createFakeClock() };
     const pushes = (/** @type {number} */ home) => {
-      const { subscribe, reading } = createRouter({ ...parts, home, spread: 'apart' });
-      return [subscribe, reading.subscribe].map((one) => one !== null);
+      const { rpc, reading } = createRouter({ ...parts, home, spread: 'apart' });
+      return [rpc.subscribe, reading.subscribe].map((one) => one !== null);
     };
     assert.deepEqual(
       [pushes(0), pushes(1)],
@@ -345,14 +313,16 @@ describe('createRouter()', () => {
         return () => void said.push(`left ${i}`);
       },
     }));
-    const health = Health.of(2);
-    const { subscribe, call } = createRouter({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    const clock = createFakeClock();
+    const health = new Health(2, clock);
+    const { rpc } = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
+    const { subscribe, call } = rpc;
     assert.ok(subscribe !== null);
     const lost = () => said.push('lost');
     const end = await subscribe('newHeads', () => {}, lost);
     await call('eth_blockNumber', [], 'inclusion');
     assert.deepEqual(said, ['subscribed to 0']);
-    health.set(0, DOWN);
+    set(health, 0, DOWN);
     await call('eth_blockNumber', [], 'inclusion');
     end();
     await subscribe('newHeads', () => {}, lost);

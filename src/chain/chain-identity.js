@@ -1,62 +1,51 @@
-import { checkChain } from '../chain/networks.js';
-import { retry } from '../chain/retries.js';
-import { toHex, toNumber } from '../chain/rpc.js';
-import { RefusedError } from '../errors.js';
-import { numbered } from '../stats/recorder.js';
-import { clientVersionOf } from './connect.js';
 import { DOWN, BEHIND } from './endpoint-health.js';
-
-/**
- * @import { AuditReport, Clock, Config, Purpose, Rpc } from '../types.d.ts'
- * @import { Health } from './endpoint-health.js'
- * @import { Stop } from './stop.js'
- * @import { StartBlock } from './setup.js'
- */
+import { checkChain } from './networks.js';
+import { retry } from './retries.js';
+import { toHex, toNumber } from './rpc.js';
+import { RefusedError, oneLine } from '../errors.js';
+import { numbered } from '../text.js';
 
 /**
  * Checks that several endpoints serve one chain. Chains with one id can have the same first block (two `geth --dev`),
  * so later blocks are compared as well.
  *
- * @typedef {object} Finding why an endpoint must not be used
- * @property {typeof DOWN | typeof BEHIND} state
- * @property {string} words
- * @property {boolean} isOther it serves another chain
+ * @import { ChainConfig, Clock, Purpose, Rpc } from '../types.d.ts'
+ * @import { Finding, Health } from './endpoint-health.js'
  *
  * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Ask null: no response
+ *
+ * @typedef {object} ChainIdentityState plain data, for other threads
+ * @property {number | null} chainId null: not identified yet
+ * @property {{number: number, hash: string} | null} reference a block that all endpoints have
+ * @property {boolean[]} isCompared whether an endpoint was compared with it
+ * @property {boolean} hasBegun whether the load has begun
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
 const MAX_COMPARISONS = 4;
 const PAUSE_MS = 700;
 
-/** @typedef {{number: number, hash: string}} BlockReference */
-
 export class ChainIdentity {
+  /** @type {ChainIdentityState} */
+  state;
   #rpcs;
   #health;
   #clock;
   #names;
-  /** @type {number | null} */
-  #chainId = null;
-  /** A block that all endpoints have. @type {BlockReference | null} */
-  #reference = null;
-  #hasBegun = false;
-  /** Whether an endpoint was compared with it. @type {boolean[]} */
-  #isCompared;
 
-  /** @param {Rpc[]} rpcs @param {Health} health @param {Clock} clock */
-  constructor(rpcs, health, clock) {
+  /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, state?: ChainIdentityState}} options */
+  constructor(rpcs, { health, clock, state }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
     this.#names = numbered(rpcs.map(({ display }) => display));
-    this.#isCompared = rpcs.map(() => true);
+    this.state = state ?? { chainId: null, reference: null, isCompared: rpcs.map(() => true), hasBegun: false };
   }
 
   /**
    * Identifies all endpoints before anything is sent.
    * @param {URL[]} urls
-   * @param {Pick<Config, 'chainId' | 'allowChain'>} config
+   * @param {Pick<ChainConfig, 'chainId' | 'allowChain'>} config
    * @param {AbortSignal} signal
    * @returns {Promise<Array<{display: string, clientVersion: string | null}>>}
    * @throws {RefusedError}
@@ -66,7 +55,7 @@ export class ChainIdentity {
     const other = ids.findIndex((id) => id !== ids[0]);
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
-    [this.#chainId] = ids;
+    [this.state.chainId] = ids;
     const retryOptions = { clock: this.#clock, signal };
     const first = await Promise.all(this.#rpcs.map((rpc) => retry(() => hashOf(rpc, 0, 'setup'), retryOptions)));
     const known = first.findIndex((hash) => hash !== null);
@@ -89,12 +78,12 @@ export class ChainIdentity {
     for (let tries = 1; ; tries += 1) {
       const { unconfirmed, different, common } = await this.#compareOnce(ask);
       if (different === null) {
-        this.#reference ??= common;
-        this.#isCompared = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
+        this.state.reference ??= common;
+        this.state.isCompared = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
         return unconfirmed.map((i) => this.#names[i]);
       }
       const { one, other, number } = different;
-      const words = `chains of id ${this.#chainId} with different blocks ${number}`;
+      const words = `chains of id ${this.state.chainId} with different blocks ${number}`;
       if (tries === MAX_COMPARISONS || signal.aborted) throw this.#refusal(one, other, words);
       await this.#clock.sleep(PAUSE_MS, signal);
     }
@@ -108,7 +97,7 @@ export class ChainIdentity {
     );
     const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
-    /** @type {BlockReference | null} */
+    /** @type {ChainIdentityState['reference']} */
     let common = null;
     for (const [i, head] of heads.entries()) {
       if (i === highest || head === null || head === 0) continue;
@@ -127,11 +116,11 @@ export class ChainIdentity {
 
   /**
    * From now on an endpoint with another start block is not used; until now it ended the run.
-   * @param {StartBlock} start
+   * @param {{startBlock: number, startHash: string | null}} start
    */
   begin({ startBlock, startHash }) {
-    this.#hasBegun = true;
-    if (startHash !== null && startBlock > 0) this.#reference = { number: startBlock, hash: startHash };
+    this.state.hasBegun = true;
+    if (startHash !== null && startBlock > 0) this.state.reference = { number: startBlock, hash: startHash };
   }
 
   /**
@@ -142,22 +131,22 @@ export class ChainIdentity {
    * @returns {Promise<Finding | null>} null: it can be used
    */
   async check(index, head, isUp) {
-    const isNeedless = isUp && (this.#isCompared[index] || !this.#hasBegun || head === 0);
-    if (this.#chainId === null || isNeedless) return null;
+    const { chainId, isCompared, hasBegun } = this.state;
+    const isNeedless = isUp && (isCompared[index] || !hasBegun || head === 0);
+    if (chainId === null || isNeedless) return null;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
-    if (id !== this.#chainId) return otherChainFinding(`it answers as chain ${id}`);
-    if (this.#reference === null && !this.#hasBegun) return null;
-    const number = this.#reference?.number ?? 1;
-    if (head < number) {
-      return this.#reference === null ? null : { state: BEHIND, words: 'it is behind the others', isOther: false };
-    }
+    if (id !== chainId) return otherChainFinding(`it answers as chain ${id}`);
+    const { reference } = this.state;
+    if (reference === null && (!hasBegun || head === 0)) return null;
+    const number = reference?.number ?? 1;
+    if (head < number) return { state: BEHIND, words: 'it is behind the others' };
     const hash = await hashOf(rpc, number, 'health');
     // The node no longer has the block.
     if (hash === null) return null;
-    this.#reference ??= { number, hash };
-    if (hash !== this.#reference.hash) return otherChainFinding(`it has another block ${number}`);
-    this.#isCompared[index] = true;
+    this.state.reference ??= { number, hash };
+    if (hash !== this.state.reference.hash) return otherChainFinding(`it has another block ${number}`);
+    isCompared[index] = true;
     return null;
   }
 
@@ -186,6 +175,12 @@ async function orNull(ask) {
   } catch {
     return null;
   }
+}
+
+/** @param {Rpc} rpc @returns {Promise<string | null>} */
+export async function clientVersionOf(rpc) {
+  const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
+  return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
 /** @param {Rpc} rpc @param {Purpose} purpose */
