@@ -7,9 +7,9 @@ import { Recovery } from './recovery.js';
  * @import { Clock, Sample } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget } from './budget.js'
- * @import { OperationKind } from './engine.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
+ * @import { OperationKind } from './recovery.js'
  */
 
 /**

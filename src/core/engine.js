@@ -1,6 +1,6 @@
 import { Deadlines } from '../deadlines.js';
 import { UnavailableError } from '../errors.js';
-import { followHeads } from '../inclusion/heads.js';
+import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
 import { intervalState } from '../stats/intervals.js';
@@ -9,9 +9,8 @@ import { addReorg, noReorgs } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
-import { runCall, runTransaction } from './operation.js';
 import { createPacer } from './pacer.js';
-import { REPAIR_PAUSE_MS, rebroadcastOverdue, rebroadcast, resolveFailed, resubmit } from './recovery.js';
+import { callKind, transactionKind } from './recovery.js';
 import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
@@ -21,156 +20,9 @@ import { RetryPolicy } from './submit.js';
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
- * @import { CallTools, Operation, Tools } from './operation.js'
  * @import { Schedule, Share } from './pacer.js'
- * @import { RecentInclusion } from './recovery.js'
  * @import { Resubmissions } from './submit.js'
  */
-
-/**
- * What differs between transactions and plain calls: how an operation runs and how it is recovered.
- *
- * @callback OnLost the chain no longer has a wallet's transactions from a nonce on
- * @param {Account} account
- * @param {number} nonce
- * @returns {void}
- *
- * @typedef {object} OperationKind
- * @property {(operation: Operation) => void} run runs the operation to its end
- * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} recover after a
- *   failure; resolves with why the wallet cannot be used any more, or null
- * @property {(operation: Operation) => void} recordInclusion a verified operation
- * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen after a reorg from that block on; returns
- *   operations that had ended
- * @property {(operations: Operation[]) => Promise<void>} rebroadcast a wallet's operations that the node may have lost
- * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} resubmit a wallet's reorged
- *   operations; resolves as above
- * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for one wallet from a nonce on
- * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watchOverdue rebroadcasts overdue
- *   operations until the signal aborts
- */
-
-/** @param {Tools} tools @param {Ledger} ledger @returns {OperationKind} */
-export function transactionKind(tools, ledger) {
-  return {
-    run: (operation) => runTransaction(tools, operation),
-    recover: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
-    recordInclusion: ({ account, nonce, hashes, raw, inclusion }) => {
-      const blockNumber = inclusion?.number ?? 0;
-      ledger.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
-    },
-    reopen: (blockNumber) => ledger.reopen(blockNumber),
-    rebroadcast: async (operations) => {
-      for (const operation of operations) {
-        if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
-        operation.lastRebroadcast.times = 0;
-        await rebroadcast(tools, operation);
-      }
-    },
-    resubmit: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
-    reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
-    watchOverdue: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
-  };
-}
-
-/** Failures with a response: the next call may follow at once. */
-const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
-
-/**
- * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
- * @param {CallTools & {pauses: Pauses}} tools
- * @returns {OperationKind}
- */
-export function callKind({ clock, pauses: sums, ...tools }) {
-  const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
-  /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
-  const pauses = new Map();
-  return {
-    run: (operation) => runCall({ clock, ...tools }, operation),
-    recover: async ({ account, nonce, isBusyError, isRateLimited }, { code }, signal) => {
-      if (isRateLimited) sums.limitAnswers += 1;
-      account.settle(nonce, 'used');
-      if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
-        pauses.delete(account);
-        return null;
-      }
-      // Calls of one wallet that fail together count once.
-      const before = pauses.get(account) ?? 0;
-      const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
-      pauses.set(account, inRow);
-      const fromUs = clock.nowUs();
-      await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
-      const pausedMs = (clock.nowUs() - fromUs) / 1000;
-      account.pausedMs += pausedMs;
-      if (isRateLimited) sums.limitedMs += pausedMs;
-      return null;
-    },
-    recordInclusion: ({ account }) => void pauses.delete(account),
-    reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
-    reopenOf: () => [],
-    rebroadcast: async () => {},
-    resubmit: async () => null,
-    watchOverdue: async () => {},
-  };
-}
-
-/** Blocks whose times are kept; older ones count as seen now. */
-const MAX_BLOCKS_SEEN = 1024;
-
-export class Visibility {
-  /** By block number. @type {Map<number, number>} */
-  #seenAtUs = new Map();
-  #head;
-  /** By block number. @type {Map<number, Array<(atUs: number) => void>>} */
-  #waiting = new Map();
-  #heads;
-  #clock;
-
-  /** @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: of the read-back endpoint; head: its newest block */
-  constructor({ rpc, clock, head }) {
-    this.#clock = clock;
-    this.#head = head;
-    this.#heads = followHeads({
-      rpc,
-      clock,
-      head,
-      onHeads: async (to) => this.noteHead(to),
-      // Another node answers now, or a reorg: the same number comes again.
-      onBehind: async (number) => (this.#head = number),
-    });
-  }
-
-  /** All blocks up to this number are visible. @param {number} number */
-  noteHead(number) {
-    const nowUs = this.#clock.nowUs();
-    for (let at = Math.max(this.#head + 1, number - MAX_BLOCKS_SEEN); at <= number; at += 1) {
-      if (!this.#seenAtUs.has(at)) this.#seenAtUs.set(at, nowUs);
-      if (this.#seenAtUs.size > MAX_BLOCKS_SEEN)
-        this.#seenAtUs.delete(/** @type {number} */ (this.#seenAtUs.keys().next().value));
-    }
-    this.#head = number;
-    for (const awaited of [...this.#waiting.keys()].filter((one) => one <= number)) {
-      const waiting = this.#waiting.get(awaited) ?? [];
-      this.#waiting.delete(awaited);
-      for (const resolve of waiting) resolve(this.#seenAtUs.get(awaited) ?? nowUs);
-    }
-    return number;
-  }
-
-  /** @param {number} number of a block @returns {Promise<number>} when it became visible */
-  whenVisible(number) {
-    if (number <= this.#head) return Promise.resolve(this.#seenAtUs.get(number) ?? this.#clock.nowUs());
-    return new Promise((resolve) => {
-      const waiting = this.#waiting.get(number) ?? [];
-      waiting.push(resolve);
-      this.#waiting.set(number, waiting);
-    });
-  }
-
-  stop() {
-    return this.#heads.stop();
-  }
-}
 
 /**
  * The load of one thread: starts operations, finds them in blocks and counts them. A run has one in the main thread or

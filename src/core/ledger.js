@@ -1,10 +1,9 @@
 import { groupByAccount } from './nonces.js';
-import { RecentInclusions, recentInclusionOf } from './recovery.js';
 
 /**
+ * @import { Outcome, Sample } from '../types.d.ts'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
- * @import { Entry, EntryState, SampleIdentity, RecentInclusion } from './recovery.js'
  * @import { Decision, TransactionStatus } from './transaction-status.js'
  */
 
@@ -252,4 +251,100 @@ function fromUnresolvedState(account, { nonce, hashes, raw, sample, isOrphan }) 
 /** @param {UnresolvedOperation['sample']} sample */
 function pick({ walletIndex, hash, outcome, code }) {
   return { walletIndex, hash, outcome, code };
+}
+
+/** Inclusions kept: some seconds of a fast chain, hours of a slow one. */
+const MAX_RECENT_INCLUSIONS = 16_384;
+
+/**
+ * The latest inclusions, needed when their blocks are removed by a reorg.
+ *
+ * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} SampleIdentity
+ *
+ * @typedef {object} Entry
+ * @property {Account} account
+ * @property {number} nonce
+ * @property {string[]} hashes
+ * @property {string | null} raw of the last transaction
+ * @property {number} blockNumber
+ * @property {Outcome} outcome
+ * @property {boolean} isExecuted false: reverted
+ *
+ * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry for another thread
+ *
+ * @typedef {{operation: UnresolvedOperation['operation'], sample: SampleIdentity, isExecuted: boolean}} RecentInclusion
+ */
+export class RecentInclusions {
+  /** A ring buffer. @type {Entry[]} */
+  #entries = [];
+  #next = 0;
+  /** The newest block with an overwritten entry. */
+  #forgottenBlock = -1;
+
+  /** @param {Entry} entry */
+  add(entry) {
+    const { length } = this.#entries;
+    if (length < MAX_RECENT_INCLUSIONS) {
+      this.#entries.push(entry);
+      return;
+    }
+    this.#forgottenBlock = Math.max(this.#forgottenBlock, this.#entries[this.#next].blockNumber);
+    this.#entries[this.#next] = entry;
+    this.#next = (this.#next + 1) % MAX_RECENT_INCLUSIONS;
+  }
+
+  /**
+   * Removes and returns the entries from a block on.
+   * @param {number} blockNumber
+   * @returns {{entries: Entry[], isComplete: boolean}} isComplete: no entry of these blocks was overwritten
+   */
+  takeFrom(blockNumber) {
+    const entries = this.#take((entry) => entry.blockNumber >= blockNumber);
+    return { entries, isComplete: this.#forgottenBlock < blockNumber };
+  }
+
+  /**
+   * Removes and returns a wallet's entries from a nonce on.
+   * @param {Account} account
+   * @param {number} nonce
+   * @returns {Entry[]}
+   */
+  takeOf(account, nonce) {
+    return this.#take((entry) => entry.account === account && entry.nonce >= nonce);
+  }
+
+  /** @returns {EntryState[]} */
+  toState() {
+    return this.#entries.map(({ account, ...entry }) => ({ ...entry, position: account.position }));
+  }
+
+  /**
+   * Adds the entries of another thread.
+   * @param {EntryState[]} entries
+   * @param {(position: number) => Account} accountOf
+   */
+  fromState(entries, accountOf) {
+    // Not limited: the load is over.
+    this.#entries.push(...entries.map(({ position, ...entry }) => ({ ...entry, account: accountOf(position) })));
+  }
+
+  /** @param {(entry: Entry) => boolean} isWanted */
+  #take(isWanted) {
+    const taken = this.#entries.filter(isWanted);
+    if (taken.length === 0) return taken;
+    // In order of age: the ring starts again at 0.
+    const ordered = [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
+    this.#entries = ordered.filter((entry) => !isWanted(entry));
+    this.#next = 0;
+    return taken;
+  }
+}
+
+/** @param {Entry} entry @returns {RecentInclusion} */
+export function recentInclusionOf({ account, nonce, hashes, raw, outcome, isExecuted }) {
+  return {
+    operation: { account, nonce, hashes, raw },
+    sample: { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null },
+    isExecuted,
+  };
 }

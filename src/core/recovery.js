@@ -3,18 +3,105 @@ import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
 import { groupByAccount } from './nonces.js';
+import { runCall, runTransaction } from './operation.js';
 import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Outcome, ReorgEvent, Rpc, Sample } from '../types.d.ts'
+ * @import { Pauses, ReorgEvent, Rpc, Sample } from '../types.d.ts'
  * @import { DriverOptions } from './driver.js'
- * @import { OnLost } from './engine.js'
- * @import { Ledger, UnresolvedOperation } from './ledger.js'
+ * @import { Ledger, RecentInclusion, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
- * @import { Operation, Tools } from './operation.js'
+ * @import { CallTools, Operation, Tools } from './operation.js'
  * @import { Decision } from './transaction-status.js'
  */
+
+/**
+ * What differs between transactions and plain calls: how an operation runs and how it is recovered.
+ *
+ * @callback OnLost the chain no longer has a wallet's transactions from a nonce on
+ * @param {Account} account
+ * @param {number} nonce
+ * @returns {void}
+ *
+ * @typedef {object} OperationKind
+ * @property {(operation: Operation) => void} run runs the operation to its end
+ * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} recover after a
+ *   failure; resolves with why the wallet cannot be used any more, or null
+ * @property {(operation: Operation) => void} recordInclusion a verified operation
+ * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen after a reorg from that block on; returns
+ *   operations that had ended
+ * @property {(operations: Operation[]) => Promise<void>} rebroadcast a wallet's operations that the node may have lost
+ * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} resubmit a wallet's reorged
+ *   operations; resolves as above
+ * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for one wallet from a nonce on
+ * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watchOverdue rebroadcasts overdue
+ *   operations until the signal aborts
+ */
+
+/** @param {Tools} tools @param {Ledger} ledger @returns {OperationKind} */
+export function transactionKind(tools, ledger) {
+  return {
+    run: (operation) => runTransaction(tools, operation),
+    recover: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
+    recordInclusion: ({ account, nonce, hashes, raw, inclusion }) => {
+      const blockNumber = inclusion?.number ?? 0;
+      ledger.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
+    },
+    reopen: (blockNumber) => ledger.reopen(blockNumber),
+    rebroadcast: async (operations) => {
+      for (const operation of operations) {
+        if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
+        operation.lastRebroadcast.times = 0;
+        await rebroadcast(tools, operation);
+      }
+    },
+    resubmit: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
+    reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
+    watchOverdue: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
+  };
+}
+
+/** Failures with a response: the next call may follow at once. */
+const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
+
+/**
+ * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
+ * @param {CallTools & {pauses: Pauses}} tools
+ * @returns {OperationKind}
+ */
+export function callKind({ clock, pauses: sums, ...tools }) {
+  const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
+  /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
+  const pauses = new Map();
+  return {
+    run: (operation) => runCall({ clock, ...tools }, operation),
+    recover: async ({ account, nonce, isBusyError, isRateLimited }, { code }, signal) => {
+      if (isRateLimited) sums.limitAnswers += 1;
+      account.settle(nonce, 'used');
+      if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
+        pauses.delete(account);
+        return null;
+      }
+      // Calls of one wallet that fail together count once.
+      const before = pauses.get(account) ?? 0;
+      const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
+      pauses.set(account, inRow);
+      const fromUs = clock.nowUs();
+      await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
+      const pausedMs = (clock.nowUs() - fromUs) / 1000;
+      account.pausedMs += pausedMs;
+      if (isRateLimited) sums.limitedMs += pausedMs;
+      return null;
+    },
+    recordInclusion: ({ account }) => void pauses.delete(account),
+    reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
+    reopenOf: () => [],
+    rebroadcast: async () => {},
+    resubmit: async () => null,
+    watchOverdue: async () => {},
+  };
+}
 
 /** Errors of a user's workload in a row before the wallet is retired. */
 const WORKLOAD_FAILURES = 5;
@@ -448,101 +535,4 @@ function whyUnusable({ account, nonce }, { code }) {
   if (code === 'wrong_count') return 'its counter has a wrong count';
   const undecided = account.slotOf(nonce)?.undecided ?? null;
   return (undecided?.operation.hashes.length ?? 0) >= MAX_HASHES ? 'its transactions do not reach the node' : null;
-}
-
-/**
- * The latest inclusions, needed when their blocks are removed by a reorg.
- *
- * @typedef {Pick<Sample, 'walletIndex' | 'hash' | 'outcome' | 'code'>} SampleIdentity
- *
- * @typedef {object} Entry
- * @property {Account} account
- * @property {number} nonce
- * @property {string[]} hashes
- * @property {string | null} raw of the last transaction
- * @property {number} blockNumber
- * @property {Outcome} outcome
- * @property {boolean} isExecuted false: reverted
- *
- * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry for another thread
- *
- * @typedef {{operation: UnresolvedOperation['operation'], sample: SampleIdentity, isExecuted: boolean}} RecentInclusion
- */
-
-/** Inclusions kept: some seconds of a fast chain, hours of a slow one. */
-const MAX_RECENT_INCLUSIONS = 16_384;
-
-export class RecentInclusions {
-  /** A ring buffer. @type {Entry[]} */
-  #entries = [];
-  #next = 0;
-  /** The newest block with an overwritten entry. */
-  #forgottenBlock = -1;
-
-  /** @param {Entry} entry */
-  add(entry) {
-    const { length } = this.#entries;
-    if (length < MAX_RECENT_INCLUSIONS) {
-      this.#entries.push(entry);
-      return;
-    }
-    this.#forgottenBlock = Math.max(this.#forgottenBlock, this.#entries[this.#next].blockNumber);
-    this.#entries[this.#next] = entry;
-    this.#next = (this.#next + 1) % MAX_RECENT_INCLUSIONS;
-  }
-
-  /**
-   * Removes and returns the entries from a block on.
-   * @param {number} blockNumber
-   * @returns {{entries: Entry[], isComplete: boolean}} isComplete: no entry of these blocks was overwritten
-   */
-  takeFrom(blockNumber) {
-    const entries = this.#take((entry) => entry.blockNumber >= blockNumber);
-    return { entries, isComplete: this.#forgottenBlock < blockNumber };
-  }
-
-  /**
-   * Removes and returns a wallet's entries from a nonce on.
-   * @param {Account} account
-   * @param {number} nonce
-   * @returns {Entry[]}
-   */
-  takeOf(account, nonce) {
-    return this.#take((entry) => entry.account === account && entry.nonce >= nonce);
-  }
-
-  /** @returns {EntryState[]} */
-  toState() {
-    return this.#entries.map(({ account, ...entry }) => ({ ...entry, position: account.position }));
-  }
-
-  /**
-   * Adds the entries of another thread.
-   * @param {EntryState[]} entries
-   * @param {(position: number) => Account} accountOf
-   */
-  fromState(entries, accountOf) {
-    // Not limited: the load is over.
-    this.#entries.push(...entries.map(({ position, ...entry }) => ({ ...entry, account: accountOf(position) })));
-  }
-
-  /** @param {(entry: Entry) => boolean} isWanted */
-  #take(isWanted) {
-    const taken = this.#entries.filter(isWanted);
-    if (taken.length === 0) return taken;
-    // In order of age: the ring starts again at 0.
-    const ordered = [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
-    this.#entries = ordered.filter((entry) => !isWanted(entry));
-    this.#next = 0;
-    return taken;
-  }
-}
-
-/** @param {Entry} entry @returns {RecentInclusion} */
-export function recentInclusionOf({ account, nonce, hashes, raw, outcome, isExecuted }) {
-  return {
-    operation: { account, nonce, hashes, raw },
-    sample: { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null },
-    isExecuted,
-  };
 }

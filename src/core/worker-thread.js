@@ -67,27 +67,14 @@ async function work(task, port) {
   const clock = createClock();
   const opened = openThreadEndpoints(task, clock);
   const { rpc, transport, reading, connect } = opened;
-  /** @param {SeenBlock} block */
-  const onBlock = (block) => post({ type: 'block', block });
+  const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const onSample = wantsSamples ? batcher.add : () => {};
-  const engine = new Engine({
-    config,
-    accounts,
-    workload,
-    schedule,
-    share,
-    clock,
-    rpc,
-    reading,
-    chain: signing,
-    onBlock,
-    onSample,
-    onStop,
-  });
+  const load = { config, accounts, workload, schedule, share, onSample };
+  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
   const abort = new AbortController();
   catchStrayErrors(prepared.name, onStop);
   let stoppedAtUs = 0;

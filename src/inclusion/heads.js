@@ -349,3 +349,62 @@ export function describeBlock(block, seenAtUs, ours) {
     ours,
   };
 }
+
+/** Blocks whose times are kept; older ones count as seen now. */
+const MAX_BLOCKS_SEEN = 1024;
+
+/** When the blocks became visible at the read-back endpoint. */
+export class Visibility {
+  /** By block number. @type {Map<number, number>} */
+  #seenAtUs = new Map();
+  #head;
+  /** By block number. @type {Map<number, Array<(atUs: number) => void>>} */
+  #waiting = new Map();
+  #heads;
+  #clock;
+
+  /** @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: of the read-back endpoint; head: its newest block */
+  constructor({ rpc, clock, head }) {
+    this.#clock = clock;
+    this.#head = head;
+    this.#heads = followHeads({
+      rpc,
+      clock,
+      head,
+      onHeads: async (to) => this.noteHead(to),
+      // Another node answers now, or a reorg: the same number comes again.
+      onBehind: async (number) => (this.#head = number),
+    });
+  }
+
+  /** All blocks up to this number are visible. @param {number} number */
+  noteHead(number) {
+    const nowUs = this.#clock.nowUs();
+    for (let at = Math.max(this.#head + 1, number - MAX_BLOCKS_SEEN); at <= number; at += 1) {
+      if (!this.#seenAtUs.has(at)) this.#seenAtUs.set(at, nowUs);
+      if (this.#seenAtUs.size > MAX_BLOCKS_SEEN)
+        this.#seenAtUs.delete(/** @type {number} */ (this.#seenAtUs.keys().next().value));
+    }
+    this.#head = number;
+    for (const awaited of [...this.#waiting.keys()].filter((one) => one <= number)) {
+      const waiting = this.#waiting.get(awaited) ?? [];
+      this.#waiting.delete(awaited);
+      for (const resolve of waiting) resolve(this.#seenAtUs.get(awaited) ?? nowUs);
+    }
+    return number;
+  }
+
+  /** @param {number} number of a block @returns {Promise<number>} when it became visible */
+  whenVisible(number) {
+    if (number <= this.#head) return Promise.resolve(this.#seenAtUs.get(number) ?? this.#clock.nowUs());
+    return new Promise((resolve) => {
+      const waiting = this.#waiting.get(number) ?? [];
+      waiting.push(resolve);
+      this.#waiting.set(number, waiting);
+    });
+  }
+
+  stop() {
+    return this.#heads.stop();
+  }
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Wallet } from '../../../src/chain/keys.js';
-import { callKind } from '../../../src/core/engine.js';
+import { callKind } from '../../../src/core/recovery.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createFakeClock } from '../../helpers/clock.js';
 

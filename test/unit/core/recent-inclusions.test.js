@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Wallet } from '../../../src/chain/keys.js';
 import { Account } from '../../../src/core/nonces.js';
-import { RecentInclusions, recentInclusionOf } from '../../../src/core/recovery.js';
+import { RecentInclusions, recentInclusionOf } from '../../../src/core/ledger.js';
 
-/** @import { Entry } from '../../../src/core/recovery.js' */
+/** @import { Entry } from '../../../src/core/ledger.js' */
 
-/** MAX_RECENT_INCLUSIONS of src/core/recovery.js. */
+/** MAX_RECENT_INCLUSIONS of src/core/ledger.js. */
 const REMEMBERED = 16_384;
 
 const accounts = [0, 1].map((position) => new Account(position, Wallet.withoutKey(100 + position)));

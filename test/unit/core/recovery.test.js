@@ -8,7 +8,7 @@ import { Recovery } from '../../../src/core/recovery.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { sampleOf } from '../../helpers/samples.js';
 
-/** @import { RecentInclusion } from '../../../src/core/recovery.js' */
+/** @import { RecentInclusion } from '../../../src/core/ledger.js' */
 
 /** @param {{wallets?: number, budget?: any}} [options] */
 function setUp({ wallets = 2, budget = null } = {}) {

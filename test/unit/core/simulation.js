@@ -7,7 +7,7 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { audit } from '../../../src/core/audit.js';
 import { Driver } from '../../../src/core/driver.js';
-import { transactionKind } from '../../../src/core/engine.js';
+import { transactionKind } from '../../../src/core/recovery.js';
 import { Ledger } from '../../../src/core/ledger.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createPacer } from '../../../src/core/pacer.js';
