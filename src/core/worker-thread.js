@@ -66,7 +66,7 @@ async function work(task, port) {
 
   const clock = createClock();
   const opened = openThreadEndpoints(task, clock);
-  const { rpc, transport, reading, connect } = opened;
+  const { rpc, transport, reading, connect, monitor } = opened;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
@@ -77,8 +77,8 @@ async function work(task, port) {
   const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
   const abort = new AbortController();
   catchStrayErrors(prepared.name, onStop);
-  let stoppedAtUs = 0;
   const state = () => stateOf(engine, opened, clock.nowUs());
+  let stoppedAtUs = 0;
 
   /** @param {number} nowUs @param {number} number */
   function report(nowUs, number) {
@@ -99,7 +99,7 @@ async function work(task, port) {
     if (request.type === 'prepare') {
       try {
         await engine.prepare(abort.signal);
-        if (opened.rpcs.length > 1) opened.monitor.begin();
+        if (opened.rpcs.length > 1) monitor.begin();
       } finally {
         post({ type: 'prepared' });
       }
@@ -110,7 +110,7 @@ async function work(task, port) {
       abort.abort();
       await transport.close();
     } else if (request.type === 'close') {
-      opened.monitor.stop();
+      monitor.stop();
       await engine.close();
       await transport.close();
       port.close();
