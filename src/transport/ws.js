@@ -1,8 +1,8 @@
-import { Agent, WebSocket } from 'undici';
+import { WebSocket } from 'ws';
 import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { TransportError, UsageError } from '../errors.js';
+import { TransportError, UsageError, oneLine } from '../errors.js';
 import {
   MAX_BODY_BYTES,
   asTransportError,
@@ -20,8 +20,6 @@ import {
  *
  * @import { Transport } from '../types.d.ts'
  * @import { OnSent, TransportOptions } from './index.js'
- * @import { Duplex } from 'node:stream'
- * @import { Dispatcher } from 'undici'
  *
  * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void}} Listener
  */
@@ -89,33 +87,27 @@ class WsConnection {
   #isGone = false;
   /** Why it did not open, or was lost. @type {TransportError | null} */
   #fault = null;
-  /** The socket below; a WebSocket itself cannot be closed at once. @type {Duplex | null} */
-  #below = null;
   #pool;
   #socket;
 
   /** @param {WsPool} pool */
   constructor(pool) {
     this.#pool = pool;
-    const dispatcher = pool.agent.compose(
-      (dispatch) => (options, handler) => dispatch(options, this.#overhear(handler)),
-    );
-    this.#socket = new WebSocket(pool.address, { headers: pool.headers, dispatcher });
-    this.#socket.binaryType = 'arraybuffer';
+    this.#socket = new WebSocket(pool.address, pool.options);
     const deadline = pool.deadlines.set(() => this.close(timeoutError()));
-    this.#socket.addEventListener('open', () => {
+    this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
       this.#isOpen = true;
       // A copy, because release() adds a request for each one that is no longer wanted.
       for (const exchange of [...this.#awaited]) if (!this.#send(exchange)) pool.release(this);
     });
-    this.#socket.addEventListener('message', ({ data }) => {
-      this.#receive(typeof data === 'string' ? data : Buffer.from(data).toString());
-    });
-    this.#socket.addEventListener('close', () => {
+    this.#socket.on('message', (data) => this.#receive(String(data)));
+    this.#socket.on('unexpected-response', (_, { statusCode }) => this.close(handshakeRefused(statusCode)));
+    this.#socket.on('error', (error) => (this.#fault ??= this.#describe(error)));
+    this.#socket.on('close', () => {
       pool.deadlines.clear(deadline);
-      this.close(this.#fault ?? this.#whyEnded());
+      this.close(this.#fault ?? connectionLost());
     });
   }
 
@@ -219,45 +211,12 @@ class WsConnection {
     for (const id of exchange.ids) this.#byId.delete(id);
   }
 
-  /** undici's WebSocket does not report why it ended. */
-  #whyEnded() {
-    if (this.#below === null) {
-      const words = 'it was not tried: undici opens no WebSocket to ports that browsers block, such as 6000 or 10080';
-      return new TransportError(words, 'handshake');
-    }
-    if (this.#below.readableEnded || this.#below.errored !== null) return connectionLost();
-    // Neither side of the connection has closed it, so undici has, because of an invalid or too large message.
-    const words = `it sent an invalid WebSocket message, or one larger than ${2 * this.#pool.maxBodyBytes} bytes`;
-    return new TransportError(words, 'bad_response');
-  }
-
-  /**
-   * Wraps the handler of the handshake to get the reason of a failure, and the socket.
-   * @param {Dispatcher.DispatchHandler} handler
-   * @returns {Dispatcher.DispatchHandler}
-   */
-  #overhear(handler) {
-    return {
-      onRequestStart: (...args) => handler.onRequestStart?.(...args),
-      onRequestUpgrade: (controller, status, headers, socket) => {
-        this.#below = socket;
-        socket.on('error', (error) => (this.#fault ??= asTransportError(error)));
-        handler.onRequestUpgrade?.(controller, status, headers, socket);
-      },
-      onResponseStart: (controller, status, ...rest) => {
-        const hint = status === 401 || status === 403 ? 'its credentials' : 'the URL';
-        const words = `it answers the WebSocket handshake with HTTP ${status}: check ${hint}`;
-        this.#fault ??= new TransportError(words, 'handshake');
-        handler.onResponseStart?.(controller, status, ...rest);
-      },
-      onResponseData: (...args) => handler.onResponseData?.(...args),
-      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
-      onResponseError: (controller, error) => {
-        // After close() the error is undici's own.
-        if (!this.#isGone) this.#fault ??= asTransportError(error);
-        handler.onResponseError?.(controller, error);
-      },
-    };
+  /** @param {Error & {code?: string}} error of the socket, or of the protocol */
+  #describe(error) {
+    if (error.code === undefined) return new TransportError(oneLine(error.message), 'bad_response', error);
+    if (!error.code.startsWith('WS_ERR_')) return asTransportError(error);
+    const words = `it sent an invalid WebSocket message, or one larger than ${this.#pool.options.maxPayload} bytes`;
+    return new TransportError(words, 'bad_response', error);
   }
 
   /** @param {TransportError} [error] the failure of its requests */
@@ -266,13 +225,19 @@ class WsConnection {
     this.#isGone = true;
     this.#isOpen = false;
     this.#socket.close();
-    this.#below?.destroy();
+    this.#socket.terminate();
     this.#pool.remove(this);
     // Each request gets an error object of its own, because callers extend the message.
     const reason = error.code.replace('transport_', '');
     for (const exchange of this.#awaited) exchange.fail(new TransportError(error.message, reason, error));
     if (!this.#pool.isClosed) for (const { onLost } of this.#listeners) onLost(error);
   }
+}
+
+/** @param {number | undefined} status */
+function handshakeRefused(status) {
+  const hint = status === 401 || status === 403 ? 'its credentials' : 'the URL';
+  return new TransportError(`it answers the WebSocket handshake with HTTP ${status}: check ${hint}`, 'handshake');
 }
 
 /** @param {TransportOptions} options @returns {Transport} @throws {UsageError} without keep-alive */
@@ -287,7 +252,7 @@ export function createWsTransport(options) {
     subscribe: (body, onPush, onLost) => pool.subscribe(body, { onPush, onLost }),
     stats: () => ({ ...pool.stats }),
     closeIdle: async () => pool.closeIdle(),
-    close: () => pool.close(),
+    close: async () => pool.close(),
   };
 }
 
@@ -362,17 +327,17 @@ class WsPool {
     this.address.username = '';
     this.address.password = '';
     const { authorization } = requestHeaders(url);
-    this.headers = authorization === undefined ? {} : { authorization };
     this.maxBodyBytes = maxBodyBytes;
     this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
-    this.agent = new Agent({
-      // The deadlines of this transport cover the handshake too.
-      headersTimeout: 0,
-      connect: { timeout: timeoutMs, rejectUnauthorized: !insecure },
+    this.options = {
+      headers: authorization === undefined ? {} : { authorization },
+      rejectUnauthorized: !insecure,
+      // Compression costs more CPU than it saves on the short messages of JSON-RPC.
+      perMessageDeflate: false,
       // A larger answer than maxBodyBytes fails its own request; one above this limit ends the connection.
-      webSocket: { maxPayloadSize: 2 * maxBodyBytes },
-    });
+      maxPayload: 2 * maxBodyBytes,
+    };
   }
 
   /**
@@ -442,6 +407,5 @@ class WsPool {
     for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(transportClosed());
     this.#waiting.clear();
     this.deadlines.stop();
-    return this.agent.destroy();
   }
 }

@@ -338,13 +338,12 @@ describe('transport ws: connections', LIMIT, () => {
     await until(() => server.open() === 0);
   });
 
-  it('a port that nobody listens on, and one that undici opens no WebSocket to', async (t) => {
+  it('a port without a listener', async (t) => {
     const server = createServer();
     await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
     const { port } = /** @type {AddressInfo} */ (server.address());
     await new Promise((resolve) => server.close(resolve));
     assert.equal((await caught(() => open(t, port).transport.post(ask(1)))).code, 'transport_refused');
-    assert.match((await caught(() => open(t, 6000).transport.post(ask(1)))).message, /ports that browsers block/);
   });
 
   it('wss: the certificate is looked at, unless any is good', async (t) => {

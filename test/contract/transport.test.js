@@ -357,7 +357,7 @@ for (const name of Object.keys(transports)) {
       assert.equal((await transport.post('1000')).text.length, 1000);
       for (const body of ['1001', '100000', 'endless']) {
         const error = await failure(() => transport.post(body));
-        // From twice the limit on undici ends the WebSocket, and does not say why.
+        // Above twice the limit the WebSocket is closed.
         const isCutOff = name === 'ws' && body !== '1001';
         assert.equal(error.code, isCutOff ? 'transport_bad_response' : 'transport_body_too_large');
         assert.match(error.message, isCutOff ? /2000 bytes/ : /1000 bytes/);

@@ -147,10 +147,7 @@ describe('files of instances with one command line', () => {
     assert.equal(await chain.rpc('eth_blockNumber'), head);
     assert.equal(readFileSync(join(folder, 'a.json'), 'utf8'), first);
     for (const index of [0, 1]) assert.equal((await instance(index, args('b{index}'))).code, 0);
-    assert.match(
-      (await instance(1, args('b{index}'))).stderr,
-      /another instance has this index, or it ran before$/m,
-    );
+    assert.match((await instance(1, args('b{index}'))).stderr, /another instance has this index, or it ran before$/m);
     const expected = ['a.csv', 'a.json', 'b0.csv', 'b0.json', 'b1.csv', 'b1.json'];
     assert.deepEqual(readdirSync(folder).sort(), expected);
   });
