@@ -6,7 +6,7 @@
  * The constants come from one instance with all its wallets and from --processes real instances behind a barrier, both
  * on the null chain, from geth on which --paid wallets are paid and deployed for, from the barrier itself with the
  * arrivals of all instances, and from merges. What watching costs is measured at the pace of each chain that is counted
- * for. --write puts the tables into docs/scale.md.
+ * for. --write puts the tables into docs/scale-out.md.
  */
 import { GETH, startGeth } from '../nodes/geth.js';
 import { publish, readNumbers, table } from './lib.js';
@@ -86,7 +86,7 @@ await publish(
   'The figures',
   [constants(), scaled(), breaking()].join('\n\n'),
   [`geth ${GETH.version}`],
-  'scale.md',
+  'scale-out.md',
 );
 
 function constants() {

@@ -1,4 +1,4 @@
-/** Writes docs/reliability.md once every row of the matrix has been carried out and has held. */
+/** Writes docs/faults.md once every row of the matrix has been carried out and has held. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -9,7 +9,7 @@ import { ROOT } from '../helpers/cli.js';
 import { documentOf } from '../helpers/fault-document.js';
 import { ROWS_FOLDER, allResults } from '../helpers/fault-results.js';
 
-const FILE = join(ROOT, 'docs', 'reliability.md');
+const FILE = join(ROOT, 'docs', 'faults.md');
 
 /** Two test files run at a time: the other one may have its longest tests before it. */
 const WAIT_MS = 900_000;

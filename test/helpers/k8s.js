@@ -117,7 +117,7 @@ export class Cluster {
     await this.kubectl(['apply', '-f', '-'], JSON.stringify(secret));
   }
 
-  /** Applies one phase of a kustomization, as docs/kubernetes.md says. @param {string} folder @param {string} phase */
+  /** Applies one phase of a kustomization, as docs/scale-out.md says. @param {string} folder @param {string} phase */
   async apply(folder, phase) {
     await this.kubectl(['apply', '-k', folder, '-l', `phase in (settings, ${phase})`]);
   }
@@ -179,14 +179,14 @@ export function kustomization(t, { on, settings = {}, components = [], patches =
 }
 
 /**
- * The kustomization of a user's own that docs/kubernetes.md shows.
+ * The kustomization of a user's own that docs/scale-out.md shows.
  * @param {TestContext} t
  * @returns {string} its folder
  */
 export function documented(t) {
-  const document = readFileSync(join(ROOT, 'docs', 'kubernetes.md'), 'utf8');
+  const document = readFileSync(join(ROOT, 'docs', 'scale-out.md'), 'utf8');
   const shown = /### Settings of your own\n[\s\S]*?\n((?: {4}.*\n)+)/.exec(document)?.[1];
-  if (shown === undefined) throw new Error('docs/kubernetes.md shows no kustomization');
+  if (shown === undefined) throw new Error('docs/scale-out.md shows no kustomization');
   const folder = mkdtempSync(join(tmpdir(), 'stress-k8s-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const there = shown.replace(/^ {4}/gm, '').replaceAll('../../scripts/k8s', relative(folder, BASE));

@@ -94,7 +94,7 @@ async function merge(...args) {
   return { code, stderr, merged: stdout === '' ? null : JSON.parse(stdout) };
 }
 
-/** The same from the logs of the pods, as docs/kubernetes.md says. @param {...string} args */
+/** The same from the logs of the pods, as docs/scale-out.md says. @param {...string} args */
 async function mergeLogs(...args) {
   const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=-1', '--ignore-errors', '--prefix']);
   const child = spawn(process.execPath, [STRESS, 'merge', '-', '--out', '-', '--quiet', ...args], {

@@ -1,4 +1,4 @@
-/** A folder that jobs are submitted from, as docs/slurm.md has it, and what the jobs leave there. */
+/** A folder that jobs are submitted from, as docs/scale-out.md has it, and what the jobs leave there. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
