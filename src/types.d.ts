@@ -12,10 +12,10 @@ import type { Arrival } from './core/pacer.js';
 import type { TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
 import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
-import type { EndpointSums, IntervalDistribution, Stages } from './stats/intervals.js';
-import type { Ended, Halves, Recorder, WindowCounts } from './stats/recorder.js';
+import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
 import type { STAGES } from './stats/sample.js';
+import type { Stats } from './stats/stats.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
 import type { Environment, Saturation, SweepRun, Trial } from './studies/run-files.js';
@@ -775,17 +775,41 @@ export type Counts = {
   abandoned: number;
 };
 
-/** an interval that is over, as one thread hands it to another */
-export type IntervalState = {
-  startUs: number;
-  endUs: number;
-  counts: Counts;
+/** operations by instants inside the window */
+export type WindowCounts = Omit<Counts, 'abandoned'> & { accepted: number; included: number };
+
+/** of verified operations; censored: of operations without a good answer in time, the time waited */
+export type Latencies = Record<
+  'lag' | 'latency' | 'fromStart' | Stage | 'censored' | 'fromStartCensored' | 'timedOut',
+  Distribution
+>;
+
+/** operations of one name, or those sent to one endpoint */
+export type GroupFigures = {
+  counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
+  /** verified inside the window */
+  windowVerified: number;
+  /** latency of the verified ones */
+  sumUs: number;
   /** by code */
   failures: Record<string, number>;
-  /** what ended in it, where there are several */
-  byEndpoint: Record<string, EndpointSums>;
-  distributions: Record<IntervalDistribution, DistributionJson>;
+  /** of verified operations due inside the window */
+  latency: Distribution;
+  /** of censored operations due inside the window */
+  censored: Distribution;
 };
+
+/** data with a DistributionState for each Distribution */
+type Plain<T> = {
+  [K in keyof T as T[K] extends (...args: never[]) => unknown ? never : K]: T[K] extends Distribution
+    ? DistributionState
+    : T[K] extends object
+      ? Plain<T[K]>
+      : T[K];
+};
+
+/** Stats as plain data, for another thread */
+export type StatsState = Plain<Stats>;
 
 export type BlockTotals = {
   count: number;
@@ -826,9 +850,9 @@ export type IntervalRow = {
   /** of the operations due in it: from due to begun */
   lag: DistributionJson;
   /** where there are several */
-  byEndpoint: Record<string, EndpointSums>;
+  byEndpoint: Record<string, Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'> & { sumUs: number }>;
   /** of the latency of those operations */
-  stages: Stages;
+  stages: Record<Stage, { count: number; sumUs: number }>;
   blocks: BlockTotals;
   probes: Readings;
   /** at its end: for how long no look at the chain was answered, and why */
@@ -853,7 +877,7 @@ export type Readings = {
 
 export type GroupJson = {
   /** of the whole run */
-  counts: Record<Ended, number>;
+  counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   /** verified inside the window */
   windowVerified: number;
   /** of the whole run, by code */
@@ -868,20 +892,10 @@ export type GroupJson = {
 export type RecorderState = {
   /** of the window */
   endUs: number;
-  counts: Counts;
-  failures: Record<string, number>;
-  windowCounts: WindowCounts;
-  halves: Halves;
-  endedDueInside: number;
-  /** all of the run's, by name */
-  latency: Record<string, DistributionJson>;
-  byName: Record<string, GroupJson>;
-  byEndpoint: Record<string, GroupJson>;
+  stats: StatsState;
   /** by position */
   startedBy: Float64Array;
-  /** by position */
   endedBy: Float64Array;
-  /** by position */
   verifiedBy: Float64Array;
 };
 
@@ -939,7 +953,9 @@ export type RunParts = {
   config: Record<string, unknown>;
   instance?: InstanceFacts | null;
   environment: Record<string, unknown>;
-  recorder: Recorder;
+  stats: Stats;
+  /** of the window, so far */
+  durationUs: number;
   intervals: IntervalRow[];
   /** time of day */
   windowStartedAtMs: number;

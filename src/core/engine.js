@@ -3,9 +3,10 @@ import { UnavailableError } from '../errors.js';
 import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
-import { intervalState } from '../stats/intervals.js';
+import { addUp, merge } from '../stats/merge.js';
+import { REORGS } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
-import { addReorg, noReorgs } from '../stats/reorgs.js';
+import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
@@ -15,12 +16,13 @@ import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Config, Counts, Fees, InclusionDetector, IntervalState, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Sample, Signer, TransportStats, Workload } from '../types.d.ts'
+ * @import { Block, BlockTotals, Clock, Config, Counts, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Sample, Signer, TransportStats, Workload } from '../types.d.ts'
  * @import { InternalError } from '../errors.js'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Schedule, Share } from './pacer.js'
+ * @import { Stats } from '../stats/stats.js'
  * @import { Resubmissions } from './submit.js'
  */
 
@@ -63,7 +65,7 @@ import { RetryPolicy } from './submit.js';
  * @property {number} confirmations blocks required on top before an operation counts as included
  *
  * @typedef {object} EngineReport what happened since the previous report
- * @property {IntervalState} interval
+ * @property {Stats} interval
  * @property {number} inFlight
  * @property {Counts} totals
  * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
@@ -207,7 +209,7 @@ export class Engine {
     const touched = this.#driver.recovery.reorganise(number, unconfirmed);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
-    addReorg(this.#reorgs, event);
+    this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), 0.5);
     this.#newReorgs.push(event);
   }
 
@@ -234,9 +236,8 @@ export class Engine {
   /** @param {number} nowUs @returns {EngineReport} */
   report(nowUs) {
     this.#driver.catchUp();
-    const { intervals, counts } = this.recorder;
-    const inFlight = intervals.inFlightAtEnd(this.#driver.live.size);
-    const interval = intervalState(intervals.rotate(nowUs));
+    const inFlight = this.recorder.inFlightAtEnd(this.#driver.live.size);
+    const interval = this.recorder.take(nowUs);
     const stats = this.#detector?.stats();
     const words = stats?.lastError?.message ?? '';
     const retryAfterMs = this.#retryPolicy.retryAfterMs(nowUs);
@@ -247,7 +248,7 @@ export class Engine {
     this.#newReorgs = [];
     /** @type {Record<string, string>} */
     const warnings = typeof stats?.warning === 'string' ? { inclusion: stats.warning } : {};
-    return { interval, inFlight, totals: { ...counts }, silence, warnings, reorgs, loop: this.#loop.sample() };
+    return { interval, inFlight, totals: this.recorder.counts, silence, warnings, reorgs, loop: this.#loop.sample() };
   }
 
   inFlight() {
@@ -256,12 +257,12 @@ export class Engine {
 
   /** @throws {InternalError} */
   check() {
-    /** @type {Map<number, number>} */
-    const inFlightBy = new Map();
-    for (const { account } of this.#driver.live) {
-      inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
-    }
-    this.recorder.assertConservation(inFlightBy);
+    const { live } = this.#driver;
+    if (!this.isDrained) return this.recorder.assertConservation(live.size);
+    /** @type {Record<number, number>} */
+    let inFlightBy = {};
+    for (const { account } of live) inFlightBy = addUp(inFlightBy, { [account.position]: 1 });
+    this.recorder.assertConservationByWallet(inFlightBy);
   }
 
   /** Starts no more operations. @param {number} nowUs end of the window */
@@ -294,7 +295,7 @@ export class Engine {
       resubmissions: { ...this.#resubmissions },
       pauses: { ...this.#retryPolicy.pauses },
       submissionStall: this.#submissionStall(),
-      reorgs: { ...this.#reorgs, events: [...this.#reorgs.events] },
+      reorgs: this.#reorgs,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
   }

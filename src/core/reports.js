@@ -2,8 +2,7 @@ import { EXIT, FundsError, StressError, TransportError } from '../errors.js';
 import { threadStatsOf } from '../chain/endpoints.js';
 import { probes } from '../probes/index.js';
 import { socketWarnings } from '../probes/sockets.js';
-import { IntervalLog, stagesFrom } from '../stats/intervals.js';
-import { Recorder } from '../stats/recorder.js';
+import { IntervalLog, Stats, noneUsed, rowOf } from '../stats/stats.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { describeEnvironment, describeInstance } from './environment.js';
@@ -66,40 +65,25 @@ export class Reporter {
 
   /** @param {Phase} phase @param {Report} report @param {Readings} probes */
   #addRow(phase, { interval, inFlight, blocks, totals, silence }, probes) {
-    const { startUs, endUs, counts, failures, byEndpoint, distributions } = interval;
+    const { endUs, counts } = interval;
     const { loadStartUs } = this.#plan;
-    const seconds = (endUs - startUs) / 1e6;
     if (phase === 'load') {
       this.cpuUs += probes.self.cpuUs;
       this.#windowVerified += counts.verified;
     }
-    /** @type {IntervalRow} */
-    const row = {
-      phase,
-      startMs: (startUs - loadStartUs) / 1000,
-      endMs: (endUs - loadStartUs) / 1000,
-      counts,
-      failures,
-      inFlight,
-      byEndpoint,
-      tps: phase !== 'drain' && seconds > 0 ? counts.verified / seconds : null,
-      latency: distributions.latency,
-      lag: distributions.lag,
-      stages: stagesFrom((stage) => distributions[stage]),
-      blocks: { ...blocks, gapMaxMs: Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0) },
-      probes,
-    };
+    const gapMaxMs = Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0);
+    const row = rowOf(interval, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
     this.#log.add(row);
     const windowS = (endUs - this.#plan.startUs) / 1e6;
-    const { queued, submit, inclusion, visibility, readBack } = distributions;
+    const censored = interval.distribution('censored');
     const sums = {
       attempts: totals.started,
       verified: totals.verified,
       runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
-      ...(distributions.censored.count > 0 && { censored: distributions.censored }),
-      stages: { queued, submit, inclusion, visibility, readBack },
+      ...(censored.count > 0 && { censored: censored.toJSON() }),
+      stages: interval.stages(),
     };
     for (const output of this.#outputs) output.interval(row, sums);
   }
@@ -384,18 +368,12 @@ export async function writeFailedSetUp(error, { outputs, log, ...parts }) {
 }
 
 /** The figures of a run without a load. */
+const { reorgs: _reorgs, failureWords: _failureWords, spending: _spending, ...NOTHING_DONE } = noneUsed();
 const IDLE_GENERATOR = Object.freeze({
+  ...NOTHING_DONE,
   cpuUs: 0,
   endpoints: [],
   batches: { limit: 1, largest: 1, refused: 0, why: null },
-  readBackRetries: 0,
-  pausedMs: 0,
-  retiredWallets: 0,
-  presigned: { used: 0, discarded: 0 },
-  resubmissions: { repeated: 0, rebroadcast: 0, replaced: 0 },
-  inclusionResolutionMs: null,
-  headSource: null,
-  failedPolls: 0,
   arrivalSeed: null,
   samplesDropped: 0,
 });
@@ -416,8 +394,6 @@ const UNKNOWN_BEFORE_LOAD = [
  */
 function describeFailedSetUp(error, { clock, version, config, times, endpoints }) {
   const nowUs = clock.nowUs();
-  const recorder = new Recorder([], nowUs);
-  recorder.closeWindow(nowUs);
   const display = endpoints?.rpc.display ?? null;
   const chain = { clientVersion: null, chainId: null, genesisHash: null, roundTripMs: null };
   const environment = describeEnvironment({
@@ -443,7 +419,8 @@ function describeFailedSetUp(error, { clock, version, config, times, endpoints }
     exitCodes: [error.exitCode],
     config: config.redacted,
     environment,
-    recorder,
+    stats: new Stats(nowUs),
+    durationUs: 0,
     instance: describeInstance(config, { by: null, at: null, waitedMs: null, lateMs: null }),
     intervals: [],
     windowStartedAtMs: times.timeOfDayMs(nowUs),

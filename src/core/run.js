@@ -362,7 +362,7 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   const describeSoFar = (loaded) => {
     const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
     const soFar = { ...described, loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING };
-    return buildPartialRunFile(describe(context, soFar, facts), loaded.durationUs);
+    return buildPartialRunFile(describe(context, soFar, facts));
   };
   let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
@@ -419,6 +419,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
   const { config, stop } = context;
   const { chain, sender } = ready;
   const { recorder, intervals, windowStartedAtMs } = loaded;
+  const totals = recorder.total();
   const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
   const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
   const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
@@ -431,12 +432,13 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     exitCodes: [
       ...stop.exitCodes,
       audited.report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
-      recorder.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+      totals.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,
     instance: describeInstance(config, context.common.facts()),
     environment,
-    recorder,
+    stats: totals,
+    durationUs: Math.max(0, Math.min(recorder.endUs, facts.untilUs) - recorder.startUs),
     intervals,
     windowStartedAtMs,
     failureWords,

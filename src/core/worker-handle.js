@@ -10,6 +10,7 @@ import {
   worstExit,
 } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
+import { Stats } from '../stats/stats.js';
 import { requestStop } from './stop.js';
 
 /**
@@ -168,7 +169,7 @@ export class WorkerHandle {
       this.latest = message.result?.state ?? this.latest;
       this.totals = message.result?.report.totals ?? this.totals;
       if (message.number !== this.#reports) return; // late response
-      this.report = message.result?.report ?? null;
+      this.report = message.result === null ? null : { ...message.result.report, interval: Stats.fromState(message.result.report.interval) };
       this.#resolve('report');
     } else {
       this.#resolve(message.type);

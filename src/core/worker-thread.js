@@ -27,7 +27,7 @@
  * @property {EngineStats} stats
  * @property {ThreadStats} thread
  *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, result: {report: EngineReport, state: WorkerState} | null} | {type: 'state', state: WorkerState} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
+ * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, result: {report: Omit<EngineReport, 'interval'> & {interval: StatsState}, state: WorkerState} | null} | {type: 'state', state: WorkerState} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
  *   WorkerMessage
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -42,7 +42,7 @@ import { Engine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, Config, Counts, Fees, RecorderState, Sample } from '../types.d.ts'
+ * @import { BatchFacts, Clock, Config, Counts, Fees, RecorderState, Sample, StatsState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints, Spread, ThreadStats } from '../chain/endpoints.js'
@@ -85,9 +85,9 @@ async function work(task, port) {
     batcher.flush();
     let result = null;
     try {
-      const found = engine.report(nowUs);
+      const { interval, ...found } = engine.report(nowUs);
       Object.assign(found.warnings, refusalWarnings(task.endpoints.names, opened));
-      result = { report: found, state: state() };
+      result = { report: { ...found, interval: interval.toState() }, state: state() };
     } finally {
       post({ type: 'report', number, result });
     }

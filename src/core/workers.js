@@ -1,12 +1,12 @@
 import { workersOf } from './config.js';
 import { requestStop } from './stop.js';
-import { mergeBatchFacts } from '../chain/batches.js';
 import { displayUrl } from '../chain/rpc.js';
 import { InterruptedError, WorkloadError } from '../errors.js';
-import { SharedBlocks, addBlock, mergeIntervals, noBlocks, zeroCounts } from '../stats/intervals.js';
-import { worstLoop } from '../stats/readings.js';
-import { Recorder, addTo, commonStall } from '../stats/recorder.js';
-import { mergeReorgs, noReorgs } from '../stats/reorgs.js';
+import { SharedBlocks, addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
+import { addUp, merge } from '../stats/merge.js';
+import { ENGINE_REPORT, GENERATOR } from '../stats/metrics.js';
+import { Recorder } from '../stats/recorder.js';
+import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
 import { Engine } from './engine.js';
 import { Ledger } from './ledger.js';
@@ -16,7 +16,6 @@ import { WorkerHandle } from './worker-handle.js';
 
 /**
  * @import { Clock, Config, Counts, Output, Rpc, Sample, Sender, Transport, Workload } from '../types.d.ts'
- * @import { Spending as BudgetSpending } from './budget.js'
  * @import { StopReason } from './driver.js'
  * @import { Endpoints, ThreadStats } from '../chain/endpoints.js'
  * @import { EngineOptions, EngineReport, EngineStats, Plan, Report, SeenBlock } from './engine.js'
@@ -59,7 +58,7 @@ function createLocalEngine(options, transport) {
   const engine = new Engine({
     ...options,
     onBlock: (block) => {
-      addBlock(blocks, block);
+      blocks = addBlocks(blocks, totalsOfBlock(block));
       options.onBlock(block);
     },
   });
@@ -174,7 +173,7 @@ async function startWorkerPool(options) {
       for (const { state, first } of knownStates(parts, 'state')) ledger.fromState(state.ledger, first);
       const all = mergedState('state');
       all.recorder.abandonOpen(parts.flatMap(inFlightOf));
-      all.recorder.assertConservation(new Map());
+      all.recorder.assertConservationByWallet({});
       return { ...all, ledger };
     },
     close: async () => {
@@ -240,97 +239,32 @@ function mergeStates(known, recorder, endUs) {
   const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
   recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
   const threads = known.map(({ state }) => state.thread);
-  return { recorder, stats: mergeStats(known.map(({ state }) => state.stats)), threads };
+  const stats = known.map(({ state }) => state.stats);
+  return { recorder, stats: stats.length === 0 ? noneUsed() : stats.reduce(addGenerators), threads };
 }
 
 /** @param {WorkerHandle[]} parts */
 function transportOf(parts) {
-  const sum = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
-  for (const { state } of parts) if (state !== null) addTo(sum, state.thread.transport);
-  return sum;
+  const none = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
+  return parts.reduce((sum, { state }) => (state === null ? sum : addUp(sum, state.thread.transport)), none);
 }
 
 /** Including dead workers. @param {WorkerHandle[]} parts */
 function totalsOf(parts) {
-  const totals = zeroCounts();
-  for (const part of parts) if (part.totals !== null) addTo(totals, part.totals);
-  return totals;
+  return parts.reduce((sum, { totals }) => (totals === null ? sum : addUp(sum, totals)), zeroCounts());
 }
 
 /** @param {WorkerHandle[]} parts a dead one has no report @param {number} nowUs @returns {EngineReport} */
 function mergeReports(parts, nowUs) {
-  const totals = totalsOf(parts);
+  const none = { interval: new Stats(nowUs), inFlight: 0, silence: null, warnings: {}, reorgs: [], loop: null };
   const reports = parts.flatMap(({ report }) => report ?? []);
-  const silences = reports.flatMap(({ silence }) => silence ?? []);
-  const loops = reports.flatMap(({ loop }) => loop ?? []);
-  return {
-    interval: mergeIntervals(
-      reports.map(({ interval }) => interval),
-      nowUs,
-    ),
-    inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
-    totals,
-    silence: silences.length === 0 ? null : silences.reduce(mergeSilences),
-    warnings: Object.assign({}, ...reports.map(({ warnings }) => warnings)),
-    reorgs: mergeReorgs(reports.map(({ reorgs }) => ({ ...noReorgs(), events: reorgs }))).events,
-    loop: loops.length === 0 ? null : loops.reduce(worstLoop),
-  };
+  const sum = reports.length === 0 ? none : reports.reduce((a, b) => merge(ENGINE_REPORT, a, b));
+  return { ...sum, totals: totalsOf(parts) };
 }
 
-/** @typedef {NonNullable<EngineReport['silence']>} Silence */
-
-/**
- * With several endpoints one thread may get responses while another does not: the shorter silence counts.
- * @param {Silence} a
- * @param {Silence} b
- * @returns {Silence}
- */
-export function mergeSilences(a, b) {
-  const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
-  return {
-    silentMs,
-    stillMs: Math.min(a.stillMs, b.stillMs),
-    retryAfterMs: Math.max(a.retryAfterMs, b.retryAfterMs),
-    words: words || a.words || b.words,
-  };
-}
-
-/** @typedef {BudgetSpending | null} Spending */
-
-/** @param {Spending} a @param {Spending} b @returns {Spending} */
-function mergeSpending(a, b) {
-  if (a === null || b === null) return a ?? b;
-  return { spentWei: a.spentWei + b.spentWei, transactions: a.transactions + b.transactions };
-}
-
-/** @param {EngineStats[]} all @returns {EngineStats} */
-function mergeStats(all) {
-  const resolutions = all.flatMap(({ inclusionResolutionMs }) => inclusionResolutionMs ?? []);
-  const presigned = { used: 0, discarded: 0 };
-  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
-  const pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
-  for (const stats of all) {
-    addTo(presigned, stats.presigned);
-    addTo(resubmissions, stats.resubmissions);
-    addTo(pauses, stats.pauses);
-  }
-  /** @type {Record<string, string>} */
-  const failureWords = Object.assign({}, ...all.map((stats) => stats.failureWords));
-  return {
-    readBackRetries: all.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
-    pausedMs: all.reduce((sum, { pausedMs }) => sum + pausedMs, 0),
-    retiredWallets: all.reduce((sum, { retiredWallets }) => sum + retiredWallets, 0),
-    inclusionResolutionMs: resolutions.length === 0 ? null : Math.max(...resolutions),
-    headSource: (all.find(({ headSource }) => headSource === 'poll') ?? all[0])?.headSource ?? null,
-    failedPolls: all.reduce((sum, { failedPolls }) => sum + failedPolls, 0),
-    presigned,
-    resubmissions,
-    pauses,
-    submissionStall: commonStall(all.map(({ submissionStall }) => submissionStall)),
-    reorgs: mergeReorgs(all.map(({ reorgs }) => reorgs)),
-    failureWords,
-    spending: all.map(({ spending }) => spending).reduce(mergeSpending, null),
-  };
+/** @template T @param {T} a figures of a thread @param {T} b @returns {T} */
+function addGenerators(a, b) {
+  return merge(GENERATOR, a, b);
 }
 
 /**
@@ -428,20 +362,5 @@ function blockListener(outputs, warmUp) {
 
 /** @param {ThreadStats} own @param {ThreadStats[]} others @returns {ThreadStats} */
 export function addUpThreads(own, others) {
-  return others.reduce(
-    (sum, { rpcCalls, transport, batches, endpoints }) => ({
-      rpcCalls: added(sum.rpcCalls, rpcCalls),
-      transport: added(sum.transport, transport),
-      batches: mergeBatchFacts(sum.batches, batches),
-      endpoints: sum.endpoints.map((traffic, i) => added(traffic, endpoints[i])),
-    }),
-    own,
-  );
-}
-
-/** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
-function added(a, b) {
-  const sum = { ...a };
-  addTo(sum, b);
-  return sum;
+  return others.reduce(addGenerators, own);
 }

@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { mergeJson } from '../stats/histogram.js';
+import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
 import { boundedMs, byCode, count, figure, seconds } from './format.js';
 import { printable } from '../text.js';
@@ -32,7 +32,7 @@ export function createTextOutput({ stream, verbose, explain }) {
       rows += 1;
       const { failed, timedOut } = row.counts;
       const { censored } = totals;
-      const latency = censored === undefined ? row.latency : mergeJson(row.latency, censored);
+      const latency = censored === undefined ? row.latency : Distribution.from(row.latency).add(censored).toJSON();
       const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
       const figures = [
         seconds(row.endMs),

@@ -1,13 +1,15 @@
 import { createServer } from 'node:http';
-import { recordedValues } from '../stats/histogram.js';
-import { mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
-import { addTo } from '../stats/recorder.js';
-import { STAGES, shownStages } from '../stats/sample.js';
+import { noBlocks } from '../stats/blocks.js';
+import { Distribution } from '../stats/histogram.js';
+import { merge } from '../stats/merge.js';
+import { INTERVALS } from '../stats/metrics.js';
+import { shownStages } from '../stats/sample.js';
+import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 import { Output } from './output.js';
 
 /**
- * @import { Address, DistributionJson, IntervalRow, Readings, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Readings, Totals } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  * @import { Metric, Registry } from 'prom-client'
@@ -19,42 +21,17 @@ export const BUCKETS = Object.freeze([
   ...[0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 120],
 ]);
 
-/** A Prometheus histogram: counts of buckets that only grow. Count and sum are exact. */
-export class CumulativeHistogram {
-  /** One per bound, and one for larger values. */
-  counts = new Float64Array(BUCKETS.length + 1);
-  count = 0;
-  sumUs = 0;
-
-  /** @param {DistributionJson} distribution of an interval */
-  add(distribution) {
-    this.count += distribution.count;
-    this.sumUs += distribution.sumUs;
-    let bucket = 0;
-    for (const { valueUs, count } of recordedValues(distribution)) {
-      while (bucket < BUCKETS.length && valueUs > BUCKETS[bucket] * 1e6) bucket += 1;
-      this.counts[bucket] += count;
-    }
-  }
-}
-
-/** The state of the page: totals since the start, and the last interval. */
+/** Totals since the start, and the last interval. */
 export class PrometheusState {
   counts = zeroCounts();
   /** @type {Record<string, number>} */
   failures = {};
   blocks = noBlocks();
-  /** Null: not read yet. */
-  used = {
-    cpuUs: 0,
-    connectionsOpened: 0,
-    connectionsReused: 0,
-    gcUs: /** @type {number | null} */ (null),
-    nodeCpuUs: /** @type {number | null} */ (null),
-  };
-  latency = new CumulativeHistogram();
-  lag = new CumulativeHistogram();
-  stages = Object.fromEntries(STAGES.map((stage) => [stage, new CumulativeHistogram()]));
+  /** Null: not read yet. @type {Readings | null} */
+  probes = null;
+  latency = new Distribution();
+  lag = new Distribution();
+  stages = stagesOf(() => new Distribution());
   /** @type {IntervalRow | null} */
   row = null;
   /** @type {number | null} */
@@ -62,7 +39,7 @@ export class PrometheusState {
   /** @type {number | null} */
   startedAtMs = null;
 
-  /** @param {Record<string, string>} info what the run is @param {number | null} [instances] that it has, where somebody said so */
+  /** @param {Record<string, string>} info describes the run @param {number | null} [instances] of the run, if known */
   constructor(info, instances = null) {
     this.info = info;
     this.instances = instances;
@@ -72,19 +49,9 @@ export class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    addTo(this.counts, row.counts);
-    addTo(this.failures, row.failures);
-    this.blocks = mergeBlocks(this.blocks, row.blocks);
-    const { self, loop, connections, node } = row.probes;
-    const { used } = this;
-    used.cpuUs += self.cpuUs;
-    used.connectionsOpened += connections.opened;
-    used.connectionsReused += connections.reused;
-    if (loop !== null) used.gcUs = (used.gcUs ?? 0) + loop.gcUs;
-    if (node !== null) used.nodeCpuUs = (used.nodeCpuUs ?? 0) + node.cpuUs;
-    this.latency.add(row.latency);
-    this.lag.add(row.lag);
-    for (const stage of shownStages(stages)) this.stages[stage].add(stages[stage]);
+    const { counts, failures, blocks, probes, latency, lag } = row;
+    const more = { counts, failures, blocks, probes, latency, lag, stages };
+    Object.assign(this, merge(INTERVALS, this, more, 0.5));
   }
 }
 
@@ -134,12 +101,12 @@ export const FAMILIES = Object.freeze([
   gauge('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => one(runTps)),
 
   histogram('stress_latency_seconds', 'From due to verified, of verified operations', ({ latency }) => [
-    { labels: {}, histogram: latency },
+    { labels: {}, distribution: latency },
   ]),
   histogram('stress_stage_seconds', 'The stages of the latency, which add up to it', ({ stages }) =>
-    shownStages(stages).map((stage) => ({ labels: { stage }, histogram: stages[stage] })),
+    shownStages(stages).map((stage) => ({ labels: { stage }, distribution: stages[stage] })),
   ),
-  histogram('stress_lag_seconds', 'From due to begun', ({ lag }) => [{ labels: {}, histogram: lag }]),
+  histogram('stress_lag_seconds', 'From due to begun', ({ lag }) => [{ labels: {}, distribution: lag }]),
 
   counter('stress_blocks', 'Blocks seen', ({ blocks }) => one(blocks.count)),
   counter('stress_block_transactions', 'Transactions in these blocks, ours and those of others', ({ blocks }) => [
@@ -155,13 +122,13 @@ export const FAMILIES = Object.freeze([
     ({ row }) => seconds(row === null || row.blocks.skewMaxMs === null ? null : row.blocks.skewMaxMs * 1000),
   ),
 
-  counter('stress_process_cpu_seconds', 'CPU time of the generator', ({ used }) => seconds(used.cpuUs)),
+  counter('stress_process_cpu_seconds', 'CPU time of the generator', ({ probes }) => seconds(probes?.self.cpuUs ?? 0)),
   gauge(
     'stress_process_resident_memory_bytes',
     'Resident memory of the generator',
     last((p) => one(p.self.rssBytes)),
   ),
-  counter('stress_gc_seconds', 'Time spent collecting garbage', ({ used }) => seconds(used.gcUs)),
+  counter('stress_gc_seconds', 'Time spent collecting garbage', ({ probes }) => seconds(probes?.loop?.gcUs)),
   gauge(
     ...['stress_event_loop_utilization', 'Share of the last interval in which the event loop was busy'],
     last(({ loop }) => one(loop?.utilization)),
@@ -174,9 +141,9 @@ export const FAMILIES = Object.freeze([
       ...seconds(loop?.delayMaxUs, { statistic: 'max' }),
     ]),
   ),
-  counter('stress_connections_opened', 'Connections opened', ({ used }) => one(used.connectionsOpened)),
-  counter('stress_connections_reused', 'Requests over a connection that was open already', ({ used }) =>
-    one(used.connectionsReused),
+  counter('stress_connections_opened', 'Connections opened', ({ probes }) => one(probes?.connections.opened ?? 0)),
+  counter('stress_connections_reused', 'Requests over a connection that was open already', ({ probes }) =>
+    one(probes?.connections.reused ?? 0),
   ),
   gauge(
     'stress_time_wait_sockets',
@@ -198,7 +165,7 @@ export const FAMILIES = Object.freeze([
     ...['stress_pool_transactions', "Transactions in the node's pool, by state"],
     last(({ pool }) => [...one(pool?.pending, { state: 'pending' }), ...one(pool?.queued, { state: 'queued' })]),
   ),
-  counter('stress_node_cpu_seconds', 'CPU time of the node', ({ used }) => seconds(used.nodeCpuUs)),
+  counter('stress_node_cpu_seconds', 'CPU time of the node', ({ probes }) => seconds(probes?.node?.cpuUs)),
   gauge(
     'stress_node_resident_memory_bytes',
     'Resident memory of the node',
@@ -229,7 +196,7 @@ function gauge(name, help, values) {
 /**
  * @param {string} name
  * @param {string} help
- * @param {(state: PrometheusState) => Array<{labels: Record<string, string>, histogram: CumulativeHistogram}>} read
+ * @param {(state: PrometheusState) => Series[]} read
  * @returns {Family}
  */
 function histogram(name, help, read) {
@@ -246,18 +213,27 @@ function explained(help) {
   return `${help} (changes at each interval)`;
 }
 
-/** @param {string} name @param {{labels: Record<string, string>, histogram: CumulativeHistogram}} series @returns {Value[]} */
-function histogramValues(name, { labels, histogram: { counts, count, sumUs } }) {
-  let below = 0;
-  const buckets = BUCKETS.map((le, i) => {
-    below += counts[i];
-    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below };
-  });
+/** @typedef {{labels: Record<string, string>, distribution: Distribution}} Series */
+
+/** @param {string} name @param {Series} series @returns {Value[]} */
+function histogramValues(name, { labels, distribution }) {
+  const below = Array.from(BUCKETS, () => 0);
+  // A bucket only grows, because the lowest value of a place never changes.
+  for (const [valueUs, count] of distribution.places()) {
+    const bucket = BUCKETS.findIndex((le) => valueUs <= le * 1e6);
+    if (bucket >= 0) below[bucket] += count;
+  }
+  let sum = 0;
+  const buckets = BUCKETS.map((le, i) => ({
+    metricName: `${name}_bucket`,
+    labels: { ...labels, le },
+    value: (sum += below[i]),
+  }));
   return [
     ...buckets,
-    { metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count },
-    { metricName: `${name}_sum`, labels, value: sumUs / 1e6 },
-    { metricName: `${name}_count`, labels, value: count },
+    { metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: distribution.count },
+    { metricName: `${name}_sum`, labels, value: distribution.sumUs / 1e6 },
+    { metricName: `${name}_count`, labels, value: distribution.count },
   ];
 }
 

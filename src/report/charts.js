@@ -253,7 +253,7 @@ export function percentileChart(sides, { each = false } = {}) {
   const place = (/** @type {number} */ p) => -Math.log10(1 - p / 100);
   const name = (/** @type {number} */ p) => `${p} %`;
   const series = sides.map(({ label, json, look }, i) => {
-    const distribution = Distribution.fromJSON(json);
+    const distribution = Distribution.from(json);
     const values = shown.map((p) =>
       isKnown(p, json.count)
         ? rounded((p === 0 ? distribution.minUs : (distribution.percentileUs(p) ?? NaN)) / 1000)

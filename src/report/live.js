@@ -2,8 +2,9 @@ import { createServer } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
-import { Distribution, mergeJson } from '../stats/histogram.js';
-import { addUp, zeroCounts } from '../stats/intervals.js';
+import { Distribution } from '../stats/histogram.js';
+import { addUp } from '../stats/merge.js';
+import { zeroCounts } from '../stats/stats.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
@@ -173,11 +174,10 @@ class SoFar {
     this.#window = addUp(this.#window, row.counts);
     this.#ms += row.endMs - row.startMs;
     this.#cpuUs += row.probes.self.cpuUs;
-    this.#latency.merge(Distribution.fromJSON(row.latency));
+    this.#latency.add(row.latency);
     if (censored === undefined) return;
-    const waited = Distribution.fromJSON(censored);
-    this.#latency.merge(waited);
-    this.#censored.merge(waited);
+    this.#latency.add(censored);
+    this.#censored.add(censored);
   }
 
   /** @param {RunFile} run that goes on @returns {RunFile} with these figures */
@@ -226,7 +226,7 @@ function sumOf(parts) {
 function nowWords(row, { attempts, verified, censored }, words) {
   const { startMs, endMs, tps, latency, inFlight, counts } = row;
   const failed = counts.failed + counts.timedOut;
-  const all = censored === undefined ? latency : mergeJson(latency, censored);
+  const all = censored === undefined ? latency : Distribution.from(latency).add(censored).toJSON();
   const p99 = latencyFigure(all, censored, 'p99').text;
   const last = `${clockTime(startMs / 1000)} to ${clockTime(endMs / 1000)}: ${quantity(tps, 'perSecond')}, p99 ${p99}, ${digits(inFlight)} in flight, ${digits(failed)} failed`;
   return `Now, ${last}. Since the start: ${digits(verified)} ${words} of ${digits(attempts)} begun.`;

@@ -1,9 +1,10 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { DistributionSum } from '../stats/histogram.js';
-import { addUp, mergeBlocks, noBlocks, zeroCounts } from '../stats/intervals.js';
-import { commonStall } from '../stats/recorder.js';
-import { mergeReorgs } from '../stats/reorgs.js';
+import { noBlocks } from '../stats/blocks.js';
+import { Distribution } from '../stats/histogram.js';
+import { addUp, merge } from '../stats/merge.js';
+import { GENERATOR, REORGS } from '../stats/metrics.js';
 import { STAGES } from '../stats/sample.js';
+import { zeroCounts } from '../stats/stats.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { numbered } from '../text.js';
 import { Grid, ProbeTotals, WindowCounts, maxOf, minOf } from './window.js';
@@ -105,9 +106,6 @@ function sumOf(a, b) {
   return String(BigInt(a) + BigInt(b));
 }
 
-/** Limit of events of all endpoints, as in the run file of one run. */
-const EVENTS = 200;
-
 /** @param {Record<string, any>} environment */
 function endpointsOf(environment) {
   return /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
@@ -146,9 +144,10 @@ class GeneratorTotal {
   /** @param {RunFile} run @param {(key: string) => string} endpointOf @param {number} shiftMs */
   add({ generator, intervals }, endpointOf, shiftMs) {
     const own = endpointsByPlace(/** @type {any[]} */ (generator.endpoints ?? []), endpointOf, shiftMs);
-    const one = { ...generator, endpoints: own };
-    if (generator.submissionStall !== undefined) one.submissionStall = shifted(generator.submissionStall, shiftMs);
-    this.#sum = this.#sum === null ? one : mergeGenerators(this.#sum, one);
+    const stall = generator.submissionStall;
+    const submissionStall = stall === undefined ? undefined : shifted(stall, shiftMs);
+    const one = { ...generator, endpoints: own, submissionStall };
+    this.#sum = this.#sum === null ? one : merge(GENERATOR, this.#sum, one);
     for (const { phase, counts } of intervals) if (phase === 'load') this.#verified += counts.verified;
   }
 
@@ -172,56 +171,6 @@ function endpointsByPlace(endpoints, endpointOf, shiftMs) {
 /** @param {Outage} stall @param {number} byMs */
 function shifted({ fromMs, toMs = Infinity, words }, byMs) {
   return { fromMs: fromMs + byMs, toMs: toMs + byMs, words };
-}
-
-/** @param {any} a @param {any} b */
-function mergeGenerators(a, b) {
-  /** @param {string} name */
-  const sum = (name) => a[name] + b[name];
-  /** @param {string} name */
-  const known = (name) => (a[name] === null || b[name] === null ? null : sum(name));
-  return {
-    ...a,
-    cpuUs: sum('cpuUs'),
-    peakRssBytes: Math.max(a.peakRssBytes, b.peakRssBytes),
-    workers: sum('workers'),
-    readBackRetries: sum('readBackRetries'),
-    pausedMs: sum('pausedMs'),
-    failedPolls: sum('failedPolls'),
-    retiredWallets: sum('retiredWallets'),
-    samplesDropped: known('samplesDropped'),
-    inclusionResolutionMs: larger(a.inclusionResolutionMs, b.inclusionResolutionMs),
-    // If one instance polls, the resolution of polling applies.
-    headSource: a.headSource === 'poll' || b.headSource === 'poll' ? 'poll' : (a.headSource ?? b.headSource),
-    resubmissions: addUp(a.resubmissions, b.resubmissions),
-    pauses: addUp(a.pauses ?? {}, b.pauses ?? {}),
-    submissionStall: commonStall([a.submissionStall, b.submissionStall]),
-    presigned: addUp(a.presigned, b.presigned),
-    rpcCalls: addUp(a.rpcCalls, b.rpcCalls),
-    transport: addUp(a.transport, b.transport),
-    batches: {
-      limit: Math.min(a.batches.limit, b.batches.limit),
-      largest: Math.max(a.batches.largest, b.batches.largest),
-      refused: a.batches.refused + b.batches.refused,
-      why: a.batches.why ?? b.batches.why,
-    },
-    endpoints: mergeEndpoints(a.endpoints, b.endpoints),
-    arrivalSeed: a.arrivalSeed === b.arrivalSeed ? a.arrivalSeed : null,
-  };
-}
-
-/** @param {any[]} a @param {any[]} b */
-function mergeEndpoints(a, b) {
-  return Array.from({ length: Math.max(a.length, b.length) }, (_, i) => {
-    if (a[i] === undefined || b[i] === undefined) return a[i] ?? b[i];
-    const [{ events, ...one }, { events: more, ...other }] = [a[i], b[i]];
-    return { ...addUp(one, other), events: [...events, ...more].slice(0, EVENTS) };
-  });
-}
-
-/** @param {number | null} a @param {number | null} b */
-function larger(a, b) {
-  return a === null || b === null ? (a ?? b) : Math.max(a, b);
 }
 
 /** Different texts of the environments that are listed. */
@@ -307,8 +256,8 @@ export class RunTotals {
   #hasProbes = false;
   /** @type {Reorgs[]} */
   #reorgs = [];
-  #distributions = /** @type {Record<typeof NAMES[number], DistributionSum>} */ (
-    Object.fromEntries(NAMES.map((name) => [name, new DistributionSum()]))
+  #distributions = /** @type {Record<typeof NAMES[number], Distribution>} */ (
+    Object.fromEntries(NAMES.map((name) => [name, new Distribution()]))
   );
 
   /**
@@ -338,7 +287,7 @@ export class RunTotals {
     this.byName.add(run.byName ?? {}, share);
     this.byEndpoint.add(run.byEndpoint ?? {}, share, endpointOf);
     this.#ours += run.blocks.ours;
-    if (rank < this.#blocksRank) [this.blocks, this.#blocksRank] = [mergeBlocks(noBlocks(), run.blocks), rank];
+    if (rank < this.#blocksRank) [this.blocks, this.#blocksRank] = [{ ...run.blocks }, rank];
     this.blocks.ours = this.#ours;
     this.#addProbes(run, share);
     const events = run.reorgs.events.map((event) => ({ ...event, atMs: event.atMs + shiftMs }));
@@ -354,7 +303,7 @@ export class RunTotals {
   }
 
   get reorgs() {
-    return mergeReorgs(this.#reorgs);
+    return this.#reorgs.reduce((a, b) => merge(REORGS, a, b));
   }
 
   get probes() {
@@ -371,7 +320,7 @@ export class RunTotals {
 
 /** Groups of operations, by name. */
 class GroupTotals {
-  /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: DistributionSum, censored: DistributionSum}>} */
+  /** @type {Map<string, {counts: GroupJson['counts'], windowVerified: number, failures: Record<string, number>, latency: Distribution, censored: Distribution}>} */
   #groups = new Map();
 
   /** @param {Record<string, GroupJson>} groups @param {number} share of the window that is in the common window @param {(key: string) => string} [keyOf] */
@@ -381,8 +330,8 @@ class GroupTotals {
         counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
         windowVerified: 0,
         failures: {},
-        latency: new DistributionSum(),
-        censored: new DistributionSum(),
+        latency: new Distribution(),
+        censored: new Distribution(),
       };
       known.latency.add(latency);
       if (censored !== undefined) known.censored.add(censored);

@@ -1,8 +1,9 @@
 import { IncompleteError, InputError } from '../errors.js';
-import { DistributionSum } from '../stats/histogram.js';
-import { INTERVAL_LIMIT, addUp, addUpEach, mergeBlocks, noBlocks, stagesFrom, zeroCounts } from '../stats/intervals.js';
-import { censoredOf } from '../stats/metrics.js';
-import { mergeReadings, worstLoop } from '../stats/readings.js';
+import { addBlocks as joinBlocks, noBlocks } from '../stats/blocks.js';
+import { Distribution } from '../stats/histogram.js';
+import { addUp, merge, sum } from '../stats/merge.js';
+import { READINGS, censoredOf } from '../stats/metrics.js';
+import { INTERVAL_LIMIT, stagesOf, zeroCounts } from '../stats/stats.js';
 import { whichOf } from './words.js';
 
 /**
@@ -235,9 +236,9 @@ function newSlot() {
     /** @type {Record<string, number>} */
     failures: {},
     inFlight: 0,
-    latency: new DistributionSum(),
-    lag: new DistributionSum(),
-    stages: stagesFrom(() => ({ count: 0, sumUs: 0 })),
+    latency: new Distribution(),
+    lag: new Distribution(),
+    stages: stagesOf(() => ({ count: 0, sumUs: 0 })),
     /** @type {NonNullable<IntervalRow['byEndpoint']>} */
     byEndpoint: {},
     ours: 0,
@@ -372,9 +373,9 @@ function addRow(slot, row, { endMs, endpointOf }) {
   slot.latency.add(row.latency);
   slot.lag.add(row.lag);
   const before = slot.stages;
-  slot.stages = stagesFrom((stage) => addUp(before[stage], row.stages[stage] ?? { count: 0, sumUs: 0 }));
+  slot.stages = stagesOf((stage) => addUp(before[stage], row.stages[stage] ?? { count: 0, sumUs: 0 }));
   const sums = Object.entries(row.byEndpoint ?? {}).map(([key, value]) => [endpointOf(key), value]);
-  slot.byEndpoint = addUpEach(slot.byEndpoint, Object.fromEntries(sums));
+  slot.byEndpoint = merge({ each: { each: sum } }, slot.byEndpoint, Object.fromEntries(sums));
   slot.probes.add(row.probes);
 }
 
@@ -382,7 +383,7 @@ function addRow(slot, row, { endMs, endpointOf }) {
 function addBlocks(slot, { blocks }, rank) {
   slot.ours += blocks.ours;
   if (rank > slot.blocksRank) return;
-  slot.blocks = rank < slot.blocksRank ? blocks : mergeBlocks(slot.blocks, blocks);
+  slot.blocks = rank < slot.blocksRank ? blocks : joinBlocks(slot.blocks, blocks);
   slot.blocksRank = rank;
 }
 
@@ -395,10 +396,10 @@ function addSlot(slot, later) {
   slot.inFlight = later.inFlight;
   slot.latency.add(later.latency.toJSON());
   slot.lag.add(later.lag.toJSON());
-  slot.stages = stagesFrom((stage) => addUp(before[stage], later.stages[stage]));
-  slot.byEndpoint = addUpEach(slot.byEndpoint, later.byEndpoint);
+  slot.stages = stagesOf((stage) => addUp(before[stage], later.stages[stage]));
+  slot.byEndpoint = merge({ each: { each: sum } }, slot.byEndpoint, later.byEndpoint);
   slot.ours += later.ours;
-  slot.blocks = mergeBlocks(slot.blocks, later.blocks);
+  slot.blocks = joinBlocks(slot.blocks, later.blocks);
   slot.probes.merge(later.probes);
 }
 
@@ -434,7 +435,7 @@ export class ProbeTotals {
 
   /** @param {Readings} readings */
   add(readings) {
-    this.#sum = this.#sum === null ? readings : mergeProbes(this.#sum, readings);
+    this.#sum = this.#sum === null ? readings : merge(READINGS, this.#sum, readings);
   }
 
   /** @param {ProbeTotals} other */
@@ -461,13 +462,3 @@ const NOTHING_READ = Object.freeze({
     ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
   ),
 });
-
-/** @param {Readings} a @param {Readings} b @returns {Readings} */
-function mergeProbes(a, b) {
-  return {
-    ...mergeReadings(a, b, 1, 1),
-    loop: a.loop === null || b.loop === null ? (a.loop ?? b.loop) : worstLoop(a.loop, b.loop),
-    node: a.node ?? b.node,
-    metrics: a.metrics ?? b.metrics,
-  };
-}

@@ -1,5 +1,5 @@
 import { Distribution } from './histogram.js';
-import { blockIntervalMs, mergeBlocks, noBlocks } from './intervals.js';
+import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
 
 /**
@@ -96,7 +96,7 @@ function halvesOf(intervals) {
 /** @param {IntervalRow[]} rows */
 function meanLatencyUs(rows) {
   const all = new Distribution();
-  for (const { latency } of rows) all.merge(Distribution.fromJSON(latency));
+  for (const { latency } of rows) all.add(latency);
   return all.meanUs;
 }
 
@@ -110,7 +110,7 @@ const BLOCKS_OF_WINDOW = 10;
  */
 export function shortWindow({ environment, end, window, blocks, intervals, verdict }) {
   const load = intervals.filter(({ phase }) => phase === 'load');
-  const all = intervals.reduce((sum, row) => mergeBlocks(sum, row.blocks), noBlocks());
+  const all = intervals.reduce((sum, row) => addBlocks(sum, row.blocks), noBlocks());
   // A run that ends after its iterations has no operation in flight at its end.
   if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || all.count === 0) return null;
   // While the endpoint was down, a longer window would not have had more blocks.

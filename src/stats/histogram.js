@@ -22,7 +22,7 @@ const COOKIE = 0x1c849303;
 const HEADER_BYTES = 40;
 
 /** Places of a bucket with three significant digits; the first bucket has twice as many. */
-export const STEPS = 1024;
+const STEPS = 1024;
 /** For all values that a double holds exactly, with nine bytes a count. */
 const MOST_PLACES = 44 * STEPS;
 const MOST_BYTES = HEADER_BYTES + 9 * MOST_PLACES;
@@ -59,7 +59,7 @@ export function recordedValues(json) {
 }
 
 /** @param {number} place @returns {number} its lowest value */
-export function valueAt(place) {
+function valueAt(place) {
   return place < 2 * STEPS ? place : ((place % STEPS) + STEPS) * widthOf(place);
 }
 
@@ -135,6 +135,8 @@ const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2))
 
 const MAX_UINT32 = 2 ** 32 - 1;
 
+/** A distribution as plain data, for another thread. @typedef {ReturnType<Distribution['toState']>} DistributionState */
+
 export class Distribution {
   count = 0;
   sumUs = 0;
@@ -142,7 +144,11 @@ export class Distribution {
   maxUs = -Infinity;
   #squaresLow = 0;
   #squaresHigh = 0n;
-  #histogram = emptyHistogram();
+  /** Created with the first value: most distributions of an interval stay empty. @type {hdr.JsHistogram | null} */
+  #histogram = null;
+  #isWide = false;
+  /** Whether the histogram knows its total and maximum, which add() leaves for later. */
+  #isSettled = true;
 
   /** @param {number} valueUs a whole number of microseconds, not negative */
   record(valueUs) {
@@ -151,17 +157,52 @@ export class Distribution {
     if (valueUs < this.minUs) this.minUs = valueUs;
     if (valueUs > this.maxUs) this.maxUs = valueUs;
     this.#addSquare(valueUs);
-    this.#histogram.recordValue(valueUs);
+    (this.#histogram ??= emptyHistogram()).recordValue(valueUs);
   }
 
-  /** @param {Distribution} other */
-  merge(other) {
+  /**
+   * Adds the values of another distribution. The figures are those of all values recorded into one.
+   * @param {Distribution | DistributionJson | DistributionState} other
+   * @returns {this}
+   * @throws {InputError} which says what is wrong with its histogram
+   */
+  add(other) {
+    if (other.count === 0) return this;
+    const maxUs = other.maxUs ?? 0;
+    const histogram = this.#withRoom(this.count + other.count, maxUs);
+    const take = (/** @type {number} */ place, /** @type {number} */ times) =>
+      histogram.addToCountAtIndex(place, times);
+    if (other instanceof Distribution) eachPlace(other.#histogram, take);
+    else if ('hdr' in other) decodeHistogram(other, take);
+    else other.places.forEach((place, i) => take(place, other.times[i]));
+    this.#isSettled = false;
     this.count += other.count;
     this.sumUs += other.sumUs;
-    this.minUs = Math.min(this.minUs, other.minUs);
-    this.maxUs = Math.max(this.maxUs, other.maxUs);
-    this.#squaresHigh += other.sumOfSquaresUs2;
-    this.#histogram.add(other.#histogram);
+    this.minUs = Math.min(this.minUs, other.minUs ?? Infinity);
+    this.maxUs = Math.max(this.maxUs, maxUs);
+    this.#squaresHigh += BigInt(other.sumOfSquaresUs2);
+    return this;
+  }
+
+  /** Allocates the histogram once; growing it value by value takes five times as long. @param {number} count @param {number} maxUs */
+  #withRoom(count, maxUs) {
+    if (count > MAX_UINT32 && !this.#isWide) {
+      const wide = emptyHistogram(64);
+      wide.recordValueWithCount(Math.max(this.maxUs, 0), 0);
+      eachPlace(this.#histogram, (place, times) => wide.addToCountAtIndex(place, times));
+      this.#histogram = wide;
+      this.#isWide = true;
+    }
+    const histogram = (this.#histogram ??= emptyHistogram());
+    histogram.recordValueWithCount(maxUs, 0);
+    return histogram;
+  }
+
+  #settled() {
+    const histogram = (this.#histogram ??= emptyHistogram());
+    if (!this.#isSettled) histogram.establishInternalTackingValues();
+    this.#isSettled = true;
+    return histogram;
   }
 
   /** @returns {bigint} */
@@ -180,7 +221,7 @@ export class Distribution {
    */
   percentileUs(percentile) {
     if (this.count === 0) return null;
-    const value = this.#histogram.getValueAtPercentile(percentile);
+    const value = this.#settled().getValueAtPercentile(percentile);
     return Math.min(Math.max(value, this.minUs), this.maxUs);
   }
 
@@ -197,8 +238,8 @@ export class Distribution {
     // A whole product may come out a little larger; the histogram allows for that as well.
     const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
     if (rank > known) return Infinity;
-    const histogram = /** @type {hdr.JsHistogram} */ (this.#histogram);
-    const others = isBeside ? null : /** @type {hdr.JsHistogram} */ (censored.#histogram);
+    const histogram = this.#settled();
+    const others = isBeside ? null : censored.#histogram;
     for (let i = 0, seen = 0, all = 0; all < this.count; i += 1) {
       const count = histogram.getCountAtIndex(i);
       all += count;
@@ -227,40 +268,43 @@ export class Distribution {
       p95Us: this.percentileUs(95),
       p99Us: this.percentileUs(99),
       p999Us: this.percentileUs(99.9),
-      hdr: hdr.encodeIntoCompressedBase64(this.#histogram),
+      hdr: hdr.encodeIntoCompressedBase64(this.#settled()),
     };
   }
 
-  /**
-   * @param {DistributionJson} json
-   * @returns {Distribution}
-   * @throws {InputError} which says what is wrong with its histogram
-   */
-  static fromJSON(json) {
-    const { count, sumUs, minUs, maxUs } = json;
-    const exact = { count, sumUs, minUs: minUs ?? Infinity, maxUs: maxUs ?? -Infinity };
-    const distribution = Distribution.of({ ...exact, sumOfSquaresUs2: BigInt(json.sumOfSquaresUs2) }, []);
-    const histogram = /** @type {hdr.JsHistogram} */ (distribution.#histogram);
-    // Allocates the histogram once; growing it value by value takes five times as long.
-    histogram.recordValueWithCount(maxUs ?? 0, 0);
-    decodeHistogram(json, (place, times) => histogram.addToCountAtIndex(place, times));
-    histogram.establishInternalTackingValues();
-    return distribution;
+  /** The lowest value of each place, ascending, with its count. @returns {Array<[number, number]>} */
+  places() {
+    /** @type {Array<[number, number]>} */
+    const places = [];
+    eachPlace(this.#histogram, (place, count) => places.push([valueAt(place), count]));
+    return places;
   }
 
-  /**
-   * A distribution from sums computed elsewhere.
-   * @param {{count: number, sumUs: number, sumOfSquaresUs2: bigint, minUs: number, maxUs: number}} exact
-   * @param {Iterable<[number, number]>} values as the histogram rounds them, and how often there is each
-   * @returns {Distribution}
-   */
-  static of({ count, sumUs, sumOfSquaresUs2, minUs, maxUs }, values) {
-    const distribution = new Distribution();
-    Object.assign(distribution, { count, sumUs, minUs, maxUs });
-    distribution.#squaresHigh = sumOfSquaresUs2;
-    if (count > MAX_UINT32) distribution.#histogram = emptyHistogram(64);
-    for (const [valueUs, times] of values) distribution.#histogram.recordValueWithCount(valueUs, times);
-    return distribution;
+  /** Plain data that costs less than JSON. */
+  toState() {
+    /** @type {number[]} */
+    const places = [];
+    /** @type {number[]} */
+    const times = [];
+    eachPlace(this.#histogram, (place, count) => {
+      places.push(place);
+      times.push(count);
+    });
+    const { count, sumUs, minUs, maxUs, sumOfSquaresUs2 } = this;
+    return {
+      count,
+      sumUs,
+      minUs,
+      maxUs,
+      sumOfSquaresUs2,
+      places: Uint32Array.from(places),
+      times: Float64Array.from(times),
+    };
+  }
+
+  /** @param {DistributionJson | DistributionState} data @throws {InputError} which says what is wrong with its histogram */
+  static from(data) {
+    return new Distribution().add(data);
   }
 
   /** Sums in a double while that is exact: a BigInt per sample would cost more than the histogram. @param {number} valueUs */
@@ -309,68 +353,27 @@ export function boundsOf(json, censored = 0, statistic) {
   const isPercentile = typeof statistic === 'number';
   const stored = isPercentile ? STORED_PERCENTILES.get(statistic) : STATISTICS[statistic];
   if (stored !== undefined && count === 0) return { us: json[stored], atMostUs: json[stored] ?? Infinity };
-  const all = Distribution.fromJSON(json);
+  const all = Distribution.from(json);
   const us = stored === undefined ? all.percentileUs(Number(statistic)) : json[stored];
   if (us === null || count === 0) return { us, atMostUs: us ?? Infinity };
-  const part = typeof censored === 'number' ? censored : Distribution.fromJSON(censored);
+  const part = typeof censored === 'number' ? censored : Distribution.from(censored);
   if (isPercentile) return { us, atMostUs: Math.max(us, all.percentileAtMostUs(statistic, part)) };
   if (statistic !== 'min') return { us, atMostUs: Infinity };
   const isKnown = typeof part === 'number' || part.minUs > us;
   return { us, atMostUs: isKnown ? us : all.percentileAtMostUs(0, part) };
 }
 
-/** @param {DistributionJson} a @param {DistributionJson} b @returns {DistributionJson} */
-export function mergeJson(a, b) {
-  const merged = Distribution.fromJSON(a);
-  merged.merge(Distribution.fromJSON(b));
-  return merged.toJSON();
-}
-
 /** @param {32 | 64} [bitBucketSize] of each count */
 function emptyHistogram(bitBucketSize = 32) {
-  return hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false });
+  return /** @type {hdr.JsHistogram} */ (
+    hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false })
+  );
 }
 
-/**
- * Sum of many distributions of run files, bucket by bucket. The result is that of Distribution.merge(), at a tenth of
- * the cost, because no histogram is built for each.
- */
-export class DistributionSum {
-  count = 0;
-  sumUs = 0;
-  sumOfSquaresUs2 = 0n;
-  minUs = Infinity;
-  maxUs = -Infinity;
-  /** By place; doubles, because counts of many long runs exceed 32 bits. */
-  #counts = new Float64Array(0);
-
-  /** @param {DistributionJson} json @throws {Error} which says what is wrong with it */
-  add(json) {
-    decodeHistogram(json, this.#countAt);
-    this.count += json.count;
-    this.sumUs += json.sumUs;
-    this.sumOfSquaresUs2 += BigInt(json.sumOfSquaresUs2);
-    this.minUs = Math.min(this.minUs, json.minUs ?? Infinity);
-    this.maxUs = Math.max(this.maxUs, json.maxUs ?? -Infinity);
+/** @param {hdr.JsHistogram | null} histogram @param {Take} take */
+function eachPlace(histogram, take) {
+  for (let place = 0; place < (histogram?.countsArrayLength ?? 0); place += 1) {
+    const count = /** @type {hdr.JsHistogram} */ (histogram).getCountAtIndex(place);
+    if (count > 0) take(place, count);
   }
-
-  /** @returns {DistributionJson} */
-  toJSON() {
-    return Distribution.of(this, this.#values()).toJSON();
-  }
-
-  /** Values as the histogram rounds them, with their counts. @returns {Generator<[number, number]>} */
-  *#values() {
-    for (const [i, count] of this.#counts.entries()) if (count > 0) yield [valueAt(i), count];
-  }
-
-  /** @type {Take} */
-  #countAt = (place, count) => {
-    if (place >= this.#counts.length) {
-      const longer = new Float64Array((Math.floor(place / STEPS) + 1) * STEPS);
-      longer.set(this.#counts);
-      this.#counts = longer;
-    }
-    this.#counts[place] += count;
-  };
 }

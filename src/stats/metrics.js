@@ -1,10 +1,251 @@
 import { Distribution, STATISTICS, boundsOf } from './histogram.js';
+import {
+  SAME_TIME,
+  SUMS,
+  both,
+  either,
+  first,
+  histogram,
+  last,
+  level,
+  listed,
+  max,
+  mean,
+  merge,
+  min,
+  namedEntries,
+  placed,
+  sum,
+  used,
+} from './merge.js';
+
+import { TOUCHED } from './reorgs.js';
 
 /**
  * @import { Bounds, Statistic } from './histogram.js'
- * @import { Counts, DistributionJson, Figure, GroupJson, Unit } from '../types.d.ts'
+ * @import { Counts, DistributionJson, Figure, GroupJson, Outage, ReorgEvent, Reorgs, Unit } from '../types.d.ts'
+ * @import { Rule } from './merge.js'
  * @import { MeasuredRun } from './run-file.js'
  */
+
+/** The figures of a run, and how those of intervals, threads and instances are added. */
+
+/** Bounds the memory if a workload uses unlimited names: further names go into one group. */
+export const MAX_GROUPS = 64;
+
+/** Lists of the run file are bounded. */
+const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200 });
+
+/** All threads and instances see the same blocks, but each only its own transactions in them. @type {Rule} */
+export const BLOCKS = {
+  add: (a, b, aShare) => {
+    if (aShare !== SAME_TIME || a === undefined) return merge(BLOCKS_OF_INTERVALS, a, b, aShare);
+    return { ...(a.count > 0 ? a : b), ours: a.ours + b.ours };
+  },
+};
+const BLOCKS_OF_INTERVALS = {
+  members: {
+    count: sum,
+    firstNumber: first,
+    lastNumber: last,
+    transactions: sum,
+    ours: sum,
+    gasUsed: sum,
+    gasLimit: last,
+    full: sum,
+    gapMaxMs: max,
+    skewMinMs: min,
+    skewMaxMs: max,
+    skewSumMs: sum,
+  },
+};
+
+/** The event loop of a thread; the CPU times are known on Linux only. @type {Rule} */
+export const LOOP = {
+  members: {
+    utilization: mean,
+    delayMeanUs: mean,
+    delayP99Us: max,
+    delayMaxUs: max,
+    gcUs: sum,
+    cpuUs: used,
+    waitedUs: used,
+  },
+};
+
+const NODE = {
+  members: { cpuUs: sum, rssBytes: max, threads: max, descriptors: max, why: last },
+  after: (/** @type {any} */ { why, ...node }) => (node.descriptors === null ? { ...node, why } : node),
+};
+
+/** All instances watch the same node. @type {Rule} */
+const SAME_NODE = either((a, b, aShare) => (aShare === SAME_TIME ? a : merge(NODE, a, b, aShare)));
+
+/** Probe readings: counters add up; of other values the worse one is kept. @type {Rule} */
+export const READINGS = {
+  members: {
+    self: { members: { cpuUs: sum, rssBytes: max } },
+    loop: LOOP,
+    connections: { members: { opened: sum, reused: sum } },
+    sockets: {
+      members: {
+        timeWait: max,
+        range: last,
+        endpoints: namedEntries('endpoint', {
+          members: { endpoint: last, timeWait: max, portsInUse: max, portsLeft: min },
+        }),
+      },
+    },
+    pool: { members: { pending: max, queued: max } },
+    node: SAME_NODE,
+    // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
+    metrics: last,
+    why: { members: {} },
+  },
+  after: (readings) => {
+    const why = Object.entries(readings.why ?? {}).filter(([name]) => (readings[name] ?? null) === null);
+    return { ...readings, why: Object.fromEntries(why) };
+  },
+};
+
+/** Distributions of operations that were due in the window, or that were not. */
+const LATENCIES = { each: histogram };
+
+const GROUP = {
+  members: { counts: SUMS, windowVerified: sum, sumUs: sum, failures: SUMS, latency: histogram, censored: histogram },
+};
+/** @type {Rule} */
+export const GROUPS = { each: GROUP, most: MAX_GROUPS };
+
+const HALVES = placed(SUMS);
+
+/** Figures that are recorded operation by operation. @type {Rule} */
+export const STATS = {
+  members: {
+    startUs: max,
+    endUs: max,
+    counts: SUMS,
+    window: SUMS,
+    failures: SUMS,
+    halves: HALVES,
+    inside: LATENCIES,
+    outside: LATENCIES,
+    byName: GROUPS,
+    byEndpoint: GROUPS,
+  },
+};
+
+/** A row of the run file. @type {Rule} */
+export const ROW = {
+  members: {
+    startMs: min,
+    endMs: max,
+    counts: SUMS,
+    failures: SUMS,
+    inFlight: level,
+    byEndpoint: { each: SUMS },
+    latency: histogram,
+    lag: histogram,
+    stages: { each: SUMS },
+    blocks: BLOCKS,
+    probes: READINGS,
+    silence: last,
+  },
+};
+
+/** Rows with the histograms of stages. @type {Rule} */
+export const INTERVALS = { members: { ...ROW.members, stages: LATENCIES } };
+
+/** Several threads or instances see the same reorg: it becomes one event with the operations of all. */
+const REORG_EVENTS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b, aShare) => {
+  if (aShare !== SAME_TIME) return [...a, ...b].slice(0, LISTED.reorgs);
+  const byBlock = (/** @type {ReorgEvent} */ event) => ({ [`${event.blockNumber}:${event.blockHash}`]: event });
+  const events = [...a, ...b].map(byBlock).reduce((all, event) => merge({ each: REORG }, all, event), {});
+  const inOrder = Object.values(events).sort((one, other) => one.atMs - other.atMs);
+  return inOrder.slice(0, LISTED.reorgs);
+});
+/** @type {Rule} */
+export const REORGS = {
+  members: { count: used, deepest: max, operations: sum, events: REORG_EVENTS },
+  after: (/** @type {Reorgs} */ reorgs) => ({ ...reorgs, count: Math.max(reorgs.count, reorgs.events.length) }),
+};
+const REORG = {
+  members: {
+    atMs: min,
+    depth: max,
+    operations: sum,
+    touched: listed(TOUCHED),
+    isComplete: either((a, b) => a && b),
+  },
+};
+
+/** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
+const SILENCE = either((a, b) => {
+  const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
+  return {
+    silentMs,
+    stillMs: Math.min(a.stillMs, b.stillMs),
+    retryAfterMs: Math.max(a.retryAfterMs, b.retryAfterMs),
+    words: words || a.words || b.words,
+  };
+});
+
+/** What a thread reports of an interval. @type {Rule} */
+export const ENGINE_REPORT = {
+  members: {
+    interval: either((a, b) => a.add(b)),
+    inFlight: sum,
+    totals: SUMS,
+    silence: SILENCE,
+    warnings: { members: {} },
+    reorgs: REORG_EVENTS,
+    loop: LOOP,
+  },
+};
+
+/** The time in which no thread or instance had a submission accepted. @type {Rule} */
+const COMMON_STALL = {
+  add: (/** @type {Outage | null | undefined} */ a, /** @type {Outage | null | undefined} */ b) => {
+    if ((a ?? null) === null || (b ?? null) === null) return undefined;
+    const [one, other] = /** @type {[Outage, Outage]} */ ([a, b]);
+    const fromMs = Math.max(one.fromMs, other.fromMs);
+    const toMs = Math.min(one.toMs ?? Infinity, other.toMs ?? Infinity);
+    return fromMs > toMs ? undefined : { ...one, fromMs, toMs };
+  },
+};
+
+/** If one thread or instance polls, the resolution of polling applies. */
+const HEAD_SOURCE = either((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
+
+/** What the generator did and used: of a thread, or of an instance. @type {Rule} */
+export const GENERATOR = {
+  members: {
+    cpuUs: sum,
+    peakRssBytes: max,
+    workers: sum,
+    readBackRetries: sum,
+    pausedMs: sum,
+    failedPolls: sum,
+    retiredWallets: sum,
+    samplesDropped: both((a, b) => a + b),
+    inclusionResolutionMs: max,
+    headSource: HEAD_SOURCE,
+    presigned: SUMS,
+    resubmissions: SUMS,
+    pauses: SUMS,
+    rpcCalls: SUMS,
+    transport: SUMS,
+    batches: { members: { limit: min, largest: max, refused: sum, why: first } },
+    endpoints: placed({
+      members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
+    }),
+    submissionStall: COMMON_STALL,
+    arrivalSeed: both((a, b) => (a === b ? a : null)),
+    reorgs: REORGS,
+    failureWords: { members: {} },
+    spending: SUMS,
+  },
+};
 
 /** The figures of a run that thresholds can name, and how to read each of a run file. */
 

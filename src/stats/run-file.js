@@ -1,15 +1,15 @@
 import { worstExit } from '../errors.js';
 import { rateNotHeld, shortWindow } from './growth.js';
-import { mergeBlocks, noBlocks } from './intervals.js';
-import { mergeReadings } from './readings.js';
-import { STAGES } from './sample.js';
+import { addBlocks, noBlocks } from './blocks.js';
+import { Distribution } from './histogram.js';
+import { groupJson, probesOf, stagesOf } from './stats.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, IntervalRow, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -60,8 +60,7 @@ const STILL_RUNNING = 'the run was still running when this file was written';
 
 /** @param {RunParts} parts */
 export function buildRunFile(parts) {
-  const { startUs, endUs } = parts.recorder;
-  const measured = measuredRun(parts, { durationUs: Math.max(endUs - startUs, 0), partial: false });
+  const measured = measuredRun(parts, false);
   const verdict = judge(measured);
   const thresholds = checkThresholds(parts.thresholds, measured);
   const { unmeasured } = measured;
@@ -78,10 +77,9 @@ export function buildRunFile(parts) {
 /**
  * The figures so far. There is no verdict, because it would cost time during the load.
  * @param {RunParts} parts
- * @param {number} durationUs of the window so far
  */
-export function buildPartialRunFile(parts, durationUs) {
-  const measured = measuredRun(parts, { durationUs, partial: true });
+export function buildPartialRunFile(parts) {
+  const measured = measuredRun(parts, true);
   const notKnown = ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'];
   return {
     ...measured,
@@ -105,12 +103,12 @@ function warningsOf(run) {
 /**
  * All measurements, without verdict, warnings and exit code.
  * @param {RunParts} parts
- * @param {{durationUs: number, partial: boolean}} window
+ * @param {boolean} partial
  */
-function measuredRun(parts, { durationUs, partial }) {
-  const { recorder, generator } = parts;
+function measuredRun(parts, partial) {
+  const { stats, generator, durationUs } = parts;
   const seconds = durationUs / 1e6;
-  const { windowCounts, total, timedOut, censored, fromStartCensored } = recorder;
+  const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
   /** @param {number} count */
   const rate = (count) => (seconds > 0 ? count / seconds : null);
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
@@ -132,36 +130,36 @@ function measuredRun(parts, { durationUs, partial }) {
     window: {
       startedAt: new Date(parts.windowStartedAtMs).toISOString(),
       durationMs: durationUs / 1000,
-      counts: { ...windowCounts },
+      counts: stats.window,
     },
-    counts: { ...recorder.counts },
-    inFlight: inFlight(recorder.counts),
-    failures: { ...recorder.failures },
+    counts: stats.counts,
+    inFlight: inFlight(stats.counts),
+    failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,
     rates: {
-      askedPerSecond: parts.isOpenLoop ? rate(windowCounts.scheduled) : null,
-      achievedPerSecond: rate(total.count - censored.count),
-      attemptedPerSecond: rate(windowCounts.started),
-      acceptedPerSecond: rate(windowCounts.accepted),
-      includedPerSecond: rate(windowCounts.included),
-      verifiedPerSecond: rate(windowCounts.verified),
+      askedPerSecond: parts.isOpenLoop ? rate(stats.window.scheduled) : null,
+      achievedPerSecond: rate(latency.count),
+      attemptedPerSecond: rate(stats.window.started),
+      acceptedPerSecond: rate(stats.window.accepted),
+      includedPerSecond: rate(stats.window.included),
+      verifiedPerSecond: rate(stats.window.verified),
     },
     latency: {
-      total: total.toJSON(),
-      fromStart: recorder.fromStart.toJSON(),
+      total: sum(latency, censored),
+      fromStart: sum(fromStart, fromStartCensored),
       timedOut: timedOut.toJSON(),
       censored: censored.toJSON(),
       fromStartCensored: fromStartCensored.toJSON(),
-      halves: recorder.halves,
-      stages: Object.fromEntries(STAGES.map((stage) => [stage, recorder.stages[stage].toJSON()])),
+      halves: stats.halves,
+      stages: stagesOf((stage) => stats.inside[stage].toJSON()),
     },
-    byName: recorder.byName.toJSON(),
-    byEndpoint: recorder.byEndpoint.toJSON(),
-    lag: recorder.lag.toJSON(),
+    byName: groups(stats.byName),
+    byEndpoint: groups(stats.byEndpoint),
+    lag: lag.toJSON(),
     intervals: parts.intervals,
-    blocks: load.reduce((sum, { blocks }) => mergeBlocks(sum, blocks), noBlocks()),
-    probes: load.length === 0 ? null : mergeAll(load),
+    blocks: load.reduce((all, { blocks }) => addBlocks(all, blocks), noBlocks()),
+    probes: load.length === 0 ? null : probesOf(load),
     generator: {
       ...generator,
       cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
@@ -179,15 +177,14 @@ function inFlight({ started, verified, failed, timedOut, abandoned }) {
   return started - verified - failed - timedOut - abandoned;
 }
 
-/** @param {[IntervalRow, ...IntervalRow[]] | IntervalRow[]} rows at least one */
-function mergeAll([first, ...rest]) {
-  return rest.reduce(
-    ({ probes, ms }, row) => {
-      const rowMs = row.endMs - row.startMs;
-      return { probes: mergeReadings(probes, row.probes, ms, rowMs), ms: ms + rowMs };
-    },
-    { probes: first.probes, ms: first.endMs - first.startMs },
-  ).probes;
+/** @param {Distribution} a @param {Distribution} b */
+function sum(a, b) {
+  return new Distribution().add(a).add(b).toJSON();
+}
+
+/** @param {Record<string, GroupFigures>} figures */
+function groups(figures) {
+  return Object.fromEntries(Object.entries(figures).map(([key, group]) => [key, groupJson(group)]));
 }
 
 /**

@@ -1,8 +1,8 @@
 import { backlog, grows, quartersOf } from './growth.js';
 import { Distribution } from './histogram.js';
-import { blockIntervalMs } from './intervals.js';
+import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './metrics.js';
-import { isPlain } from './sample.js';
+import { STAGES, isPlain } from './sample.js';
 
 /** @import { MeasuredRun } from './run-file.js' */
 
@@ -405,7 +405,7 @@ function busyNode(run) {
     return [...new Set([nodeCpuWords(cores), ...facts(run)])].join(', ');
   const [first, ...later] = run.intervals.filter(({ phase, latency }) => phase !== 'drain' && latency.count > 0);
   const all = new Distribution();
-  for (const { latency } of later) all.merge(Distribution.fromJSON(latency));
+  for (const { latency } of later) all.add(latency);
   const [firstUs, laterUs] = [first?.latency.minUs ?? null, all.percentileUs(1)];
   // Operations follow the blocks: any of them may take a block longer than the fastest of the first.
   const blocksUs = run.blocks.count === 0 ? 0 : 2000 * blockIntervalMs(run.blocks, run.window.durationMs);
@@ -468,13 +468,13 @@ const STAGE_WORDS = {
 
 /** @param {MeasuredRun} run */
 function sumOfStagesUs({ latency: { stages } }) {
-  return Object.keys(STAGE_WORDS).reduce((sum, stage) => sum + (stages[stage]?.sumUs ?? 0), 0);
+  return STAGES.reduce((sum, stage) => sum + (stages[stage]?.sumUs ?? 0), 0);
 }
 
 /** @param {MeasuredRun} run */
 function longestStage(run) {
   const { stages } = run.latency;
-  const sums = Object.entries(STAGE_WORDS).map(([stage, words]) => ({ words, sumUs: stages[stage]?.sumUs ?? 0 }));
+  const sums = STAGES.map((stage) => ({ words: STAGE_WORDS[stage], sumUs: stages[stage]?.sumUs ?? 0 }));
   const allUs = sumOfStagesUs(run);
   const longest = sums.reduce((a, b) => (b.sumUs > a.sumUs ? b : a));
   const words = isPlain(run) && longest.words === STAGE_WORDS.submit ? 'waiting for the answer' : longest.words;

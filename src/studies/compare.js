@@ -511,7 +511,7 @@ function distributions(base, candidate) {
 /** The distribution of all runs of a side. @param {Entry[]} side @param {(run: RunFile) => DistributionJson} of */
 function distribution(side, of) {
   const all = new Distribution();
-  for (const { run, file } of side) legible(displayName(file), () => all.merge(Distribution.fromJSON(of(run))));
+  for (const { run, file } of side) legible(displayName(file), () => all.add(of(run)));
   return all.toJSON();
 }
 

@@ -1,10 +1,11 @@
 /**
  * Samples and a run file made by hand, so that every figure in it can be worked out on paper.
  */
-import { addBlock, noBlocks, stagesFrom } from '../../src/stats/intervals.js';
+import { noBlocks, totalsOfBlock } from '../../src/stats/blocks.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
+import { Stats, rowOf as rowOfStats } from '../../src/stats/stats.js';
 
 /** @import { AuditReport, IntervalRow, Readings, RunParts, Sample } from '../../src/types.d.ts' */
 
@@ -43,23 +44,14 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
 
 /** @param {Partial<IntervalRow>} [given] @returns {IntervalRow} */
 export function rowOf(given = {}) {
-  const { counts, failures, latency, lag } = new Recorder([0], 0).intervals.rotate(1000);
-  return {
-    phase: 'load',
-    startMs: 0,
-    endMs: 1000,
-    counts,
-    failures,
+  const known = {
+    phase: /** @type {const} */ ('load'),
+    loadStartUs: 0,
     inFlight: 0,
-    tps: 0,
-    latency: latency.toJSON(),
-    lag: lag.toJSON(),
-    stages: stagesFrom(() => ({ count: 0, sumUs: 0 })),
     blocks: noBlocks(),
     probes: readingsOf(),
-    byEndpoint: {},
-    ...given,
   };
+  return { ...rowOfStats(new Stats(0, 1_000_000), known), ...given };
 }
 
 /** What the probes read, with nothing but this process to watch. @param {Partial<Readings>} [given] @returns {Readings} */
@@ -83,7 +75,6 @@ export function readingsOf(given = {}) {
  */
 export function runRecorder() {
   const recorder = new Recorder([4, 5], 0);
-  const inFlight = new Map();
   for (let i = 0; i < 20; i += 1) {
     const position = i % 2;
     const startUs = i * 50_000;
@@ -113,7 +104,7 @@ export function runRecorder() {
       );
     }
   }
-  recorder.assertConservation(inFlight);
+  recorder.assertConservationByWallet({});
   return recorder;
 }
 
@@ -152,10 +143,15 @@ export function runFileOf(given = {}) {
  * @returns {RunParts}
  */
 export function partsOf(given = {}) {
-  const recorder = given.recorder ?? runRecorder();
-  const blocks = noBlocks();
-  addBlock(blocks, { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 });
-  const { counts, failures, latency, lag } = recorder.intervals.rotate(2_000_000);
+  const stats = given.stats ?? runRecorder().total();
+  const block = { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 };
+  const { counts, failures, latency, lag } = rowOfStats(stats, {
+    phase: 'load',
+    loadStartUs: 0,
+    inFlight: 0,
+    blocks: noBlocks(),
+    probes: readingsOf(),
+  });
   return {
     id: '00000000-0000-4000-8000-000000000000',
     startedAtMs: Date.UTC(2026, 0, 1),
@@ -167,10 +163,9 @@ export function partsOf(given = {}) {
     warnings: [],
     config: { command: 'run', threads: 2 },
     environment: { stress: '0.0.0' },
-    recorder,
-    intervals: [
-      rowOf({ counts, failures, latency: latency.toJSON(), lag: lag.toJSON(), blocks, endMs: 2000, tps: 8.5 }),
-    ],
+    stats,
+    durationUs: 2_000_000,
+    intervals: [rowOf({ counts, failures, latency, lag, blocks: totalsOfBlock(block), endMs: 2000, tps: 8.5 })],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},
     reorgs: noReorgs(),

@@ -1,0 +1,131 @@
+import { merge } from './merge.js';
+import { BLOCKS } from './metrics.js';
+
+/** @import { BlockTotals } from '../types.d.ts' */
+
+/** The blocks of the chain while a run goes on. */
+
+/**
+ * @typedef {object} BlockFacts
+ * @property {number} number
+ * @property {string} [hash]
+ * @property {number} transactions
+ * @property {number} ours
+ * @property {number} gasUsed
+ * @property {number} gasLimit
+ * @property {number} skewMs
+ * @property {number} [gapMs] since the previous block was seen
+ */
+
+/** @returns {BlockTotals} */
+export function noBlocks() {
+  return {
+    count: 0,
+    firstNumber: null,
+    lastNumber: null,
+    transactions: 0,
+    ours: 0,
+    gasUsed: 0,
+    gasLimit: null,
+    full: 0,
+    gapMaxMs: 0,
+    skewMinMs: null,
+    skewMaxMs: null,
+    skewSumMs: 0,
+  };
+}
+
+/** @param {BlockFacts} block @returns {BlockTotals} */
+export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs = 0 }) {
+  // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
+  const isFull = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  return {
+    count: 1,
+    firstNumber: number,
+    lastNumber: number,
+    transactions,
+    ours,
+    gasUsed,
+    gasLimit,
+    full: isFull ? 1 : 0,
+    gapMaxMs: gapMs,
+    skewMinMs: skewMs,
+    skewMaxMs: skewMs,
+    skewSumMs: skewMs,
+  };
+}
+
+/** The blocks of consecutive times. @param {BlockTotals} a @param {BlockTotals} b the later ones @returns {BlockTotals} */
+export function addBlocks(a, b) {
+  return merge(BLOCKS, a, b, 0.5);
+}
+
+/** A gap this many times longer than the others is a halt of the chain, not its pace. */
+const STILL = 5;
+
+/**
+ * @param {BlockTotals} totals
+ * @param {number} durationMs of the time in which they were seen
+ * @returns {number} the mean time between two blocks, without the gap of a halt
+ */
+export function blockIntervalMs({ count, gapMaxMs = 0, skewMinMs, skewMaxMs }, durationMs) {
+  const gapMs = Math.min(gapMaxMs, durationMs);
+  const othersMs = (durationMs - gapMs) / Math.max(1, count - 1);
+  // Blocks produced in the gap but seen after it have a larger skew: no halt.
+  const isLate = (skewMaxMs ?? 0) - (skewMinMs ?? 0) > gapMs / 2;
+  return count > 2 && gapMs > STILL * othersMs && !isLate ? othersMs : durationMs / count;
+}
+
+/**
+ * Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it.
+ * @template {BlockFacts} T
+ */
+export class SharedBlocks {
+  #totals = noBlocks();
+  /** By number and hash: blocks that some threads have not seen yet. @type {Map<string, {block: T, seen: number}>} */
+  #open = new Map();
+  #onWhole;
+
+  /** @param {(block: T) => void} onWhole called with each block once all threads have seen it */
+  constructor(onWhole) {
+    this.#onWhole = onWhole;
+  }
+
+  /** @param {T} block as one thread saw it @param {number} threads number of threads */
+  add(block, threads) {
+    // After a reorg two blocks have the same number.
+    const key = `${block.number}:${block.hash ?? ''}`;
+    const known = this.#open.get(key);
+    if (known === undefined) this.#open.set(key, { block, seen: 1 });
+    else {
+      // The first sighting counts, not the first report.
+      const first = block.skewMs < known.block.skewMs ? block : known.block;
+      known.block = { ...first, ours: known.block.ours + block.ours };
+      known.seen += 1;
+    }
+    if ((this.#open.get(key)?.seen ?? 0) < threads) return;
+    // Threads see blocks in order: no thread will report an earlier block any more.
+    for (const [other, { block: merged }] of this.#open) {
+      this.#add(merged);
+      this.#open.delete(other);
+      if (other === key) break;
+    }
+  }
+
+  /** @param {T} block */
+  #add(block) {
+    this.#totals = addBlocks(this.#totals, totalsOfBlock(block));
+    this.#onWhole(block);
+  }
+
+  /** @param {boolean} isLast includes blocks that some threads have not seen @returns {BlockTotals} since the previous call */
+  take(isLast) {
+    if (isLast) {
+      for (const { block } of this.#open.values()) this.#add(block);
+      this.#open.clear();
+    }
+    const totals = this.#totals;
+    this.#totals = noBlocks();
+    return totals;
+  }
+}

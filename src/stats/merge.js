@@ -1,0 +1,110 @@
+import { Distribution } from './histogram.js';
+
+/**
+ * The only addition of figures: of intervals, threads, instances and totals. The tables of stats/metrics.js say how
+ * each figure is added.
+ *
+ * @typedef {object} Rule
+ * @property {(a: any, b: any, aShare: number | null) => any} [add] of a figure
+ * @property {Record<string, Rule>} [members] of an object; others stay as they are on the left
+ * @property {Rule} [each] of a figure with a tag: a failure code, an RPC purpose, a name of operations, an endpoint
+ * @property {number} [most] limit of tags; further ones become OTHERS
+ * @property {(sum: any) => any} [after] derives members from the others
+ */
+
+/** Both sides cover the same time: those of two threads, or of two instances. */
+export const SAME_TIME = null;
+
+/** The tag of what is beyond the limit of tags. */
+export const OTHERS = 'others';
+
+/**
+ * Neither side is changed, except that a Distribution on the left takes up the values of the right side. Histograms as
+ * JSON become a Distribution, so that many are added at little cost.
+ * @param {Rule} rule
+ * @param {any} a
+ * @param {any} b where it matters, the later one
+ * @param {number | null} [aShare] of the time of both that a has
+ * @returns {any}
+ */
+export function merge(rule, a, b, aShare = SAME_TIME) {
+  if (rule.add !== undefined) return rule.add(a, b, aShare);
+  if (b === undefined || b === null) return a;
+  const sum = { ...a };
+  for (const [name, value] of Object.entries(b)) {
+    const isBeyond = rule.most !== undefined && sum[name] === undefined && Object.keys(sum).length >= rule.most - 1;
+    const key = isBeyond ? OTHERS : name;
+    const part = rule.each ?? rule.members?.[name];
+    sum[key] = part === undefined ? (sum[key] ?? value) : merge(part, sum[key], value, aShare);
+  }
+  return rule.after === undefined ? sum : rule.after(sum);
+}
+
+/** If one side is not known, the other one counts. @param {NonNullable<Rule['add']>} add @returns {Rule} */
+export function either(add) {
+  return { add: (a, b, aShare) => ((a ?? null) === null ? b : (b ?? null) === null ? a : add(a, b, aShare)) };
+}
+
+/** If one side is not known, the sum is not known. @param {(a: any, b: any) => any} add @returns {Rule} */
+export function both(add) {
+  return { add: (a, b) => (a === undefined ? b : a === null || b === null ? null : add(a, b)) };
+}
+
+export const sum = either((a, b) => a + b);
+export const max = either((a, b) => Math.max(a, b));
+export const min = either((a, b) => Math.min(a, b));
+export const first = either((a) => a);
+/** Of two intervals the later one, of two instances the first. */
+export const last = either((a, b, aShare) => (aShare === SAME_TIME ? a : b));
+/** At the end of an interval: of two intervals the later one, of two threads the sum. */
+export const level = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : b));
+/** A mean over time: of two threads the larger one. */
+export const mean = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a * aShare + b * (1 - aShare)));
+/** Used by one thread: of two threads the larger one. */
+export const used = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a + b));
+
+/** The first entries of both. @param {number} most */
+export function listed(most) {
+  return either((a, b) => [...a, ...b].slice(0, most));
+}
+
+/** A list whose entries have a name. @param {string} name member @param {Rule} entry @returns {Rule} */
+export function namedEntries(name, entry) {
+  const byName = (/** @type {any[]} */ list) => Object.fromEntries(list.map((one) => [one[name], one]));
+  return either((a, b, aShare) => Object.values(merge({ each: entry }, byName(a), byName(b), aShare)));
+}
+
+/** Lists with an entry for each of the same places. @param {Rule} entry @returns {Rule} */
+export function placed(entry) {
+  return either((a, b, aShare) => Object.values(merge({ each: entry }, { ...a }, { ...b }, aShare)));
+}
+
+/** @type {Rule} */
+export const histogram = {
+  add: (a, b) => {
+    const all = a instanceof Distribution ? a : new Distribution();
+    if ((a ?? all) !== all) all.add(a);
+    return (b ?? null) === null ? all : all.add(b);
+  },
+};
+
+/** Counts by name. @type {Rule} */
+export const SUMS = { each: sum };
+
+/** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
+export function addUp(a, b) {
+  return merge(SUMS, a, b);
+}
+
+/** Distributions of a sum as a run file has them. @template T @param {T} figures @returns {T} */
+export function asJson(figures) {
+  return mapDistributions(figures, (distribution) => distribution.toJSON());
+}
+
+/** @param {any} value @param {(distribution: Distribution) => unknown} of @returns {any} */
+export function mapDistributions(value, of) {
+  if (value instanceof Distribution) return of(value);
+  if (Array.isArray(value)) return value.map((one) => mapDistributions(one, of));
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, mapDistributions(one, of)]));
+}

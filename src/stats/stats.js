@@ -1,0 +1,211 @@
+import { Distribution } from './histogram.js';
+import { asJson, mapDistributions, merge } from './merge.js';
+import { READINGS, ROW, STATS } from './metrics.js';
+import { noReorgs } from './reorgs.js';
+import { STAGES } from './sample.js';
+
+/**
+ * @import { Counts, DistributionJson, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
+ */
+
+/** @returns {Counts} */
+export function zeroCounts() {
+  return { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+}
+
+/** @returns {WindowCounts} */
+function zeroWindowCounts() {
+  return { scheduled: 0, dropped: 0, started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
+}
+
+/** @returns {Latencies} */
+function newLatencies() {
+  return {
+    lag: new Distribution(),
+    latency: new Distribution(),
+    fromStart: new Distribution(),
+    queued: new Distribution(),
+    submit: new Distribution(),
+    inclusion: new Distribution(),
+    visibility: new Distribution(),
+    readBack: new Distribution(),
+    censored: new Distribution(),
+    fromStartCensored: new Distribution(),
+    timedOut: new Distribution(),
+  };
+}
+
+/** What a generator used that did nothing yet. */
+export function noneUsed() {
+  return {
+    readBackRetries: 0,
+    pausedMs: 0,
+    retiredWallets: 0,
+    inclusionResolutionMs: null,
+    headSource: null,
+    failedPolls: 0,
+    presigned: { used: 0, discarded: 0 },
+    resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
+    pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 },
+    reorgs: noReorgs(),
+    failureWords: {},
+    spending: null,
+  };
+}
+
+/** @returns {GroupFigures} */
+export function newGroup() {
+  return {
+    counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
+    windowVerified: 0,
+    sumUs: 0,
+    failures: {},
+    latency: new Distribution(),
+    censored: new Distribution(),
+  };
+}
+
+/** A group as a run file has it. @param {GroupFigures} group @returns {GroupJson} */
+export function groupJson({ counts, windowVerified, failures, latency, censored }) {
+  const all = new Distribution().add(latency).add(censored);
+  return { counts, windowVerified, failures, latency: all.toJSON(), censored: censored.toJSON() };
+}
+
+/** The figures of a run, or of a part of its time or of its wallets. Each operation is recorded in one of them only. */
+export class Stats {
+  counts = zeroCounts();
+  /** By instants inside the window. */
+  window = zeroWindowCounts();
+  /** By code. @type {Record<string, number>} */
+  failures = {};
+  /** Latency of operations due in each half of the planned window; without a planned end all are in the first. */
+  halves = [
+    { count: 0, sumUs: 0 },
+    { count: 0, sumUs: 0 },
+  ];
+  /** Of operations due inside the window. */
+  inside = newLatencies();
+  outside = newLatencies();
+  /** @type {Record<string, GroupFigures>} */
+  byName = {};
+  /** Only with several endpoints. @type {Record<string, GroupFigures>} */
+  byEndpoint = {};
+
+  /** @param {number} startUs @param {number} [endUs] */
+  constructor(startUs, endUs = startUs) {
+    this.startUs = startUs;
+    this.endUs = endUs;
+  }
+
+  /** Adds the figures of another part of the run. @param {Stats} other @returns {this} */
+  add(other) {
+    return Object.assign(this, merge(STATS, this, other));
+  }
+
+  /** A distribution of all operations, in the window or not. @param {keyof Latencies} name */
+  distribution(name) {
+    return new Distribution().add(this.inside[name]).add(this.outside[name]);
+  }
+
+  /** Of all operations. @returns {Record<Stage, DistributionJson>} */
+  stages() {
+    return stagesOf((stage) => this.distribution(stage).toJSON());
+  }
+
+  /** Plain data for another thread. @returns {StatsState} */
+  toState() {
+    return mapDistributions({ ...this }, (distribution) => distribution.toState());
+  }
+
+  /** @param {StatsState} state @returns {Stats} */
+  static fromState(state) {
+    return new Stats(state.startUs, state.endUs).add(/** @type {any} */ (state));
+  }
+}
+
+/**
+ * The row of an interval.
+ * @param {Stats} stats
+ * @param {Pick<IntervalRow, 'phase' | 'inFlight' | 'blocks' | 'probes'> & {loadStartUs: number}} known
+ * @returns {IntervalRow}
+ */
+export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
+  const { startUs, endUs, counts, failures, byEndpoint } = stats;
+  const sums = (/** @type {GroupFigures} */ group) => ({ ...group.counts, sumUs: group.sumUs });
+  const row = {
+    phase,
+    startMs: (startUs - loadStartUs) / 1000,
+    endMs: (endUs - loadStartUs) / 1000,
+    counts,
+    failures,
+    inFlight,
+    byEndpoint: Object.fromEntries(Object.entries(byEndpoint).map(([key, group]) => [key, sums(group)])),
+    tps: null,
+    latency: stats.distribution('latency').toJSON(),
+    lag: stats.distribution('lag').toJSON(),
+    stages: stagesOf((stage) => {
+      const { count, sumUs } = stats.distribution(stage);
+      return { count, sumUs };
+    }),
+    blocks,
+    probes,
+  };
+  return { ...row, tps: tpsOf(row) };
+}
+
+/** @template T @param {(stage: Stage) => T} of @returns {Record<Stage, T>} */
+export function stagesOf(of) {
+  return /** @type {Record<Stage, T>} */ (Object.fromEntries(STAGES.map((stage) => [stage, of(stage)])));
+}
+
+/**
+ * Two neighbouring rows as one.
+ * @param {IntervalRow} a
+ * @param {IntervalRow} b the one after it
+ * @returns {IntervalRow}
+ */
+export function mergeRows(a, b) {
+  const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
+  const row = merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5);
+  return asJson({ ...row, tps: tpsOf(row) });
+}
+
+/** Readings of all rows. @param {IntervalRow[]} rows consecutive, at least one */
+export function probesOf([{ probes, startMs }, ...rows]) {
+  return rows.reduce(
+    (sum, row) => merge(READINGS, sum, row.probes, (row.startMs - startMs) / (row.endMs - startMs)),
+    probes,
+  );
+}
+
+/** @param {Pick<IntervalRow, 'phase' | 'startMs' | 'endMs' | 'counts'>} row @returns {number | null} null for the drain */
+export function tpsOf({ phase, startMs, endMs, counts }) {
+  return phase === 'drain' || endMs <= startMs ? null : (1000 * counts.verified) / (endMs - startMs);
+}
+
+/** Limit of the rows of a run; above it neighbours are merged in pairs. */
+export const INTERVAL_LIMIT = 2000;
+
+export class IntervalLog {
+  /** @type {IntervalRow[]} */
+  rows = [];
+
+  /** @param {number} [limit] */
+  constructor(limit = INTERVAL_LIMIT) {
+    this.limit = limit;
+  }
+
+  /** @param {IntervalRow} row */
+  add(row) {
+    this.rows.push(row);
+    if (this.rows.length <= this.limit) return;
+    /** @type {IntervalRow[]} */
+    const merged = [];
+    for (let i = 0; i < this.rows.length; i += 2) {
+      const [one, next] = this.rows.slice(i, i + 2);
+      if (next?.phase === one.phase) merged.push(mergeRows(one, next));
+      else merged.push(...this.rows.slice(i, i + 2));
+    }
+    this.rows = merged;
+  }
+}
