@@ -3,7 +3,7 @@ import { UnavailableError } from '../errors.js';
 import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
-import { addUp, merge } from '../stats/merge.js';
+import { merge } from '../stats/merge.js';
 import { REORGS } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
 import { noReorgs, reorgsOf } from '../stats/reorgs.js';
@@ -258,11 +258,12 @@ export class Engine {
   /** @throws {InternalError} */
   check() {
     const { live } = this.#driver;
-    if (!this.isDrained) return this.recorder.assertConservation(live.size);
-    /** @type {Record<number, number>} */
-    let inFlightBy = {};
-    for (const { account } of live) inFlightBy = addUp(inFlightBy, { [account.position]: 1 });
-    this.recorder.assertConservationByWallet(inFlightBy);
+    // All wallets are looked at once, after the drain, and to name those of a violation.
+    if (!this.isDrained && this.recorder.isBalanced(live.size)) return;
+    /** @type {Map<number, number>} */
+    const inFlightBy = new Map();
+    for (const { account } of live) inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
+    this.recorder.assertConservation(inFlightBy);
   }
 
   /** Starts no more operations. @param {number} nowUs end of the window */

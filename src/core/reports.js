@@ -368,9 +368,8 @@ export async function writeFailedSetUp(error, { outputs, log, ...parts }) {
 }
 
 /** The figures of a run without a load. */
-const { reorgs: _reorgs, failureWords: _failureWords, spending: _spending, ...NOTHING_DONE } = noneUsed();
 const IDLE_GENERATOR = Object.freeze({
-  ...NOTHING_DONE,
+  ...noneUsed(),
   cpuUs: 0,
   endpoints: [],
   batches: { limit: 1, largest: 1, refused: 0, why: null },

@@ -169,7 +169,10 @@ export class WorkerHandle {
       this.latest = message.result?.state ?? this.latest;
       this.totals = message.result?.report.totals ?? this.totals;
       if (message.number !== this.#reports) return; // late response
-      this.report = message.result === null ? null : { ...message.result.report, interval: Stats.fromState(message.result.report.interval) };
+      this.report =
+        message.result === null
+          ? null
+          : { ...message.result.report, interval: Stats.fromState(message.result.report.interval) };
       this.#resolve('report');
     } else {
       this.#resolve(message.type);

@@ -6,6 +6,7 @@ import { SharedBlocks, addBlocks, noBlocks, totalsOfBlock } from '../stats/block
 import { addUp, merge } from '../stats/merge.js';
 import { ENGINE_REPORT, GENERATOR } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
+import { noReorgs } from '../stats/reorgs.js';
 import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
 import { Engine } from './engine.js';
@@ -173,7 +174,7 @@ async function startWorkerPool(options) {
       for (const { state, first } of knownStates(parts, 'state')) ledger.fromState(state.ledger, first);
       const all = mergedState('state');
       all.recorder.abandonOpen(parts.flatMap(inFlightOf));
-      all.recorder.assertConservationByWallet({});
+      all.recorder.assertConservation(new Map());
       return { ...all, ledger };
     },
     close: async () => {
@@ -240,7 +241,14 @@ function mergeStates(known, recorder, endUs) {
   recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
   const threads = known.map(({ state }) => state.thread);
   const stats = known.map(({ state }) => state.stats);
-  return { recorder, stats: stats.length === 0 ? noneUsed() : stats.reduce(addGenerators), threads };
+  return {
+    recorder,
+    stats:
+      stats.length === 0
+        ? { ...noneUsed(), reorgs: noReorgs(), failureWords: {}, spending: null }
+        : stats.reduce(addGenerators),
+    threads,
+  };
 }
 
 /** @param {WorkerHandle[]} parts */

@@ -76,7 +76,9 @@ export function namedEntries(name, entry) {
 
 /** Lists with an entry for each of the same places. @param {Rule} entry @returns {Rule} */
 export function placed(entry) {
-  return either((a, b, aShare) => Object.values(merge({ each: entry }, { ...a }, { ...b }, aShare)));
+  return either((a, b, aShare) =>
+    Array.from({ length: Math.max(a.length, b.length) }, (_, i) => merge(entry, a[i], b[i], aShare)),
+  );
 }
 
 /** @type {Rule} */

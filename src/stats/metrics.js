@@ -100,7 +100,7 @@ export const READINGS = {
     node: SAME_NODE,
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: last,
-    why: { members: {} },
+    why: { each: either((a, b) => b) },
   },
   after: (readings) => {
     const why = Object.entries(readings.why ?? {}).filter(([name]) => (readings[name] ?? null) === null);
@@ -156,19 +156,23 @@ export const ROW = {
 /** Rows with the histograms of stages. @type {Rule} */
 export const INTERVALS = { members: { ...ROW.members, stages: LATENCIES } };
 
-/** Several threads or instances see the same reorg: it becomes one event with the operations of all. */
-const REORG_EVENTS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b, aShare) => {
-  if (aShare !== SAME_TIME) return [...a, ...b].slice(0, LISTED.reorgs);
+/** Several threads or instances see the same reorg: it becomes one event with the operations of all. @type {Rule} */
+const SAME_REORGS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b) => {
   const byBlock = (/** @type {ReorgEvent} */ event) => ({ [`${event.blockNumber}:${event.blockHash}`]: event });
   const events = [...a, ...b].map(byBlock).reduce((all, event) => merge({ each: REORG }, all, event), {});
-  const inOrder = Object.values(events).sort((one, other) => one.atMs - other.atMs);
-  return inOrder.slice(0, LISTED.reorgs);
+  return Object.values(events).sort((one, other) => one.atMs - other.atMs);
 });
 /** @type {Rule} */
-export const REORGS = {
-  members: { count: used, deepest: max, operations: sum, events: REORG_EVENTS },
-  after: (/** @type {Reorgs} */ reorgs) => ({ ...reorgs, count: Math.max(reorgs.count, reorgs.events.length) }),
-};
+export const REORGS = either((/** @type {Reorgs} */ a, /** @type {Reorgs} */ b, aShare) => {
+  const isSame = aShare === SAME_TIME;
+  const events = isSame ? merge(SAME_REORGS, a.events, b.events) : [...a.events, ...b.events];
+  return {
+    count: isSame ? Math.max(events.length, a.count, b.count) : a.count + b.count,
+    deepest: Math.max(a.deepest, b.deepest),
+    operations: a.operations + b.operations,
+    events: events.slice(0, LISTED.reorgs),
+  };
+});
 const REORG = {
   members: {
     atMs: min,
@@ -198,7 +202,7 @@ export const ENGINE_REPORT = {
     totals: SUMS,
     silence: SILENCE,
     warnings: { members: {} },
-    reorgs: REORG_EVENTS,
+    reorgs: SAME_REORGS,
     loop: LOOP,
   },
 };

@@ -235,30 +235,29 @@ export class Recorder {
     });
   }
 
+  /** The law of conservation for all wallets together. @param {number} inFlight live operations */
+  isBalanced(inFlight) {
+    const { counts } = this;
+    return counts.scheduled === counts.dropped + counts.started && counts.started === endedOf(counts) + inFlight;
+  }
+
   /**
    * Checks that scheduled = dropped + started and started = verified + failed + timed out + abandoned + in flight. The
-   * number in flight is counted from the live operations.
-   * @param {number} inFlight
-   * @param {number[]} [unbalanced] indexes of wallets whose own operations do not add up
+   * number in flight is counted from the live operations, in total and per wallet.
+   * @param {Map<number, number>} inFlightBy live operations by position
    * @throws {InternalError} which names the wallets
    */
-  assertConservation(inFlight, unbalanced = []) {
+  assertConservation(inFlightBy) {
     const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = this.counts;
-    if (scheduled === dropped + started && started === endedOf(this.counts) + inFlight && unbalanced.length === 0)
-      return;
+    const inFlight = [...inFlightBy.values()].reduce((sum, count) => sum + count, 0);
+    const unbalanced = this.walletIndexes.filter(
+      (_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy.get(i) ?? 0),
+    );
+    if (this.isBalanced(inFlight) && unbalanced.length === 0) return;
     throw new InternalError(
       `conservation is broken for wallet ${unbalanced.slice(0, 5).join(', ') || '(none alone)'}: scheduled ${scheduled} = dropped ${dropped} + started ${started}; ` +
         `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
     );
-  }
-
-  /** The same for each wallet, once after the drain: it looks at all wallets. @param {Record<number, number>} inFlightBy live operations by position */
-  assertConservationByWallet(inFlightBy) {
-    const inFlight = Object.values(inFlightBy).reduce((sum, count) => sum + count, 0);
-    const unbalanced = this.walletIndexes.filter(
-      (_, i) => this.startedBy[i] !== this.endedBy[i] + (inFlightBy[i] ?? 0),
-    );
-    this.assertConservation(inFlight, unbalanced);
   }
 }
 

@@ -9,7 +9,7 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -152,7 +152,8 @@ function measuredRun(parts, partial) {
       censored: censored.toJSON(),
       fromStartCensored: fromStartCensored.toJSON(),
       halves: stats.halves,
-      stages: stagesOf((stage) => stats.inside[stage].toJSON()),
+      // Files of older versions lack some stages.
+      stages: /** @type {Record<string, DistributionJson>} */ (stagesOf((stage) => stats.inside[stage].toJSON())),
     },
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),

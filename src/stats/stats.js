@@ -1,7 +1,6 @@
 import { Distribution } from './histogram.js';
 import { asJson, mapDistributions, merge } from './merge.js';
 import { READINGS, ROW, STATS } from './metrics.js';
-import { noReorgs } from './reorgs.js';
 import { STAGES } from './sample.js';
 
 /**
@@ -47,9 +46,6 @@ export function noneUsed() {
     presigned: { used: 0, discarded: 0 },
     resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
     pauses: { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 },
-    reorgs: noReorgs(),
-    failureWords: {},
-    spending: null,
   };
 }
 

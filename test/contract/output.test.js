@@ -54,7 +54,14 @@ function totalsOf(runTps) {
 function emptyRun() {
   const recorder = new Recorder([0], 0);
   recorder.closeWindow(0);
-  return runFileOf({ recorder, intervals: [], audit: null, end: 'interrupted', unmeasured: { '/audit': 'why' } });
+  return runFileOf({
+    stats: recorder.total(),
+    durationUs: 0,
+    intervals: [],
+    audit: null,
+    end: 'interrupted',
+    unmeasured: { '/audit': 'why' },
+  });
 }
 
 /** @type {Array<[string, () => RunFile]>} */

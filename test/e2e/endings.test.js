@@ -302,19 +302,19 @@ test('a second SIGINT ends a set-up whose endpoint does not answer', async (t) =
 
 const CRASHES = {
   'an exception that nobody catches': {
-    file: 'src/stats/intervals.js',
-    find: '  rotate(nowUs) {\n',
-    replace: "  rotate(nowUs) {\n    setTimeout(() => { throw new Error('planted'); });\n",
+    file: 'src/stats/recorder.js',
+    find: '  take(nowUs) {\n',
+    replace: "  take(nowUs) {\n    setTimeout(() => { throw new Error('planted'); });\n",
   },
   'a promise that nobody waits for': {
-    file: 'src/stats/intervals.js',
-    find: '  rotate(nowUs) {\n',
-    replace: "  rotate(nowUs) {\n    void Promise.reject(new Error('planted'));\n",
+    file: 'src/stats/recorder.js',
+    find: '  take(nowUs) {\n',
+    replace: "  take(nowUs) {\n    void Promise.reject(new Error('planted'));\n",
   },
   'an exception in the report': {
-    file: 'src/stats/intervals.js',
-    find: '  rotate(nowUs) {\n',
-    replace: "  rotate(nowUs) {\n    throw new Error('planted');\n",
+    file: 'src/stats/recorder.js',
+    find: '  take(nowUs) {\n',
+    replace: "  take(nowUs) {\n    throw new Error('planted');\n",
   },
   'an exception when a sample is counted': {
     file: 'src/stats/recorder.js',

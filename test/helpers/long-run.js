@@ -27,7 +27,7 @@ export function longRun({ rows = 2000, operations = 3_000_000, pattern }) {
   const intervals = Array.from({ length: rows }, (_, i) => {
     const latency = new Distribution();
     for (let n = 0; n < each; n += 1) latency.record(Math.round(100 * Math.exp(13.3 * random())));
-    all.merge(latency);
+    all.add(latency);
     const like = pattern.intervals[i % pattern.intervals.length];
     const failures = /** @type {Record<string, number>} */ (
       i % 10 === 3 ? { nonce_too_low: 2, transport_reset: i } : {}

@@ -2,6 +2,7 @@
  * Samples and a run file made by hand, so that every figure in it can be worked out on paper.
  */
 import { noBlocks, totalsOfBlock } from '../../src/stats/blocks.js';
+import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
@@ -54,6 +55,26 @@ export function rowOf(given = {}) {
   return { ...rowOfStats(new Stats(0, 1_000_000), known), ...given };
 }
 
+/** The figures that a recorder has so far, as the run file has them. @param {Recorder} recorder */
+export function figuresOf(recorder) {
+  const stats = recorder.total();
+  const { counts, failures, window, halves, inside, outside, byName, byEndpoint } = stats;
+  const both = (/** @type {Distribution} */ a, /** @type {Distribution} */ b) => new Distribution().add(a).add(b);
+  return {
+    counts,
+    failures,
+    window,
+    halves,
+    byName,
+    byEndpoint,
+    outside,
+    stages: inside,
+    ...inside,
+    total: both(inside.latency, inside.censored),
+    fromStart: both(inside.fromStart, inside.fromStartCensored),
+  };
+}
+
 /** What the probes read, with nothing but this process to watch. @param {Partial<Readings>} [given] @returns {Readings} */
 export function readingsOf(given = {}) {
   return {
@@ -104,7 +125,7 @@ export function runRecorder() {
       );
     }
   }
-  recorder.assertConservationByWallet({});
+  recorder.assertConservation(new Map());
   return recorder;
 }
 

@@ -4,8 +4,9 @@ import { it } from 'node:test';
 import { load } from '../../../src/core/load.js';
 import { Stop } from '../../../src/core/stop.js';
 import { Checkpoints } from '../../../src/core/reports.js';
-import { Intervals, intervalState, noBlocks, zeroCounts } from '../../../src/stats/intervals.js';
+import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
+import { zeroCounts } from '../../../src/stats/stats.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
@@ -35,7 +36,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
   /** @type {IntervalRow[]} */
   const rows = [];
   const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row) }]);
-  const intervals = new Intervals(0);
+  const intervals = new Recorder([0], 0);
   const engine = /** @type {any} */ ({
     prepare: async () => {},
     start: () => {},
@@ -43,7 +44,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     stop: () => {},
     drain: async () => {},
     report: async (/** @type {number} */ nowUs) => ({
-      interval: intervalState(intervals.rotate(nowUs)),
+      interval: intervals.take(nowUs),
       inFlight: 0,
       totals: zeroCounts(),
       silence,

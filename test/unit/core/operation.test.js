@@ -71,7 +71,7 @@ describe('runTransaction(): several operations of one wallet', () => {
       for (const number of numbers) run.see(number);
       await run.advance(2000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'reverted', 'verified']);
-      assert.deepEqual(run.recorder.failures, { reverted: 1 });
+      assert.deepEqual(run.recorder.total().failures, { reverted: 1 });
       assert.deepEqual(run.ledger.statusCounts, { reverted: 1 });
       assert.equal((await run.end()).exact, true);
     }
@@ -135,7 +135,7 @@ describe('runTransaction(): several operations of one wallet', () => {
       run.see(run.mine());
       await run.advance(1000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-      assert.deepEqual(run.recorder.failures, {});
+      assert.deepEqual(run.recorder.total().failures, {});
       run.mine();
       const report = await run.end();
       assert.equal(report.exact, true);
@@ -228,7 +228,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine(1));
     for (let i = 0; i < 3; i += 1) await run.advance(500);
     assert.ok(asked > 0);
-    assert.deepEqual(run.recorder.failures, {});
+    assert.deepEqual(run.recorder.total().failures, {});
     assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
   });
 
@@ -266,7 +266,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
-    assert.deepEqual(run.recorder.failures, { rejected: 1 });
+    assert.deepEqual(run.recorder.total().failures, { rejected: 1 });
     assert.equal(run.ledger.statusCounts.included, 1);
     assert.equal((await run.end()).exact, true);
   });
@@ -322,7 +322,7 @@ describe('runTransaction(), recovery and audit: any result of the submissions', 
           const there = verified.filter(({ hash }) => run.mined.get(String(hash))?.isReverted === false);
           // After a reorg another transaction of the operation may be included.
           if (!history.some(({ kind }) => kind.startsWith('reorg'))) assert.equal(there.length, verified.length);
-          assert.equal(run.recorder.failures.wrong_count, undefined);
+          assert.equal(run.recorder.total().failures.wrong_count, undefined);
           assert.deepEqual(
             run.stops.filter(([reason]) => reason !== 'no_wallets'),
             [],

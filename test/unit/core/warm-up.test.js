@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WarmUp } from '../../../src/core/load.js';
 import { warmupSeconds } from '../../../src/core/costs.js';
-import { zeroCounts } from '../../../src/stats/intervals.js';
+import { zeroCounts } from '../../../src/stats/stats.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /** @import { WarmUpOptions } from '../../../src/core/load.js' */

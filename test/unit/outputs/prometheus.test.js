@@ -8,7 +8,7 @@ import { UnavailableError } from '../../../src/errors.js';
 import { isOwnHost } from '../../../src/outputs/listen.js';
 import { createPrometheusOutput } from '../../../src/outputs/prometheus.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { addBlock, noBlocks } from '../../../src/stats/intervals.js';
+import { totalsOfBlock } from '../../../src/stats/blocks.js';
 import { STAGES } from '../../../src/stats/sample.js';
 import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
@@ -135,8 +135,8 @@ describe('output prometheus', () => {
     const { output, page } = await opened(t);
     output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
     const counts = { scheduled: 10, dropped: 1, started: 9, verified: 5, failed: 2, timedOut: 1, abandoned: 0 };
-    const blocks = noBlocks();
-    addBlock(blocks, { number: 7, transactions: 8, ours: 5, gasUsed: 1000, gasLimit: 30_000, skewMs: 250 });
+    const block = { number: 7, transactions: 8, ours: 5, gasUsed: 1000, gasLimit: 30_000, skewMs: 250 };
+    const blocks = totalsOfBlock(block);
     for (let k = 0; k < 3; k += 1) {
       const row = rowOf({
         counts,

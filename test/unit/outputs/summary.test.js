@@ -151,7 +151,7 @@ Summary: ran for its duration, window 2.0 s
     for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
       if (dueUs % 20_000 === 0) recorder.drop(dueUs);
       else recorder.start(0, dueUs);
-    const run = runFileOf({ recorder, isOpenLoop: true });
+    const run = runFileOf({ stats: recorder.total(), isOpenLoop: true });
     const [warning] = run.warnings.filter((words) => words.includes('dropped'));
     assert.match(warning, /; 100 of 200 were dropped/);
     assert.match(
@@ -284,7 +284,13 @@ Summary: ran for its duration, window 2.0 s
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(1_000_000);
     const text = summaryText(
-      runFileOf({ recorder, intervals: [], audit: null, unmeasured: { '/audit': 'ended at once, on request' } }),
+      runFileOf({
+        stats: recorder.total(),
+        durationUs: 1_000_000,
+        intervals: [],
+        audit: null,
+        unmeasured: { '/audit': 'ended at once, on request' },
+      }),
       false,
     );
     assert.match(text, /^ {2}generator {3,}- {2}us of CPU/m);

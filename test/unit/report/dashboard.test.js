@@ -9,8 +9,8 @@ import { stdout } from '../../../src/outputs/streams.js';
 import { DashboardState, MAX_CLIENTS, createDashboardOutput } from '../../../src/report/live.js';
 import { bucketsOf } from '../../../src/report/run-data.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { IntervalLog, stagesFrom, zeroCounts } from '../../../src/stats/intervals.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
+import { IntervalLog, stagesOf, zeroCounts } from '../../../src/stats/stats.js';
 import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -35,7 +35,7 @@ const TOTALS = {
 const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 
 /** @param {IntervalRow[]} intervals */
-const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals }), 1e6);
+const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals, durationUs: 1e6 }));
 
 /** @param {number} port */
 function optionsFor(port) {
@@ -95,7 +95,9 @@ describe('the state of the dashboard', () => {
     for (let i = 0; i < 4; i += 1) {
       const latency = new Distribution();
       for (let n = 0; n <= i; n += 1) latency.record(1000 * (n + 1));
-      const stages = stagesFrom((stage) => (stage === 'submit' ? latency : { count: 0, sumUs: 0 }));
+      const stages = stagesOf((stage) =>
+        stage === 'submit' ? { count: latency.count, sumUs: latency.sumUs } : { count: 0, sumUs: 0 },
+      );
       const row = { ...rowNumber(i), latency: latency.toJSON(), stages };
       log.add(row);
       state.add(row, TOTALS);

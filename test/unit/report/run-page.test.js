@@ -158,7 +158,7 @@ describe('the page of a run', () => {
   });
 
   it('is a good page of a run that has not ended', () => {
-    const page = pageOf(buildPartialRunFile(partsOf({ end: 'running', audit: null }), 1e6));
+    const page = pageOf(buildPartialRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
     assert.match(page, /So far: /);
     assert.match(page, /The run had not ended/);
     assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object/);
@@ -169,7 +169,8 @@ describe('the page of a run', () => {
     recorder.closeWindow(0);
     const page = pageOf(
       runFileOf({
-        recorder,
+        stats: recorder.total(),
+        durationUs: 0,
         intervals: [],
         audit: null,
         end: 'interrupted',

@@ -10,7 +10,7 @@ import { resultLines, unpack } from '../../../src/scale-out/sources.js';
 import { RunTotals, Verdicts } from '../../../src/scale-out/totals.js';
 import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
 import { ranges, safe } from '../../../src/scale-out/words.js';
-import { Distribution, DistributionSum } from '../../../src/stats/histogram.js';
+import { Distribution } from '../../../src/stats/histogram.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
@@ -73,7 +73,7 @@ describe('distributions added up', () => {
 
   test('are those of all values, bucket by bucket', () => {
     const one = new Distribution();
-    const sum = new DistributionSum();
+    const sum = new Distribution();
     for (let seed = 0; seed < 5; seed += 1) {
       const part = new Distribution();
       for (const value of valuesOf(seed)) {
@@ -83,19 +83,19 @@ describe('distributions added up', () => {
       sum.add(part.toJSON());
     }
     assert.deepEqual(sum.toJSON(), one.toJSON());
-    const again = new DistributionSum();
+    const again = new Distribution();
     again.add(sum.toJSON());
     assert.deepEqual(again.toJSON(), one.toJSON(), 'what was merged can be merged');
   });
 
   test('hold more values of one kind than 32 bits can count', () => {
-    const sum = new DistributionSum();
+    const sum = new Distribution();
     const part = { ...new Distribution().toJSON(), count: 3e9, minUs: 0, maxUs: 0 };
     sum.add(part);
     sum.add(part);
     const json = sum.toJSON();
     assert.deepEqual([json.count, json.p50Us, json.p99Us], [6e9, 0, 0]);
-    const read = new DistributionSum();
+    const read = new Distribution();
     read.add({ ...json, maxUs: 1 });
     assert.equal(read.count, 6e9, 'its histogram has them all');
   });
@@ -120,7 +120,7 @@ describe('distributions added up', () => {
   for (const [name, one] of Object.entries(damaged))
     test(`refuse ${name}`, () => {
       const before = process.memoryUsage().arrayBuffers;
-      assert.throws(() => new DistributionSum().add(one), /histogram/);
+      assert.throws(() => new Distribution().add(one), /histogram/);
       assert.ok(process.memoryUsage().arrayBuffers - before < 10e6, 'and took no memory');
     });
 });
@@ -133,7 +133,7 @@ test('censored operations add up, including those of older files with timeouts o
   delete old.latency.fromStartCensored;
   const recorder = new Recorder([0], 0);
   recorder.add(sampleOf({ name: 'a', outcome: 'failed', code: 'lost' }));
-  for (const run of [runFileOf(), old, runFileOf({ recorder })]) sums.add(run, place);
+  for (const run of [runFileOf(), old, runFileOf({ stats: recorder.total() })]) sums.add(run, place);
   const { total, censored, fromStartCensored } = sums.distributions().latency;
   assert.deepEqual([total.count, censored.count, fromStartCensored.count], [39, 4, 4]);
   assert.equal(censored.sumUs, 2_050_000 + 500_000 + 1000);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SharedBlocks, addBlock, noBlocks } from '../../../src/stats/intervals.js';
+import { SharedBlocks, addBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
 
-/** @import { BlockFacts } from '../../../src/stats/intervals.js' */
+/** @import { BlockFacts } from '../../../src/stats/blocks.js' */
 
 /** @param {number} number @param {Partial<BlockFacts>} [given] */
 const blockOf = (number, given) => ({
@@ -24,10 +24,11 @@ function setUp() {
 }
 
 it('a block is full when the gas limit of one more transaction does not fit, though what it uses would', () => {
-  const totals = noBlocks();
   const block = { number: 1, ours: 0, gasLimit: 3_000_000, skewMs: 0 };
-  addBlock(totals, { ...block, transactions: 112, gasUsed: 2_960_608 });
-  addBlock(totals, { ...block, transactions: 100, gasUsed: 2_640_000 });
+  const totals = addBlocks(
+    totalsOfBlock({ ...block, transactions: 112, gasUsed: 2_960_608 }),
+    totalsOfBlock({ ...block, transactions: 100, gasUsed: 2_640_000 }),
+  );
   assert.deepEqual([totals.full, totals.count], [1, 2]);
 });
 

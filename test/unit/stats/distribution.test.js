@@ -128,7 +128,7 @@ describe('Distribution', () => {
         const merged = distributionOf(a);
         const other = distributionOf(b);
         const before = JSON.stringify(other);
-        merged.merge(other);
+        merged.add(other);
         assert.deepEqual(contentsOf(merged), contentsOf(distributionOf([...a, ...b])));
         assert.equal(JSON.stringify(other), before);
       }),
@@ -140,9 +140,9 @@ describe('Distribution', () => {
     fc.assert(
       fc.property(lists, lists, (a, b) => {
         const left = distributionOf(a);
-        left.merge(distributionOf(b));
+        left.add(distributionOf(b));
         const right = distributionOf(b.toReversed());
-        right.merge(distributionOf(a.toReversed()));
+        right.add(distributionOf(a.toReversed()));
         assert.deepEqual(contentsOf(left), contentsOf(right));
       }),
       { seed: SEED },
@@ -152,7 +152,7 @@ describe('Distribution', () => {
   it('can be continued after a round trip through JSON', () => {
     fc.assert(
       fc.property(lists, lists, (a, b) => {
-        const read = Distribution.fromJSON(JSON.parse(JSON.stringify(distributionOf(a))));
+        const read = Distribution.from(JSON.parse(JSON.stringify(distributionOf(a))));
         assert.deepEqual(contentsOf(read), contentsOf(distributionOf(a)));
         for (const value of b) read.record(value);
         assert.deepEqual(contentsOf(read), contentsOf(distributionOf([...a, ...b])));

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { commonStall, endpointsOf } from '../../../src/stats/recorder.js';
+import { merge } from '../../../src/stats/merge.js';
+import { GENERATOR } from '../../../src/stats/metrics.js';
+import { endpointsOf } from '../../../src/stats/recorder.js';
 import { numbered } from '../../../src/text.js';
 
 describe('endpoints by name', () => {
@@ -23,7 +25,10 @@ describe('endpoints by name', () => {
   });
 });
 
-describe('commonStall()', () => {
+describe('the common stall', () => {
+  /** @param {Array<object | undefined>} stalls */
+  const commonStall = (stalls) =>
+    stalls.map((submissionStall) => ({ submissionStall })).reduce((a, b) => merge(GENERATOR, a, b)).submissionStall;
   const stall = (/** @type {number} */ fromMs, /** @type {number} */ toMs) => ({ fromMs, toMs, words: 'HTTP 503' });
   it('is when no thread had a submission accepted', () => {
     assert.deepEqual(commonStall([stall(1, 9), stall(3, 12)]), stall(3, 9));

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { INTERVAL_LIMIT, IntervalLog, addBlock, mergeBlocks, noBlocks } from '../../../src/stats/intervals.js';
+import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
+import { INTERVAL_LIMIT, IntervalLog } from '../../../src/stats/stats.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
@@ -17,8 +18,7 @@ const EMPTY = new Distribution().toJSON();
 function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } = {}) {
   const latency = new Distribution();
   for (const value of latenciesUs) latency.record(value);
-  const blocks = noBlocks();
-  addBlock(blocks, { number: i, transactions: 3, ours: verified, gasUsed: 1000, gasLimit: 30_000 + i, skewMs: 10 * i });
+  const block = { number: i, transactions: 3, ours: verified, gasUsed: 1000, gasLimit: 30_000 + i, skewMs: 10 * i };
   return rowOf({
     phase,
     startMs: 1000 * i,
@@ -36,7 +36,7 @@ function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } =
     inFlight: i,
     tps: phase === 'load' ? verified : null,
     latency: latenciesUs.length === 0 ? EMPTY : latency.toJSON(),
-    blocks,
+    blocks: totalsOfBlock(block),
     probes: readingsOf({ self: { cpuUs: 10, rssBytes: 1000 + i } }),
   });
 }
@@ -179,9 +179,10 @@ describe('IntervalLog', () => {
 
 describe('blocks', () => {
   it('adds up', () => {
-    const totals = noBlocks();
-    addBlock(totals, { number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 });
-    addBlock(totals, { number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 });
+    const totals = addBlocks(
+      totalsOfBlock({ number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 }),
+      totalsOfBlock({ number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 }),
+    );
     assert.deepEqual(totals, {
       count: 2,
       firstNumber: 5,
@@ -199,30 +200,30 @@ describe('blocks', () => {
   });
 
   it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
-    const [first, second] = [noBlocks(), noBlocks()];
     const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
-    addBlock(first, { ...block, gasUsed: 599, gapMs: 100 });
-    addBlock(first, { ...block, gasUsed: 601, gapMs: 2500 });
-    addBlock(second, { ...block, gasUsed: 1000, gapMs: 300 });
-    const { full, gapMaxMs } = mergeBlocks(first, second);
+    const first = addBlocks(
+      totalsOfBlock({ ...block, gasUsed: 599, gapMs: 100 }),
+      totalsOfBlock({ ...block, gasUsed: 601, gapMs: 2500 }),
+    );
+    const second = totalsOfBlock({ ...block, gasUsed: 1000, gapMs: 300 });
+    const { full, gapMaxMs } = addBlocks(first, second);
     assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);
-    assert.equal(mergeBlocks({ ...first, full: undefined }, second).full, 1, 'older run files do not say');
+    assert.equal(addBlocks({ ...first, full: undefined }, second).full, 1, 'older run files do not say');
   });
 
   it('the genesis block is a first block, too', () => {
-    const totals = noBlocks();
-    for (const number of [0, 1]) {
-      addBlock(totals, { number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1, skewMs: 0 });
-    }
+    const [a, b] = [0, 1].map((number) =>
+      totalsOfBlock({ number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1, skewMs: 0 }),
+    );
+    const totals = addBlocks(a, b);
     assert.deepEqual([totals.firstNumber, totals.lastNumber], [0, 1]);
   });
 
   it('an interval without blocks merges with one that has blocks', () => {
-    const some = noBlocks();
-    addBlock(some, { number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
+    const some = totalsOfBlock({ number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
     assert.equal(noBlocks().firstNumber, null);
-    assert.deepEqual(mergeBlocks(noBlocks(), some), some);
-    assert.deepEqual(mergeBlocks(some, noBlocks()), some);
-    assert.deepEqual(mergeBlocks(noBlocks(), noBlocks()), noBlocks());
+    assert.deepEqual(addBlocks(noBlocks(), some), some);
+    assert.deepEqual(addBlocks(some, noBlocks()), some);
+    assert.deepEqual(addBlocks(noBlocks(), noBlocks()), noBlocks());
   });
 });

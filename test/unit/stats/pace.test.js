@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { summaryText } from '../../../src/outputs/summary.js';
 import { shortWindow } from '../../../src/stats/growth.js';
-import { noBlocks } from '../../../src/stats/intervals.js';
+import { noBlocks } from '../../../src/stats/blocks.js';
 import { buildRunFile } from '../../../src/stats/run-file.js';
 import { partsOf, rowOf } from '../../helpers/samples.js';
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { addReorg, mergeReorgs, noReorgs, reorgInWords } from '../../../src/stats/reorgs.js';
+import { SAME_TIME, merge } from '../../../src/stats/merge.js';
+import { REORGS } from '../../../src/stats/metrics.js';
+import { noReorgs, reorgInWords, reorgsOf as reorgOf } from '../../../src/stats/reorgs.js';
 
-/** @import { ReorgEvent } from '../../../src/types.d.ts' */
+/** @import { ReorgEvent, Reorgs } from '../../../src/types.d.ts' */
 
 /** Events that are kept one by one, and operations of one of them, as src/stats/reorgs.js has it. */
 const KEPT = 100;
@@ -22,15 +24,18 @@ const eventOf = (given) => ({
 
 /** @param {ReorgEvent[]} events */
 function reorgsOf(...events) {
-  const reorgs = noReorgs();
-  for (const event of events) addReorg(reorgs, event);
-  return reorgs;
+  return events.reduce((sum, event) => merge(REORGS, sum, reorgOf(event), 0.5), noReorgs());
+}
+
+/** @param {Reorgs[]} all @returns {Reorgs} */
+function mergeReorgs(all) {
+  return all.reduce((a, b) => merge(REORGS, a, b, SAME_TIME), noReorgs());
 }
 
 /** @param {number} walletIndex */
 const touchedOf = (walletIndex) => ({ walletIndex, nonce: 0, hash: null });
 
-describe('addReorg()', () => {
+describe('reorgs of one thread', () => {
   it('counts them, their operations and the deepest', () => {
     const events = [eventOf({ depth: 2 }), eventOf({ depth: 5, operations: 0 }), eventOf({ depth: 1, operations: 9 })];
     assert.deepEqual(reorgsOf(...events), { count: 3, deepest: 5, operations: 11, events });
@@ -44,7 +49,7 @@ describe('addReorg()', () => {
   });
 });
 
-describe('mergeReorgs()', () => {
+describe('reorgs of several threads', () => {
   it('what several threads saw of one reorganisation is one event, with the operations of all', () => {
     const [a, b] = [
       eventOf({ atMs: 1010, operations: 2, touched: [touchedOf(1), touchedOf(2)] }),

@@ -87,7 +87,7 @@ describe('buildRunFile()', () => {
 
   it('does not change afterwards', () => {
     const recorder = runRecorder();
-    const run = runFileOf({ recorder });
+    const run = runFileOf({ stats: recorder.total() });
     const before = JSON.stringify(run);
     recorder.start(0, 0);
     assert.equal(JSON.stringify(run), before);
@@ -97,7 +97,7 @@ describe('buildRunFile()', () => {
   const emptyRun = (endUs) => {
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(endUs);
-    return runFileOf({ recorder, intervals: [] });
+    return runFileOf({ stats: recorder.total(), durationUs: endUs, intervals: [] });
   };
 
   it('what could not be measured is null with a reason, never 0', () => {
@@ -128,7 +128,7 @@ describe('buildPartialRunFile()', () => {
     const recorder = runRecorder();
     recorder.start(0, 0);
     recorder.start(1, 0);
-    return buildPartialRunFile(partsOf({ recorder, end: 'running', audit: null }), durationUs);
+    return buildPartialRunFile(partsOf({ stats: recorder.total(), durationUs, end: 'running', audit: null }));
   };
 
   it('has the operations in flight, so that started operations add up', () => {

@@ -314,7 +314,7 @@ describe('checkThresholds()', () => {
         const code = isSilent ? 'transport_timeout' : null;
         recorder.add(sampleOf({ startUs: 1000 * i, name: isSilent || i < 50 ? 'slow' : 'fast', outcome, code }));
       }
-      const run = runFileOf({ recorder });
+      const run = runFileOf({ stats: recorder.total() });
       assert.deepEqual(
         ['calls.slow.p99<10s', 'calls.slow.p50<10s', 'calls.fast.p99<10s', 'calls.fast.max<10s'].map(
           (text) => check(text, run).passed,
@@ -359,10 +359,10 @@ describe('checkThresholds()', () => {
     fail(1100, 1500, 'reverted');
     fail(1600, 5000, 'lost');
     const intervals = [1000, 2000, 6000].map((endUs, i) => {
-      const { counts, failures } = recorder.intervals.rotate(endUs);
+      const { counts, failures } = recorder.take(endUs);
       return rowOf({ counts, failures, phase: /** @type {const} */ (['warmup', 'load', 'drain'])[i] });
     });
-    const run = runFileOf({ recorder, intervals });
+    const run = runFileOf({ stats: recorder.total(), intervals });
     assert.equal(run.counts.failed, 3);
     for (const [text, value] of /** @type {Array<[string, number]>} */ ([
       ['failed=0', 2],
@@ -394,7 +394,7 @@ describe('checkThresholds()', () => {
   it('a run in which nothing happened: reasons, no numbers', () => {
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(0);
-    const run = runFileOf({ recorder, intervals: [] });
+    const run = runFileOf({ stats: recorder.total(), durationUs: 0, intervals: [] });
     for (const [text, why] of /** @type {Array<[string, RegExp]>} */ ([
       ['tps>=0', /^the window has no length$/],
       ['asked>=0', /^no rate was asked for/],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rateNotHeld } from '../../../src/stats/growth.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { noBlocks } from '../../../src/stats/intervals.js';
+import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { judge } from '../../../src/stats/verdict.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -533,7 +533,7 @@ describe('judge()', () => {
   it('none where nothing was due, or the window has no length', () => {
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(1_000_000);
-    assert.equal(runFileOf({ recorder, intervals: [] }).verdict, null);
+    assert.equal(runFileOf({ stats: recorder.total(), durationUs: 1_000_000, intervals: [] }).verdict, null);
     const run = closedRun();
     assert.equal(judge({ ...run, window: { ...run.window, durationMs: 0 } }), null);
     assert.equal(judge({ ...run, window: { ...run.window, counts: { ...run.window.counts, scheduled: 0 } } }), null);
