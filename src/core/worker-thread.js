@@ -85,9 +85,8 @@ async function work(task, port) {
     batcher.flush();
     let result = null;
     try {
-      const { interval, ...found } = engine.report(nowUs);
-      Object.assign(found.warnings, refusalWarnings(task.endpoints.names, opened));
-      result = { report: { ...found, interval: interval.toState() }, state: state() };
+      const report = reportOf(engine, nowUs, refusalWarnings(task.endpoints.names, opened));
+      result = { report, state: state() };
     } finally {
       post({ type: 'report', number, result });
     }
@@ -185,6 +184,12 @@ function createBatcher(clock, onFull) {
     if (samples.length === SAMPLES_AT_ONCE) flush();
   };
   return { add, flush };
+}
+
+/** @param {Engine} engine @param {number} nowUs @param {Record<string, string>} more warnings */
+function reportOf(engine, nowUs, more) {
+  const { interval, warnings, ...report } = engine.report(nowUs);
+  return { ...report, warnings: { ...warnings, ...more }, interval: interval.toState() };
 }
 
 /** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {WorkerState} */

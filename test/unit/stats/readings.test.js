@@ -156,12 +156,15 @@ const readings = fc
   })
   .map((made) => {
     const missing = Object.entries(made).filter(([, value]) => value === null);
-    return { ...made, why: Object.fromEntries(missing.map(([name]) => [name, 'it is not there'])) };
+    // The library makes objects without a prototype.
+    return structuredClone({ ...made, why: Object.fromEntries(missing.map(([name]) => [name, 'it is not there'])) });
   });
 
 /** What does not depend on the order, floating point aside. @param {Readings} merged */
 function unordered({ metrics: _, loop, sockets, ...rest }) {
-  const endpoints = (sockets?.endpoints ?? []).map((one) => ({ ...one })).sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
+  const endpoints = (sockets?.endpoints ?? [])
+    .map((one) => ({ ...one }))
+    .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
   const rounded = loop && {
     ...loop,
     utilization: loop.utilization.toFixed(6),
