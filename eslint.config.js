@@ -23,6 +23,7 @@ const BELOW_CORE = [...PLUG_INS, ...BELOW_PLUG_INS];
  */
 const MAY_IMPORT = {
   bin: ['cli', ...LEAVES],
+  'src/index.js': ['cli', 'core', ...BELOW_CORE],
   'src/cli': ['core', 'report', 'studies', 'scale-out', ...BELOW_CORE],
   'src/core': BELOW_CORE,
   'src/report': BELOW_CORE,

@@ -142,6 +142,30 @@ export function cannotWrite(file, error) {
   return new OutputError(`cannot write ${displayName(file)}: ${words[code ?? ''] ?? oneLine(message)}`, error);
 }
 
+/**
+ * Reserves a file name before anything is sent, so that a second process with the same name in a shared folder fails
+ * and overwrites nothing.
+ * @param {string} file
+ * @param {string} taken what to say where it is there already
+ * @returns {() => void} gives the name back, unless something was written there by then; never throws
+ * @throws {OutputError}
+ */
+export function claimFile(file, taken) {
+  try {
+    writeFileSync(file, '', { flag: 'wx', mode: FILE_MODE });
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') throw new OutputError(taken, error);
+    throw cannotWrite(file, error);
+  }
+  return () => {
+    try {
+      if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
+    } catch {
+      // Errors of the clean-up are ignored; the first error matters.
+    }
+  };
+}
+
 /** Whether the value of --workload means a file. @param {string} value */
 export function isWorkloadFile(value) {
   return /[\\/]|\.[cm]?js$/.test(value);

@@ -2,7 +2,7 @@
  * The contracts between the folders of src/, each once. The contract of a workload file is in workloads/contract.d.ts.
  */
 import type { Spread } from './chain/endpoints.js';
-import type { Curve } from './chain/keys.js';
+import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
 import type { Foreign, Resolution } from './core/ledger.js';
@@ -21,15 +21,14 @@ import type { compare, compareMetrics } from './studies/compare.js';
 import type { Environment, Saturation, SweepRun, Trial } from './studies/run-files.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
-  AuditReading,
+  AuditReading as OwnReading,
   AuditSnapshot,
-  CallPreparation,
+  Check as OwnCheck,
+  Create,
   Executed,
-  NamedRequest,
-  Preparation,
   Sent,
-  Verdict,
-} from './workloads/index.js';
+  Verdict as OwnVerdict,
+} from './workloads/contract.d.ts';
 import type { Logger } from 'pino';
 
 // general
@@ -341,18 +340,52 @@ export type Page = {
   count: number;
 };
 
-export type Check = {
-  name: string;
-  /** what is compared, as a person says it */
-  words: string;
-  /** null when it could not be found out */
-  expected: string | null;
-  /** null when it could not be found out */
-  found: string | null;
-  /** null when it could not be found out */
-  holds: boolean | null;
-  /** it could not */
-  why: string | null;
+/** The types of the contract with everything filled in. */
+export type Check = Required<OwnCheck>;
+export type Verdict = Required<OwnVerdict>;
+export type AuditReading = Required<OwnReading>;
+export type { AuditSnapshot, Executed, Sent };
+
+/** Requests of one name are also counted together. */
+export type NamedRequest = Request & { name?: string };
+
+export type Preparation = {
+  wallets: Wallet[];
+  sender: Sender;
+  chain: { chainId: number; genesisHash: string | null };
+  onProgress: (label: string, done: number, all: number) => void;
+};
+
+export type CallPreparation = {
+  /** null if the endpoint is not a node */
+  chain: { chainId: number | null };
+  /** of the slice's wallets */
+  addresses: () => Promise<string[]>;
+  notice: (line: string) => void;
+};
+
+/** The options of a workload. */
+export type Settings = {
+  /** number of wallets */
+  threads?: number;
+  /** bytes of calldata */
+  payload?: number | null;
+  /** number of receiving addresses; null: the wallets pay each other */
+  receivers?: number | null;
+  /** when the receivers are created on the chain */
+  createReceivers?: 'before' | 'during' | null;
+  /** file with the addresses of the contracts */
+  contracts?: string | null;
+  method?: string | null;
+  params?: unknown[] | null;
+  /** settings of a user's workload */
+  set?: ReadonlyArray<readonly [string, string]>;
+  /** name of a preset or of a file */
+  calls?: string | null;
+  /** file that stress prepare logs has written */
+  data?: string | null;
+  /** second endpoint to compare answers with */
+  checkRpc?: URL | null;
 };
 
 export type DataSet = {
@@ -458,6 +491,8 @@ export type Surroundings = {
   onProgress: (label: string, done: number, all: number) => void;
   stop: Stop;
   version: string;
+  /** of a workload that a program has given as an object */
+  create?: Create;
 };
 
 export type AuditReport = {

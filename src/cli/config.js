@@ -116,6 +116,19 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   checkNames(parsed, command);
   if (command === 'completion') return { kind: 'text', text: completionText(files) };
 
+  return { kind: 'command', command, ...(await readOptions({ command, files, parsed, env, nowMs })) };
+}
+
+/**
+ * @param {object} given
+ * @param {Exclude<Command, 'completion'>} given.command
+ * @param {readonly string[]} [given.files] named behind the command
+ * @param {Record<string, unknown>} given.parsed text by name of option
+ * @param {NodeJS.ProcessEnv} [given.env]
+ * @param {number} [given.nowMs] since 1970
+ * @returns {Promise<{config: Config, warnings: string[]}>}
+ */
+export async function readOptions({ command, files = [], parsed, env = {}, nowMs = Date.now() }) {
   const file = find(CONFIG_OPTION, parsed, env, {});
   const inFile = file === null ? {} : readConfigFile(String(await parseValue(CONFIG_OPTION, file)), command);
   const fromFile = { ...studyOptions(command, parsed, env, inFile), ...inFile };
@@ -164,7 +177,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   };
   checkTogether(command, complete, env, nowMs);
   checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.text ?? null]);
-  return { kind: 'command', command, config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+  return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 
 /**

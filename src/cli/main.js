@@ -162,7 +162,7 @@ async function loadParts() {
     import('../core/stop.js'),
     import('../outputs/console.js'),
     import('../outputs/log.js'),
-    import('../workloads/user-file.js'),
+    import('../workloads/user-code.js'),
     import('./options.js'),
   ]);
   const [{ commands }, { createClock }, { Stop }, { createProgress }, log, { strayErrorOf }, { SECRET_KEYS }] = parts;

@@ -181,7 +181,7 @@ export const COMMAND_NAMES = Object.freeze(
 );
 
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
-const WORKLOADS = Object.freeze(['counter', 'transfer', 'rpc']);
+const WORKLOADS = Object.freeze(['counter', 'transfer', 'erc20', 'rpc']);
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 const PRESETS = Object.keys(presets);
 
@@ -337,9 +337,9 @@ const TABLE = {
     { name: 'fixed-id', workload: 'rpc', argument: 'N', integer: [0, Number.MAX_SAFE_INTEGER], commands: LOAD,
       role: 'load', defaultText: 'a new id per request',
       help: 'id of every request of --workload rpc, for servers with a constant answer; it is still checked' },
-    { name: 'receivers', workload: 'transfer', isAxis: true, argument: 'N', integer: [1, 10_000_000], commands: NEEDED,
+    { name: 'receivers', workload: ['transfer', 'erc20'], isAxis: true, argument: 'N', integer: [1, 10_000_000], commands: NEEDED,
       role: 'load', defaultText: 'the wallets pay each other',
-      help: 'number of addresses that --workload transfer pays, made for the run' },
+      help: 'number of addresses that --workload transfer or erc20 pays, made for the run' },
     { name: 'create-receivers', workload: 'transfer', argument: 'WHEN', choices: ['before', 'during'], commands: NEEDED,
       role: 'load', defaultText: 'during',
       help: 'when receivers are created on the chain: before the load, by a payment of 1 wei each, or during it, by their first payment' },

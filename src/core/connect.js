@@ -17,7 +17,7 @@ import {
   worstExit,
 } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
-import { unlessAborted } from '../workloads/contract-errors.js';
+import { unlessAborted } from '../workloads/user-code.js';
 import { sliceIndexes } from './nonces.js';
 
 /**

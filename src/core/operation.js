@@ -7,7 +7,7 @@ import { transactionStatusOf } from './transaction-status.js';
 /**
  * @import { CallWorkload, Clock, Fee, Inclusion, InclusionDetector, Outcome, Rpc, Sample, TransactionWorkload } from '../types.d.ts'
  * @import { Deadlines } from '../deadlines.js'
- * @import { Verdict } from '../workloads/index.js'
+ * @import { Verdict } from '../types.d.ts'
  * @import { Visibility } from '../inclusion/heads.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'

@@ -268,7 +268,7 @@ async function execute(context) {
   const { config, urls, transport, rpc, monitor, chainIdentity, clock, stop } = context;
   const { connect } = context.endpoints;
   const workload = await abandonable(stop, () =>
-    createWorkload(config.workload, { rpc, settings: config, clock, connect }),
+    createWorkload(config.workload, { rpc, settings: config, clock, connect, create: context.create }),
   );
   /** @type {Awaited<ReturnType<ChainIdentity['identify']>>} */
   let endpoints = [];

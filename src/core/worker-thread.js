@@ -36,7 +36,7 @@ import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
 import { createWorkload } from '../workloads/index.js';
-import { strayErrorOf } from '../workloads/user-file.js';
+import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
 import { Engine } from './engine.js';
 import { Account } from './nonces.js';

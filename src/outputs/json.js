@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { OutputError, displayName } from '../errors.js';
-import { FILE_MODE, cannotWrite, isDevice, proveWritable, writeFileAtomically } from '../files.js';
+import { displayName } from '../errors.js';
+import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
 import { Output } from './output.js';
 import { stdout } from './streams.js';
 
@@ -11,30 +11,6 @@ import { stdout } from './streams.js';
  * @import { Output as OutputContract, RunFile } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
  */
-
-/**
- * Reserves a file name before anything is sent, so that a second process with the same name in a shared folder fails
- * and overwrites nothing.
- * @param {string} file
- * @param {string} taken what to say where it is there already
- * @returns {() => void} gives the name back, unless something was written there by then; never throws
- * @throws {OutputError}
- */
-export function claimFile(file, taken) {
-  try {
-    writeFileSync(file, '', { flag: 'wx', mode: FILE_MODE });
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') throw new OutputError(taken, error);
-    throw cannotWrite(file, error);
-  }
-  return () => {
-    try {
-      if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
-    } catch {
-      // Errors of the clean-up are ignored; the first error matters.
-    }
-  };
-}
 
 /**
  * The run file: the figures so far from time to time, and the whole run at the end, each time by rename.

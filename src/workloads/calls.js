@@ -5,11 +5,11 @@ import { planOf, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './dataset.js';
 
 /**
- * @import { CallWorkload, DataSet, Request, Rpc } from '../types.d.ts'
+ * @import { CallPreparation, CallWorkload, DataSet, Request, Rpc, Settings } from '../types.d.ts'
  * @import { InputError } from '../errors.js'
  * @import { HeadState } from './call-checks.js'
  * @import { CallKind, CallPlan, CallSource } from './calls-file.js'
- * @import { CallPreparation, Settings, WorkloadOptions } from './index.js'
+ * @import { WorkloadOptions } from './index.js'
  */
 
 /**

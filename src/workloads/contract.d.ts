@@ -23,6 +23,8 @@ export interface TransactionWorkload {
   kind: 'transaction';
   /** For the funding check; upper bounds unless given. */
   gas?: Gas;
+  /** Wei that each executed operation sends to addresses outside of the slice, if it is always the same. */
+  valueWei?: bigint;
   /** The subject of the audit's summary: `200 counters grew by 1,000`. */
   subject?: string;
   /** Number of wallets for which prepare() would send a transaction; all of them unless given. */
@@ -167,6 +169,11 @@ export interface Artifact {
   bytecode: string;
 }
 
+export interface Counted {
+  verify: NonNullable<TransactionWorkload['verify']>;
+  audit: NonNullable<TransactionWorkload['audit']>;
+}
+
 export interface Kit {
   /** Four random bytes in hex, to append to the data, where contracts ignore them: they identify this instance's transactions. */
   readonly tag: string;
@@ -174,24 +181,32 @@ export interface Kit {
   abi: (abi: InterfaceAbi) => Interface;
   /** Compiles Solidity for the london EVM. contract: needed if the source has several. */
   compile: (source: string, options?: { contract?: string }) => Promise<Artifact>;
-  /** In prepare(): deploys a contract for each wallet; returns addresses by position. */
-  deployEach: (artifact: Artifact, argumentsOf?: (position: number) => readonly unknown[]) => Promise<string[]>;
+  /** In prepare(): deploys a contract for each wallet, or for those at some positions; returns their addresses. */
+  deployEach: (
+    artifact: Artifact,
+    argumentsOf?: (position: number) => readonly unknown[],
+    positions?: readonly number[],
+  ) => Promise<string[]>;
   /** In prepare(): deploys one contract for all, by the first wallet. */
   deployOnce: (artifact: Artifact, ...constructorArguments: unknown[]) => Promise<string>;
   /** In prepare(): sends transactions, all of which must succeed; gas is estimated for the first. */
   sendAll: (calls: readonly (Call & { position: number })[], label?: string) => Promise<void>;
-  /** An estimate with a margin of a tenth. */
+  /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. */
   estimateGas: (call: Pick<Call, 'to' | 'data' | 'value'> & { from: string }) => Promise<bigint>;
   /** The address of a contract deployed by this sender with this nonce. */
   createAddress: (from: string, nonce: number) => string;
   /** Verifies an operation by the block and status of its receipt. */
-  verifyByReceipt: (targetOf?: (position: number) => string | null) => NonNullable<TransactionWorkload['verify']>;
+  verifyByReceipt: (
+    targetOf?: (position: number, operation: Sent) => string | null,
+  ) => NonNullable<TransactionWorkload['verify']>;
   /** Audits by mined transactions of a wallet, without reverted ones. */
   auditByNonce: () => NonNullable<TransactionWorkload['audit']>;
   /** Audits by a number on the chain that each operation of a wallet raises by one. */
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
   ) => NonNullable<TransactionWorkload['audit']>;
+  /** The same audit, and a verification of each operation by that number. */
+  countedBy: (callOf: (position: number) => { to: string; data: string }) => Counted;
   /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */
   wrong: (words: string) => Error;
 }

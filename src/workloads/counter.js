@@ -1,11 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { getCreateAddress, isAddress } from 'ethers';
-import { toBigInt, toNumber } from '../chain/rpc.js';
-import { estimateGas, sendAll } from '../chain/send.js';
-import { InputError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { isAddress } from 'ethers';
+import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
-import { readAtHash, verdictAt } from './at-block.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
@@ -13,19 +9,16 @@ import { createPayloads, drawPayloads, payloadGas } from './payload.js';
  * operation, and again by the audit. Also the file of `--contracts`, which keeps the addresses for later runs. A chain is
  * identified by its genesis hash, because development chains share chain ids and are often reset.
  *
- * @import { Wallet } from '../chain/keys.js'
- * @import { Call, Purpose, Rpc, Sender, TransactionWorkload } from '../types.d.ts'
- * @import { Chain, Preparation, Settings, WorkloadOptions } from './index.js'
+ * @import { Rpc } from '../types.d.ts'
+ * @import { Preparation, TransactionWorkload, Wallet } from './contract.d.ts'
+ * @import { BuiltInOptions } from './index.js'
  * @import { PayloadState } from './payload.js'
  *
- * @typedef {object} Counter
- * @property {string} address
- * @property {number} start count before the first operation of this run
- * @property {Call} call the increment
+ * @typedef {Preparation['chain']} Chain
  *
  * @typedef {object} CounterState for a worker thread
  * @property {number} first position of its first wallet in the slice
- * @property {Counter[]} counters
+ * @property {string[]} addresses of its contracts
  * @property {PayloadState | null} payloads
  */
 
@@ -90,7 +83,7 @@ export function readContracts(file, { genesisHash }) {
  * @param {string} file
  * @param {Chain} chain
  * @param {Map<string, string>} known contracts of other wallets on the same chain, which are kept in the file
- * @param {Wallet[]} wallets
+ * @param {readonly Wallet[]} wallets
  * @param {string[]} addresses by position
  */
 export async function writeContracts(file, { chainId, genesisHash }, known, wallets, addresses) {
@@ -101,172 +94,90 @@ export async function writeContracts(file, { chainId, genesisHash }, known, wall
   await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, chainId, genesisHash, contracts }, null, 2)}\n`);
 }
 
-/** @param {WorkloadOptions} options @returns {TransactionWorkload} */
-export function createCounterWorkload({ rpc, settings, state }) {
-  return new CounterWorkload(rpc, settings, /** @type {CounterState | undefined} */ (state));
-}
-
-class CounterWorkload {
-  kind = /** @type {const} */ ('transaction');
-  subject = 'counters grew by';
-  valueWei = 0n;
-  gas;
-  #artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
-  /** By position. @type {Counter[]} */
-  #counters;
-  #rpc;
-  #contractsFile;
+/** @param {BuiltInOptions} options @returns {TransactionWorkload} */
+export function createCounter({ kit, rpc, settings: { contracts: file = null, payload = null }, state: given }) {
+  const state = /** @type {CounterState | undefined} */ (given);
+  const artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
+  // The selector is part of the calldata.
+  const payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
+  const payloadOf = payloads === null ? null : createPayloads(payloads);
+  const ownFirst = state?.first ?? 0;
   /**
-   * Appended to the data of every transaction, where the contract ignores it. Without it, two instances that use the same
-   * wallets by mistake would send identical transactions, and each would count those of the other as its own.
+   * The contract ignores the tag. Without it, two instances that use the same wallets by mistake would send identical
+   * transactions, and each would count those of the other as its own.
+   * @param {string} to
    */
-  #tag = randomBytes(4).toString('hex');
-  #first;
-  /** Replaces the tag with --payload. @type {PayloadState | null} */
-  #payloads;
-  /** @type {ReturnType<typeof createPayloads> | null} */
-  #payloadOf;
+  const incrementOf = (to) => ({ to, data: INCREMENT + kit.tag });
+  let increments = (state?.addresses ?? []).map(incrementOf);
+  const { verify, audit } = kit.countedBy((position) => ({ to: increments[position].to, data: COUNT }));
+  const { most, likely } = payloadGas(payload);
 
-  /** @param {Rpc} rpc @param {Settings} settings @param {CounterState} [state] */
-  constructor(rpc, { contracts = null, payload = null }, state) {
-    this.#counters = state?.counters ?? [];
-    this.#first = state?.first ?? 0;
-    // The selector is part of the calldata.
-    this.#payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
-    this.#payloadOf = this.#payloads === null ? null : createPayloads(this.#payloads);
-    this.#rpc = rpc;
-    this.#contractsFile = contracts;
-    const { most, likely } = payloadGas(payload);
+  /** The known contract of each wallet that is on the chain, or null. @param {Pick<Preparation, 'wallets' | 'chain'>} preparation */
+  async function findDeployed({ wallets, chain }) {
+    const known = file === null ? new Map() : readContracts(file, chain);
+    return { known, found: await deployedOf(rpc, artifact, wallets, known) };
+  }
+
+  return {
+    kind: 'transaction',
+    subject: 'counters grew by',
+    valueWei: 0n,
     // A deployment takes about 140,000 gas, the first increment of a counter 43,500; these are upper bounds.
-    this.gas = {
+    gas: {
       perWallet: 250_000n,
       perOperation: 50_000n + most,
       likely: { perWallet: 150_000n, perOperation: 27_000n + likely },
-    };
-  }
+    },
+    unprepared: async (preparation) => {
+      const { found } = await findDeployed(preparation);
+      return found.filter((address) => address === null).length;
+    },
+    prepare: async (preparation) => {
+      const { wallets, chain } = preparation;
+      const { known, found } = await findDeployed(preparation);
+      const missing = wallets.map((_, position) => position).filter((position) => found[position] === null);
+      const deployed = await kit.deployEach(artifact, () => [], missing);
+      const byPosition = new Map(missing.map((position, i) => [position, deployed[i]]));
+      const addresses = found.map((address, position) => address ?? String(byPosition.get(position)));
+      if (file !== null) await writeContracts(file, chain, known, wallets, addresses);
+      increments = addresses.map(incrementOf);
+    },
+    next: (position, nonce) => {
+      if (payloadOf === null) return increments[position];
+      return { to: increments[position].to, data: INCREMENT + payloadOf(ownFirst + position, nonce) };
+    },
+    verify,
+    audit,
+    handOver: (first, count) => {
+      return { first, addresses: increments.slice(first, first + count).map(({ to }) => to), payloads };
+    },
+  };
+}
 
-  /** @param {Pick<Preparation, 'wallets' | 'chain'>} preparation */
-  async unprepared({ wallets, chain }) {
-    const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
-    return (await this.#deployedCounters(wallets, known)).filter((address) => address === null).length;
-  }
+/**
+ * @param {Rpc} rpc
+ * @param {any} artifact
+ * @param {readonly Wallet[]} wallets
+ * @param {Map<string, string>} known contract by wallet
+ * @returns {Promise<Array<string | null>>} by position, the known contracts that are on the chain
+ */
+async function deployedOf(rpc, artifact, wallets, known) {
+  const addresses = wallets.map(({ address }) => known.get(address) ?? null);
+  const listed = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
+  const requests = listed.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] }));
+  const codes = await rpc.batch(requests, 'setup');
+  listed.forEach((i, k) => {
+    if (String(codes[k]).toLowerCase() !== runtimeCode(artifact, wallets[i].address)) addresses[i] = null;
+  });
+  return addresses;
+}
 
-  /** @param {Preparation} preparation */
-  async prepare({ wallets, sender, chain, onProgress }) {
-    const known = this.#contractsFile === null ? new Map() : readContracts(this.#contractsFile, chain);
-    const found = await this.#deployedCounters(wallets, known);
-    const missing = wallets.filter((_, i) => found[i] === null);
-    const deployed = await this.#deploy(missing, sender, (done) =>
-      onProgress('deploying counters', done, missing.length),
-    );
-    const addresses = wallets.map((wallet, i) => found[i] ?? /** @type {string} */ (deployed.get(wallet)));
-    if (this.#contractsFile !== null) await writeContracts(this.#contractsFile, chain, known, wallets, addresses);
-
-    const counts = await this.#readCounts(addresses, 'latest', 'setup');
-    // The first increment of a counter costs most, so the estimate for the lowest count is enough for all.
-    const lowest = counts.indexOf(Math.min(...counts));
-    const data = INCREMENT + (this.#payloadOf?.(lowest, wallets[lowest].nonce) ?? this.#tag);
-    const gasLimit = await estimateGas(this.#rpc, { from: wallets[lowest].address, to: addresses[lowest], data });
-    this.#counters = addresses.map((address, i) => ({
-      address,
-      start: counts[i],
-      call: { to: address, data, value: 0n, gasLimit },
-    }));
+/** The code of a Counter contains its owner as an immutable. @param {any} artifact @param {string} owner */
+function runtimeCode({ deployedBytecode, immutables }, owner) {
+  const word = owner.slice(2).toLowerCase().padStart(64, '0');
+  let code = deployedBytecode.slice(2);
+  for (const { start, length } of immutables) {
+    code = code.slice(0, start * 2) + word + code.slice((start + length) * 2);
   }
-
-  /** @param {number} first @param {number} count @returns {CounterState} */
-  handOver(first, count) {
-    return { first, counters: this.#counters.slice(first, first + count), payloads: this.#payloads };
-  }
-
-  /** @param {number} position @param {number} nonce @returns {Call} */
-  next(position, nonce) {
-    const { call } = this.#counters[position];
-    if (this.#payloadOf === null) return call;
-    return { ...call, data: INCREMENT + this.#payloadOf(this.#first + position, nonce) };
-  }
-
-  /** @type {TransactionWorkload['verify']} */
-  verify(position, executed, inclusion, attempt) {
-    const { address, start } = this.#counters[position];
-    /** @param {string} block */
-    const readCount = (block) => this.#rpc.gather('eth_call', [{ to: address, data: COUNT }, block], 'readback');
-    return verdictAt(readCount, { start, shownFrom: 0, target: address }, executed, inclusion, attempt);
-  }
-
-  /** @type {TransactionWorkload['audit']} */
-  async audit(blockHash, blockNumber) {
-    const addresses = this.#counters.map(({ address }) => address);
-    const counts = await readAtHash((block) => this.#readCounts(addresses, block, 'audit'), blockHash, blockNumber);
-    return this.#counters.map(({ address, start }, i) => ({
-      start: BigInt(start),
-      now: BigInt(counts[i]),
-      target: address,
-    }));
-  }
-
-  /**
-   * @param {Wallet[]} wallets
-   * @param {Map<string, string>} known
-   * @returns {Promise<Array<string | null>>} by position, the known contracts that are on the chain
-   */
-  async #deployedCounters(wallets, known) {
-    const addresses = wallets.map(({ address }) => known.get(address) ?? null);
-    const listed = wallets.map((_, i) => i).filter((i) => addresses[i] !== null);
-    const codes = await this.#rpc.batch(
-      listed.map((i) => ({ method: 'eth_getCode', params: [addresses[i], 'latest'] })),
-      'setup',
-    );
-    listed.forEach((i, k) => {
-      if (typeof codes[k] !== 'string' || codes[k].toLowerCase() !== this.#runtimeCode(wallets[i].address))
-        addresses[i] = null;
-    });
-    return addresses;
-  }
-
-  /** The code of a Counter contains its owner as an immutable. @param {string} owner */
-  #runtimeCode(owner) {
-    const word = owner.slice(2).toLowerCase().padStart(64, '0');
-    let code = this.#artifact.deployedBytecode.slice(2);
-    for (const { start, length } of this.#artifact.immutables) {
-      code = code.slice(0, start * 2) + word + code.slice((start + length) * 2);
-    }
-    return `0x${code}`;
-  }
-
-  /**
-   * @param {Wallet[]} wallets
-   * @param {Sender} sender
-   * @param {(done: number) => void} onProgress
-   * @returns {Promise<Map<Wallet, string>>} addresses
-   */
-  async #deploy(wallets, sender, onProgress) {
-    if (wallets.length === 0) return new Map();
-    const bytecode = this.#artifact.bytecode + this.#tag;
-    const gasLimit = await estimateGas(this.#rpc, { from: wallets[0].address, data: bytecode });
-    const nonces = wallets.map(({ nonce }) => nonce);
-    const orders = wallets.map((wallet) => ({ wallet, to: null, data: bytecode, value: 0n, gasLimit }));
-    const receipts = await sendAll(sender, orders, onProgress);
-    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
-    if (failed !== -1) {
-      const { transactionHash } = receipts[failed];
-      throw new UnavailableError(
-        `the deployment for wallet ${wallets[failed].index} was reverted: see transaction ${transactionHash}`,
-      );
-    }
-    return new Map(wallets.map((wallet, i) => [wallet, getCreateAddress({ from: wallet.address, nonce: nonces[i] })]));
-  }
-
-  /**
-   * @param {string[]} addresses
-   * @param {string | {blockHash: string}} block
-   * @param {Purpose} purpose
-   */
-  async #readCounts(addresses, block, purpose) {
-    const answers = await this.#rpc.batch(
-      addresses.map((to) => ({ method: 'eth_call', params: [{ to, data: COUNT }, block] })),
-      purpose,
-    );
-    return answers.map((answer) => Number(toBigInt(answer)));
-  }
+  return `0x${code}`;
 }

@@ -1,107 +1,193 @@
+import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { createRpcWorkload, validateRpc } from './calls.js';
-import { createCounterWorkload } from './counter.js';
-import { createTransferWorkload, validateTransfer } from './transfer.js';
-import { createFileWorkload } from './user-file.js';
+import { createCounter } from './counter.js';
+import { createErc20 } from './erc20.js';
+import { WorkloadHost } from './kit.js';
+import { validatePayments } from './payments.js';
+import { createTransfer } from './transfer.js';
+import { beforeLoad, inTime, locateError } from './user-code.js';
+import { checkedWorkload, loadWorkloadFile } from './user-file.js';
 
 /**
  * The table of workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain
- * can be audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have
- * positions without wallets.
+ * can be audited, and plain calls. All are written to the contract of contract.d.ts, on the kit; those that come with
+ * the program have the options of the command line as settings. Wallets are identified by their position in the slice,
+ * from 0; plain calls have positions without wallets.
  *
- * @import { Wallet } from '../chain/keys.js'
- * @import { Call, CallWorkload, Clock, Request, Rpc, Sender, TransactionWorkload, Workload } from '../types.d.ts'
- *
- * @typedef {object} Verdict the effect that was read back
- * @property {'ok' | 'likely' | 'behind' | 'missing' | 'wrong'} state likely: there is an effect, but it may be that of
- *   another operation with an unknown outcome; behind: the node does not serve that block yet, read again; missing: the
- *   block does not have the effect; wrong: there are more effects than possible
- * @property {string | null} effect for instance the count
- * @property {string | null} target for instance the address of the contract
- *
- * @typedef {object} Executed bounds of the operations of a wallet that the chain has executed in this run
- * @property {number} least as of the block
- * @property {number} most as of the block; equal to least unless the outcome of an earlier operation is unknown
- * @property {number} latest as of any later block
- *
- * @typedef {object} AuditReading the effects of one wallet on the chain
- * @property {bigint} start before the first operation of this run
- * @property {bigint} now at the block of the audit
- * @property {string | null} target
- *
- * @typedef {object} Chain
- * @property {number} chainId
- * @property {string | null} genesisHash null if unknown
- *
- * @typedef {object} Preparation
- * @property {Wallet[]} wallets
- * @property {Sender} sender
- * @property {Chain} chain
- * @property {(label: string, done: number, all: number) => void} onProgress
- *
- * @typedef {object} Sent an included operation
- * @property {number} nonce
- * @property {string} hash of its transaction
- *
- * @typedef {object} AuditSnapshot of all wallets, by position, at the block of the audit
- * @property {string} blockHash
- * @property {number} blockNumber
- * @property {number} startBlock latest block when the load began
- * @property {number[]} startNonces when the load began
- * @property {number[]} nonces
- * @property {number[]} executed operations since then that this run has counted as executed
- * @property {number[]} reverted operations since then that were included without effect
- * @property {number[]} undecided operations with an unknown outcome
- * @property {boolean} areOurs whether each nonce since then is that of an executed operation of this run
- * @property {AbortSignal} signal ends slow checks
- *
- * @typedef {Request & {name?: string}} NamedRequest requests of one name are also counted together
- *
- * @typedef {object} CallPreparation
- * @property {{chainId: number | null}} chain null if the endpoint is not a node
- * @property {() => Promise<string[]>} addresses of the slice's wallets
- * @property {(line: string) => void} notice
+ * @import { CallWorkload, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { CallWorkload as OwnCalls, Create, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { KitState } from './kit.js'
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
  * @property {Settings} settings
  * @property {Clock} [clock] of the run
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
- * @property {unknown} [state] in a worker thread: the result of handOver() for its part
+ * @property {Create} [create] of a workload that a program has given as an object
+ * @property {any} [state] in a worker thread: the result of handOver() for its part
  *
- * @typedef {object} Settings
- * @property {number} [threads] number of wallets
- * @property {number | null} [payload] bytes of calldata
- * @property {number | null} [receivers] number of receiving addresses; null: the wallets pay each other
- * @property {'before' | 'during' | null} [createReceivers] when the receivers are created on the chain
- * @property {string | null} [contracts] name of the file with the addresses of the contracts
- * @property {string | null} [method]
- * @property {unknown[] | null} [params]
- * @property {ReadonlyArray<readonly [string, string]>} [set] settings of a user's workload
- * @property {string | null} [calls] name of a preset or of a file
- * @property {string | null} [data] name of a file that stress prepare logs has written
- * @property {URL | null} [checkRpc] second endpoint to compare answers with
+ * @typedef {Omit<WorkloadOptions, 'create'> & {kit: Kit}} BuiltInOptions
+ *
+ * @typedef {object} WorkloadState for a worker thread
+ * @property {unknown} own the result of the workload's handOver()
+ * @property {KitState} kit
+ * @property {bigint | null} gasLimit as measured
+ * @property {Readonly<Record<string, string>>} set
  */
 
+/** @type {Record<string, (options: BuiltInOptions) => OwnTransactions>} */
+const TRANSACTIONS = { counter: createCounter, transfer: createTransfer, erc20: createErc20 };
+
 /** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
-export const transactionWorkloads = {
-  counter: createCounterWorkload,
-  transfer: createTransferWorkload,
-};
+export const transactionWorkloads = Object.fromEntries(
+  Object.entries(TRANSACTIONS).map(([name, create]) => [name, (options) => createBuiltIn(create, options)]),
+);
 
 /** @type {Record<string, (options: WorkloadOptions) => CallWorkload | Promise<CallWorkload>>} */
-export const callWorkloads = {
-  rpc: createRpcWorkload,
-};
+export const callWorkloads = { rpc: createRpcWorkload };
 
 /** Returns what the settings lack, in words that follow the workload's name, or null. @type {Record<string, (settings: Settings) => string | null>} */
-export const validate = { transfer: validateTransfer, rpc: validateRpc };
+export const validate = { transfer: validatePayments, erc20: validatePayments, rpc: validateRpc };
 
 /** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
 export const workloads = { ...transactionWorkloads, ...callWorkloads };
 
 /** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
 export async function createWorkload(name, options) {
-  if (isWorkloadFile(name)) return createFileWorkload(name, options);
-  return workloads[name](options);
+  return isWorkloadFile(name) ? createUserWorkload(name, options) : workloads[name](options);
+}
+
+/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options */
+function createBuiltIn(create, options) {
+  const state = /** @type {WorkloadState | undefined} */ (options.state);
+  const host = new WorkloadHost(null, options.rpc, state?.kit);
+  const own = create({ ...options, kit: host.kit, state: state?.own });
+  return completed(own, { own, host, state, set: {}, file: 'the workload' });
+}
+
+/**
+ * @param {string} file
+ * @param {WorkloadOptions} options
+ * @returns {Promise<Workload>}
+ * @throws {WorkloadError}
+ */
+export async function createUserWorkload(file, { rpc, settings, state: given, create: known }) {
+  const create = known ?? (await loadWorkloadFile(file));
+  const state = /** @type {WorkloadState | undefined} */ (given);
+  const set = state?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
+  const host = new WorkloadHost(file, rpc, state?.kit);
+  /** @type {any} */
+  let own;
+  try {
+    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: state?.own };
+    own = await inTime(create(options), `${displayName(file)}: create()`);
+  } catch (error) {
+    throw locateError(error, file, 'create()');
+  }
+  const workload = checkedWorkload(own, file);
+  const parts = { own, host, state, set, file };
+  return workload.kind === 'call' ? completedCalls(workload, parts) : completed(workload, parts);
+}
+
+/**
+ * @typedef {object} Parts
+ * @property {OwnTransactions} own as create() returned it
+ * @property {WorkloadHost} host
+ * @property {WorkloadState | undefined} state
+ * @property {Readonly<Record<string, string>>} set
+ * @property {string} file
+ */
+
+/**
+ * Adds what a workload leaves out.
+ * @param {OwnTransactions} workload
+ * @param {Parts} parts
+ * @returns {TransactionWorkload}
+ */
+function completed(workload, { own, host, state, set, file }) {
+  const verify = workload.verify ?? host.kit.verifyByReceipt();
+  const audit = workload.audit ?? host.kit.auditByNonce();
+  const isPreparedHere = workload.prepare !== undefined;
+  let gasLimit = state?.gasLimit ?? null;
+  /** @type {number | null} */
+  let wallets = null;
+  /** Completed calls, by the object that next() returned: the same object is encoded once. @type {WeakMap<object, any>} */
+  const seen = new WeakMap();
+  return /** @type {TransactionWorkload} */ ({
+    kind: 'transaction',
+    subject: workload.subject,
+    gas: workload.gas,
+    valueWei: workload.valueWei,
+    unprepared: workload.unprepared ?? (async (preparation) => (isPreparedHere ? preparation.wallets.length : 0)),
+    prepare: async (preparation) => {
+      wallets = preparation.wallets.length;
+      host.begin(preparation);
+      await workload.prepare?.(preparation);
+      if (own === workload) await host.finish();
+      else await beforeLoad(file, 'the first reading of the audit', () => host.finish());
+      const position = host.leastCounted();
+      const { address, nonce } = preparation.wallets[position];
+      const call = workload.next(position, nonce);
+      if (call.gasLimit !== undefined) return;
+      const measure = () => host.measure({ ...call, from: address });
+      gasLimit = await (own === workload ? measure() : beforeLoad(file, 'next()', measure));
+    },
+    next: (position, nonce) => {
+      const given = workload.next(position, nonce);
+      if (given.gasLimit !== undefined && given.data !== undefined && given.value !== undefined) return given;
+      const known = seen.get(given);
+      if (known !== undefined) return known;
+      const { to, data = '0x', value = 0n } = given;
+      if (given.gasLimit === undefined && gasLimit === null)
+        throw new WorkloadError(`${displayName(file)}: next() must give a gasLimit in all of its calls, or in none`);
+      const call = { to, data, value, gasLimit: given.gasLimit ?? gasLimit };
+      seen.set(given, call);
+      return call;
+    },
+    verify,
+    audit: async (...given) => {
+      const readings = await audit(...given);
+      if (readings.length === (wallets ?? readings.length))
+        return readings.map(({ start, now, target = null }) => ({ start, now, target }));
+      throw new WorkloadError(
+        `${displayName(file)}: audit() returned ${readings.length} readings, and must return one for each of the ${wallets} wallets`,
+      );
+    },
+    reconcile: async (snapshot) => {
+      const checks = await host.checkNonces(snapshot, own.verify ?? verify);
+      return [...checks, ...((await workload.reconcile?.(snapshot)) ?? [])];
+    },
+    facts: workload.facts,
+    handOver: (first, count) => {
+      return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit, set };
+    },
+  });
+}
+
+/** @param {OwnCalls} workload @param {Pick<Parts, 'host' | 'set'>} parts @returns {CallWorkload} */
+function completedCalls(workload, { host, set }) {
+  /** @type {WeakMap<object, any>} */
+  const seen = new WeakMap();
+  return /** @type {CallWorkload} */ ({
+    ...workload,
+    prepare: async (preparation) => {
+      await workload.prepare?.(preparation);
+      await host.finish();
+    },
+    next: (position) => {
+      const given = workload.next(position);
+      if (given.params !== undefined) return given;
+      const request = seen.get(given) ?? Object.freeze({ ...given, params: Object.freeze([]) });
+      seen.set(given, request);
+      return request;
+    },
+    check: (...given) => {
+      const words = workload.check?.(...given);
+      return words instanceof Promise ? words.then((text) => text ?? null) : (words ?? null);
+    },
+    handOver: (first, count) => {
+      return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit: null, set };
+    },
+  });
 }

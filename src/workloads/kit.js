@@ -1,148 +1,168 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, concat, getCreateAddress, isHexString } from 'ethers';
+import { isUnknownBlock } from '../chain/retries.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
-import { estimateGas, sendAll } from '../chain/send.js';
-import { CheckError, RpcError, WorkloadError, oneLine } from '../errors.js';
-import { readAtHash } from './at-block.js';
-import { ContractError, checkedCall, placeOf, describeValue } from './contract-errors.js';
+import { sendAll } from '../chain/send.js';
+import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
 import { MAX_AUDIT_MS, Receipts, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
+import { describeValue, placeOf } from './user-code.js';
+import { CALL_WORDS, isCall } from './user-file.js';
 
 /**
- * @import { Check, Rpc, Rpc as RpcRpc } from '../types.d.ts'
- * @import { Artifact, Call, Kit, Rpc as KitRpc, Purpose } from './contract.d.ts'
- * @import { AuditSnapshot, Preparation } from './index.js'
- */
-
-/**
- * The kit for a user's workload file: RPC access with checked parameters, deployment and other transactions of the
- * set-up, and ready-made verification and audits.
+ * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
+ * verification and audits.
  *
- * @typedef {(wallets: readonly {address: string, nonce: number}[]) => Promise<void>} Reading
+ * @import { Check, Preparation, Rpc } from '../types.d.ts'
+ * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, Rpc as KitRpc, Verdict } from './contract.d.ts'
  *
- * @typedef {object} WorkloadHost
- * @property {Kit} kit
- * @property {KitRpc} rpc
- * @property {Kit['estimateGas']} measure the same, with the node's own errors
- * @property {(preparation: Preparation) => void} begin allows wallets to send
- * @property {() => Promise<void>} finish ends that, and reads the start values of the audit
- * @property {(snapshot: AuditSnapshot, verify: object) => Promise<Check[]>} checkNonces
- *   an audit by nonces reads receipts too, unless verify() does, because reverted transactions raise nonces
+ * @typedef {object} KitState of a worker thread
+ * @property {string} tag
+ * @property {bigint[][]} starts counts before the load, of its wallets
  */
 
 const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
 
-/**
- * @param {Rpc} rpc
- * @param {string} file
- * @param {() => Purpose} purposeNow the default purpose of calls
- * @returns {KitRpc}
- */
-export function createWorkloadRpc(rpc, file, purposeNow) {
-  /** @param {string} name @param {string} words */
-  const refused = (name, words) =>
-    Promise.reject(new WorkloadError(`${placeOf(new Error(), file)}: rpc.${name}: ${words}`));
+/** A payment without data takes exactly this (Ethereum Yellow Paper, appendix G): its estimate needs no margin. */
+const PAYMENT_GAS = 21_000;
 
-  /** @param {'call' | 'gather'} name */
-  const checkedMethod =
-    (name) =>
-    /** @param {string} method @param {unknown[]} [params] @param {Purpose} [purpose] */
-    (method, params = [], purpose = purposeNow()) => {
-      const wrong = wrongIn({ method, params, purpose });
-      return wrong === null ? rpc[name](method, params, purpose) : refused(name, wrong);
-    };
-
-  return Object.freeze({
-    call: checkedMethod('call'),
-    gather: checkedMethod('gather'),
-    batch: (/** @type {{method: string, params?: unknown[]}[]} */ requests, purpose = purposeNow()) => {
-      if (!Array.isArray(requests))
-        return refused('batch', `it takes an array of requests, not ${describeValue(requests)}`);
-      const whole = requests.map((request) => ({ method: request?.method, params: request?.params ?? [] }));
-      const wrong = whole.map((request) => wrongIn({ ...request, purpose })).find((words) => words !== null) ?? null;
-      return wrong === null ? rpc.batch(whole, purpose) : refused('batch', wrong);
-    },
-  });
-}
-
-/** @param {{method: unknown, params: unknown, purpose: unknown}} given @returns {string | null} */
-function wrongIn({ method, params, purpose }) {
-  if (typeof method !== 'string') return `the method must be a text, not ${describeValue(method)}`;
-  if (!Array.isArray(params)) return `the params of ${method} must be an array, not ${describeValue(params)}`;
-  if (!PURPOSES.includes(/** @type {string} */ (purpose)))
-    return `the purpose must be one of ${PURPOSES.map((one) => `'${one}'`).join(', ')}, not ${describeValue(purpose)}`;
-  return null;
-}
-
-/** The part of the kit that sends transactions, in prepare() only. */
-export class SetupSender {
+/** The kit, and what the program does with it around the functions of a workload. */
+export class WorkloadHost {
   /** Set while prepare() runs. @type {Preparation | null} */
-  preparation = null;
+  #preparation = null;
+  /** Each reads what an audit starts from. @type {Array<(preparation: Preparation) => Promise<void>>} */
+  #readings = [];
+  /** Counts of the wallets before the load, by call of kit.countedBy(). @type {bigint[][]} */
+  #starts = [];
+  /** Wallets with an audit by nonces. @type {string[]} */
+  #byNonce = [];
+  /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
+  #byReceipt = new WeakSet();
+  #isPrepared;
   #file;
   #rpc;
-  #tag;
+  #receipts;
+  #state;
 
-  /** @param {string} file @param {Rpc} rpc @param {string} tag appended to each deployment */
-  constructor(file, rpc, tag) {
+  /** @param {string | null} file of the user's workload @param {Rpc} rpc @param {KitState} [state] in a worker thread */
+  constructor(file, rpc, state) {
     this.#file = file;
     this.#rpc = rpc;
-    this.#tag = tag;
+    this.#state = state;
+    this.#isPrepared = state !== undefined;
+    this.#receipts = new Receipts(rpc);
+    const tag = state?.tag ?? randomBytes(4).toString('hex');
+    /** @type {Kit} */
+    const kit = {
+      tag,
+      abi: (abi) => Interface.from(abi),
+      compile: (source, options) => compile(source, { ...options, place: this.#place(new Error()) }),
+      deployEach: (artifact, argumentsOf = () => [], positions) =>
+        this.#located('deployEach', async () => {
+          const { wallets } = this.#prepared();
+          const chosen = positions ?? wallets.map((_, position) => position);
+          const addresses = chosen.map((position) => nextContractOf(wallets[position]));
+          const calls = chosen.map((position) => deploymentOf(position, artifact, argumentsOf(position), tag));
+          await this.#send(calls, 'deploying contracts');
+          return addresses;
+        }),
+      deployOnce: (artifact, ...args) =>
+        this.#located('deployOnce', async () => {
+          const address = nextContractOf(this.#prepared().wallets[0]);
+          await this.#send([deploymentOf(0, artifact, args, tag)], 'deploying the contract');
+          return address;
+        }),
+      sendAll: (calls, label = 'preparing') => this.#located('sendAll', () => this.#send(calls, label)),
+      estimateGas: (call) => this.#located('estimateGas', () => this.measure(call)),
+      createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
+      verifyByReceipt: (targetOf = () => null) => this.#verifyByReceipt(targetOf),
+      auditByNonce: () => this.#auditByNonce(),
+      countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
+      auditByCall: (callOf) => this.#countedBy(callOf, this.#place(new Error())).audit,
+      wrong: (words) => new CheckError(words),
+    };
+    this.kit = Object.freeze(kit);
   }
 
-  /** @type {Kit['deployEach']} */
-  deployEach = (artifact, argumentsOf = () => []) =>
-    this.#pointed('deployEach', async () => {
-      const { wallets } = this.#prepared();
-      const nonces = wallets.map(({ nonce }) => nonce);
-      const calls = wallets.map((_, position) => this.#deployment(position, artifact, argumentsOf(position)));
-      await this.#send(calls, 'deploying contracts');
-      return wallets.map(({ address }, i) => getCreateAddress({ from: address, nonce: nonces[i] }));
-    });
-
-  /** @type {Kit['deployOnce']} */
-  deployOnce = (artifact, ...args) =>
-    this.#pointed('deployOnce', async () => {
-      const { address, nonce } = this.#prepared().wallets[0];
-      await this.#send([this.#deployment(0, artifact, args)], 'deploying the contract');
-      return getCreateAddress({ from: address, nonce });
-    });
-
-  /** @type {Kit['sendAll']} */
-  sendAll = (calls, label = 'preparing') => this.#pointed('sendAll', () => this.#send(calls, label));
-
-  /** @type {Kit['estimateGas']} */
-  estimateGas = (call) => this.#pointed('estimateGas', () => this.measure(call));
-
-  /** estimateGas with the node's own errors. @type {Kit['estimateGas']} */
-  measure({ from, to, data = '0x', value = 0n }) {
-    return estimateGas(this.#rpc, {
-      from,
-      data,
-      ...(to === null ? {} : { to }),
-      ...(value === 0n ? {} : { value: toHex(value) }),
-    });
+  /** The endpoint for the user's calls. @returns {KitRpc} */
+  get rpc() {
+    /** @param {Purpose} [purpose] */
+    const checked = (purpose = this.#isPrepared ? 'readback' : 'setup') => {
+      if (PURPOSES.includes(purpose)) return purpose;
+      throw new TypeError(`the purpose must be one of ${PURPOSES.join(', ')}, not ${describeValue(purpose)}`);
+    };
+    /** @type {KitRpc} */
+    const rpc = {
+      call: async (method, params = [], purpose) => this.#rpc.call(method, params, checked(purpose)),
+      gather: async (method, params = [], purpose) => this.#rpc.gather(method, params, checked(purpose)),
+      batch: async (requests, purpose) => {
+        const whole = requests.map(({ method, params = [] }) => ({ method, params }));
+        return this.#rpc.batch(whole, checked(purpose));
+      },
+    };
+    return Object.freeze(rpc);
   }
 
-  /** @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args */
-  #deployment(position, artifact, args) {
-    const { abi, bytecode } = artifact ?? {};
-    if (!isHexString(bytecode) || bytecode.length < 4 || bytecode.length % 2 !== 0)
-      throw new TypeError(
-        `the artifact must be { abi, bytecode }, and its bytecode a text of 0x and pairs of hexadecimal digits, not ${describeValue(bytecode)}`,
-      );
-    if (typeof abi !== 'object' && typeof abi !== 'string')
-      throw new TypeError(`the artifact must be { abi, bytecode }; its abi is ${describeValue(abi)}`);
-    const data = concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.#tag}`]);
-    return { position, to: null, data };
+  /** Allows wallets to send. @param {Preparation} preparation */
+  begin(preparation) {
+    this.#preparation = preparation;
+  }
+
+  /** Ends that, and reads what the audits start from. */
+  async finish() {
+    const preparation = this.#preparation;
+    this.#preparation = null;
+    if (preparation !== null) await Promise.all(this.#readings.map((read) => read(preparation)));
+    this.#isPrepared = true;
+  }
+
+  /** The wallet with the lowest count: the first operation of a contract costs most. */
+  leastCounted() {
+    const [starts = [0n]] = this.#starts;
+    return starts.reduce((least, start, position) => (start < starts[least] ? position : least), 0);
+  }
+
+  /** An estimate with a margin of a tenth, and the node's own errors. @type {Kit['estimateGas']} */
+  async measure({ from, to, data = '0x', value = 0n }) {
+    const call = { from, data, ...(to === null ? {} : { to }), ...(value === 0n ? {} : { value: toHex(value) }) };
+    const gas = toNumber(await this.#rpc.call('eth_estimateGas', [call], 'setup'));
+    return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
+  }
+
+  /**
+   * An audit by nonces reads receipts too, unless each operation was verified by its receipt: a reverted transaction
+   * raises the nonce.
+   * @param {AuditSnapshot} snapshot
+   * @param {object} verify
+   * @returns {Promise<Check[]>}
+   */
+  async checkNonces(snapshot, verify) {
+    if (this.#byNonce.length === 0 || this.#byReceipt.has(verify)) return [];
+    const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
+    return [successCheck(this.#byNonce, snapshot, await this.#receipts.ofRun(this.#byNonce, snapshot, signal))];
+  }
+
+  /** @param {number} first @param {number} count @returns {KitState} */
+  toState(first, count) {
+    return { tag: this.kit.tag, starts: this.#starts.map((starts) => starts.slice(first, first + count)) };
+  }
+
+  /** @param {Error} origin made in a function that the user called */
+  #place(origin) {
+    return this.#file === null ? 'the workload' : placeOf(origin, this.#file);
+  }
+
+  #prepared() {
+    if (this.#preparation === null) throw new TypeError('wallets can send in prepare() only');
+    return this.#preparation;
   }
 
   /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
   async #send(calls, label) {
     const { wallets, sender, onProgress } = this.#prepared();
-    if (!Array.isArray(calls)) throw new TypeError(`it takes an array of calls, not ${describeValue(calls)}`);
     if (calls.length === 0) return;
     for (const call of calls) {
-      checkedCall(call, 1n); // the gas limit is estimated below
+      if (!isCall(call)) throw new TypeError(`it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
       if (wallets[call.position] === undefined)
         throw new TypeError(`there is no wallet at position ${describeValue(call.position)}`);
     }
@@ -158,138 +178,133 @@ export class SetupSender {
     throw new TypeError(`the transaction of wallet ${index} was reverted (${receipts[failed].transactionHash})`);
   }
 
-  #prepared() {
-    if (this.preparation === null) throw new TypeError('wallets can send in prepare() only');
-    return this.preparation;
-  }
-
   /** Adds the position in the user's file to errors. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
-  async #pointed(name, action) {
+  async #located(name, action) {
     const origin = new Error();
     try {
       return await action();
     } catch (error) {
-      if (error instanceof ContractError) {
-        const words = error.message.replace(/^returned/, 'was given').replace('must return', 'takes');
-        throw new WorkloadError(`${placeOf(origin, this.#file)}: kit.${name} ${words}`);
-      }
       const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
       if (!isRefused && !(error instanceof TypeError)) throw error;
+      if (this.#file === null)
+        throw isRefused ? error : new UnavailableError(`the set-up failed: ${error.message}`, error);
       throw new WorkloadError(`${placeOf(origin, this.#file)}: kit.${name}: ${error.message}`);
+    }
+  }
+
+  /** @type {Kit['verifyByReceipt']} */
+  #verifyByReceipt(targetOf) {
+    /** @type {ReturnType<Kit['verifyByReceipt']>} */
+    const verify = (position, _executed, inclusion, _attempt, operation) =>
+      this.#receipts.verdict(operation.hash, inclusion, targetOf?.(position, operation) ?? null);
+    this.#byReceipt.add(verify);
+    return verify;
+  }
+
+  /** @type {Kit['auditByNonce']} */
+  #auditByNonce() {
+    /** @type {number[]} */
+    let starts = [];
+    this.#readings.push(async ({ wallets }) => {
+      this.#byNonce = wallets.map(({ address }) => address);
+      starts = wallets.map(({ nonce }) => nonce);
+    });
+    return async (blockHash, blockNumber, reverted) => {
+      const nonces = await this.#readAtHash(blockHash, blockNumber, (block) =>
+        this.#byNonce.map((address) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
+      );
+      return this.#byNonce.map((target, i) => {
+        return { start: BigInt(starts[i]), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target };
+      });
+    };
+  }
+
+  /** @param {Parameters<Kit['countedBy']>[0]} callOf @param {string} place of the call in the user's file @returns {Counted} */
+  #countedBy(callOf, place) {
+    const at = this.#starts.length;
+    this.#starts.push(this.#state?.starts[at] ?? []);
+    /** @param {number} count @param {unknown} block */
+    const requestsAt = (count, block) =>
+      Array.from({ length: count }, (_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
+    this.#readings.push(async ({ wallets }) => {
+      const answers = await this.#rpc.batch(requestsAt(wallets.length, 'latest'), 'setup');
+      this.#starts[at] = answers.map((answer, position) => {
+        if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
+        const words = `the call to ${oneLine(callOf(position).to, 60)} answered ${oneLine(answer, 60)}, which is not a number`;
+        throw new WorkloadError(`${place}: kit.auditByCall: ${words}: check that a contract is there`);
+      });
+    });
+    return {
+      verify: (position, executed, inclusion, attempt) => {
+        const call = callOf(position);
+        const counter = { start: Number(this.#starts[at][position]), target: call.to };
+        const read = (/** @type {string} */ block) => this.#rpc.gather('eth_call', [call, block], 'readback');
+        return verdictAt(read, counter, executed, inclusion, attempt);
+      },
+      audit: async (blockHash, blockNumber) => {
+        const starts = this.#starts[at];
+        const counts = await this.#readAtHash(blockHash, blockNumber, (block) => requestsAt(starts.length, block));
+        return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
+      },
+    };
+  }
+
+  /**
+   * @param {string} blockHash
+   * @param {number} blockNumber
+   * @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt
+   */
+  async #readAtHash(blockHash, blockNumber, requestsAt) {
+    try {
+      return (await this.#rpc.batch(requestsAt({ blockHash }), 'audit')).map(toBigInt);
+    } catch (error) {
+      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+      // A node without EIP-1898.
+      return (await this.#rpc.batch(requestsAt(toHex(blockNumber)), 'audit')).map(toBigInt);
     }
   }
 }
 
-/**
- * @param {string} file of the workload, for messages
- * @param {RpcRpc} rpc
- * @param {boolean} [isPrepared] true in a worker thread
- * @returns {WorkloadHost}
- */
-export function createWorkloadHost(file, rpc, isPrepared = false) {
-  /** Readings before the load. @type {Reading[]} */
-  const readings = [];
-  // Makes the transactions of this instance differ from those of another one with the same wallets.
-  const tag = randomBytes(4).toString('hex');
-  const receipts = new Receipts(rpc);
-  /** Wallets with an audit by nonces. @type {string[]} */
-  let byNonce = [];
-  /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
-  const byReceipt = new WeakSet();
-  const setupSender = new SetupSender(file, rpc, tag);
-  const { deployEach, deployOnce, sendAll, estimateGas } = setupSender;
-  /** @type {Kit} */
-  const kit = {
-    tag,
-    abi: (abi) => Interface.from(abi),
-    compile: (source, options) => compile(source, { ...options, place: placeOf(new Error(), file) }),
-    deployEach,
-    deployOnce,
-    sendAll,
-    estimateGas,
-    createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
-    verifyByReceipt: (targetOf = () => null) => {
-      /** @type {ReturnType<Kit['verifyByReceipt']>} */
-      const verify = (position, _executed, inclusion, _attempt, { hash }) =>
-        receipts.verdict(hash, inclusion, targetOf(position));
-      byReceipt.add(verify);
-      return verify;
-    },
-    auditByNonce: () => {
-      readings.push(async (wallets) => void (byNonce = wallets.map(({ address }) => address)));
-      return auditByNonce(rpc, readings);
-    },
-    auditByCall: (callOf) => auditByCall(rpc, readings, callOf, placeOf(new Error(), file)),
-    wrong: (words) => new CheckError(words),
-  };
-  return {
-    kit: Object.freeze(kit),
-    rpc: createWorkloadRpc(rpc, file, () => (isPrepared ? 'readback' : 'setup')),
-    measure: (call) => setupSender.measure(call),
-    begin: (preparation) => void (setupSender.preparation = preparation),
-    finish: async () => {
-      const wallets = setupSender.preparation?.wallets ?? [];
-      setupSender.preparation = null;
-      await Promise.all(readings.map((read) => read(wallets)));
-      isPrepared = true;
-    },
-    checkNonces: async (snapshot, verify) => {
-      if (byNonce.length === 0 || byReceipt.has(verify)) return [];
-      const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
-      return [successCheck(byNonce, snapshot, await receipts.ofRun(byNonce, snapshot, signal))];
-    },
-  };
+/** @param {{address: string, nonce: number}} wallet */
+function nextContractOf({ address, nonce }) {
+  return getCreateAddress({ from: address, nonce });
+}
+
+/** @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args @param {string} tag */
+function deploymentOf(position, artifact, args, tag) {
+  const { abi, bytecode } = artifact ?? {};
+  if (!isHexString(bytecode, true) || bytecode.length < 4 || abi === undefined)
+    throw new TypeError(`the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits`);
+  return { position, to: null, data: concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${tag}`]) };
 }
 
 /**
- * @param {RpcRpc} rpc
- * @param {Reading[]} readings
- * @returns {ReturnType<Kit['auditByNonce']>}
+ * Reads what a wallet has done as of a block, from a count that only the wallet itself can raise. Nodes may have pruned
+ * the state of the block, or not have it yet. Therefore attempts alternate between this block and the latest one, which
+ * says nearly the same because only the wallet changes the count.
+ * @param {(block: string) => Promise<unknown>} readCount the wallet's count as of a block
+ * @param {{start: number, target: string}} counter start: the count before this run
+ * @param {Executed} bounds
+ * @param {{number: number}} inclusion
+ * @param {number} attempt
+ * @returns {Promise<Required<Verdict>>}
  */
-function auditByNonce(rpc, readings) {
-  /** @type {Array<{address: string, nonce: number}>} */
-  let starts = [];
-  readings.push(async (wallets) => {
-    starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
-  });
-  return async (blockHash, blockNumber, reverted) => {
-    const requestsAt = (/** @type {unknown} */ block) =>
-      starts.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, block] }));
-    const nonces = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
-      toBigInt,
-    );
-    return starts.map(({ address, nonce }, i) => {
-      return { start: BigInt(nonce), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target: address };
-    });
-  };
-}
-
-/**
- * @param {RpcRpc} rpc
- * @param {Reading[]} readings
- * @param {(position: number) => {to: string, data: string}} callOf
- * @param {string} place of the call in the user's file
- * @returns {ReturnType<Kit['auditByCall']>}
- */
-function auditByCall(rpc, readings, callOf, place) {
-  /** @type {bigint[]} */
-  let starts = [];
-  const requestsAt = (/** @type {unknown} */ block) =>
-    starts.map((_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
-  readings.push(async (wallets) => {
-    starts = wallets.map(() => 0n);
-    const answers = await rpc.batch(requestsAt('latest'), 'setup');
-    starts = answers.map((answer, position) => {
-      if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
-      const { to } = callOf(position);
-      const words = `the call to ${oneLine(to, 60)} answered ${oneLine(answer, 60)}, which is not a number: check that a contract is there`;
-      throw new WorkloadError(`${place}: kit.auditByCall: ${words}`);
-    });
-  });
-  return async (blockHash, blockNumber) => {
-    const counts = (await readAtHash((block) => rpc.batch(requestsAt(block), 'audit'), blockHash, blockNumber)).map(
-      toBigInt,
-    );
-    return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
-  };
+function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
+  const isExact = attempt % 2 === 0;
+  const bound = isExact ? most : latest;
+  return readCount(isExact ? toHex(inclusion.number) : 'latest').then(
+    (answer) => {
+      const count = Number(toBigInt(answer));
+      const executed = count - start;
+      const effect = String(count);
+      if (executed === bound) return { state: 'ok', effect, target };
+      if (executed >= least && executed < bound) return { state: 'likely', effect, target };
+      if (executed > bound) return { state: 'wrong', effect, target };
+      return { state: isExact ? 'missing' : 'behind', effect, target };
+    },
+    (error) => {
+      if (error instanceof RpcError) return { state: 'behind', effect: null, target };
+      throw error;
+    },
+  );
 }

@@ -6,8 +6,7 @@ import { ProtocolError, RpcError, StressError } from '../errors.js';
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
  * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
  *
- * @import { Check, Rpc } from '../types.d.ts'
- * @import { AuditSnapshot, Verdict } from './index.js'
+ * @import { AuditSnapshot, Check, Rpc, Verdict } from '../types.d.ts'
  *
  * @typedef {object} Receipt
  * @property {string} transactionHash

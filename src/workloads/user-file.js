@@ -1,55 +1,30 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isAddress, isHexString } from 'ethers';
 import { isUnknownBlock } from '../chain/retries.js';
-import { InputError, ProtocolError, RpcError, TransportError, WorkloadError, displayName } from '../errors.js';
-import { isWorkloadFile } from '../files.js';
+import { InputError, RpcError, WorkloadError, displayName } from '../errors.js';
 import {
-  ContractError,
-  locateError,
-  checkedCall,
-  checkedChecks,
-  checkedCount,
-  checkedFacts,
-  checkedGas,
-  checkedReadings,
-  checkedRequest,
-  checkedVerdict,
-  isThroughKit,
-  otherPlaceOf,
-  placeOf,
-  relativeName,
-  textOrNull,
-  unlessAborted,
+  beforeLoad,
   describeValue,
-  within,
+  inTime,
+  locateError,
   messageOf,
-} from './contract-errors.js';
-import { createWorkloadHost } from './kit.js';
+  nameOf,
+  placeOf,
+  unlessAborted,
+} from './user-code.js';
 
 /**
- * A user's workload file (`--workload ./mine.js`): loads it, completes the workload, checks what it returns, and turns
- * what it throws into errors that point into the file.
+ * A user's workload file (`--workload ./mine.js`): loads it, and checks what its functions return.
  *
- * @import { Wallet } from '../chain/keys.js'
- * @import { Call, CallWorkload, TransactionWorkload, Workload } from '../types.d.ts'
- * @import { Create, CallWorkload as OwnCalls, TransactionWorkload as OwnTransactions } from './contract.d.ts'
- * @import { WorkloadOptions } from './index.js'
- * @import { WorkloadHost } from './kit.js'
+ * @import { CallWorkload, Create, TransactionWorkload, Workload } from './contract.d.ts'
  *
- * @typedef {Readonly<Record<string, string>>} Settings of --set
- *
- * @typedef {object} FileWorkloadState for a worker thread
- * @property {unknown} own the result of the workload's handOver()
- * @property {bigint | null} gasLimit as measured
- * @property {Settings} set
- *
- * @typedef {object} WrapOptions
- * @property {string} file as the user gave it
- * @property {WorkloadHost} host
- * @property {bigint | null} gasLimit as measured, in a worker thread
- * @property {Settings} set
+ * @typedef {object} Part a function of a workload
+ * @property {string} [wanted] what it must return
+ * @property {(value: any) => boolean} [holds] whether it did
+ * @property {boolean} [isAsync] it may return a promise
  */
 
 /** The supported contract. */
@@ -57,94 +32,101 @@ export const CONTRACT = 'evm-stress/workload@1';
 
 const CONTRACT_NAME = 'evm-stress/workload@';
 
-/** Errors of RPC calls, which the file may have left unhandled. */
-const RPC_ERRORS = Object.freeze([RpcError, TransportError, ProtocolError]);
-
 /** Time limit for finding the line of a syntax error. */
 const SYNTAX_CHECK_MS = 10_000;
 
-/** The functions of a workload, by its kind. */
-const PARTS = Object.freeze({
-  transaction: ['unprepared', 'prepare', 'next', 'verify', 'audit', 'reconcile', 'facts', 'handOver'],
-  call: ['prepare', 'next', 'check', 'facts', 'handOver'],
+/** Gas if a workload does not state its own: upper bounds. */
+const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
+
+const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
+
+/** @param {unknown} value */
+const isText = (value) => value === undefined || value === null || typeof value === 'string';
+/** @param {unknown} value @param {number} bits */
+const isAmount = (value, bits) => typeof value === 'bigint' && value >= 0n && value < 1n << BigInt(bits);
+/** @param {any} pair */
+const isPair = (pair) => isAmount(pair?.perWallet, 256) && isAmount(pair?.perOperation, 256);
+
+/** @param {any} call */
+export function isCall(call) {
+  const { to, data = '0x', value = 0n, gasLimit = 0n } = call ?? {};
+  return (to === null || isAddress(to)) && isHexString(data, true) && isAmount(value, 256) && isAmount(gasLimit, 64);
+}
+
+export const CALL_WORDS =
+  'a call { to, data, value, gasLimit }: to an address, or null for a deployment; data 0x and pairs of hexadecimal digits; value and gasLimit bigints';
+
+/** @param {any} request */
+function isRequest({ method, params = [], name = 'x' }) {
+  JSON.stringify(params);
+  return (
+    typeof method === 'string' &&
+    /^[\w.-]{1,100}$/.test(method) &&
+    Array.isArray(params) &&
+    typeof name === 'string' &&
+    /^.{1,100}$/.test(name)
+  );
+}
+
+/** @param {any} check */
+function isCheck({ name, words, expected, found, holds, why }) {
+  const isStated = typeof name === 'string' && typeof words === 'string' && [expected, found, why].every(isText);
+  return isStated && (holds === null || typeof holds === 'boolean');
+}
+
+const SHARED = Object.freeze({
+  prepare: { isAsync: true },
+  facts: { wanted: 'an object of facts', holds: (/** @type {any} */ value) => value === undefined || isPlain(value) },
+  handOver: {},
 });
 
-/** @param {OwnTransactions | OwnCalls} own @param {string} file @returns {{facts?: () => Record<string, unknown>}} */
-function wrapFacts(own, file) {
-  if (own.facts === undefined) return {};
-  return {
-    facts: () => {
-      try {
-        return checkedFacts(own.facts?.());
-      } catch (error) {
-        throw withLocation(error, file, 'facts()');
-      }
+/** The functions of a workload, by its kind. @type {Readonly<Record<'transaction' | 'call', Record<string, Part>>>} */
+const PARTS = Object.freeze({
+  transaction: {
+    ...SHARED,
+    next: { wanted: CALL_WORDS, holds: isCall },
+    unprepared: { wanted: 'a number of wallets', holds: (n) => Number.isInteger(n) && n >= 0, isAsync: true },
+    verify: {
+      wanted: `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`,
+      holds: ({ state, effect, target }) => STATES.includes(state) && isText(effect) && isText(target),
+      isAsync: true,
     },
-  };
+    audit: {
+      wanted: 'a reading { start, now, target } for each wallet: start and now bigints',
+      holds: (readings) =>
+        Array.isArray(readings) &&
+        readings.every(
+          ({ start, now, target }) => typeof start === 'bigint' && typeof now === 'bigint' && isText(target),
+        ),
+      isAsync: true,
+    },
+    reconcile: {
+      wanted: 'an array of checks { name, words, expected, found, holds, why }: texts, and holds true, false or null',
+      holds: (checks) => Array.isArray(checks) && checks.every(isCheck),
+      isAsync: true,
+    },
+  },
+  call: {
+    ...SHARED,
+    next: { wanted: 'a request { method, params, name }: params an array of JSON', holds: isRequest },
+    check: { wanted: 'a text or nothing', holds: isText },
+  },
+});
+
+/** @param {unknown} value */
+function isPlain(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Promise);
 }
 
 /**
- * @param {OwnTransactions | OwnCalls} own
- * @param {string} file
- * @param {number} first
- * @param {number} count
- * @param {Omit<FileWorkloadState, 'own'>} ours
- * @returns {FileWorkloadState}
- */
-function stateFor(own, file, first, count, ours) {
-  if (own.handOver === undefined && own.prepare !== undefined)
-    throw new WorkloadError(
-      `${displayName(file)}: the workload lacks handOver(first, count), which returns the state of worker threads: add it, or give --workers 1`,
-    );
-  let handed;
-  try {
-    handed = own.handOver?.(first, count) ?? null;
-  } catch (error) {
-    throw locateError(error, file, 'handOver()');
-  }
-  try {
-    return { own: structuredClone(handed), ...ours };
-  } catch (error) {
-    throw new WorkloadError(
-      `${displayName(file)}: handOver() returned a value that cannot be sent to a worker thread: ${messageOf(error)}`,
-    );
-  }
-}
-
-/** Adds the position in the file to errors of the node. @template T @param {string} file @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
-async function beforeLoad(file, what, action) {
-  try {
-    return await action();
-  } catch (error) {
-    if (!(error instanceof RpcError) || error.method === 'eth_sendRawTransaction')
-      throw withLocation(error, file, what);
-    throw new WorkloadError(`${placeOf(error, file)}: ${what} was refused by the node: ${error.message}`);
-  }
-}
-
-/** @template T @param {string} file @param {string} what @param {() => Promise<T>} action @returns {Promise<T>} */
-async function inTime(file, what, action) {
-  try {
-    return await within(action(), `${displayName(file)}: ${what}`);
-  } catch (error) {
-    throw withLocation(error, file, what);
-  }
-}
-
-/** @param {unknown} error @param {string} file @param {string} what */
-function withLocation(error, file, what) {
-  if (error instanceof ContractError) return new WorkloadError(`${displayName(file)}: ${what} ${error.message}`);
-  return locateError(error, file, what);
-}
-
-/**
+ * The same workload, which checks what its functions return and says which line of the file threw.
  * @param {unknown} made the result of create()
- * @param {WrapOptions} options
+ * @param {string} file as the user gave it
  * @returns {Workload}
  * @throws {WorkloadError} it lacks a part
  */
-export function wrapUserWorkload(made, options) {
-  const name = displayName(options.file);
+export function checkedWorkload(made, file) {
+  const name = displayName(file);
   const own = /** @type {any} */ (made);
   const kind = own?.kind;
   if (kind !== 'transaction' && kind !== 'call')
@@ -153,165 +135,188 @@ export function wrapUserWorkload(made, options) {
     );
   if (own.next === undefined)
     throw new WorkloadError(`${name}: the workload lacks next(), which returns the next operation`);
-  for (const part of PARTS[/** @type {'transaction' | 'call'} */ (kind)])
-    if (own[part] !== undefined && typeof own[part] !== 'function')
+  /** @type {Record<string, Function>} */
+  const functions = {};
+  for (const [part, rules] of Object.entries(PARTS[/** @type {'transaction' | 'call'} */ (kind)])) {
+    if (own[part] === undefined) continue;
+    if (typeof own[part] !== 'function')
       throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${describeValue(own[part])}`);
-  return kind === 'call' ? wrapCalls(own, options) : wrapTransactions(own, options);
+    functions[part] = checkedPart(own, part, rules, file);
+  }
+  return kind === 'call' ? checkedCalls(own, functions, file) : checkedTransactions(own, functions, file);
 }
 
-/** @param {OwnTransactions} own @param {WrapOptions} options @returns {TransactionWorkload} */
-function wrapTransactions(own, { file, host, set, ...known }) {
-  const { subject = 'wallets executed' } = own;
-  if (typeof subject !== 'string')
-    throw new WorkloadError(`${displayName(file)}: subject must be a text, not ${describeValue(subject)}`);
-  let { gasLimit } = known;
-  let wallets = 0;
-  const verify = own.verify?.bind(own) ?? host.kit.verifyByReceipt();
-  const audit = own.audit?.bind(own) ?? host.kit.auditByNonce();
-  /** Checked calls, by the object that next() returned. @type {WeakMap<object, Call>} */
-  const seen = new WeakMap();
-
-  return {
-    kind: 'transaction',
-    subject,
-    gas: checkedGas(own.gas, displayName(file), valueOf(own)),
-    unprepared: ({ wallets: all, chain }) => {
-      const unknown = own.prepare === undefined ? 0 : all.length;
-      return beforeLoad(file, 'unprepared()', async () =>
-        checkedCount((await own.unprepared?.({ wallets: all, chain })) ?? unknown),
-      );
-    },
-    prepare: async (preparation) => {
-      wallets = preparation.wallets.length;
-      host.begin(preparation);
-      await beforeLoad(file, 'prepare()', () => unlessAborted(preparation.sender.signal, own.prepare?.(preparation)));
-      await beforeLoad(file, 'the first reading of the audit', () => host.finish());
-      gasLimit = await beforeLoad(file, 'next()', () => measureGas(own, preparation.wallets[0], host));
-    },
-    next: (position, nonce) => {
+/**
+ * @param {any} own
+ * @param {string} name
+ * @param {Part} part
+ * @param {string} file
+ * @returns {(...given: any[]) => any}
+ */
+function checkedPart(own, name, { wanted = '', holds = () => true, isAsync = false }, file) {
+  // What was returned again is not checked again.
+  const seen = new WeakSet();
+  /** @param {any} value */
+  const check = (value) => {
+    if (name !== 'next' || !seen.has(value)) {
+      if (!holdsFor(value, holds))
+        throw new WorkloadError(
+          `${displayName(file)}: ${name}() returned ${describeValue(value)}, and must return ${wanted}`,
+        );
+      // Frozen, because a later change would have no effect.
+      if (name === 'next') seen.add(Object.freeze(value));
+    }
+    return value;
+  };
+  /** @param {unknown} error @returns {never} */
+  const fail = (error) => {
+    throw locateError(error, file, `${name}()`);
+  };
+  if (isAsync)
+    return async (...given) => {
       try {
-        const given = own.next(position, nonce);
-        const before = seen.get(given);
-        if (before !== undefined) return before;
-        const call = checkedCall(given, gasLimit);
-        // Frozen, because a later change would have no effect.
-        seen.set(Object.freeze(given), call);
-        return call;
+        return check(await own[name](...given));
       } catch (error) {
-        throw withLocation(error, file, 'next()');
+        return fail(error);
       }
-    },
-    verify: async (...asked) => {
-      try {
-        return checkedVerdict(await verify(...asked));
-      } catch (error) {
-        if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
-        throw withLocation(named(error, file), file, 'verify()');
-      }
-    },
-    audit: (...asked) => inTime(file, 'audit()', async () => checkedReadings(await audit(...asked), wallets)),
-    reconcile: async (snapshot) => {
-      const checks = await host.checkNonces(snapshot, own.verify ?? verify);
-      if (own.reconcile === undefined) return checks;
-      const more = await inTime(file, 'reconcile()', async () => checkedChecks(await own.reconcile?.(snapshot)));
-      return [...checks, ...more];
-    },
-    ...wrapFacts(own, file),
-    handOver: (first, count) => stateFor(own, file, first, count, { gasLimit, set }),
+    };
+  return (...given) => {
+    try {
+      const value = own[name](...given);
+      return name === 'check' && value instanceof Promise ? value.then(check).catch(fail) : check(value);
+    } catch (error) {
+      return fail(error);
+    }
   };
 }
 
-/** @param {OwnCalls} own @param {WrapOptions} options @returns {CallWorkload} */
-function wrapCalls(own, { file, host, set }) {
-  /** @type {WeakMap<object, ReturnType<typeof checkedRequest>>} */
-  const seen = new WeakMap();
+/** @param {any} value @param {(value: any) => boolean} holds */
+function holdsFor(value, holds) {
+  try {
+    return holds(value);
+  } catch {
+    return false; // null, or JSON that cannot be written
+  }
+}
+
+/** @param {any} own @param {any} functions @param {string} file @returns {TransactionWorkload} */
+function checkedTransactions(own, functions, file) {
+  const { subject = 'wallets executed', gas = GAS, valueWei } = own;
+  const name = displayName(file);
+  if (typeof subject !== 'string')
+    throw new WorkloadError(`${name}: subject must be a text, not ${describeValue(subject)}`);
+  const { likely = gas } = gas;
+  if (!isPair(gas) || !isPair(likely))
+    throw new WorkloadError(`${name}: gas must be { perWallet, perOperation }, both bigints such as 50_000n`);
+  const value = { perWallet: 0n, perOperation: firstValueOf(own), ...gas.value };
+  if (!isPair(value) || (gas.value !== undefined && !isPlain(gas.value)))
+    throw new WorkloadError(`${name}: gas.value must be { perOperation }, wei as a bigint such as 1_000n`);
+  const { unprepared, prepare, verify, audit, reconcile } = functions;
+  return {
+    kind: 'transaction',
+    ...functions,
+    ...checkedState(own, functions, file),
+    subject,
+    gas: { perWallet: gas.perWallet, perOperation: gas.perOperation, likely, value },
+    valueWei,
+    unprepared: unprepared && ((preparation) => beforeLoad(file, 'unprepared()', () => unprepared(preparation))),
+    prepare:
+      prepare &&
+      ((preparation) =>
+        beforeLoad(file, 'prepare()', () => {
+          const { signal } = /** @type {any} */ (preparation).sender;
+          return unlessAborted(signal, prepare(preparation));
+        })),
+    verify:
+      verify &&
+      (async (...given) => {
+        try {
+          return { effect: null, target: null, ...(await verify(...given)) };
+        } catch (error) {
+          if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
+          // The node's error remains a failure of the operation.
+          if (error instanceof RpcError && !error.message.includes(': verify(): '))
+            error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
+          throw error;
+        }
+      }),
+    audit: audit && ((...given) => inTime(audit(...given), `${name}: audit()`)),
+    reconcile:
+      reconcile && (async (snapshot) => (await inTime(reconcile(snapshot), `${name}: reconcile()`)).map(completeCheck)),
+  };
+}
+
+/** Figures that are left out are shown as whether it holds. @param {any} check */
+function completeCheck({ name, words, expected, found, holds, why }) {
+  if (holds === null)
+    return { name, words, expected: expected ?? null, found: found ?? null, holds, why: why ?? 'it does not say why' };
+  return { name, words, expected: expected ?? 'true', found: found ?? String(holds), holds, why: why ?? null };
+}
+
+/** @param {any} own @param {any} functions @param {string} file @returns {CallWorkload} */
+function checkedCalls(own, functions, file) {
   const { callsPerIteration = 1 } = own;
   if (!Number.isInteger(callsPerIteration) || callsPerIteration < 1)
     throw new WorkloadError(
       `${displayName(file)}: callsPerIteration must be a positive whole number, not ${describeValue(callsPerIteration)}`,
     );
+  const { prepare } = functions;
   return {
     kind: 'call',
+    ...functions,
+    ...checkedState(own, functions, file),
     callsPerIteration,
-    prepare: (preparation) =>
-      beforeLoad(file, 'prepare()', async () => {
-        await own.prepare?.(preparation);
-        await host.finish();
-      }),
-    next: (position) => {
-      try {
-        const given = own.next(position);
-        const before = seen.get(given);
-        if (before !== undefined) return before;
-        const request = checkedRequest(given);
-        seen.set(Object.freeze(given), request);
-        return request;
-      } catch (error) {
-        throw withLocation(error, file, 'next()');
-      }
-    },
-    check: (...asked) => {
-      /** @param {unknown} error @returns {never} */
-      const fail = (error) => {
-        throw withLocation(error, file, 'check()');
-      };
-      try {
-        const said = own.check?.(...asked);
-        if (said instanceof Promise) return said.then((words) => textOrNull(words, 'result')).catch(fail);
-        return textOrNull(said, 'result');
-      } catch (error) {
-        return fail(error);
-      }
-    },
-    ...wrapFacts(own, file),
-    handOver: (first, count) => stateFor(own, file, first, count, { gasLimit: null, set }),
+    prepare: prepare && ((preparation) => beforeLoad(file, 'prepare()', () => prepare(preparation))),
   };
 }
 
-/** The value of an operation before prepare(), if the workload needs no preparation. @param {OwnTransactions} own @returns {bigint} */
-function valueOf(own) {
-  if (own.prepare !== undefined || own.gas?.value !== undefined) return 0n;
+/**
+ * What goes into the run file, or to another thread.
+ * @param {any} own
+ * @param {any} functions
+ * @param {string} file
+ */
+function checkedState(own, { facts, handOver }, file) {
+  const name = displayName(file);
+  /** @param {string} what @param {() => any} copy */
+  const copied = (what, copy) => {
+    try {
+      return copy();
+    } catch (error) {
+      throw new WorkloadError(`${name}: ${what}: ${messageOf(error)}`);
+    }
+  };
+  return {
+    facts: facts && (() => copied('facts() returned a value that is not JSON', () => toJson(facts() ?? {}))),
+    handOver: (/** @type {number} */ first, /** @type {number} */ count) => {
+      if (handOver === undefined && own.prepare !== undefined)
+        throw new WorkloadError(
+          `${name}: the workload lacks handOver(first, count), which returns the state of worker threads: add it, or give --workers 1`,
+        );
+      const state = handOver?.(first, count) ?? null;
+      return copied('handOver() returned a value that cannot be sent to a worker thread', () => structuredClone(state));
+    },
+  };
+}
+
+/** Bigints become texts. @param {object} facts */
+function toJson(facts) {
+  const text = JSON.stringify(facts, (name, value) => {
+    if (typeof value === 'function' || typeof value === 'symbol') throw new TypeError(`"${name}" is a ${typeof value}`);
+    return typeof value === 'bigint' ? String(value) : value;
+  });
+  return JSON.parse(text);
+}
+
+/** The value of an operation before prepare(), if the workload needs no preparation. @param {TransactionWorkload} own @returns {bigint} */
+function firstValueOf(own) {
+  if (own.prepare !== undefined) return 0n;
   try {
-    return checkedCall(own.next(0, 0), 1n).value;
+    const call = own.next(0, 0);
+    return isCall(call) ? (call.value ?? 0n) : 0n;
   } catch {
     return 0n; // next() is called again, and its error is reported then
   }
-}
-
-/** Adds the position in the file to the node's error, which remains an operation's failure. @param {unknown} error @param {string} file */
-function named(error, file) {
-  const name = displayName(file);
-  if (error instanceof RpcError && !error.message.startsWith(name))
-    error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
-  return error;
-}
-
-/** @param {OwnTransactions} own @param {Wallet} wallet @param {WorkloadHost} host */
-async function measureGas(own, { address, nonce }, host) {
-  const call = own.next(0, nonce);
-  checkedCall(call, 1n);
-  return call.gasLimit === undefined ? host.measure({ ...call, from: address }) : null;
-}
-
-/**
- * @param {string} file
- * @param {Pick<WorkloadOptions, 'rpc' | 'state'> & {settings: {set?: ReadonlyArray<readonly [string, string]>}}} options
- * @returns {Promise<Workload>}
- * @throws {WorkloadError}
- */
-export async function createFileWorkload(file, { rpc, settings, state }) {
-  const create = await loadWorkloadFile(file);
-  const worker = /** @type {FileWorkloadState | undefined} */ (state);
-  const set = worker?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
-  const host = createWorkloadHost(file, rpc, worker !== undefined);
-  let made;
-  try {
-    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: worker?.own };
-    made = await within(create(options), `${displayName(file)}: create()`);
-  } catch (error) {
-    throw locateError(error, file, 'create()');
-  }
-  return wrapUserWorkload(made, { file, host, set, gasLimit: worker?.gasLimit ?? null });
 }
 
 /**
@@ -339,53 +344,26 @@ export async function loadWorkloadFile(file) {
 
 /** @param {string} file @returns {Promise<any>} */
 async function importFile(file) {
+  const url = pathToFileURL(resolve(file)).href;
   try {
-    return await within(import(pathToFileURL(resolve(file)).href), `${displayName(file)}: its import`);
+    return await inTime(import(url), `${displayName(file)}: its import`);
   } catch (error) {
     if (error instanceof WorkloadError) throw error;
-    const name = displayName(file);
-    const own = placeOf(error, file);
-    const other = own === name ? otherPlaceOf(error, file) : null;
-    const isSyntax = error instanceof SyntaxError;
-    const place = isSyntax && own === name && other === null ? placeOfSyntaxError(file) : (other ?? own);
-    const from = place.startsWith(name) ? '' : ` (which ${name} imports)`;
-    throw new WorkloadError(`${place}${from}: ${isSyntax ? error.name : 'its import failed'}: ${messageOf(error)}`);
+    if (!(error instanceof SyntaxError))
+      throw new WorkloadError(`${placeOf(error, file)}: its import failed: ${messageOf(error)}`);
+    throw new WorkloadError(`${placeOfSyntaxError(url, file)}: SyntaxError: ${messageOf(error)}`);
   }
 }
 
-/**
- * Node's loader does not report the position of a syntax error. node --check finds it in the file itself; for imported
- * files the loader of another process prints it, before it runs any of them.
- * @param {string} file
- */
-function placeOfSyntaxError(file) {
-  const input = readFileSync(file, 'utf8');
-  const own = matchStderr(['--check', '-'], input, /^\[stdin\](:\d+)\n.*\n( *)\^/m);
-  if (own !== null) return `${displayName(file)}${own[1]}:${own[2].length + 1}`;
-  const importing = `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};`;
-  const other = matchStderr(['-'], importing, /^(file:\/\/.*?)(:\d+)\n(?:.*\n( *)\^)?/m);
-  if (other === null) return displayName(file);
-  return `${relativeName(file, other[1])}${other[2]}${other[3] === undefined ? '' : `:${other[3].length + 1}`}`;
-}
-
-/** @param {string[]} args @param {string} input @param {RegExp} pattern */
-function matchStderr(args, input, pattern) {
-  const options = /** @type {const} */ ({ input, encoding: 'utf8', timeout: SYNTAX_CHECK_MS });
-  const { stderr } = spawnSync(process.execPath, ['--input-type=module', ...args], options);
-  return pattern.exec(stderr ?? '');
-}
-
-/**
- * Errors outside of the workload's functions, for instance in a timer or an unhandled promise.
- * @param {string} workload name or file
- * @param {unknown} thrown
- * @returns {WorkloadError | null} null: only files of this program are in the stack
- */
-export function strayErrorOf(workload, thrown) {
-  if (!isWorkloadFile(workload)) return null;
-  if (thrown instanceof WorkloadError) return thrown;
-  const place = placeOf(thrown, workload);
-  const isOfFile =
-    place !== displayName(workload) || !isThroughKit(thrown) || RPC_ERRORS.some((kind) => thrown instanceof kind);
-  return isOfFile ? new WorkloadError(`${place}: an error outside of its functions: ${messageOf(thrown)}`) : null;
+/** Only a process that ends by a syntax error prints its line. @param {string} url @param {string} file */
+function placeOfSyntaxError(url, file) {
+  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: SYNTAX_CHECK_MS });
+  const { stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', `import ${JSON.stringify(url)};`],
+    options,
+  );
+  const [, path, line] = /^(file:\/\/\S+|\/.+):(\d+)$/m.exec(stderr ?? '') ?? [];
+  if (path === undefined) return displayName(file);
+  return `${nameOf(path.startsWith('file:') ? fileURLToPath(path) : path, file)}:${line}`;
 }

@@ -22,6 +22,7 @@ const PLUG_INS = ['src/inclusion', 'src/outputs', 'src/probes', 'src/transport',
  */
 const ALLOWED = {
   bin: ['src/cli', ...LEAVES],
+  'src/index.js': ['src/cli', 'src/core', ...PLUG_INS, ...BASE],
   'src/cli': ['src/core', 'src/report', 'src/studies', 'src/scale-out', ...PLUG_INS, ...BASE],
   'src/core': [...PLUG_INS, ...BASE],
   'src/report': [...PLUG_INS, ...BASE],
@@ -83,7 +84,7 @@ describe('lint: import direction', () => {
   it('knows every entry of src/', () => {
     const entries = readdirSync(join(ROOT, 'src')).map((name) => `src/${name}`);
     assert.deepEqual(
-      entries.filter((entry) => !parts.includes(entry) && entry !== 'src/types.d.ts'),
+      entries.filter((entry) => !parts.includes(entry) && !entry.endsWith('.d.ts')),
       [],
       'give it a place in eslint.config.js and in this test',
     );

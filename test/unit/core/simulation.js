@@ -15,7 +15,7 @@ import { RetryPolicy } from '../../../src/core/submit.js';
 import { Deadlines } from '../../../src/deadlines.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { createCounterWorkload } from '../../../src/workloads/counter.js';
+import { transactionWorkloads } from '../../../src/workloads/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
@@ -157,9 +157,9 @@ export function simulate({
 
   /** @type {Map<string, (found: Inclusion) => void>} */
   const watched = new Map();
-  const counters = accounts.map((_, i) => ({ address: targetOf(i), start: 0, call: /** @type {any} */ ({}) }));
-  const state = { first: 0, counters, payloads: null };
-  const workload = createCounterWorkload({ rpc, settings: {}, state });
+  const own = { first: 0, addresses: accounts.map((_, i) => targetOf(i)), payloads: null };
+  const state = { own, kit: { tag: '00', starts: [accounts.map(() => 0n)] }, gasLimit: 50_000n, set: {} };
+  const workload = transactionWorkloads.counter({ rpc, settings: {}, state });
   const recorder = new Recorder(
     accounts.map(({ wallet }) => wallet.index),
     clock.nowUs(),

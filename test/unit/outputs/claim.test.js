@@ -3,7 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
-import { claimFile, createResultsOutput } from '../../../src/outputs/json.js';
+import { claimFile } from '../../../src/files.js';
+import { createResultsOutput } from '../../../src/outputs/json.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import { createWorkloadHost } from '../../../src/workloads/kit.js';
+import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -13,7 +13,9 @@ const TO = `0x${'11'.repeat(20)}`;
 /** @param {Handlers} handlers */
 function host(handlers) {
   const rpc = fakeRpc(handlers);
-  return { ...createWorkloadHost('./mine.js', rpc), rpc };
+  const made = new WorkloadHost('./mine.js', rpc);
+  const begin = (/** @type {any} */ given) => made.begin(given);
+  return { made, kit: made.kit, begin, finish: () => made.finish(), rpc };
 }
 
 /** @param {number[]} nonces @returns {any} */
@@ -57,13 +59,13 @@ describe('the kit: audits', () => {
 
   it('by nonce: the receipts must say so too, because a reverted transaction raises the nonce as well', async () => {
     const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
-    const { kit, begin, finish, checkNonces } = host({ eth_getBlockReceipts: () => receipts });
+    const { made, kit, begin, finish } = host({ eth_getBlockReceipts: () => receipts });
     const snapshot = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
     const { signal } = new AbortController();
     /** @param {number} executed @param {number} reverted */
     const holds = async (executed, reverted) => {
       const all = { ...snapshot, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
-      return (await checkNonces(all, verify)).map((check) => check.holds);
+      return (await made.checkNonces(all, verify)).map((check) => check.holds);
     };
     /** @type {object} of the workload's own */
     let verify = () => {};
@@ -96,10 +98,9 @@ describe('the kit: audits', () => {
 describe('the kit: what it is asked with', () => {
   /** @param {(kit: any, rpc: any) => Promise<unknown>} action @param {RegExp} says */
   const refused = async (action, says) => {
-    const { kit, rpc, begin } = createWorkloadHost('./mine.js', fakeRpc({}));
+    const { made, kit, begin } = host({});
     begin(preparation([0]));
-    const error = await caught(() => action(kit, rpc));
-    assert.equal(error.code, 'workload_error');
+    const error = await caught(() => action(kit, made.rpc));
     assert.match(error.message, says);
   };
 
@@ -116,34 +117,31 @@ describe('the kit: what it is asked with', () => {
   });
 
   it('arguments of another kind are named', async () => {
-    await refused((kit) => kit.sendAll(5), /kit\.sendAll: it takes an array of calls, not 5$/);
-    await refused((kit) => kit.sendAll([5]), /kit\.sendAll was given 5, and takes a call/);
+    await refused((kit) => kit.sendAll([5]), /kit\.sendAll: it was given 5, and takes a call/);
     await refused(
       (kit) => kit.sendAll([{ position: 0, to: '0x12' }]),
-      /kit\.sendAll was given a to that is not an address/,
+      /kit\.sendAll: it was given .*'0x12'.*, and takes a call/,
     );
     await refused((kit) => kit.sendAll([{ position: 3, to: TO }]), /there is no wallet at position 3$/);
     await refused((kit) => kit.deployOnce(), /the artifact must be \{ abi, bytecode \}/);
-    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /its bytecode a text of 0x .*"zz"$/);
-    await refused((kit) => kit.deployEach({ bytecode: '0x00' }), /its abi is undefined$/);
-    await refused((_, rpc) => rpc.call(), /rpc\.call: the method must be a text, not undefined$/);
-    await refused((_, rpc) => rpc.gather('m', 5), /rpc\.gather: the params of m must be an array, not 5$/);
+    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /kit\.deployOnce: the artifact must be/);
+    await refused((kit) => kit.deployEach({ bytecode: '0x0000' }), /kit\.deployEach: the artifact must be/);
     await refused(
       (_, rpc) => rpc.call('m', [], 'load'),
-      /the purpose must be one of 'setup', 'readback', 'audit', not/,
+      /the purpose must be one of setup, readback, audit, not 'load'$/,
     );
-    await refused((_, rpc) => rpc.batch([{}], 'audit'), /rpc\.batch: the method must be a text/);
   });
 
   it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
     const fake = fakeRpc({ m: () => 1 });
-    const { rpc, begin, finish } = createWorkloadHost('./mine.js', fake);
-    begin(preparation([]));
+    const made = new WorkloadHost('./mine.js', fake);
+    const { rpc } = made;
+    made.begin(preparation([]));
     await rpc.call('m');
-    await finish();
+    await made.finish();
     await rpc.gather('m', [2]);
     await rpc.batch([{ method: 'm' }], 'audit');
-    await createWorkloadHost('./mine.js', fake, true).rpc.call('m');
+    await new WorkloadHost('./mine.js', fake, { tag: '', starts: [] }).rpc.call('m');
     assert.deepEqual(
       fake.calls.map(({ purpose }) => purpose),
       ['setup', 'readback', 'audit', 'readback'],
@@ -169,7 +167,7 @@ describe('the kit: what it is for', () => {
     const listeners = process.listenerCount('unhandledRejection');
     const { kit } = host({});
     const broken = await caught(() => kit.compile('contract A { function f() public { x = 1; } }'));
-    assert.match(broken.message, /^\.\/mine\.js: the Solidity source does not compile/);
+    assert.match(broken.message, /kit\.test\.js:\d+:\d+: the Solidity source does not compile/);
     assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);
     const two = 'contract A { uint256 x; } contract B { uint256 y; }';
     assert.match((await caught(() => kit.compile(two))).message, /name one of its contracts; the source has A, B$/);

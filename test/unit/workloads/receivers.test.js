@@ -1,18 +1,22 @@
 /** Who is paid: a function of seed, wallet and nonce, spread evenly, never the payer itself. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Receivers } from '../../../src/workloads/transfer.js';
+import { Payments } from '../../../src/workloads/payments.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const SEED = 173_168_713_323_349;
 
+/** @param {{seed: number, made: number | null, wallets: string[]}} state */
+const paymentsOf = (state) => new Payments({ rpc: fakeRpc({}), settings: {} }, { first: 0, value: 1n, ...state });
+
 /** @param {number} made @param {number} [seed] */
-const making = (made, seed = SEED) => new Receivers({ seed, made, wallets: [] });
+const making = (made, seed = SEED) => paymentsOf({ seed, made, wallets: [] });
 
 /** @param {number} count */
 const slice = (count) =>
-  new Receivers({ seed: SEED, made: null, wallets: Array.from({ length: count }, (_, i) => `wallet ${i}`) });
+  paymentsOf({ seed: SEED, made: null, wallets: Array.from({ length: count }, (_, i) => `wallet ${i}`) });
 
-/** @param {Receivers} receivers @param {number} positions @param {number} nonces */
+/** @param {Payments} receivers @param {number} positions @param {number} nonces */
 function drawn(receivers, positions, nonces) {
   const counts = new Array(receivers.count).fill(0);
   for (let position = 0; position < positions; position += 1)
@@ -51,7 +55,7 @@ describe('receivers that are made', () => {
   it('wallets do not follow each other, nor do seeds that differ in their upper half alone', () => {
     const one = making(1_000_000);
     const other = making(1_000_000, SEED + 2 ** 40);
-    const drawnBy = (/** @type {Receivers} */ by, /** @type {number} */ position) =>
+    const drawnBy = (/** @type {Payments} */ by, /** @type {number} */ position) =>
       Array.from({ length: 1000 }, (_, nonce) => by.indexFor(position, nonce));
     const first = new Set(drawnBy(one, 0));
     for (const indexes of [drawnBy(one, 1), drawnBy(other, 0)])

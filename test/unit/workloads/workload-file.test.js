@@ -3,7 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import { createFileWorkload, loadWorkloadFile, strayErrorOf } from '../../../src/workloads/user-file.js';
+import { createUserWorkload } from '../../../src/workloads/index.js';
+import { strayErrorOf } from '../../../src/workloads/user-code.js';
+import { loadWorkloadFile } from '../../../src/workloads/user-file.js';
 import { isWorkloadFile } from '../../../src/files.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -28,11 +30,11 @@ describe('workload files', () => {
   });
 
   for (const [name, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
-    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs:3:36: SyntaxError: /],
+    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs:3: SyntaxError: /],
     ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
     ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
     ['no contract', 'export default () => {};', /does not state its contract: .*evm-stress\/workload@1'$/],
-    ['another version', CONTRACT.replace('@1', '@9'), /written for "evm-stress\/workload@9": this version supports /],
+    ['another version', CONTRACT.replace('@1', '@9'), /written for 'evm-stress\/workload@9': this version supports /],
     ['no default', CONTRACT, /lacks its default export/],
   ]))
     it(`${name} is named`, async (t) => {
@@ -60,16 +62,16 @@ describe('workload files', () => {
         ({ kind: 'call', next: () => ({ method: 'm', params: [settings.set.a, state ?? 'none'] }) });`,
     );
     const rpc = fakeRpc({});
-    const main = await createFileWorkload(file, { rpc, settings: { set: [['a', '1']] } });
+    const main = await createUserWorkload(file, { rpc, settings: { set: [['a', '1']] } });
     assert.deepEqual(main.next(0, 0), { method: 'm', params: ['1', 'none'] });
-    const state = { own: 'mine', gasLimit: null, set: { a: '2' } };
-    const worker = await createFileWorkload(file, { rpc, settings: {}, state });
+    const state = { own: 'mine', kit: { tag: '00', starts: [] }, gasLimit: null, set: { a: '2' } };
+    const worker = await createUserWorkload(file, { rpc, settings: {}, state });
     assert.deepEqual(worker.next(0, 0), { method: 'm', params: ['2', 'mine'] });
   });
 
   it('what create() throws points into the file', async (t) => {
     const file = write(t, `${CONTRACT}export default () => {\n  throw new Error('no\\nidea');\n};`);
-    const error = await caught(() => createFileWorkload(file, { rpc: fakeRpc({}), settings: {} }));
+    const error = await caught(() => createUserWorkload(file, { rpc: fakeRpc({}), settings: {} }));
     assert.match(error.message, /mine\.mjs:3:9: create\(\) threw: no idea$/);
   });
 
@@ -88,14 +90,14 @@ describe('workload files', () => {
     const fetched = new TypeError('fetch failed');
     fetched.stack = 'TypeError: fetch failed\n    at node:internal/deps/undici/undici:1:2';
     for (const thrown of [fetched, 'words', undefined, new RpcError('m', 1, 'no')])
-      assert.match(strayErrorOf(file, thrown)?.message ?? '', /mine\.mjs: an error outside of its functions: /);
+      assert.match(strayErrorOf(file, thrown)?.message ?? '', /: an error outside of its functions: /);
     assert.equal(strayErrorOf('counter', 'words'), null);
   });
 
   for (const [what, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
-    ['a syntax error', 'export const a = {\n  b c };', /^helper\.mjs:2:5 \(which .*mine\.mjs imports\): SyntaxError: /],
-    ['an early end', 'export const a = {\n', /^helper\.mjs:\d+ \(which .*SyntaxError: Unexpected end of input$/],
-    ['a throw', '\nnull.x;', /^helper\.mjs:2:6 \(which .*mine\.mjs imports\): its import failed: Cannot read/],
+    ['a syntax error', 'export const a = {\n  b c };', /helper\.mjs:2: SyntaxError: /],
+    ['an early end', 'export const a = {\n', /helper\.mjs:\d+: SyntaxError: Unexpected end of input$/],
+    ['a throw', '\nnull.x;', /helper\.mjs:2:6: its import failed: Cannot read/],
   ]))
     it(`${what} in a file that it imports names that one`, async (t) => {
       const file = write(t, `import './helper.mjs';\n${CONTRACT}`);

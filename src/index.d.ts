@@ -1,0 +1,154 @@
+/** The types of the library, as docs/library.md explains it. */
+import type { Create, Workload } from './workloads/contract.d.ts';
+
+export type { Create, Workload } from './workloads/contract.d.ts';
+
+/** The result of defineWorkload(); the exports of a workload file have the same members. */
+export interface DefinedWorkload {
+  readonly contract: string;
+  readonly default: Create;
+}
+
+/** A workload, or the function that makes it from { kit, rpc, settings }. */
+export function defineWorkload(workload: Create | Workload): DefinedWorkload;
+
+/** Times are texts with a unit, such as '15s'. Each option is described by `stress --help-all`. */
+export interface RunOptions {
+  wallets?: number;
+  users?: number;
+  workers?: number | 'auto';
+  duration?: string;
+  warmup?: string;
+  iterations?: number;
+  thinkTime?: string;
+  rate?: number | string;
+  stages?: string;
+  arrival?: 'uniform' | 'poisson';
+  inFlight?: number;
+  interval?: string;
+  drainTimeout?: string;
+  offset?: number;
+  keys?: string;
+  mnemonic?: string;
+  hdPath?: string;
+  fundFrom?: string;
+  fundAmount?: number | string;
+  maxSpend?: number | string;
+  legacy?: boolean;
+  gasPrice?: number | string;
+  maxFee?: number | string;
+  /** One or several endpoints; without it, an embedded development chain. */
+  rpc?: string | URL | readonly (string | URL)[];
+  spread?: 'sticky' | 'round-robin' | 'apart';
+  chainId?: number;
+  allowChain?: number;
+  inclusion?: 'auto' | 'heads' | 'blocks' | 'sync' | 'receipts';
+  confirmations?: number;
+  txTimeout?: string;
+  /** The name of a workload, the path of a file, or the result of defineWorkload(). */
+  workload?: string | DefinedWorkload;
+  set?: Readonly<Record<string, string | number>>;
+  method?: string;
+  params?: readonly unknown[];
+  calls?: string;
+  data?: string;
+  checkRpc?: string | URL;
+  fixedId?: number;
+  receivers?: number;
+  createReceivers?: 'before' | 'during';
+  payload?: number;
+  contracts?: string;
+  threshold?: string | readonly string[];
+  transport?: 'auto' | 'undici' | 'tcp' | 'ws';
+  connections?: number;
+  requestTimeout?: string;
+  noKeepAlive?: boolean;
+  insecure?: boolean;
+  nodePid?: number;
+  nodeMetrics?: string | URL;
+  nodeSeries?: string;
+}
+
+export interface RunCallbacks {
+  /** Called with the figures of each interval. */
+  onInterval?: (row: IntervalRow) => void;
+  /** Its abort ends the load: the run drains, audits, and resolves with the run file (end: 'interrupted'). */
+  signal?: AbortSignal;
+}
+
+/** A distribution of times in microseconds; figures are null if nothing was recorded. */
+export interface Distribution {
+  count: number;
+  meanUs: number | null;
+  minUs: number | null;
+  maxUs: number | null;
+  p50Us: number | null;
+  p90Us: number | null;
+  p99Us: number | null;
+}
+
+export interface Counts {
+  scheduled: number;
+  dropped: number;
+  started: number;
+  verified: number;
+  failed: number;
+  timedOut: number;
+  abandoned: number;
+}
+
+export interface IntervalRow {
+  phase: 'warmup' | 'load' | 'drain';
+  startMs: number;
+  endMs: number;
+  counts: Counts;
+  failures: Record<string, number>;
+  inFlight: number;
+  /** Verified operations per second; null for the drain. */
+  tps: number | null;
+  latency: Distribution;
+}
+
+/** The usual members of evm-stress/run@1; docs/run.schema.json describes all of them. */
+export interface RunFile {
+  schema: string;
+  id: string;
+  startedAt: string;
+  endedAt: string;
+  /** Why the load ended: 'duration', 'iterations', 'interrupted', ... */
+  end: string;
+  exitCode: number | null;
+  config: Record<string, unknown>;
+  counts: Counts;
+  failures: Record<string, number>;
+  rates: Record<string, number | null>;
+  latency: { total: Distribution; fromStart: Distribution };
+  intervals: IntervalRow[];
+  audit: { exact: boolean; result?: 'exact' | 'incomplete' | 'not_exact' } | null;
+  thresholds: { expression: string; passed: boolean }[];
+  warnings: string[];
+}
+
+/** Runs one load. Rejects with a StressError if the load cannot begin. */
+export function run(options: RunOptions, callbacks?: RunCallbacks): Promise<RunFile>;
+
+/** The base class of all errors: `code` is for programs, `exitCode` is that of the command line. */
+export class StressError extends Error {
+  code: string;
+  exitCode: number;
+}
+export class CheckError extends StressError {}
+export class ForeignSenderError extends StressError {}
+export class UnavailableError extends StressError {}
+export class FundsError extends UnavailableError {}
+export class IncompleteError extends StressError {}
+export class InputError extends StressError {}
+export class InternalError extends StressError {}
+export class InterruptedError extends StressError {}
+export class OutputError extends StressError {}
+export class ProtocolError extends StressError {}
+export class RefusedError extends StressError {}
+export class RpcError extends StressError {}
+export class TransportError extends StressError {}
+export class UsageError extends StressError {}
+export class WorkloadError extends StressError {}
