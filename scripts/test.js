@@ -7,10 +7,10 @@
  * root or another program. The files are listed here, because `node --test` expands no patterns before Node 21.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { constants } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
@@ -44,10 +44,28 @@ function testFiles(suite) {
 }
 
 /**
+ * Unit tests of one folder share a process: starting node and loading the program takes longer than most of them.
+ * @param {string[]} files
+ * @param {string} folder for the files that import those of a folder
+ * @returns {string[]} files for node --test
+ */
+function inGroups(files, folder) {
+  const isUnit = (/** @type {string} */ file) => file.startsWith(join('test', 'unit'));
+  const groups = [...new Set(files.filter(isUnit).map((file) => dirname(file)))].map((group) => {
+    const imports = files.filter((file) => dirname(file) === group).map((file) => pathToFileURL(join(ROOT, file)).href);
+    const name = join(folder, `${group.replaceAll(/[\\/]/g, '-')}.test.mjs`);
+    writeFileSync(name, imports.map((file) => `import '${file}';\n`).join(''));
+    return name;
+  });
+  return [...groups, ...files.filter((file) => !isUnit(file))];
+}
+
+/**
  * @param {string[]} args suites, and options for node (which start with --)
+ * @param {string} folder for temporary files
  * @returns {string[]} the arguments of node
  */
-function nodeArguments(args) {
+function nodeArguments(args, folder) {
   const options = args.filter((arg) => arg.startsWith('--'));
   const suites = args.filter((arg) => !arg.startsWith('--'));
   const known = [...DEFAULT_SUITES, ...OTHER_SUITES];
@@ -61,12 +79,14 @@ function nodeArguments(args) {
   // The same report from every version of node: one for people on a terminal, TAP in a pipe or a file.
   const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`;
   const defaults = options.some((option) => option.startsWith('--test-reporter')) ? [] : [reporter];
-  return ['--test', `--test-concurrency=${CONCURRENCY}`, ...defaults, ...options, ...files];
+  return ['--test', `--test-concurrency=${CONCURRENCY}`, ...defaults, ...options, ...inGroups(files, folder)];
 }
 
 /** @param {string[]} args */
 function run(args) {
-  const child = spawn(process.execPath, nodeArguments(args), { cwd: ROOT, stdio: 'inherit' });
+  const folder = mkdtempSync(join(tmpdir(), 'stress-suites-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const child = spawn(process.execPath, nodeArguments(args, folder), { cwd: ROOT, stdio: 'inherit' });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     // A terminal sends Ctrl-C to both; this script only has to outlive the tests.
     process.on(signal, () => signal !== 'SIGINT' && child.kill(signal));

@@ -44,7 +44,7 @@ export function createResultsOutput({ results, instance }) {
       proveWritable(folder);
       release = claimFile(
         file,
-        `${which} has a run file already in ${displayName(folder)}: another instance has this index, or it was run before: give another --run-id, or --attempt ${attempt + 1}`,
+        `${which} has a run file already in ${displayName(folder)}: another instance has this index, or it ran before: give another --run-id, or --attempt ${attempt + 1}`,
       );
     },
     close: async () => release(),
