@@ -6,7 +6,7 @@
  *   node scripts/bench/ethers-client.js --rpc URL --threads N --duration SECONDS
  *        [--funder-key-env STRESS_FUNDER_KEY] [--offset N] [--contracts]
  *
- * --contracts adds the addresses of the Counters, which are new in every run, so that somebody else can read them.
+ * --contracts adds the addresses of the Counters, which are new in every run, so that the benchmark can read them.
  *
  * What makes the comparison fair: ethers batches its calls, polls once for all wallets and uses its own
  * fee and gas estimates, as it does by default. Everything before the window is left out of the figures.

@@ -97,7 +97,7 @@ export async function runStress(args, seconds, env = {}, root = ROOT) {
   }
 }
 
-/** Options of stress in the environment of whoever starts a benchmark would change what is measured. */
+/** Options of stress in the environment would change the benchmark. */
 function cleanEnvironment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_')));
 }

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 const HEAD_END = '\r\n\r\n';
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)/i;
 const CLOSE = /\r\nconnection: *close/i;
-/** A head or a body above this size is a mistake of whoever sends it. */
+/** A head or a body above this size is a mistake of the client. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** @param {(body: string) => string} answer gives the JSON of the response to a body */
@@ -15,7 +15,7 @@ export function createHttpServer(answer) {
   return createServer({ noDelay: true }, (socket) => {
     /** What came of a request that is not complete yet. @type {Buffer | null} */
     let rest = null;
-    socket.on('error', () => {}); // a client that goes away is no concern of ours
+    socket.on('error', () => {}); // the client closed its connection
     socket.on('data', (chunk) => {
       const bytes = rest === null ? chunk : Buffer.concat([rest, chunk]);
       const { responses, used, end } = serve(bytes, answer);
@@ -39,7 +39,7 @@ function serve(bytes, answer) {
     if (headEnd === -1) break;
     const head = bytes.toString('latin1', used, headEnd);
     const length = CONTENT_LENGTH.exec(head);
-    // Chunked bodies have none; nobody who speaks JSON-RPC to a benchmark needs them.
+    // Chunked bodies have none; JSON-RPC clients do not send them.
     if (length === null) return { responses: responses + refusal(), used: bytes.length, end: true };
     const bodyStart = headEnd + HEAD_END.length;
     const bodyEnd = bodyStart + Number(length[1]);

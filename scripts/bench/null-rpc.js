@@ -13,7 +13,7 @@ const COUNTER = JSON.parse(readFileSync(new URL('../../contracts/artifacts/Count
 /** What a Counter costs about, so that gas limits and fees have usual sizes. */
 const GAS = { call: 43_500, deployment: 140_000, block: 1_000_000_000 };
 const BASE_FEE_WEI = 1_000_000_000;
-/** Everybody has a million ether: funding is not what is measured. */
+/** All accounts have a million ether: funding is not measured. */
 const BALANCE = quantity(10n ** 24n);
 
 /** Selector of Counter.count(). */
@@ -24,7 +24,7 @@ function quantity(value) {
   return `"0x${value.toString(16)}"`;
 }
 
-/** @param {unknown} text an address as anybody may write it @returns {string} as the state knows it */
+/** @param {unknown} text an address in any case @returns {string} as the state knows it */
 function key(text) {
   if (typeof text !== 'string') throw new Fault(-32602, 'invalid address');
   return text.slice(2).toLowerCase();

@@ -155,7 +155,7 @@ export class State {
     const hash = `0x${this.#keccak(this.#bytes.subarray(0, size))}`;
     const { nonce, to, selector } = this.#read();
     const contract = (selector === INCREMENT && this.#contracts.get(to)) || null;
-    // Nobody but the owner can increment a Counter, so who sent this needs no recovery.
+    // Only the owner can increment a Counter, so the sender is known.
     const from = contract?.owner ?? this.account(this.#senderOf(raw));
     this.#checkNonce(from, nonce, hash);
     from.next += 1;
@@ -193,7 +193,7 @@ export class State {
     return contract;
   }
 
-  /** @param {string} address @returns {Account} a new one where nobody has heard of it */
+  /** @param {string} address @returns {Account} a new one if it is unknown */
   account(address) {
     let account = this.#accounts.get(address);
     if (account === undefined) {

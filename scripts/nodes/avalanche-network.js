@@ -21,7 +21,7 @@ import { call, parsePort, serve } from './build.js';
 /** @import { RunningNode } from './build.js' */
 
 /**
- * Below the ports that systems give to outgoing connections, one of which could take the port of a node that is away.
+ * Below the ports that systems give to outgoing connections, which could take the port of a stopped node.
  */
 const PORTS = { from: 10_000, to: 30_000 };
 const HIGHEST_PORT = 65_535;
@@ -132,7 +132,7 @@ async function freePorts(count) {
  * Takes a node away without a warning and gives it back without its data, so that it has to catch up.
  * @param {NetworkNode} node
  * @param {object} options
- * @param {number} options.downMs how long nobody is there
+ * @param {number} options.downMs time without a node
  * @param {(event: 'killed' | 'started' | 'answers' | 'caught up', height: number | null) => void} options.onEvent
  * @param {AbortSignal} [options.signal] ends the wait
  */
@@ -222,7 +222,9 @@ async function main(signal) {
     },
   });
   if (values.down !== undefined && values.rotate === undefined)
-    throw new UsageError(`--down ${oneLine(values.down)} says how long a node of --rotate is away: give --rotate, too`);
+    throw new UsageError(
+      `--down ${oneLine(values.down)} is the time that a node of --rotate is stopped: give --rotate too`,
+    );
   const everyMs = values.rotate === undefined ? null : 1000 * count('rotate', values.rotate, MAX_SECONDS);
   const downMs = 1000 * count('down', values.down ?? '10', MAX_SECONDS);
   const apiNodes = count('api-nodes', values['api-nodes'], MAX_API_NODES);

@@ -50,7 +50,7 @@ export async function startAvalanche({ port = 0, stakingPort = 0, bootstrap, dat
     args: (folder) => [
       ...['--network-id=local', '--sybil-protection-enabled=false'],
       ...[`--bootstrap-ips=${bootstrap?.address ?? ''}`, `--bootstrap-ids=${bootstrap?.id ?? ''}`],
-      // Every node of a network on loopback has the same address: nobody has to wait to connect from it again.
+      // Every node of a network on loopback has the same address, so the limit of connections per address is off.
       '--network-inbound-connection-throttling-cooldown=0',
       ...['--public-ip=127.0.0.1', '--http-host=127.0.0.1', '--staking-host=127.0.0.1'],
       ...[`--http-port=${port}`, `--staking-port=${stakingPort}`],

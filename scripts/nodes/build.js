@@ -143,7 +143,7 @@ export async function startNode({ name, binary, args, findUrl, funderKey, readyT
     return end;
   };
   const shutDown = async () => {
-    // Data that nobody keeps needs no orderly end.
+    // Temporary data needs no orderly end.
     child.kill(dataDir === undefined ? 'SIGKILL' : 'SIGTERM');
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await ended();

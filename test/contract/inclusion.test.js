@@ -564,7 +564,7 @@ for (const name of NAMES) {
         blocks.map(({ hash }) => hash),
         [blockHash(number), blockHash(number, 1), blockHash(number + 1, 1)],
       );
-      assert.deepEqual(told(setting), [['0xa', blockHash(number)]], 'whoever was told is not told unasked');
+      assert.deepEqual(told(setting), [['0xa', blockHash(number)]], 'a caller with a result gets no second one');
       assert.deepEqual(replaced, []);
       await stop(setting);
       assert.equal(reorgs.length, 1);
@@ -1287,7 +1287,7 @@ for (const name of NAMES) {
       speaker.fail(() => {
         throw new TransportError('connection refused', 'refused');
       });
-      chain.mine(); // was made, and nobody said so
+      chain.mine(); // made without a notification
       speaker.lose();
       await clock.settle();
       assert.deepEqual(numbers(), [HEAD + 1, HEAD + 2]);

@@ -201,7 +201,7 @@ for (const name of ['undici', 'tcp']) {
       ends.forEach((end, i) => assert.equal(end.status, bodies[i].endsWith('3') ? 'rejected' : 'fulfilled'));
     });
 
-    it('nobody listens: each post fails with "refused", and none hangs', async (t) => {
+    it('no listener: each post fails with "refused", and none hangs', async (t) => {
       const { transport, server } = await connect(t, name);
       await new Promise((resolve) => server.close(resolve));
       const posts = Array.from({ length: 20 }, () => failure(transport.post('{}')));
@@ -231,7 +231,7 @@ for (const name of ['undici', 'tcp']) {
 
   describe(`transport ${name}: a host with several addresses`, LIMIT, () => {
     for (const keepAlive of [true, false]) {
-      it(`nobody listens on any: "refused" ${keepAlive ? 'with' : 'without'} keep-alive`, async (t) => {
+      it(`no listener on any address: "refused" ${keepAlive ? 'with' : 'without'} keep-alive`, async (t) => {
         if (
           !Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'))
         )
@@ -262,9 +262,9 @@ describe('what a failure to connect is called', () => {
   it('several addresses: the last one speaks for all', () => {
     for (const [codes, expected] of /** @type {Array<[string[], string]>} */ ([
       [['ECONNREFUSED', 'ECONNREFUSED'], 'refused'],
-      // Nobody listens on ::1, and towards 127.0.0.1 no port is left.
+      // There is no listener on ::1, and towards 127.0.0.1 no port is left.
       [['ECONNREFUSED', 'EADDRNOTAVAIL'], 'no_ports'],
-      // There is no IPv6 here, and nobody listens on 127.0.0.1.
+      // There is no IPv6 here, and no listener on 127.0.0.1.
       [['EADDRNOTAVAIL', 'ECONNREFUSED'], 'refused'],
       [['ENETUNREACH', 'ETIMEDOUT'], 'timeout'],
     ])) {

@@ -1,4 +1,4 @@
-/** What every pacer must be: a pure function of an operation's number, the same whoever asks, and exact over hours. */
+/** What every pacer must be: a pure function of an operation's number, the same in every thread, and exact over hours. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

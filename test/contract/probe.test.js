@@ -41,7 +41,7 @@ const cases = /** @type {Record<keyof typeof probes, {good: object, bad: object[
   },
 });
 
-/** Any of them, as whoever calls them sees them. */
+/** Any probe, as its callers see it. */
 const table = /** @type {Record<string, (options: any) => Probe<any>>} */ (probes);
 
 it('the table is what is tested', () => assert.deepEqual(Object.keys(cases).sort(), Object.keys(probes).sort()));

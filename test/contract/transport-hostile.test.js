@@ -86,7 +86,7 @@ const response = (body, fields = '') =>
   `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 /**
- * Writes the same again and again, as long as somebody reads.
+ * Writes the same again and again, until the reader closes.
  * @param {Socket} socket
  * @param {string | Buffer} bytes
  * @param {number} everyMs
@@ -209,7 +209,7 @@ for (const name of ['undici', 'tcp']) {
       ],
       ['with a body that is longer than it said', (socket, body) => socket.write(`${response(body)}more`)],
     ])) {
-      it(`answers twice, ${when}: the second one answers nobody, and its connection is not used again`, async (t) => {
+      it(`answers twice, ${when}: the second one is ignored, and its connection is not used again`, async (t) => {
         const { transport, connections, open } = await connect(t, name, answer);
         for (const body of ['a', 'b', 'c']) {
           assert.equal((await transport.post(body)).text, body);
@@ -308,7 +308,7 @@ describe('transport ws: an endpoint that', LIMIT, () => {
     ['ids like what every object has', '[{"id":"__proto__"},{"id":"constructor"}]'],
     ['a result of nothing but empty objects', `[${'{},'.repeat(500_000)}{}]`],
   ])) {
-    it(`says ${what}, before its answers: that is nobody's`, async (t) => {
+    it(`says ${what}, before its answers: it is ignored`, async (t) => {
       let asked = 0;
       /** @type {WsServerOptions['onMessage']} */
       const onMessage = ({ send }) => {

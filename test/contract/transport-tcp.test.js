@@ -282,7 +282,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
   });
 
-  describe(`transport ${name}: answers nobody asked for`, LIMIT, () => {
+  describe(`transport ${name}: unexpected answers`, LIMIT, () => {
     for (const [what, behind] of [
       ['a second answer', response('a second answer')],
       ['half a second answer', 'HTTP/1.1 200 OK\r\nContent-'],
@@ -309,7 +309,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
 
     for (const [what, unasked] of [
-      ['an answer', response('nobody asked')],
+      ['an answer', response('unexpected')],
       ['half an answer', 'HTTP/1.1 200 OK\r\nContent-'],
       ['something else', 'garbage'],
     ]) {

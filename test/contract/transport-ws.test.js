@@ -111,7 +111,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     ]);
   });
 
-  it('an answer without an id is that of the only request, and nobody’s where there are two', async (t) => {
+  it('an answer without an id is that of the only request, and is ignored if there are two', async (t) => {
     const refusal = answer(null, 'cannot read it');
     const { transport } = await connect(...[t, (/** @type {Peer} */ { send }) => send(refusal)], { timeoutMs: 300 });
     assert.equal((await transport.post(ask(1))).text, refusal);
@@ -144,7 +144,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     assert.equal(most, 3);
   });
 
-  it('a late answer is nobody’s: it is not taken for the next with its id', async (t) => {
+  it('a late answer is ignored: it is not taken for the next request with its id', async (t) => {
     const { transport, server } = await connect(
       ...[
         t,
@@ -174,7 +174,7 @@ describe('transport ws: whose answer it is', LIMIT, () => {
     assert.equal(server.connections(), 1);
   });
 
-  it('a socket that only owes answers that nobody waits for is left for a new one', async (t) => {
+  it('a socket with timed-out requests only is replaced by a new one', async (t) => {
     let asked = 0;
     const { transport, server } = await connect(
       ...[
@@ -357,7 +357,7 @@ describe('transport ws: connections', LIMIT, () => {
     assert.equal((await insecure.transport.post(ask(1))).text, answer(1));
   });
 
-  it('closeIdle() closes what is idle, and not what somebody waits for or listens to', async (t) => {
+  it('closeIdle() closes what is idle, and no connection with requests or listeners', async (t) => {
     const { transport, subscribe, server } = await connect(
       ...[
         t,
@@ -414,7 +414,7 @@ describe('transport ws: subscriptions', LIMIT, () => {
     assert.equal(server.connections(), 1);
   });
 
-  it('one whose answer came too late is nobody’s', async (t) => {
+  it('a subscription whose answer came too late is ignored', async (t) => {
     const { transport, subscribe } = await connect(
       ...[
         t,

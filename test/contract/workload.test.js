@@ -489,7 +489,7 @@ describe('workload transfer: receivers', LIMIT, () => {
     assert.equal(workload.next(0, 9).gasLimit, 21_000n);
   });
 
-  it('a wallet with code is refused before the load, and one wallet has nobody to pay', async (t) => {
+  it('a wallet with code is refused before the load, and a single wallet has no receiver', async (t) => {
     const { rpc, preparation, wallets } = await setUp(t, 2);
     await anvil.rpc('anvil_setCode', [wallets[1].address, '0x00']);
     const workload = transactionWorkloads.transfer({ rpc, settings: {} });

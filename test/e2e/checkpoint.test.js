@@ -266,14 +266,14 @@ describe('stress report', () => {
       assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, '', '']);
     });
 
-    await t.test('a reader that goes away is no error', () => {
+    await t.test('a closed reader is no error', () => {
       const script = '"$NODE" "$STRESS" report "$FILE" "$FILE" "$FILE" | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}';
       const env = { NODE: process.execPath, STRESS, FILE: out };
       const done = spawnSync('bash', ['-c', script], { env: { ...cleanEnvironment(), ...env }, encoding: 'utf8' });
       assert.deepEqual([done.status, done.stderr], [0, '']);
     });
 
-    await t.test('what somebody has put into a file does not drive the terminal', async () => {
+    await t.test('control characters in a file do not reach the terminal', async () => {
       const json = readJson(out);
       json.failureWords = { reverted: 'red \u001b[31m, \u009b2J and \u0007\r' };
       writeFileSync(out, JSON.stringify(json));
@@ -283,7 +283,7 @@ describe('stress report', () => {
     });
   });
 
-  test('a pipe that nobody writes to is refused, and not waited for', async (t) => {
+  test('a pipe without a writer is refused at once', async (t) => {
     const pipe = join(temporaryFolder(t), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 60_000 });

@@ -176,7 +176,7 @@ describe('a common start', { concurrency: 2 }, () => {
     if (!isIn) assert.match(both[1].stderr, /starts without this instance|started at/);
   });
 
-  test('those that contradict each other: nobody begins, and each says what it is', async (t) => {
+  test('instances that contradict each other: none starts, and each gives the reason', async (t) => {
     const { args } = site(t, 50);
     const both = await Promise.all([runStress(args(0)), runStress(args(1, { '-t': 6 }))]);
     for (const { code, stderr } of both) {

@@ -301,12 +301,12 @@ test('a second SIGINT ends a set-up whose endpoint does not answer', async (t) =
 });
 
 const CRASHES = {
-  'an exception that nobody catches': {
+  'an uncaught exception': {
     file: 'src/stats/recorder.js',
     find: '  take(nowUs) {\n',
     replace: "  take(nowUs) {\n    setTimeout(() => { throw new Error('planted'); });\n",
   },
-  'a promise that nobody waits for': {
+  'an unhandled rejection': {
     file: 'src/stats/recorder.js',
     find: '  take(nowUs) {\n',
     replace: "  take(nowUs) {\n    void Promise.reject(new Error('planted'));\n",

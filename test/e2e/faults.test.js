@@ -21,7 +21,7 @@ async function passOn(body) {
   return { body: await response.text() };
 }
 
-test('submissions that are late, by more than the time-out, are nobody else’s: exact', async (t) => {
+test('submissions that are late, by more than the time-out, are not foreign: exact', async (t) => {
   const out = `${temporaryFolder(t)}/run.json`;
   let sent = 0;
   const { url } = await serve(async (body) => {

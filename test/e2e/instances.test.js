@@ -229,14 +229,14 @@ async function counts({ contracts }) {
   return answers.reduce((sum, answer) => sum + Number(answer), 0);
 }
 
-test('stress node leaves alone whoever has the usual port', async (t) => {
+test('stress node takes another port if the default one is in use', async (t) => {
   const bodies = /** @type {string[]} */ ([]);
   const server = createServer((request, response) => {
     request.setEncoding('utf8').on('data', (chunk) => bodies.push(chunk));
     response.end('{}');
   });
   t.after(() => server.close());
-  // Where the port is taken already, it is somebody else's, and all the more to be left alone.
+  // Where the port is taken already, another program has it.
   await Promise.race([once(server.listen(8545, '127.0.0.1'), 'listening'), once(server, 'error')]).catch(() => {});
   const TMPDIR = temporaryFolder(t);
   const alone = spawnStress(['node', '-t', '3'], { env: { TMPDIR } });

@@ -89,7 +89,11 @@ test('a mutant that knows nothing of one increment ends with 76, the wallet and 
     },
   ]);
   assert.equal(code, 76, stderr);
-  assert.doesNotMatch(stderr, /not of this run|conservation/, 'conservation holds, and nobody else is to blame');
+  assert.doesNotMatch(
+    stderr,
+    /not of this run|conservation/,
+    'conservation holds, and no foreign transaction is reported',
+  );
   assert.equal(run.audit.exact, false);
   assert.deepEqual(run.audit.foreign, []);
   assert.equal(run.audit.mismatchCount, 1);
@@ -198,7 +202,7 @@ async function assertAccused(anvil, { code, stdout, stderr }, run, hash) {
 }
 
 for (const [name, request] of Object.entries(FOREIGN)) {
-  test(`somebody else sends ${name} in mid-run: exit 76, the wallet and the transaction`, async (t) => {
+  test(`another sender sends ${name} in mid-run: exit 76, the wallet and the transaction`, async (t) => {
     // A foreign increment in the block of one of ours shows as a wrong count, which proves nothing about who did
     // it: the other wallets go on until the end.
     const isProof = name === 'a plain transfer';
@@ -209,7 +213,7 @@ for (const [name, request] of Object.entries(FOREIGN)) {
     if (isProof) assert.equal(readRun().end, 'foreign_sender', 'found while running, not at the end');
   });
 
-  test(`somebody else sends ${name} during the drain: exit 76, the wallet and the transaction`, async (t) => {
+  test(`another sender sends ${name} during the drain: exit 76, the wallet and the transaction`, async (t) => {
     const { anvil, miner, stress, counter, readRun } = await pausedRun(t, []);
     stress.child.kill('SIGTERM');
     await stress.waitFor(/^ +\d+\.\d s /m); // the only interval ends with the load
@@ -224,7 +228,7 @@ for (const [name, request] of Object.entries(FOREIGN)) {
   });
 }
 
-test('somebody replaces a transaction of ours that waits in the pool: exit 76, the wallet and the transaction', async (t) => {
+test('another sender replaces a pending transaction of this run: exit 76, the wallet and the transaction', async (t) => {
   const { anvil, miner, stress, readRun } = await pausedRun(t, ['-d', '10s', '--drain-timeout', '1s']);
   const hash = await sendFrom(anvil, 2, 'latest', FOREIGN['a plain transfer'](''));
   miner.resume();

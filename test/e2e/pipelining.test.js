@@ -185,7 +185,7 @@ describe('pipelining', { concurrency: 3 }, () => {
           const { repeated } = run.generator.resubmissions;
           // One that is in a block before it would be sent again is not.
           assert.ok(repeated >= faults.lose && repeated <= faults.lose + faults.hide, String(repeated));
-          assert.equal(run.counts.timedOut, 0, 'nothing waits for a nonce that nobody sends');
+          assert.equal(run.counts.timedOut, 0, 'no operation waits for a nonce that is not sent');
           assert.equal(run.audit.neverSent, 0);
           assert.equal(run.audit.includedLate, 0, 'none is counted twice');
           assert.equal(run.generator.retiredWallets, 0);

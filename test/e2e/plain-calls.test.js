@@ -219,7 +219,7 @@ describe('--workload rpc', () => {
   });
 
   for (const more of [[], ['--workers', '2']]) {
-    test(`a method that does not exist ${more.join(' ')}: rpc_error, exit 1, and nobody waits for an answer that is there`, async (t) => {
+    test(`a method that does not exist ${more.join(' ')}: rpc_error, exit 1, without waiting`, async (t) => {
       const { args, options, readRun } = calls(t, anvil.url, ['--method', 'eth_nonsense', '-d', '1s', ...more]);
       const { code, stdout, stderr } = await runStress(args, options);
       assert.equal(code, 1, stderr);

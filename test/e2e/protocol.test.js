@@ -129,7 +129,7 @@ function assertRefused({ code, stdout, stderr }, exit, line) {
   assert.equal(stdout, '');
 }
 
-describe('https with a certificate that nobody vouches for', () => {
+describe('https with a self-signed certificate', () => {
   test('is refused: the line names the certificate and --insecure', async () => {
     const { url } = await serveSecurely();
     const result = await runStress(['-t', '1', '-d', '1s', '--rpc', url, '--chain-id', '31337']);

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { RunFile } from '../helpers/run-file.js'
  */
 
-/** The key of wallet 0 of the test mnemonic: everybody knows it. */
+/** The public key of wallet 0 of the test mnemonic. */
 const FUNDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const MNEMONIC = 'test test test test test test test test test test test junk';
 
@@ -228,7 +228,7 @@ describe('the run file', { concurrency: 3 }, () => {
     assert.equal(run.counts.abandoned, 0);
   });
 
-  test('a transaction of somebody else: the audit is not exact, and 76', async (t) => {
+  test('a foreign transaction: the audit is not exact, and 76', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
     const running = spawnStress([
       '-t',

@@ -1,4 +1,4 @@
-/** Whose wallets a run uses, which contracts, and that nobody learns their keys. */
+/** Wallets and contracts of a run, and that keys stay secret. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ before(async () => {
   chain = await startAnvil({ args: ['--block-time', '0.1'] });
 });
 
-/** @param {number} count @returns {Promise<BaseWallet[]>} wallets that nobody has used, with funds */
+/** @param {number} count @returns {Promise<BaseWallet[]>} unused wallets, with funds */
 async function newWallets(count) {
   const wallets = Array.from({ length: count }, () => Wallet.createRandom());
   await fund(wallets.map(({ address }) => address));
@@ -224,7 +224,7 @@ describe('--contracts FILE', () => {
       JSON.stringify({ schema: 'evm-stress/contracts@1', chainId: 31337, genesisHash, contracts: swapped }),
     );
     const again = await runWith(file, 2);
-    assert.equal(again.deployments, 2, 'a counter of somebody else, and an account without code');
+    assert.equal(again.deployments, 2, 'a counter of another owner, and an account without code');
   });
 });
 

@@ -263,7 +263,7 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
     await assertNothingLeft(TMPDIR);
   });
 
-  test('the endpoint goes away: the run ends by itself with exit 69 and a summary', async (t) => {
+  test('the endpoint ends: the run ends by itself with exit 69 and a summary', async (t) => {
     const anvil = await startAnvil({ args: ['--block-time', '0.1'] });
     t.after(anvil.stop);
     const { args, options, readRun, TMPDIR } = fleet(t, {
@@ -281,7 +281,7 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
     assert.ok(Date.now() - goneAtMs < AT_ONCE_MS);
     assert.match(stderr, /has not answered for \d+ s|connection refused/);
     assert.doesNotMatch(stderr, STACK_TRACE);
-    // After --tx-timeout both are known at once: that nobody answers, and that all wallets are stuck.
+    // After --tx-timeout both are known at once: no response, and all wallets stuck.
     assert.match(stdout, /^Summary: ended because (the endpoint was lost|no wallet was left)/m);
     const run = readRun();
     assert.deepEqual(schemaErrors(run), []);
@@ -322,7 +322,7 @@ function deadlyAfterReports(index) {
 }
 
 describe('a worker that fails', { concurrency: 2 }, () => {
-  test('dies: exit 70, its wallets are named, all the rest is verified, nobody is accused', async (t) => {
+  test('dies: exit 70, its wallets are named, all others are verified, no foreign transaction is reported', async (t) => {
     const offset = takeWallets(6);
     // After a report: what is known of its operations in flight comes from there, however slow the machine is.
     const script = mutant(t, deadlyAfterReports(offset + 3));
@@ -350,7 +350,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
         counts.map((_, i) => i + 1),
       );
     }
-    // What the dead one said after its last report is not in the figures.
+    // Operations after the last report of the dead worker are not in the figures.
     const living = [...said].filter(([index]) => index < offset + 3);
     assert.ok(run.counts.verified >= sumOf(living.map(([, { length }]) => length)));
     for (const name of /** @type {const} */ (['started', 'verified', 'failed'])) {
@@ -415,7 +415,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     await assertNothingLeft(TMPDIR);
   });
 
-  test('its engine cannot be made: exit 70, and nobody waits for it', async (t) => {
+  test('its engine cannot be made: exit 70, without a wait', async (t) => {
     const offset = takeWallets(4);
     const script = mutant(t, [
       {
@@ -501,7 +501,7 @@ async function sendFrom(anvil, index) {
 }
 
 describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
-  test('somebody else, from one of the second worker: exit 76, the wallet by its own index', async (t) => {
+  test('a foreign transaction from a wallet of the second worker: exit 76, the wallet by its own index', async (t) => {
     const anvil = await startAnvil({ args: ['--no-mining', '--accounts', '20'] });
     const miner = startMiner(anvil);
     t.after(async () => {

@@ -176,7 +176,7 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
     });
   }
 
-  it('sends elsewhere: nobody is asked there', async (t) => {
+  it('redirects: the target gets no request', async (t) => {
     const other = await serve(() => assert.fail('it was asked'));
     const { url } = await serve(() => ({ status: 307, headers: { location: other.url }, body: '' }));
     const { code, stderr } = await runAgainst(t, url);

@@ -1,4 +1,4 @@
-/** A run file that somebody has changed: a summary comes of it, or one line that says what is wrong with it. */
+/** A changed run file gives a summary, or one line that says what is wrong. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ test('fuzz: run files', async (t) => {
       return printable(summaryText(run, true));
     });
   };
-  assert.equal((await report(text)).error, null, 'it is a run file as long as nobody changes it');
+  assert.equal((await report(text)).error, null, 'the unchanged file is a run file');
 
   const input = fc.oneof(
     { weight: 8, arbitrary: fc.array(change, { minLength: 1, maxLength: 3 }) },

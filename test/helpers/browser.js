@@ -14,7 +14,7 @@ import { temporaryFolder } from './temporary.js';
  * @typedef {object} OpenPage
  * @property {Page} page
  * @property {string[]} requests URLs of everything that was asked for, the page itself included
- * @property {string[]} complaints what stood in the console as an error or a warning, and exceptions that nobody caught
+ * @property {string[]} complaints what stood in the console as an error or a warning, and uncaught exceptions
  */
 
 const EXECUTABLES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];

@@ -1,5 +1,5 @@
 /**
- * A certificate for 127.0.0.1, ::1 and localhost that nobody vouches for, and its key: for tests only, and no secret.
+ * A certificate for 127.0.0.1, ::1 and localhost without an authority, and its key: for tests only, not a secret.
  * Node.js cannot make one. It was made once, valid from 2020 to 2120, with `openssl ca -selfsign` on a P-256 key.
  */
 

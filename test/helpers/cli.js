@@ -91,7 +91,7 @@ export function spawnStress(args, { env, cwd, timeoutMs = TIMEOUT_MS, script = S
     if (timedOut) throw new Error(`stress ${args.join(' ')} did not end within ${timeoutMs} ms\n${transcript}`);
     return { code, signal, ...output() };
   });
-  done.catch(() => {}); // whoever waits for it learns of it; a test that only waits for a line does not
+  done.catch(() => {}); // a test may wait for a line only, without the end
 
   return {
     child,

@@ -24,7 +24,7 @@ const MOST_BLOCKS = 1000;
  * @property {Fault | null} fault
  * @property {Promise<void>} open resolved unless nothing passes
  * @property {FaultCounts} counts
- * @property {Map<string, number>} blocks the node's latest ones, by hash, while somebody lags
+ * @property {Map<string, number>} blocks the node's latest ones, by hash, while a client lags
  * @property {Set<() => void>} held answers that wait until another one has passed
  */
 

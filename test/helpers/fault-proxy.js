@@ -13,7 +13,7 @@ import { after } from 'node:test';
  * @property {FaultKind} kind
  * @property {number} [p] the share of requests that it meets, 1 by default; of connections with halfOpen and lag
  * @property {'before' | 'reached' | 'during' | 'after'} [when] of a reset: before the node has the request, when the node has
- *   answered and nobody knows, when a part of the answer is written, after the answer; of halfOpen: the first (by default) or the
+ *   answered and the client does not know it, when a part of the answer is written, after the answer; of halfOpen: the first (by default) or the
  *   second of them
  * @property {number} [ms] of latency
  * @property {number} [jitterMs] of latency

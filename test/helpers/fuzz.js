@@ -12,7 +12,7 @@ import { EXIT, StressError } from '../../src/errors.js';
 /** The same inputs each time, unless asked otherwise. */
 const SEED = 20_240_229;
 
-/** A message that is longer than this is no line that anybody reads. */
+/** Longest message in characters. */
 const LONGEST_MESSAGE = 1600;
 
 /** How much of a secret may be seen: less than this, in characters, and fewer words than this. */

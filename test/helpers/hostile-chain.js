@@ -84,7 +84,7 @@ export function transportTo(answer, spoil = (text) => text) {
   };
 }
 
-/** A clock in whose time nobody waits: who sleeps is woken at once, and it is later. @returns {Clock} */
+/** A clock whose sleeps end at once and advance its time. @returns {Clock} */
 export function rushingClock() {
   let nowUs = 1_000_000;
   return {

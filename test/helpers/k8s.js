@@ -42,7 +42,7 @@ async function fillImage(folder) {
 
 /**
  * Starts the cluster, with the program's image on it. One that is up already is taken down first: its state is
- * somebody else's. It ends with this process at the latest.
+ * another user's. It ends with this process at the latest.
  * @param {number} nodes
  */
 export async function startCluster(nodes) {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * The processes that carry the folder's name in their command line or environment: the program itself, its
- * keeper (by its arguments) and its chain (by its home folder), whoever their parent is by now.
+ * keeper (by its arguments) and its chain (by its home folder), whatever their parent is now.
  * @param {string} folder
  * @returns {Array<{pid: number, command: string}>}
  */

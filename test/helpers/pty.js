@@ -13,7 +13,7 @@ const TIMEOUT_MS = 120_000;
  * @typedef {object} Terminal
  * @property {number} pid
  * @property {(keys: string) => void} type
- * @property {() => void} close the terminal goes away under the program, which gets two SIGHUPs
+ * @property {() => void} close closes the terminal of the program, which gets two SIGHUPs
  * @property {() => string} output so far, as the terminal got it
  * @property {(pattern: RegExp, since?: 'start' | 'now') => Promise<RegExpExecArray>} waitFor
  * @property {Promise<{code: number, signal: number, output: string}>} done
@@ -53,7 +53,7 @@ export function spawnOnTerminal(args, { env, cwd, timeoutMs = TIMEOUT_MS } = {})
       else resolve({ code: exitCode, signal, output: output() });
     });
   });
-  done.catch(() => {}); // whoever waits for it learns of it
+  done.catch(() => {}); // a test may ignore the end
 
   return {
     pid: terminal.pid,

@@ -114,7 +114,7 @@ async function exitCodes() {
   return pods.map(({ status }) => status.containerStatuses?.[0].state.terminated?.exitCode);
 }
 
-/** What nobody but the pods may see. */
+/** Secrets of the pods. */
 const secrets = () => [MNEMONIC, geth.funderKey.replace(/^0x/, '')];
 
 /** Waits until all instances have written that they verified something: the load is on. @param {string} results @param {string} runId */
@@ -143,7 +143,7 @@ function indexOf({ metadata }) {
   return Number(metadata.labels['batch.kubernetes.io/job-completion-index']);
 }
 
-/** What the instances have said, for whoever has to find out what went wrong. */
+/** The logs of the instances, for a test that failed. */
 async function said() {
   const logs = await cluster.kubectl(['logs', '-l', 'phase=load', '--tail=20', '--ignore-errors', '--prefix']);
   return logs.replace(/STRESS_RESULT .*/g, 'STRESS_RESULT ...');

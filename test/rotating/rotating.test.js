@@ -77,7 +77,7 @@ function assertLeftAndUsedAgain(node, events, samples) {
   events.forEach(({ atMs, isBack }, i) => {
     const count = sent(atMs, events[i + 1]?.atMs ?? Infinity);
     if (isBack) assert.ok(count > 0, `node ${node + 1} was used when it was back`);
-    else assert.equal(count, 0, `node ${node + 1} was left alone while it was away`);
+    else assert.equal(count, 0, `node ${node + 1} got no request while it was down`);
   });
 }
 

@@ -114,7 +114,7 @@ export class Site {
     return jobs;
   }
 
-  /** What nobody but the instances, and the job that pays, may see. */
+  /** Secrets of the instances and of the job that funds. */
   get secrets() {
     return [this.phrase, this.#geth.funderKey.replace(/^0x/, '')];
   }

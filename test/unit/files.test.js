@@ -10,7 +10,7 @@ import { checkWritable, writeFileAtomically } from '../../src/files.js';
 import { caught } from '../helpers/caught.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** Permissions say nothing to root: as root, what needs them runs as nobody. */
+/** root ignores permissions, so these tests run as the user nobody. */
 const OWNER = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 const FILES = new URL('../../src/files.js', import.meta.url).href;
 
@@ -226,7 +226,7 @@ describe('checkWritable()', () => {
       assert.equal(checkedByNobody(join(folder, 'new')), 'writable');
     } catch (error) {
       if (error instanceof assert.AssertionError || !('uid' in OWNER)) throw error;
-      return t.skip('nobody may not read this checkout, or not run this node');
+      return t.skip('the user nobody cannot read this checkout, or cannot run this node');
     }
     for (const name of ['file', 'closed/run.json']) {
       assert.match(checkedByNobody(join(folder, name)), /^OutputError cannot write .*: permission denied$/);

@@ -56,7 +56,7 @@ describe('no shell', () => {
     it(`in ${file}`, () => assert.deepEqual(shells(readFileSync(join(ROOT, file), 'utf8')), []));
   }
 
-  it('somebody starts programs, so that there is something to find', () =>
+  it('the tree starts programs, so the search can find something', () =>
     assert.ok(FILES.some((file) => readFileSync(join(ROOT, file), 'utf8').includes("from 'node:child_process'"))));
 
   for (const text of [

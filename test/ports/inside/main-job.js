@@ -27,7 +27,7 @@ await test('no keep-alive: it starves, it ends, and no figure is made up', async
   assert.ok(tookMs < 60_000, `it took ${tookMs} ms`);
   const { started, verified, abandoned } = file.counts;
   assert.ok(verified > 0 && verified < started, `${verified} verified of ${started}`);
-  // An operation fails where it wanted a port itself; most wait for a block that nobody can ask for any more.
+  // An operation fails where it wanted a port itself; most wait for a block that cannot be requested any more.
   assert.ok(abandoned + (file.failures.transport_no_ports ?? 0) > 0, JSON.stringify(file.counts));
   const { ours } = timeWaits(anvil.url);
   assert.ok(ours > PORTS - 200, `${ours} are ours`);

@@ -75,7 +75,7 @@ for (const curve of curves) {
       });
     }
 
-    it('addresses that everybody knows, with their checksum', () => {
+    it('well-known addresses, with their checksum', () => {
       const known = [
         [1n, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'],
         [

@@ -167,7 +167,7 @@ describe('settleWallets()', () => {
     assert.match(error.message, /^wallets 0 still have transactions in the node's pool after 1 s/);
   });
 
-  it('tells that somebody else mines with a wallet', async () => {
+  it('reports transactions of another sender from a wallet', async () => {
     const { tools, clock } = node({
       '0xaddress0': [
         [3, 4],

@@ -490,7 +490,7 @@ describe('an answer that is made to do harm', () => {
     }
   });
 
-  it('texts that turn the direction of writing, or that nobody sees, are without them', async () => {
+  it('bidirectional and zero-width control characters are removed', async () => {
     const message = 'a\u202eb\u2066c\u200bd\ufeffe\u009bf\u001b]0;g\u0007h';
     const { rpc } = rpcOver(({ id }) => ({ id, error: { code: 1, message } }));
     assert.equal((await caught(() => rpc.call('m', [], 'setup'))).rpcMessage, 'a b c d e f ]0;g h');

@@ -183,7 +183,7 @@ describe('sendAll()', () => {
     assert.equal((await sendAll(sender, orders)).length, 2);
   });
 
-  it('names wallet and nonce when somebody else used the nonce', async () => {
+  it('names wallet and nonce if another sender used the nonce', async () => {
     const { sender, orders, wallets } = setting({
       eth_sendRawTransaction: () => {
         throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 5, tx nonce 0');

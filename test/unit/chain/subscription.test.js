@@ -68,7 +68,7 @@ describe('Rpc.subscribe', () => {
     ['no result', () => ({}), ProtocolError],
   ];
   for (const [what, answer, expected] of refusals) {
-    it(`${what}: rejected, and nobody listens any more`, async () => {
+    it(`${what}: rejected, and no listener is left`, async () => {
       const { subscribe, farewells } = setUp(answer);
       assert.ok((await caught(subscribe)) instanceof expected);
       assert.deepEqual(farewells, [undefined]);

@@ -87,7 +87,7 @@ describe('connectSignals()', () => {
     });
   }
 
-  it('a reader that goes away ends the run in good order', (t) => {
+  it('a closed reader ends the run with a drain', (t) => {
     const { stop } = connected(t);
     stdout.stream.emit('error', new Error('write EPIPE'));
     assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [], false]);
@@ -100,7 +100,7 @@ describe('connectSignals()', () => {
     assert.equal(stop.errors[0].message, 'cannot write standard output: the disk is full');
   });
 
-  it('a terminal that goes away is no end', (t) => {
+  it('a closed terminal alone does not end the run', (t) => {
     const { stop } = connected(t);
     process.stderr.emit('error', new Error('write EIO'));
     assert.equal(stop.drain.aborted, false);

@@ -42,7 +42,7 @@ describe('config.study of stress sweep', () => {
     );
   });
 
-  it('gives all else to the runs as it was given, and tells nobody the secrets', async () => {
+  it('passes other options on to the runs, and hides secrets', async () => {
     const { study } = await read('sweep -t 5,10 -d 90s --fund-amount 0.5 --rpc http://user:pass@host:1/ --legacy', {
       STRESS_MNEMONIC: MNEMONIC,
       HOME: '/home/x',

@@ -140,7 +140,7 @@ describe('what an endpoint can do', () => {
     });
   }
 
-  it('whoever answers a submission of nothing has not read it', async () => {
+  it('an endpoint that accepts an empty submission does not support it', async () => {
     assert.equal(await endpoint({ [SYNC]: () => null }).find('submitsSync'), 'it answers null to an empty transaction');
   });
 
@@ -321,7 +321,7 @@ describe('warningOf()', () => {
     assert.equal(warningOf('sync', [overHttp], { ...load, threads, connections: 232 }), null);
   });
 
-  it('is for nobody else', () => {
+  it('is used for no other endpoint', () => {
     for (const name of ['heads', 'blocks', 'receipts']) assert.equal(warningOf(name, [overHttp], load), null);
     assert.equal(warningOf('sync', [overWs], load), null);
   });

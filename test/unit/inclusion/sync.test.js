@@ -173,7 +173,7 @@ describe('inclusion sync: the receipt answers the submission', () => {
     await stop();
   });
 
-  it('nothing is kept of one that nobody waits for any more', async () => {
+  it('a hash that is not awaited any more is forgotten', async () => {
     const { clock, chain, detector, held, found, submit, receiptOf, stop } = setUp();
     await submit('a');
     await submit('b');
@@ -345,7 +345,7 @@ describe('inclusion sync: connections', () => {
     }
   });
 
-  it('whoever sends it hears when it is written', async () => {
+  it('the sender learns when it is written', async () => {
     const { submit, stop } = setUp();
     let times = 0;
     await submit('a', () => (times += 1));
