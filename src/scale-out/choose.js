@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
+import { addUp } from '../stats/merge.js';
 import { censoredIn } from '../stats/sample.js';
+import { zeroCounts } from '../stats/stats.js';
 import { settingsOf } from '../studies/metrics.js';
 import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
 
 /**
- * @import { AuditResult, IntervalRow, RunFile } from '../types.d.ts'
+ * @import { AuditReport, Counts, InstanceFacts, IntervalRow, RunFile } from '../types.d.ts'
  * @import { Source } from './sources.js'
  */
 
@@ -20,18 +22,12 @@ import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
  * @property {string | null} runId
  * @property {string} why
  *
- * @typedef {object} Chosen
- * @property {RunHeader[]} headers by index, or by slice
- * @property {RunHeader[]} superseded earlier attempts
- * @property {number | null} expected number of instances; null: unknown
- * @property {number[]} missing indexes
- * @property {Damaged[]} damaged damaged files without another copy
- * @property {string[]} notes
- *
+ * @typedef {ReturnType<typeof choose>} Chosen
+ * @typedef {ReturnType<typeof headerOf>} RunHeader
  * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Wanted
  */
 
-/** @param {RunHeader[]} found @param {Damaged[]} broken @param {Wanted} wanted @returns {Chosen} */
+/** @param {RunHeader[]} found @param {Damaged[]} broken @param {Wanted} wanted */
 export function choose(found, broken, wanted) {
   const { headers: ofRun, notes } = ofOneRun(found, wanted.runId);
   const { headers: each, copies } = withoutCopies(ofRun);
@@ -52,46 +48,33 @@ export function choose(found, broken, wanted) {
 
 /** @param {Damaged[]} damaged @param {number | null} expect */
 function nothingFound(damaged, expect) {
-  if (damaged.length > 0) {
-    const [{ name, why }] = damaged;
-    const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
-    return new IncompleteError(`there is no whole run file: ${name} is damaged: ${why}${more}`);
-  }
+  if (damaged.length > 0) return new IncompleteError(`there is no whole run file: ${damagedWords(damaged)}`);
   const none = 'there is no run file to merge: give the folder of --results, run files, or logs';
   return expect === null
     ? new InputError(none)
     : new IncompleteError(`0 of ${some(expect, 'instance')} are whole; ${none}`);
 }
 
-/** @param {RunHeader[]} found @param {string | null} runId */
-function ofOneRun(found, runId) {
-  const ids = [...new Set(found.map((header) => header.runId))];
-  if (runId === null && ids.length <= 1) return { headers: found, notes: /** @type {string[]} */ ([]) };
-  if (runId === null) {
-    const [first, other] = ids.map((id) => found.find((header) => header.runId === id) ?? found[0]);
-    throw new InputError(
-      `these are instances of several runs: ${idOf(first)} (${first.name}) and ${idOf(other)} (${other.name})${ids.length > 2 ? ` and ${ids.length - 2} more` : ''}: choose one with --run-id`,
-    );
-  }
-  const headers = found.filter((header) => header.runId === runId);
-  if (headers.length === 0 && found.length > 0)
-    throw new InputError(
-      `no run file is of the run ${shown(runId)}: there ${ids.length === 1 ? 'is' : 'are'} ${
-        found.length === 0
-          ? 'none'
-          : ids
-              .map((id) => (id === null ? 'one without a run id' : shown(id)))
-              .slice(0, 5)
-              .join(', ')
-      }`,
-    );
-  const others = found.length - headers.length;
-  return { headers, notes: others === 0 ? [] : [`${some(others, 'run file')} of other runs were left out (--run-id)`] };
+/** @param {Damaged[]} damaged */
+function damagedWords([{ name, why }, ...others]) {
+  return `${name} is damaged: ${why}${others.length > 0 ? `, and so are ${others.length} more` : ''}`;
 }
 
-/** @param {RunHeader} header */
-function idOf({ runId }) {
-  return runId === null ? 'one without a run id' : shown(runId);
+/** @param {RunHeader[]} found @param {string | null} runId */
+function ofOneRun(found, runId) {
+  const nameOf = (/** @type {string | null} */ id) => (id === null ? 'one without a run id' : shown(id));
+  const [first, other, ...others] = found.filter(
+    (header, i) => found.findIndex((one) => one.runId === header.runId) === i,
+  );
+  if (runId === null && other !== undefined)
+    throw new InputError(
+      `these are instances of several runs: ${nameOf(first.runId)} (${first.name}) and ${nameOf(other.runId)} (${other.name})${others.length > 0 ? ` and ${others.length} more` : ''}: choose one with --run-id`,
+    );
+  const headers = runId === null ? found : found.filter((header) => header.runId === runId);
+  if (headers.length === 0 && found.length > 0)
+    throw new InputError(`no run file is of the run ${shown(runId)}; the first is of ${nameOf(first.runId)}`);
+  const left = found.length - headers.length;
+  return { headers, notes: left === 0 ? [] : [`${some(left, 'run file')} of other runs were left out (--run-id)`] };
 }
 
 /** A run may be in the folder and in the logs: whole files are preferred to partial ones, then later ones. @param {RunHeader[]} all */
@@ -203,15 +186,11 @@ function missingOf(headers, expected) {
   return Array.from({ length: expected }, (_, i) => i).filter((i) => !present.has(i));
 }
 
-/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen @param {Wanted} wanted */
+/** @param {{headers: RunHeader[], expected: number | null, missing: number[], damaged: Damaged[]}} chosen @param {Wanted} wanted */
 function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
   if (allowPartial) return;
   const advice = '--partial merges what is there';
-  if (damaged.length > 0) {
-    const [{ name, why }] = damaged;
-    const more = damaged.length > 1 ? `, and so are ${damaged.length - 1} more` : '';
-    throw new IncompleteError(`${name} is damaged: ${why}${more} (${advice})`);
-  }
+  if (damaged.length > 0) throw new IncompleteError(`${damagedWords(damaged)} (${advice})`);
   const partial = headers.filter((header) => header.partial);
   const absent = (expected ?? headers.length) - headers.length;
   if (partial.length === 0 && absent === 0) return;
@@ -228,59 +207,22 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
 
 /**
  * The facts of a run file that are kept while the others are read.
- *
- * @typedef {object} RunHeader
- * @property {Source} source
- * @property {string} name for messages: index, if any, and source
- * @property {string} id
- * @property {string | null} runId
- * @property {number | null} index
- * @property {number | null} instances by option
- * @property {number} attempt
- * @property {string | null} host
- * @property {number} offset of its first wallet
- * @property {number} wallets
- * @property {number} firstOffset of the first wallet of all instances
- * @property {Record<string, unknown>} settings that must be equal in all instances
- * @property {string} definitions
- * @property {Record<string, unknown>} environment
- * @property {number} startedAtMs time of day by its own clock, like the following
- * @property {number} endedAtMs
- * @property {number} loadStartMs
- * @property {number} windowStartMs
- * @property {number} windowEndMs
- * @property {boolean} hasLoad it has a window with at least one row
- * @property {number} resolutionMs how late it may see a block
- * @property {number} intervalMs length of its intervals
- * @property {boolean} partial
- * @property {string} end
- * @property {number | null} exitCode
- * @property {RunFile['counts']} counts
- * @property {number} inFlight
- * @property {number | null} verifiedPerSecond
- * @property {boolean | null} auditExact
- * @property {AuditResult | null} auditResult
- * @property {number | null} auditBlock
- * @property {Float64Array} blocks of each interval: first number, last number, least skew in ms
- */
-
-/**
  * @param {RunFile} run
  * @param {Source} source
  * @param {ReadonlySet<string>} mayDiffer keys of configurations in which instances of one run may differ
- * @returns {RunHeader}
  */
 export function headerOf(run, source, mayDiffer) {
-  const { config, window, intervals, audit } = run;
-  const instance = /** @type {Record<string, any>} */ (/** @type {any} */ (run).instance ?? {});
+  const { id, config, window, intervals, partial, end, exitCode, counts, inFlight, definitions, environment } = run;
+  const instance = /** @type {Partial<InstanceFacts>} */ (run.instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
   const windowStartMs = Date.parse(window.startedAt);
-  const report = /** @type {{exact: boolean, blockNumber: number} | null} */ (audit);
-  const name = index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`;
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  // Calls files of one name may differ.
+  const callsHash = /** @type {any} */ (environment).workload?.callsHash ?? null;
   return {
     source,
-    name,
-    id: run.id,
+    name: index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`,
+    id,
     runId,
     index,
     instances,
@@ -289,9 +231,12 @@ export function headerOf(run, source, mayDiffer) {
     wallets: Number(config.threads),
     host: host === null ? null : safeWords(host),
     firstOffset: Number(config.offset),
-    settings: bindingSettings(run, mayDiffer),
-    definitions: JSON.stringify(run.definitions),
-    environment: run.environment,
+    settings: /** @type {Record<string, unknown>} */ ({
+      ...settingsOf(run, mayDiffer),
+      ...(callsHash === null ? {} : { 'what --calls says': callsHash }),
+    }),
+    definitions: JSON.stringify(definitions),
+    environment,
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: Date.parse(run.endedAt),
     loadStartMs: loadStartOf(run),
@@ -300,45 +245,36 @@ export function headerOf(run, source, mayDiffer) {
     windowStartMs,
     windowEndMs: windowStartMs + window.durationMs,
     intervalMs: intervalMsOf(run),
-    partial: run.partial,
-    end: run.end,
-    exitCode: run.exitCode,
-    counts: run.counts,
-    inFlight: run.inFlight,
+    partial,
+    end,
+    exitCode,
+    counts,
+    inFlight,
     verifiedPerSecond: run.rates.verifiedPerSecond,
-    blocks: blocksOf(run),
-    auditExact: report?.exact ?? null,
+    auditExact: audit?.exact ?? null,
     auditResult: auditResult(run),
-    auditBlock: report?.blockNumber ?? null,
+    auditBlock: audit?.blockNumber ?? null,
+    blocks: blocksOf(run),
   };
 }
 
 /** Time of day. A run that ended in its warm-up has an empty window at its end. @param {RunFile} run */
-export function loadStartOf({ window, intervals }) {
+function loadStartOf({ window, intervals }) {
   const firstLoad = intervals.find(({ phase }) => phase === 'load');
-  const lastWarmup = intervals.filter(({ phase }) => phase === 'warmup').at(-1);
+  const lastWarmup = intervals.findLast(({ phase }) => phase === 'warmup');
   return Date.parse(window.startedAt) - (firstLoad?.startMs ?? lastWarmup?.endMs ?? 0);
-}
-
-/** @param {RunFile} run @param {ReadonlySet<string>} mayDiffer */
-function bindingSettings(run, mayDiffer) {
-  // Calls files of one name may differ.
-  const callsHash = /** @type {any} */ (run.environment).workload?.callsHash ?? null;
-  return { ...settingsOf(run, mayDiffer), ...(callsHash === null ? {} : { 'what --calls says': callsHash }) };
 }
 
 /** Long runs have merged rows, whose length is a multiple of the option's. @param {RunFile} run */
 function intervalMsOf({ config, intervals }) {
-  const lengths = intervals
-    .filter(({ phase }) => phase === 'load')
-    .map(({ startMs, endMs }) => endMs - startMs)
-    .sort((a, b) => a - b);
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const lengths = load.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => a - b);
   const asked = Number(config.intervalMs);
   const middle = lengths[Math.floor(lengths.length / 2)] ?? asked;
   return asked * 2 ** Math.max(0, Math.round(Math.log2(middle / asked)));
 }
 
-/** @param {RunFile} run */
+/** Of each interval with blocks: first number, last number, least skew in ms. @param {RunFile} run */
 function blocksOf({ intervals }) {
   const seen = intervals.flatMap(({ blocks: { firstNumber, lastNumber, skewMinMs } }) =>
     firstNumber === null || lastNumber === null || skewMinMs === null ? [] : [firstNumber, lastNumber, skewMinMs],
@@ -346,34 +282,32 @@ function blocksOf({ intervals }) {
   return Float64Array.from(seen);
 }
 
-/** Rows of worker threads may overlap this much. */
-const OVERLAP_MS = 1000;
 /** Rounding, and a report after the end. */
 const ALLOWANCE_MS = 5000;
-
-const BY_INSTANT = Object.freeze(
-  /** @type {const} */ (['scheduled', 'dropped', 'started', 'verified', 'failed', 'timedOut']),
-);
 
 /**
  * Checks that figures which a run file has in several places agree: a merge would hide a wrong one in its sums.
  * @param {RunFile} run
  * @param {string} name of its file
- * @param {number} loadStartMs
  * @throws {InputError} which names the figure
  */
-export function checkConsistency(run, name, loadStartMs) {
-  const wrong = rowsWords(run, loadStartMs) ?? windowWords(run) ?? countsWords(run) ?? distributionWords(run);
+export function checkConsistency(run, name) {
+  const wrong = timesWords(run) ?? countsWords(run) ?? distributionWords(run);
   if (wrong !== null) throw new InputError(`${name} contradicts itself: ${wrong}`);
 }
 
-/** @param {RunFile} run @param {number} loadStartMs @returns {string | null} */
-function rowsWords({ intervals, endedAt }, loadStartMs) {
-  const longestMs = Date.parse(endedAt) - loadStartMs + ALLOWANCE_MS;
+/** @param {RunFile} run @returns {string | null} */
+function timesWords(run) {
+  const { intervals, window } = run;
+  const elapsedMs = Date.parse(run.endedAt) - Date.parse(run.startedAt);
+  if (!(window.durationMs >= 0 && window.durationMs <= elapsedMs + ALLOWANCE_MS))
+    return `window/durationMs is ${window.durationMs}, and from startedAt to endedAt it is ${elapsedMs} ms`;
+  const longestMs = Date.parse(run.endedAt) - loadStartOf(run) + ALLOWANCE_MS;
   let lastMs = 0;
   for (const [i, { startMs, endMs, counts, latency, lag }] of intervals.entries()) {
     if (!(startMs <= endMs)) return `intervals/${i} ends before it begins`;
-    if (!(startMs >= lastMs - OVERLAP_MS)) return `intervals/${i} begins before the one before it ends`;
+    // Rows of worker threads may overlap a little.
+    if (!(startMs >= lastMs - 1000)) return `intervals/${i} begins before the one before it ends`;
     if (!(endMs <= longestMs)) return `intervals/${i} ends after the run did`;
     if (latency.count !== counts.verified || lag.count !== counts.scheduled)
       return `intervals/${i} has other counts than its distributions`;
@@ -383,73 +317,51 @@ function rowsWords({ intervals, endedAt }, loadStartMs) {
 }
 
 /** @param {RunFile} run @returns {string | null} */
-function windowWords({ window, startedAt, endedAt }) {
-  const elapsedMs = Date.parse(endedAt) - Date.parse(startedAt);
-  if (!(window.durationMs >= 0 && window.durationMs <= elapsedMs + ALLOWANCE_MS))
-    return `window/durationMs is ${window.durationMs}, and from startedAt to endedAt it is ${elapsedMs} ms`;
-  return null;
-}
-
-/** @param {RunFile} run @returns {string | null} */
-function countsWords(run) {
-  const { counts, window, intervals, audit, partial, end } = run;
+function countsWords({ counts, window, intervals, audit, partial, end, inFlight }) {
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
   if (scheduled !== dropped + started) return 'counts/scheduled is not dropped + started';
-  if (run.inFlight !== started - verified - failed - timedOut - abandoned)
-    return 'inFlight is not what was started and has not ended';
-  for (const name of BY_INSTANT)
-    if (window.counts[name] > counts[name])
-      return `window/counts/${name} is ${window.counts[name]}, and counts/${name} ${counts[name]}`;
+  if (inFlight !== started - verified - failed - timedOut - abandoned)
+    return 'inFlight is not the number of operations that were started and have not ended';
   // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
   if (end === 'internal') return null;
   const sums = sumsOf(intervals);
-  for (const [name, count] of Object.entries(counts)) {
-    const sum = sums[/** @type {keyof typeof counts} */ (name)];
-    if (partial ? sum > count : sum !== count) return `counts/${name} is ${count}, and intervals have ${sum}`;
-  }
-  const report = /** @type {{verified: number} | null} */ (audit);
+  for (const [name, count] of entriesOf(counts))
+    if (partial ? sums[name] > count : sums[name] !== count)
+      return `counts/${name} is ${count}, and intervals have ${sums[name]}`;
+  const report = /** @type {AuditReport | null} */ (audit);
   if (report !== null && report.verified !== verified)
     return `audit/verified is ${report.verified}, and counts/verified ${verified}`;
-  return partial ? null : loadWords(run);
-}
-
-/**
- * Events of the window are counted in its rows or, if reported late, in later rows. Likewise the first rows of the load
- * may have events of the warm-up.
- * @param {RunFile} run @returns {string | null}
- */
-function loadWords({ window, intervals }) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
+  // Events of the window that were reported late are in later rows; so are those of the warm-up in the first of the load.
   const later = sumsOf(intervals.filter(({ phase }) => phase !== 'warmup'));
+  const load = intervals.filter(({ phase }) => phase === 'load');
   const certain = sumsOf(load.slice(intervals[0]?.phase === 'warmup' ? 2 : 0));
-  for (const name of BY_INSTANT) {
-    const count = window.counts[name];
-    if (count < certain[name] || count > later[name])
+  for (const [name, most] of entriesOf(later)) {
+    const count = name === 'abandoned' ? most : window.counts[name];
+    if (count > counts[name] || (!partial && name !== 'abandoned' && (count < certain[name] || count > most)))
       return `window/counts/${name} is ${count}, and intervals have ${sumsOf(load)[name]} in the window`;
   }
   return null;
 }
 
+/** @param {Counts} counts */
+function entriesOf(counts) {
+  return /** @type {Array<[keyof Counts, number]>} */ (Object.entries(counts));
+}
+
 /** @param {IntervalRow[]} rows */
 function sumsOf(rows) {
-  const sums = { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
-  for (const { counts } of rows)
-    for (const name of /** @type {Array<keyof typeof sums>} */ (Object.keys(sums))) sums[name] += counts[name];
-  return sums;
+  return rows.reduce((sum, { counts }) => addUp(sum, counts), zeroCounts());
 }
 
 /** A distribution cannot have more values than operations. @param {RunFile} run @returns {string | null} */
-function distributionWords({ counts, failures, window, latency, lag, byName, byEndpoint }) {
+function distributionWords({ counts, failures, window, latency, lag, byName = {}, byEndpoint = {} }) {
   const { total, fromStart, timedOut, censored = timedOut, stages } = latency;
   const ended = counts.verified + censoredIn({ counts, failures });
   if (lag.count !== window.counts.scheduled)
     return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
-  const groups = Object.values({ ...(byName ?? {}) }).concat(Object.values(byEndpoint ?? {}));
-  const ofGroups = groups.flatMap((group) => [group.latency, group.censored ?? []].flat());
-  const most = [total, fromStart, timedOut, censored, ...Object.values(stages), ...ofGroups].reduce((a, b) =>
-    b.count > a.count ? b : a,
-  );
-  if (most.count > ended)
-    return `a distribution has ${some(most.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
+  const groups = [...Object.values(byName), ...Object.values(byEndpoint)].map((group) => group.latency);
+  const most = Math.max(...[total, timedOut, censored, ...Object.values(stages), ...groups].map(({ count }) => count));
+  if (most > ended)
+    return `a distribution has ${some(most, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
   return fromStart.count === total.count ? null : 'latency/fromStart/count is not latency/total/count';
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
-import { RUN_SCHEMA } from '../stats/run-file.js';
+import { asJson } from '../stats/merge.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
-import { headerOf, checkConsistency, choose, loadStartOf } from './choose.js';
+import { checkConsistency, choose, headerOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -30,45 +30,24 @@ import { ranges, some, walletsOf } from './words.js';
 
 /** @param {Parts} parts */
 function mergedRun(parts) {
-  const { chosen, clocks, common, total, ofOneInstance } = parts;
+  const { chosen, clocks, total, ofOneInstance } = parts;
   const { headers } = chosen;
-  const first = /** @type {RunFile} */ (total.first);
-  const { window, rates, apportioned } = total.window.result(total.isOpenLoop);
-  const isWhole = headers.every(({ partial }) => !partial) && isComplete(chosen);
+  const { window, rates } = total.window.result(total.isOpenLoop);
+  const sum = total.result(absentOf(chosen));
   const instants = instantsOf(headers, clocks);
-  const hasCommon = common.endMs > common.startMs;
-  const run = {
-    schema: RUN_SCHEMA,
+  const run = asJson({
+    ...sum,
     id: idOf(headers),
     startedAt: instant(minOf(instants.map(({ startedAtMs }) => startedAtMs))),
     endedAt: instant(maxOf(instants.map(({ endedAtMs }) => endedAtMs))),
     end: endOf(headers),
-    partial: !isWhole,
+    partial: headers.some(({ partial }) => partial) || !isComplete(chosen),
     exitCode: 0,
-    config: configOf(first.config, { total, headers, ofOneInstance }),
-    environment: {
-      ...total.environment,
-      ...(total.endpoints === undefined ? {} : { endpoints: total.endpoints.list() }),
-    },
-    definitions: first.definitions,
+    config: configOf(sum.config, { total, headers, ofOneInstance }),
+    instance: null,
     warnings: warningsOf(parts),
     window,
-    counts: total.runs.counts,
-    inFlight: total.runs.inFlight,
-    failures: total.runs.failures,
-    failureWords: total.runs.failureWords,
-    reorgs: total.runs.reorgs,
     rates,
-    ...total.runs.distributions(),
-    byName: total.runs.byName.toJSON(),
-    byEndpoint: total.runs.byEndpoint.toJSON(),
-    intervals: total.grid.rows(),
-    blocks: total.runs.blocks,
-    probes: total.runs.probes,
-    generator: total.generator.result(),
-    audit: total.audit.result(absentOf(chosen)),
-    spending: total.spending.result(),
-    verdict: total.verdicts.result(),
     thresholds: [],
     merged: {
       runId: headers[0].runId,
@@ -80,12 +59,14 @@ function mergedRun(parts) {
         return { index, attempt, id, verified: counts.verified };
       }),
       ...skewsOf(headers, clocks),
-      common: hasCommon ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned } : null,
+      // Intervals are counted as a whole or not at all.
+      common:
+        window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned: 0 } : null,
       warmup: total.grid.warmup,
       unresolved: unresolvedOf(chosen),
     },
-  };
-  return { ...run, unmeasured: unmeasuredOf(run, total.unmeasured, { common, clocks }) };
+  });
+  return { ...run, unmeasured: unmeasuredOf(run, sum.unmeasured, clocks) };
 }
 
 /** @param {Chosen} chosen */
@@ -155,27 +136,12 @@ function configOf(config, { total: { ratePerSecond }, headers, ofOneInstance }) 
 
 /** @param {RunHeader} header @param {number | null} clockOffsetMs */
 function instanceOf(header, clockOffsetMs) {
-  const { index, attempt, id, host, offset, wallets, windowStartMs, windowEndMs } = header;
+  const { index, attempt, id, host, offset, wallets: threads, windowStartMs, windowEndMs } = header;
   const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = header;
-  return {
-    index,
-    attempt,
-    id,
-    host,
-    offset,
-    threads: wallets,
-    windowStartedAt: instant(windowStartMs),
-    durationMs: windowEndMs - windowStartMs,
-    clockOffsetMs,
-    partial,
-    end,
-    exitCode,
-    counts,
-    verifiedPerSecond,
-    auditExact,
-    auditResult,
-    auditBlock,
-  };
+  const durationMs = windowEndMs - windowStartMs;
+  const place = { index, attempt, id, host, offset, threads, windowStartedAt: instant(windowStartMs), durationMs };
+  const audit = { auditExact, auditResult, auditBlock };
+  return { ...place, clockOffsetMs, partial, end, exitCode, counts, verifiedPerSecond, ...audit };
 }
 
 /** @param {RunHeader[]} headers @param {Clocks} clocks */
@@ -221,7 +187,7 @@ function warningsOf({ chosen, clocks, common, total }) {
   });
   if (wrong.length > 0)
     warnings.push(`${shortened(wrong)}: by the blocks that all saw; its instants were corrected by that`);
-  if (common.endMs <= common.startMs) warnings.push('the instances have no common window: there are no rates over it');
+  if (total.window.durationMs === 0) warnings.push('the instances have no common window: there are no rates over it');
   else if (common.shares.some((share) => share > 0 && share < SAME_WINDOW)) {
     const least = minOf(common.shares.filter((share) => share > 0));
     warnings.push(
@@ -229,13 +195,10 @@ function warningsOf({ chosen, clocks, common, total }) {
     );
   }
   const without = headers.filter((_, i) => common.shares[i] === 0);
-  if (common.endMs > common.startMs && without.length > 0)
-    warnings.push(
-      `without a window of their own: ${without
-        .map(({ name }) => name)
-        .slice(0, 3)
-        .join(', ')}`,
-    );
+  if (total.window.durationMs > 0 && without.length > 0) {
+    const names = without.slice(0, 3).map(({ name }) => name);
+    warnings.push(`without a window of their own: ${names.join(', ')}`);
+  }
   if (chosen.missing.length > 0) warnings.push(`missing: ${ranges(chosen.missing)}`);
   return warnings;
 }
@@ -250,22 +213,22 @@ function shortened(words) {
  * Reasons of null figures: those of the instances, and those of figures that are null only in the merged run.
  * @param {any} run
  * @param {Record<string, string>} reasons of the instances
- * @param {{common: Common, clocks: Clocks}} known
+ * @param {Clocks} clocks
  */
-function unmeasuredOf(run, reasons, { common, clocks }) {
-  const hasCommon = common.endMs > common.startMs;
+function unmeasuredOf(run, reasons, clocks) {
   const noCommon = 'the instances have no common window';
   const ownWindows = "known of whole windows only, and the common window is less than 99 % of an instance's own";
+  const why = run.merged.common === null ? noCommon : ownWindows;
+  const ofWindow = [
+    '/rates/acceptedPerSecond',
+    '/rates/includedPerSecond',
+    '/rates/achievedPerSecond',
+    '/window/counts',
+  ];
   /** @type {Record<string, string>} */
   const own = {
-    ...(hasCommon ? {} : { '/rates': noCommon, '/window/counts': noCommon, '/merged/common': noCommon }),
-    ...(hasCommon && run.window.counts.accepted === null
-      ? Object.fromEntries(
-          ['/rates/acceptedPerSecond', '/rates/includedPerSecond', '/rates/achievedPerSecond', '/window/counts'].map(
-            (pointer) => [pointer, ownWindows],
-          ),
-        )
-      : {}),
+    ...(run.merged.common === null ? { '/rates': noCommon, '/merged/common': noCommon } : {}),
+    ...Object.fromEntries(ofWindow.map((pointer) => [pointer, why])),
     ...(clocks.skewMs === null
       ? { '/merged/clockSkewMs': 'no blocks that several instances saw tell their clocks' }
       : {}),
@@ -311,20 +274,22 @@ const NAMED = 3;
  */
 export async function merge(names, wanted, stdin) {
   const checkRunFile = await runFileChecker();
-  const { sources, close } = await findSources(names, stdin);
-  try {
-    const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
-    const chosen = chosenOf(found, { damaged, foreign }, wanted);
-    const clocks = compareClocks(chosen.headers);
-    const common = commonWindow(chosen.headers, clocks, wanted.allowPartial);
-    const total = new Total(chosen.headers, clocks.correctionsMs, common);
-    for (const [i, header] of chosen.headers.entries()) addTo(total, i, header);
-    const { ofOneInstance } = wanted.options;
-    const run = withExitCode(mergedRun({ chosen, clocks, common, total, ofOneInstance }), wanted, chosen.headers);
-    return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
-  } finally {
-    close();
-  }
+  const sources = await findSources(names, stdin);
+  const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
+  const chosen = chosenOf(found, { damaged, foreign }, wanted);
+  const { headers } = chosen;
+  const clocks = compareClocks(headers);
+  const common = commonWindow(headers, clocks, wanted.allowPartial);
+  const total = new Total(headers, clocks.correctionsMs, common);
+  // The first one's blocks are used: those of a whole run, and of the longest window.
+  const lengthMs = (/** @type {number} */ i) => headers[i].windowEndMs - headers[i].windowStartMs;
+  const order = [...headers.keys()].sort(
+    (a, b) => Number(headers[a].partial) - Number(headers[b].partial) || lengthMs(b) - lengthMs(a),
+  );
+  for (const i of order) addTo(total, i, headers[i]);
+  const { ofOneInstance } = wanted.options;
+  const run = withExitCode(mergedRun({ chosen, clocks, common, total, ofOneInstance }), wanted, headers);
+  return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
 }
 
 /** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
@@ -351,7 +316,7 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
 
 /** @param {RunFile} run @param {Source} source @param {ReadonlySet<string>} mayDiffer */
 function checkedHeader(run, source, mayDiffer) {
-  checkConsistency(run, source.name, loadStartOf(run));
+  checkConsistency(run, source.name);
   return headerOf(run, source, mayDiffer);
 }
 

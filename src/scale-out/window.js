@@ -1,13 +1,12 @@
 import { IncompleteError, InputError } from '../errors.js';
-import { addBlocks as joinBlocks, noBlocks } from '../stats/blocks.js';
-import { Distribution } from '../stats/histogram.js';
-import { addUp, merge, sum } from '../stats/merge.js';
-import { READINGS, censoredOf } from '../stats/metrics.js';
-import { INTERVAL_LIMIT, stagesOf, zeroCounts } from '../stats/stats.js';
+import { noBlocks } from '../stats/blocks.js';
+import { addUp, asJson, max, merge, sum } from '../stats/merge.js';
+import { ROW, censoredOf } from '../stats/metrics.js';
+import { INTERVAL_LIMIT, Stats, rowOf, tpsOf, zeroCounts } from '../stats/stats.js';
 import { whichOf } from './words.js';
 
 /**
- * @import { IntervalRow, Phase, Readings, RunFile } from '../types.d.ts'
+ * @import { IntervalRow, Readings, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 
@@ -18,26 +17,20 @@ import { whichOf } from './words.js';
  * @typedef {object} Common
  * @property {number} startMs time of day
  * @property {number} endMs equal to startMs: there is no common window
- * @property {number} snapMs a row's border this close to the window's border is the same
  * @property {number[]} shares length of the common window as a share of each instance's own, from 0 to 1
  */
 
-/**
- * From this share on, windows count as equal. Counts that are known for a whole window only are scaled by the share.
- */
+/** From this share on, windows count as equal. Counts that are known for a whole window only are scaled by the share. */
 export const SAME_WINDOW = 0.99;
-
-/** A row counts in full if less than this share of the common window is missing at each end: TPS stays that exact. */
-const SNAP_SHARE = 0.0025;
 
 /**
  * @param {RunHeader[]} headers
- * @param {Pick<Clocks, 'correctionsMs' | 'knownToMs'>} clocks
+ * @param {Pick<Clocks, 'correctionsMs'>} clocks
  * @param {boolean} allowPartial
  * @returns {Common}
  * @throws {InputError | IncompleteError} the former if nothing shows that these are instances of one run
  */
-export function commonWindow(headers, { correctionsMs, knownToMs }, allowPartial) {
+export function commonWindow(headers, { correctionsMs }, allowPartial) {
   const windows = headers.map(({ windowStartMs, windowEndMs }, i) => {
     return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
   });
@@ -58,7 +51,7 @@ export function commonWindow(headers, { correctionsMs, knownToMs }, allowPartial
   }
   const commonMs = Math.max(0, endMs - startMs);
   const shares = windows.map((one, i) => (headers[i].hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
-  return { startMs, endMs: startMs + commonMs, snapMs: Math.min(knownToMs, SNAP_SHARE * commonMs), shares };
+  return { startMs, endMs: startMs + commonMs, shares };
 }
 
 /** @param {readonly number[]} values */
@@ -71,14 +64,15 @@ export function minOf(values) {
   return values.reduce((a, b) => Math.min(a, b), Infinity);
 }
 
-const COUNTED = Object.freeze(/** @type {const} */ (['dropped', 'started', 'verified', 'failed', 'timedOut']));
-
-/** Counts of the common window, from rows. A row that crosses its border counts by its share. */
+/**
+ * Counts of the common window, from whole rows: those whose middle is in it. Each instance has a little more or less
+ * than the common window, so that the rates refer to the mean length of what was counted.
+ */
 export class WindowCounts {
-  #counts = { dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0 };
+  #counts = zeroCounts();
+  #spansMs = /** @type {number[]} */ ([]);
   /** Counts known for whole windows only. */
   #whole = { accepted: 0, included: 0, achieved: 0 };
-  #apportioned = 0;
   #isSame = true;
 
   /** @param {Common} common */
@@ -86,68 +80,48 @@ export class WindowCounts {
     this.common = common;
   }
 
-  /** @param {IntervalRow} row @param {number} loadStartMs time of day at time 0 of the row */
-  addRow(row, loadStartMs) {
-    if (row.phase !== 'load') return;
-    const [fromMs, toMs] = [this.#snapped(loadStartMs + row.startMs), this.#snapped(loadStartMs + row.endMs)];
-    const insideMs = Math.min(toMs, this.common.endMs) - Math.max(fromMs, this.common.startMs);
-    const part = Math.min(1, Math.max(0, toMs > fromMs ? insideMs / (toMs - fromMs) : 0));
-    for (const name of COUNTED) this.#counts[name] += part * row.counts[name];
-    if (part > 0 && part < 1) this.#apportioned += part * row.counts.verified;
-  }
-
-  /** Distances below the uncertainty of the clocks do not count. @param {number} ms */
-  #snapped(ms) {
-    const { startMs, endMs, snapMs } = this.common;
-    return [startMs, endMs].find((border) => Math.abs(ms - border) <= snapMs) ?? ms;
-  }
-
-  /** @param {RunFile} run @param {number} share of its window that is in the common window */
-  addWindow(run, share) {
+  /** @param {RunFile} run @param {number} loadStartMs time of day at time 0 of its rows @param {number} share of its window that is in the common window */
+  add(run, loadStartMs, share) {
     if (share === 0) return;
-    const { accepted, included } = run.window.counts;
+    const { startMs, endMs } = this.common;
+    const rows = run.intervals.filter((row) => {
+      const middleMs = loadStartMs + (row.startMs + row.endMs) / 2;
+      return row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
+    });
+    this.#counts = rows.reduce((all, { counts }) => addUp(all, counts), this.#counts);
+    if (rows.length > 0) this.#spansMs.push(rows[rows.length - 1].endMs - rows[0].startMs);
     if (share < SAME_WINDOW) this.#isSame = false;
-    this.#whole.accepted += share * accepted;
-    this.#whole.included += share * included;
-    this.#whole.achieved += share * (run.latency.total.count - censoredOf(run).count);
+    const { accepted, included } = run.window.counts;
+    const achieved = run.latency.total.count - censoredOf(run).count;
+    const whole = { accepted: share * accepted, included: share * included, achieved: share * achieved };
+    this.#whole = addUp(this.#whole, whole);
+  }
+
+  get durationMs() {
+    return this.#spansMs.reduce((all, ms) => all + ms, 0) / Math.max(1, this.#spansMs.length);
   }
 
   /** @param {boolean} isOpenLoop */
   result(isOpenLoop) {
-    const durationMs = Math.max(0, this.common.endMs - this.common.startMs);
-    const { dropped, started, verified, failed, timedOut } = rounded(this.#counts);
-    const { accepted, included, achieved } = rounded(this.#whole);
-    const known = (/** @type {number} */ count) => (this.#isSame ? count : null);
-    const counts = {
-      scheduled: dropped + started,
-      dropped,
-      started,
-      accepted: known(accepted),
-      included: known(included),
-      verified,
-      failed,
-      timedOut,
-    };
+    const { durationMs } = this;
+    const known = (/** @type {number} */ count) => (this.#isSame ? Math.round(count) : null);
     const rate = (/** @type {number | null} */ count) =>
       count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
+    const { scheduled, dropped, started, verified, failed, timedOut } = this.#counts;
+    const [accepted, included] = [known(this.#whole.accepted), known(this.#whole.included)];
+    const counts = { scheduled, dropped, started, accepted, included, verified, failed, timedOut };
     return {
       window: { startedAt: new Date(this.common.startMs).toISOString(), durationMs, counts },
       rates: {
         askedPerSecond: isOpenLoop ? rate(counts.scheduled) : null,
-        achievedPerSecond: rate(known(achieved)),
-        attemptedPerSecond: rate(started),
+        achievedPerSecond: rate(known(this.#whole.achieved)),
+        attemptedPerSecond: rate(counts.started),
         acceptedPerSecond: rate(counts.accepted),
         includedPerSecond: rate(counts.included),
-        verifiedPerSecond: rate(verified),
+        verifiedPerSecond: rate(counts.verified),
       },
-      apportioned: Math.round(this.#apportioned),
     };
   }
-}
-
-/** @template {Record<string, number>} T @param {T} sums @returns {T} */
-function rounded(sums) {
-  return /** @type {T} */ (Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, Math.round(sum)])));
 }
 
 /**
@@ -215,38 +189,34 @@ function leastSkewMs(blocks, from, to) {
   return least === Infinity ? null : least;
 }
 
-/**
- * Intervals of all instances on a common time grid. Each counts in full in the slot of its middle, so that the rows add
- * up exactly to the totals.
- *
- * @typedef {ReturnType<typeof newSlot>} Slot
- */
+/** Intervals of all instances on a common time grid: each counts in full in the slot of its middle, so that rows add up. */
 
 /** Warm-up, load and drain may each need an additional row. */
 const MAX_ROWS = INTERVAL_LIMIT - 3;
 
+/** A row, and the last ends of its parts in each phase. */
+const SLOT = { members: { ...ROW.members, warmupEndMs: max, loadEndMs: max, drainEndMs: max } };
+
+/** A slot without any report. @type {Readings} */
+const NOTHING_READ = Object.freeze({
+  self: { cpuUs: 0, rssBytes: 0 },
+  connections: { opened: 0, reused: 0 },
+  loop: null,
+  sockets: null,
+  pool: null,
+  node: null,
+  metrics: null,
+  why: Object.fromEntries(
+    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
+  ),
+});
+
+/** @typedef {IntervalRow & {warmupEndMs?: number, loadEndMs?: number, drainEndMs?: number}} Slot */
+
+/** @returns {Slot} */
 function newSlot() {
-  return {
-    /** Last end of its rows: of load and warm-up rows, and of drain rows. */
-    endMs: -Infinity,
-    drainEndMs: -Infinity,
-    hasWarmup: false,
-    hasLoad: false,
-    counts: zeroCounts(),
-    /** @type {Record<string, number>} */
-    failures: {},
-    inFlight: 0,
-    latency: new Distribution(),
-    lag: new Distribution(),
-    stages: stagesOf(() => ({ count: 0, sumUs: 0 })),
-    /** @type {NonNullable<IntervalRow['byEndpoint']>} */
-    byEndpoint: {},
-    ours: 0,
-    blocks: noBlocks(),
-    /** Rank of the instance whose blocks are used; all instances see the same blocks. */
-    blocksRank: Infinity,
-    probes: new ProbeTotals(),
-  };
+  const none = { loadStartUs: 0, inFlight: 0, blocks: noBlocks(), probes: NOTHING_READ };
+  return rowOf(new Stats(0), { phase: 'drain', ...none });
 }
 
 export class Grid {
@@ -271,42 +241,30 @@ export class Grid {
   }
 
   /**
+   * The blocks of the instance that comes first are used, because all instances see the same blocks.
    * @param {IntervalRow[]} rows of one instance
-   * @param {object} place
-   * @param {number} place.loadStartMs time of day at time 0 of the rows
-   * @param {number} place.rank the blocks of the lowest rank are used
-   * @param {(key: string) => string} place.endpointOf
+   * @param {number} loadStartMs time of day at time 0 of the rows
    */
-  add(rows, { loadStartMs, rank, endpointOf }) {
+  add(rows, loadStartMs) {
     const shiftMs = loadStartMs - this.originMs;
-    /** @type {Map<number, number>} */
-    const inFlight = new Map();
+    /** @type {Map<number, Slot>} */
+    const own = new Map();
     for (const row of rows) {
       const middleMs = shiftMs + (row.startMs + row.endMs) / 2;
       const number = Math.min(this.lastNumber, Math.max(0, Math.floor(middleMs / this.stepMs)));
-      const slot = this.#slots.get(number) ?? newSlot();
-      this.#slots.set(number, slot);
-      addRow(slot, row, { endMs: shiftMs + row.endMs, endpointOf });
-      addBlocks(slot, row, rank);
-      if (row.phase === 'warmup') {
-        this.warmup.counts = addUp(this.warmup.counts, row.counts);
-        this.warmup.failures = addUp(this.warmup.failures, row.failures);
-      }
-      inFlight.set(number, row.inFlight);
+      const slot = { ...row, silence: undefined, [`${row.phase}EndMs`]: shiftMs + row.endMs };
+      const before = own.get(number);
+      own.set(number, before === undefined ? slot : merge(SLOT, before, slot, 0.5));
+      if (row.phase === 'warmup') this.warmup = merge({ each: { each: sum } }, this.warmup, partOf(row));
     }
-    this.#addInFlight(inFlight);
-  }
-
-  /** Between two rows of an instance its operations in flight do not change. @param {Map<number, number>} byNumber */
-  #addInFlight(byNumber) {
-    const numbers = [...byNumber.keys()];
-    const last = Math.max(...numbers);
-    let current = 0;
-    for (let number = Math.min(...numbers); number <= last; number += 1) {
-      current = byNumber.get(number) ?? current;
-      const slot = this.#slots.get(number) ?? newSlot();
-      this.#slots.set(number, slot);
-      slot.inFlight += current;
+    const numbers = [...own.keys()];
+    const last = maxOf(numbers);
+    let inFlight = 0;
+    for (let number = minOf(numbers); number <= last; number += 1) {
+      // Between two rows of an instance its operations in flight do not change.
+      const slot = own.get(number) ?? { inFlight };
+      inFlight = slot.inFlight;
+      this.#slots.set(number, merge(SLOT, this.#slots.get(number) ?? newSlot(), slot));
     }
   }
 
@@ -316,149 +274,32 @@ export class Grid {
    * @returns {IntervalRow[]}
    */
   rows() {
-    const numbers = [...this.#slots.keys()].sort((a, b) => a - b);
-    const at = (/** @type {number} */ number) => /** @type {Slot} */ (this.#slots.get(number));
-    const lastLoad = numbers.filter((number) => at(number).hasLoad).at(-1) ?? -1;
-    const firstLoad = numbers.find((number) => at(number).hasLoad) ?? Infinity;
-    const lastBefore = Math.max(lastLoad, numbers.filter((number) => at(number).hasWarmup).at(-1) ?? -1);
+    const slots = [...this.#slots].sort(([a], [b]) => a - b);
+    const lastBefore = slots.findLastIndex(([, slot]) => (slot.loadEndMs ?? slot.warmupEndMs) !== undefined);
+    const firstLoad = slots.findIndex(([, slot]) => slot.loadEndMs !== undefined);
     /** @type {IntervalRow[]} */
     const rows = [];
-    for (const number of numbers.filter((one) => one <= lastBefore)) {
-      const startMs = rows.at(-1)?.endMs ?? 0;
-      const isLast = number === lastBefore;
-      const endMs = Math.max(startMs, isLast ? loadEnd(at(number), number, this.stepMs) : (number + 1) * this.stepMs);
-      rows.push(rowOf(at(number), { phase: number < firstLoad ? 'warmup' : 'load', startMs, endMs }));
+    for (const [i, [number, slot]] of slots.slice(0, lastBefore + 1).entries()) {
+      const lastMs = Math.max(slot.loadEndMs ?? 0, slot.warmupEndMs ?? 0);
+      const isCut = i === lastBefore && lastMs > number * this.stepMs;
+      const phase = firstLoad < 0 || i < firstLoad ? 'warmup' : 'load';
+      rows.push(finished(slot, phase, rows, isCut ? lastMs : (number + 1) * this.stepMs));
     }
-    const drain = numbers.filter((one) => one > lastBefore).map(at);
-    if (drain.length === 0) return alignOwnTransactions(rows);
-    const [first, ...rest] = drain;
-    for (const slot of rest) addSlot(first, slot);
-    const startMs = rows.at(-1)?.endMs ?? 0;
-    rows.push(rowOf(first, { phase: 'drain', startMs, endMs: Math.max(startMs, first.drainEndMs) }));
-    return alignOwnTransactions(rows);
+    const drains = slots.slice(lastBefore + 1).map(([, slot]) => slot);
+    if (drains.length === 0) return rows;
+    const drain = drains.reduce((a, b) => merge(SLOT, a, b, 0.5));
+    return [...rows, finished(drain, 'drain', rows, drain.drainEndMs ?? 0)];
   }
 }
 
-/**
- * A block at the border of two rows may be seen in one row by the instance whose blocks are used and in the other row
- * by the instance with transactions in it. The transactions move to the neighbour row that has the block.
- * @param {IntervalRow[]} rows
- */
-function alignOwnTransactions(rows) {
-  const ours = rows.map(({ blocks }) => blocks.ours);
-  const moveExcess = (/** @type {number} */ from, /** @type {number} */ to) => {
-    const excess = ours[from] - rows[from].blocks.transactions;
-    if (excess <= 0 || ours[to] === undefined) return;
-    ours[from] -= excess;
-    ours[to] += excess;
-  };
-  for (let i = 0; i < rows.length; i += 1) moveExcess(i, i + 1);
-  for (let i = rows.length - 1; i >= 0; i -= 1) moveExcess(i, i - 1);
-  return rows.map((row, i) => ({ ...row, blocks: { ...row.blocks, ours: ours[i] } }));
+/** @param {Pick<IntervalRow, 'counts' | 'failures'>} row */
+function partOf({ counts, failures }) {
+  return { counts, failures };
 }
 
-/** The last row ends with its last load. @param {Slot} slot @param {number} number @param {number} stepMs */
-function loadEnd({ endMs }, number, stepMs) {
-  return endMs > number * stepMs ? endMs : (number + 1) * stepMs;
+/** @param {Slot} slot @param {IntervalRow['phase']} phase @param {IntervalRow[]} before @param {number} endMs @returns {IntervalRow} */
+function finished({ warmupEndMs: _w, loadEndMs: _l, drainEndMs: _d, ...slot }, phase, before, endMs) {
+  const startMs = before.at(-1)?.endMs ?? 0;
+  const row = { ...slot, phase, startMs, endMs: Math.max(startMs, endMs) };
+  return asJson({ ...row, tps: tpsOf(row) });
 }
-
-/** @param {Slot} slot changed in place @param {IntervalRow} row @param {{endMs: number, endpointOf: (key: string) => string}} place */
-function addRow(slot, row, { endMs, endpointOf }) {
-  slot.hasWarmup ||= row.phase === 'warmup';
-  slot.hasLoad ||= row.phase === 'load';
-  const end = row.phase === 'drain' ? 'drainEndMs' : 'endMs';
-  slot[end] = Math.max(slot[end], endMs);
-  slot.counts = addUp(slot.counts, row.counts);
-  slot.failures = addUp(slot.failures, row.failures);
-  slot.latency.add(row.latency);
-  slot.lag.add(row.lag);
-  const before = slot.stages;
-  slot.stages = stagesOf((stage) => addUp(before[stage], row.stages[stage] ?? { count: 0, sumUs: 0 }));
-  const sums = Object.entries(row.byEndpoint ?? {}).map(([key, value]) => [endpointOf(key), value]);
-  slot.byEndpoint = merge({ each: { each: sum } }, slot.byEndpoint, Object.fromEntries(sums));
-  slot.probes.add(row.probes);
-}
-
-/** @param {Slot} slot changed in place @param {IntervalRow} row @param {number} rank */
-function addBlocks(slot, { blocks }, rank) {
-  slot.ours += blocks.ours;
-  if (rank > slot.blocksRank) return;
-  slot.blocks = rank < slot.blocksRank ? blocks : joinBlocks(slot.blocks, blocks);
-  slot.blocksRank = rank;
-}
-
-/** Adds a slot of overlapping drains. @param {Slot} slot changed in place @param {Slot} later */
-function addSlot(slot, later) {
-  const before = slot.stages;
-  slot.drainEndMs = Math.max(slot.drainEndMs, later.drainEndMs);
-  slot.counts = addUp(slot.counts, later.counts);
-  slot.failures = addUp(slot.failures, later.failures);
-  slot.inFlight = later.inFlight;
-  slot.latency.add(later.latency.toJSON());
-  slot.lag.add(later.lag.toJSON());
-  slot.stages = stagesOf((stage) => addUp(before[stage], later.stages[stage]));
-  slot.byEndpoint = merge({ each: { each: sum } }, slot.byEndpoint, later.byEndpoint);
-  slot.ours += later.ours;
-  slot.blocks = joinBlocks(slot.blocks, later.blocks);
-  slot.probes.merge(later.probes);
-}
-
-/** @param {Slot} slot @param {{phase: Phase, startMs: number, endMs: number}} place @returns {IntervalRow} */
-function rowOf(slot, { phase, startMs, endMs }) {
-  const { counts, failures, inFlight, latency, lag, stages, byEndpoint, blocks, ours, probes } = slot;
-  const seconds = (endMs - startMs) / 1000;
-  const tps = phase === 'drain' || seconds <= 0 ? null : counts.verified / seconds;
-  return {
-    phase,
-    startMs,
-    endMs,
-    counts,
-    failures,
-    inFlight,
-    byEndpoint,
-    tps,
-    latency: latency.toJSON(),
-    lag: lag.toJSON(),
-    stages,
-    blocks: { ...blocks, ours },
-    probes: probes.result(),
-  };
-}
-
-/**
- * Probe readings of several instances for the same time. CPU time and connections add up; of memory, event loops,
- * sockets and the pool the worst reading counts; of the node, which is the same for all, the first reading.
- */
-export class ProbeTotals {
-  /** @type {Readings | null} */
-  #sum = null;
-
-  /** @param {Readings} readings */
-  add(readings) {
-    this.#sum = this.#sum === null ? readings : merge(READINGS, this.#sum, readings);
-  }
-
-  /** @param {ProbeTotals} other */
-  merge(other) {
-    if (other.#sum !== null) this.add(other.#sum);
-  }
-
-  /** @returns {Readings} */
-  result() {
-    return this.#sum ?? NOTHING_READ;
-  }
-}
-
-/** A slot without any report. @type {Readings} */
-const NOTHING_READ = Object.freeze({
-  self: { cpuUs: 0, rssBytes: 0 },
-  connections: { opened: 0, reused: 0 },
-  loop: null,
-  sockets: null,
-  pool: null,
-  node: null,
-  metrics: null,
-  why: Object.fromEntries(
-    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
-  ),
-});

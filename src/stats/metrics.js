@@ -117,7 +117,7 @@ const GROUP = {
 /** @type {Rule} */
 export const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
-const HALVES = placed(SUMS);
+export const HALVES = placed(SUMS);
 
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {

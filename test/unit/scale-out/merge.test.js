@@ -6,11 +6,12 @@ import { describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
-import { resultLines, unpack } from '../../../src/scale-out/sources.js';
-import { RunTotals, Verdicts } from '../../../src/scale-out/totals.js';
+import { resultLines } from '../../../src/scale-out/sources.js';
+import { Total, commonVerdict } from '../../../src/scale-out/totals.js';
 import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
 import { ranges, safe } from '../../../src/scale-out/words.js';
 import { Distribution } from '../../../src/stats/histogram.js';
+import { asJson } from '../../../src/stats/merge.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
@@ -126,18 +127,20 @@ describe('distributions added up', () => {
 });
 
 test('censored operations add up, including those of older files with timeouts only', () => {
-  const sums = new RunTotals();
-  const place = { share: 1, rank: 0, shiftMs: 0, endpointOf: (/** @type {string} */ key) => key };
+  const headers = headersOf({}, {}, {});
+  const common = { startMs: START_MS, endMs: START_MS + 10_000, shares: [1, 1, 1] };
+  const total = new Total(headers, [0, 0, 0], common);
   const old = /** @type {any} */ (runFileOf());
   delete old.latency.censored;
   delete old.latency.fromStartCensored;
   const recorder = new Recorder([0], 0);
   recorder.add(sampleOf({ name: 'a', outcome: 'failed', code: 'lost' }));
-  for (const run of [runFileOf(), old, runFileOf({ stats: recorder.total() })]) sums.add(run, place);
-  const { total, censored, fromStartCensored } = sums.distributions().latency;
-  assert.deepEqual([total.count, censored.count, fromStartCensored.count], [39, 4, 4]);
+  for (const [i, run] of [runFileOf(), old, runFileOf({ stats: recorder.total() })].entries()) total.add(run, i);
+  const { latency, byName } = asJson(total.result([]));
+  const { total: all, censored, fromStartCensored } = latency;
+  assert.deepEqual([all.count, censored.count, fromStartCensored.count], [39, 4, 4]);
   assert.equal(censored.sumUs, 2_050_000 + 500_000 + 1000);
-  assert.deepEqual([sums.byName.toJSON().a.latency.count, sums.byName.toJSON().a.censored?.count], [1, 1]);
+  assert.deepEqual([byName.a.latency.count, byName.a.censored?.count], [1, 1]);
 });
 
 describe('selection of run files', () => {
@@ -300,28 +303,22 @@ describe('the common window', () => {
     assert.deepEqual([endMs - startMs, shares], [10_000, [1, 0]]);
   });
 
-  test('counts intervals inside it in full, and those across its border by their share', () => {
-    const counts = new WindowCounts({ startMs: START_MS + 250, endMs: START_MS + 3000, snapMs: 5, shares: [] });
+  test('counts intervals whose middle is inside it, in full; rates refer to their length', () => {
+    const counts = new WindowCounts({ startMs: START_MS + 250, endMs: START_MS + 3100, shares: [] });
     const per = { scheduled: 12, dropped: 2, started: 10, verified: 8, failed: 1, timedOut: 1, abandoned: 0 };
-    for (let i = 0; i < 4; i += 1)
-      counts.addRow(rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }), START_MS);
-    counts.addRow(rowOf({ phase: 'drain', startMs: 1000, endMs: 2000, counts: per }), START_MS);
-    const { window, rates, apportioned } = counts.result(true);
-    const { scheduled, started, verified } = window.counts;
-    assert.deepEqual([scheduled, started, verified, apportioned], [34, 28, 22, 6], '2.75 intervals');
-    assert.equal(window.durationMs, 2750);
-    assert.equal(rates.verifiedPerSecond, 8);
-    assert.equal(rates.askedPerSecond, (1000 * 34) / 2750, 'a rate is a count over the length');
+    const rows = Array.from({ length: 4 }, (_, i) => rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }));
+    const drain = rowOf({ phase: 'drain', startMs: 1000, endMs: 2000, counts: per });
+    const run = { ...runFileOf(), intervals: [...rows, drain] };
+    counts.add(run, START_MS, 0.9);
+    const { window, rates } = counts.result(true);
+    const { scheduled, started, verified, accepted } = window.counts;
+    assert.deepEqual([scheduled, started, verified, window.durationMs], [36, 30, 24, 3000]);
+    assert.deepEqual([rates.verifiedPerSecond, rates.askedPerSecond], [8, 12]);
+    assert.deepEqual([accepted, rates.acceptedPerSecond], [null, null], 'known of whole windows only');
+    counts.add(run, START_MS + 2400, 0.9);
+    assert.equal(counts.result(true).window.durationMs, 2000, 'the mean of both');
+    assert.equal(counts.result(true).rates.verifiedPerSecond, 16, 'of two instances');
   });
-});
-
-test("a border within a few milliseconds of an interval's border does not cut it", () => {
-  const counts = new WindowCounts({ startMs: START_MS + 3, endMs: START_MS + 1996, snapMs: 5, shares: [] });
-  const per = { scheduled: 10, dropped: 0, started: 10, verified: 10, failed: 0, timedOut: 0, abandoned: 0 };
-  for (let i = -1; i < 3; i += 1)
-    counts.addRow(rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }), START_MS);
-  const { window, apportioned } = counts.result(false);
-  assert.deepEqual([window.counts.verified, apportioned], [20, 0]);
 });
 
 describe('intervals on one grid', () => {
@@ -342,14 +339,12 @@ describe('intervals on one grid', () => {
   };
   const gridOf = () =>
     new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs: START_MS + 9000, stepMs: 1000 });
-  const place = (/** @type {number} */ shiftMs, rank = 0) => {
-    return { loadStartMs: START_MS + shiftMs, rank, endpointOf: (/** @type {string} */ key) => key };
-  };
+  const place = (/** @type {number} */ shiftMs) => START_MS + shiftMs;
 
   test('go into the row that holds their middle, and the rows add up to what went in', () => {
     const grid = gridOf();
     grid.add([row(0, 5), row(1000, 6), row(2000, 1, { phase: 'drain', endMs: 2400, inFlight: 0 })], place(0));
-    grid.add([row(0, 7), row(1000, 8), row(2000, 1, { phase: 'drain', endMs: 2200, inFlight: 0 })], place(400, 1));
+    grid.add([row(0, 7), row(1000, 8), row(2000, 1, { phase: 'drain', endMs: 2200, inFlight: 0 })], place(400));
     const rows = grid.rows();
     assert.deepEqual(
       rows.map(({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified]),
@@ -392,39 +387,10 @@ describe('intervals on one grid', () => {
     const grid = gridOf();
     const blocks = { count: 2, firstNumber: 4, lastNumber: 5, transactions: 50, ours: 20, gasUsed: 9, gasLimit: 99 };
     const skew = { skewMinMs: 5, skewMaxMs: 6, skewSumMs: 11 };
-    grid.add([row(0, 1, { blocks: { ...blocks, ...skew, ours: 30, count: 3, firstNumber: 3 } })], place(0, 1));
-    grid.add([row(0, 1, { blocks: { ...blocks, ...skew } })], place(0, 0));
+    grid.add([row(0, 1, { blocks: { ...blocks, ...skew } })], place(0));
+    grid.add([row(0, 1, { blocks: { ...blocks, ...skew, ours: 30, count: 3, firstNumber: 3 } })], place(0));
     const [{ blocks: seen }] = grid.rows();
     assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
-  });
-
-  test('have transactions where their blocks are, also where instances saw a block in different rows', () => {
-    const skew = { skewMinMs: 5, skewMaxMs: 5, skewSumMs: 5 };
-    const none = { skewMinMs: null, skewMaxMs: null, skewSumMs: 0 };
-    const nothing = { count: 0, firstNumber: null, lastNumber: null, transactions: 0, gasUsed: 0, gasLimit: null };
-    const one = (/** @type {number} */ number, /** @type {number} */ ours) => {
-      const totals = { count: 1, firstNumber: number, lastNumber: number, transactions: 40, gasUsed: 9, gasLimit: 99 };
-      return { ...totals, ...skew, ours };
-    };
-    const empty = { ...nothing, ...none, ours: 0 };
-    const grid = gridOf();
-    grid.add(
-      [empty, one(4, 20), one(5, 20), empty].map((blocks, i) => row(i * 1000, 1, { blocks })),
-      place(0),
-    );
-    grid.add(
-      [one(4, 20), empty, empty, one(5, 20)].map((blocks, i) => row(i * 1000, 1, { blocks })),
-      place(0, 1),
-    );
-    assert.deepEqual(
-      grid.rows().map(({ blocks }) => [blocks.transactions, blocks.ours]),
-      [
-        [0, 0],
-        [40, 40],
-        [40, 40],
-        [0, 0],
-      ],
-    );
   });
 
   test('stay few, however long the runs were', () => {
@@ -453,20 +419,18 @@ describe('lines in logs', () => {
     for await (const line of resultLines(Readable.from(chunks))) found.push(line);
     return found;
   };
-  const content = (/** @type {any} */ line) => unpack(line);
 
   for (const chunk of [1, 7, 100_000])
     test(`are found among others, behind what stands before them, in chunks of ${chunk}`, async () => {
       const text = `STRESS_RESULT is what is looked for\n[pod/x] 2026-01-01T00:00:00Z ${lineOf()}\r\n\n3: ${lineOf({ index: 4 })}`;
       const found = await linesIn(text, chunk);
       assert.deepEqual(
-        found.map(({ index, damage }) => [index, damage]),
+        found.map(({ index, read }) => [index, read()]),
         [
-          [3, null],
-          [4, null],
+          [3, { json: run }],
+          [4, { json: run }],
         ],
       );
-      assert.deepEqual(found.map(content), [run, run]);
     });
 
   test('that are cut, mixed or wrong are named with their index', async () => {
@@ -475,7 +439,7 @@ describe('lines in logs', () => {
       [cut, `${cut}${lineOf({ index: 5 })}`, lineOf({ bytes: 2 ** 40 }), lineOf({ id: 7 })].join('\n'),
     );
     assert.deepEqual(
-      found.map(({ index, gzip }) => [index, gzip === null]),
+      found.map(({ index, read }) => [index, read().damage !== undefined]),
       [
         [3, true],
         [3, true],
@@ -491,7 +455,7 @@ describe('lines in logs', () => {
     const cri = `2026-01-01T00:00:00Z stdout P ${lineOf().slice(0, -90)}`;
     const found = await linesIn([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
     assert.deepEqual(
-      found.map(({ index, damage }) => [index, /(docker|kubectl) logs/.exec(damage ?? '')?.[1]]),
+      found.map(({ index, read }) => [index, /(docker|kubectl) logs/.exec(read().damage ?? '')?.[1]]),
       [
         [3, 'docker'],
         [3, 'kubectl'],
@@ -504,7 +468,7 @@ describe('lines in logs', () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000)).toString('base64');
     const texts = [lineOf({ gzip: bomb }), lineOf({ bytes: 1000 }), lineOf({ sha256: 'aa' }), lineOf({ gzip: 'AAAA' })];
     for (const [line] of await Promise.all(texts.map((text) => linesIn(text, 1e6))))
-      assert.throws(() => content(line), /decompressed|bytes|sha256/);
+      assert.match(line.read().damage ?? '', /decompressed|bytes|sha256/);
   });
 });
 
@@ -525,7 +489,7 @@ describe('the figures of a run file', () => {
       failures: {},
       inFlight: 0,
       audit: { verified: 4 },
-      window: { durationMs: 2000, counts: { ...counts } },
+      window: { startedAt: new Date(START_MS).toISOString(), durationMs: 2000, counts: { ...counts } },
       lag: all,
       latency: { total: all, fromStart: all, timedOut: valuesOf(0), stages: { submit: all } },
       intervals: [rowOf({ startMs: 0, endMs: 1000, ...row() }), rowOf({ startMs: 1000, endMs: 2000, ...row() })],
@@ -533,9 +497,9 @@ describe('the figures of a run file', () => {
   };
 
   test('agree', () => {
-    checkConsistency(runOf(), 'x.json', START_MS);
+    checkConsistency(runOf(), 'x.json');
     const partial = { ...runOf(), partial: true, audit: null, end: 'running' };
-    checkConsistency({ ...partial, intervals: partial.intervals.slice(1) }, 'x.json', START_MS);
+    checkConsistency({ ...partial, intervals: partial.intervals.slice(1) }, 'x.json');
   });
 
   /** @type {Record<string, [(run: any) => void, RegExp]>} */
@@ -558,7 +522,7 @@ describe('the figures of a run file', () => {
       const run = structuredClone(runOf());
       change(run);
       assert.throws(
-        () => checkConsistency(run, 'x.json', START_MS),
+        () => checkConsistency(run, 'x.json'),
         (error) => error instanceof InputError && error.message.startsWith('x.json ') && words.test(error.message),
       );
     });
@@ -573,13 +537,10 @@ test('words of files are made safe, and hashes stay', () => {
 });
 
 test('the merged verdict has the number of instances per verdict', () => {
-  const verdicts = new Verdicts();
-  assert.equal(verdicts.result(), null);
-  verdicts.add({ name: 'node-bound', evidence: 'the node' });
-  verdicts.add({ name: 'generator-bound', evidence: 'the generator' });
-  verdicts.add(null);
-  verdicts.add({ name: 'node-bound', evidence: 'another' });
-  assert.deepEqual(verdicts.result(), {
+  assert.equal(commonVerdict([]), null);
+  const node = { name: /** @type {const} */ ('node-bound'), evidence: 'the node' };
+  const own = { name: /** @type {const} */ ('generator-bound'), evidence: 'the generator' };
+  assert.deepEqual(commonVerdict([node, own, null, { ...node, evidence: 'another' }]), {
     name: 'node-bound',
     evidence:
       'so say 2 of 4 instances of themselves, 1 generator-bound, 1 without a verdict; the first of them: the node',
