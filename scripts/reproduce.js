@@ -1,19 +1,21 @@
 /**
- * A study on a real node, started for it: how the tables of docs/reproductions.md are made.
+ * A published experiment again, on a real node that is started for it: makes the tables of docs/reproductions.md.
  *
- *     node scripts/reproduce.js geth|avalanche [--period N] [--few-ports] COMMAND [option of stress...]
+ *     node scripts/reproduce.js geth|avalanche [--period N] [--few-ports] flare|cometbft|stellar [option of stress...]
  *
- * COMMAND is one of stress, such as `sweep --preset flare`; --rpc and the keys are added. With --few-ports (Linux, root)
- * node and load are alone in a network namespace with 16,383 local ports, none of which may be used again for as long
- * as it is in TIME_WAIT.
+ * The options of each experiment are in docs/examples; --rpc and the keys are added, and others can be given. The runs
+ * are in a folder with the name of the experiment. With --few-ports (Linux, root) node and load are alone in a network
+ * namespace with 16,383 local ports, none of which is used again while it is in TIME_WAIT.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { startAvalanche } from './nodes/avalanche.js';
 import { startGeth } from './nodes/geth.js';
+
+/** @import { SweepCell, SweepFile } from '../src/types.d.ts' */
 
 const SELF = fileURLToPath(import.meta.url);
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
@@ -21,6 +23,50 @@ const NAMESPACE = readlinkSync('/proc/self/ns/net');
 
 /** The mnemonic of development chains: AvalancheGo's chain id is none of those on which it is the default. */
 const MNEMONIC = 'test test test test test test test test test test test junk';
+
+/** Columns of the published tables: figures and their factors. @type {Record<string, Array<[string, string, number]>>} */
+const TABLES = {
+  flare: [
+    ['max waits', 'timewait', 1],
+    ['max CPU %', 'peak.node.cpu', 1],
+    ['TPS', 'tps', 1],
+    ...['avg', 'max', 'min'].map((name) => /** @type {[string, string, number]} */ ([`${name} ms`, name, 1e-3])),
+  ],
+  cometbft: [
+    ['transactions', 'verified', 1],
+    ['TPS', 'tps', 1],
+    ['avg ms', 'avg', 1e-3],
+  ],
+  stellar: [
+    ['TPS', 'tps', 1],
+    ...['p50', 'p90', 'inclusion.p50', 'readback.p50'].map(
+      (name) => /** @type {[string, string, number]} */ ([`${name} ms`, name, 1e-3]),
+    ),
+  ],
+};
+
+/** The table of an experiment, in Markdown. @param {string} name @param {SweepFile} sweep */
+function tableOf(name, { axes, cells }) {
+  const columns = TABLES[name];
+  const row = (/** @type {string[]} */ texts) => `| ${texts.join(' | ')} |`;
+  const value = (/** @type {SweepCell} */ { metrics }, /** @type {string} */ figure, /** @type {number} */ factor) => {
+    const known = metrics[figure].filter((one) => one !== null);
+    const mean = known.reduce((sum, one) => sum + one, 0) / known.length;
+    return known.length === 0 ? '-' : (factor * mean).toLocaleString('en-US', { maximumSignificantDigits: 4 });
+  };
+  return [
+    row([...axes.map((axis) => axis.name), ...columns.map(([head]) => head), 'saturated']),
+    row([...axes, ...columns, ''].map(() => '---')),
+    ...cells.map((cell) =>
+      row([
+        ...axes.map((axis) => cell.settings[axis.name]),
+        ...columns.map(([, figure, factor]) => value(cell, figure, factor)),
+        cell.saturated ? '*' : '',
+      ]),
+    ),
+    '',
+  ].join('\n');
+}
 
 /** @param {string[]} args @param {NodeJS.ProcessEnv} [env] @returns {Promise<number>} the exit code */
 async function start([command, ...args], env = process.env) {
@@ -53,15 +99,19 @@ async function main([name, ...args]) {
   const node = name === 'avalanche' ? await startAvalanche() : await startGeth({ period });
   try {
     const env = { ...process.env, STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: MNEMONIC };
-    const [command, ...options] = rest;
+    const [experiment, ...options] = rest;
+    const config = fileURLToPath(new URL(`../docs/examples/${experiment}.json`, import.meta.url));
     const watched = ['--rpc', node.url, '--chain-id', String(node.chainId), '--node-pid', String(node.pid)];
-    return await start([process.execPath, STRESS, command, ...options, ...watched], env);
+    const given = ['--config', config, '--dir', experiment, ...options, ...watched];
+    const exitCode = await start([process.execPath, STRESS, 'sweep', ...given], env);
+    process.stdout.write(`\n${tableOf(experiment, JSON.parse(readFileSync(`${experiment}/sweep.json`, 'utf8')))}`);
+    return exitCode;
   } finally {
     await node.stop();
   }
 }
 
-if (!['geth', 'avalanche'].includes(process.argv[2])) {
-  process.stderr.write('reproduce: which node, geth or avalanche?\n');
+if (!['geth', 'avalanche'].includes(process.argv[2]) || !process.argv.some((word) => Object.hasOwn(TABLES, word))) {
+  process.stderr.write(`reproduce: give a node, geth or avalanche, and one of ${Object.keys(TABLES).join(', ')}\n`);
   process.exitCode = 64;
 } else process.exitCode = await main(process.argv.slice(2));

@@ -655,7 +655,6 @@ export type StudyConfig = {
   beforeCell: string | null;
   /** of a study */
   dir: string | null;
-  preset: string | null;
   /** the option that is searched for */
   find: string | null;
   until: Threshold[];
@@ -1266,6 +1265,18 @@ export type Axis = {
   values: readonly string[];
 };
 
+/** an option that a search varies, from the table of options */
+export type Searched = {
+  name: string;
+  noun: string;
+  /** behind a value, in a sentence */
+  behind: string;
+  /** behind a value, in a table */
+  short: string;
+  lowest: number;
+  highest: number;
+};
+
 export type StudyOptions = {
   /** those options of which several values were given, in the order of src/cli/options.js */
   axes: readonly Axis[];
@@ -1274,6 +1285,7 @@ export type StudyOptions = {
   /** names of all options that were given on the command line */
   flags: readonly string[];
   /** what is searched in, where something is */
+  searched: Searched | null;
   bracket: { from: string; to: string | null } | null;
   /** what all runs are given, by name and as text, without secrets */
   options: Readonly<Record<string, string>>;
@@ -1321,9 +1333,7 @@ export type Both = {
 export type SweepCell = {
   /** by the name of the option */
   settings: Record<string, string>;
-  /** what the sweep itself has worked out, by the name of the option */
-  derived: Record<string, string>;
-  /** operations per second, of all connections together */
+  /** operations per second */
   asked: number | null;
   runs: SweepRun[];
   /** one value for each of its runs */
@@ -1357,7 +1367,6 @@ export type SweepFile = {
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
   /** its version */
   stress: string;
-  preset: string | null;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;

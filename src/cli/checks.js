@@ -4,7 +4,6 @@ import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/metrics.js';
-import { presets } from '../studies/plan.js';
 import { callWorkloads, validate } from '../workloads/index.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
@@ -93,11 +92,10 @@ function checkSides({ files, candidates, rpcA, rpcB, study }) {
 }
 
 /** @param {Config} config */
-function checkSweep({ find, until, study, preset, thresholds }) {
+function checkSweep({ find, until, study, thresholds }) {
   if (find === null && until.length > 0) throw new UsageError('--until is the condition of a search: give --find too');
   if (find !== null && until.length === 0)
     throw new UsageError(`--find ${find} needs a condition, such as --until 'p99<2s'`);
-  if (find !== null && preset !== null) throw new UsageError('--find and --preset exclude each other');
   if (find !== null && study.axes.length > 0)
     throw new UsageError(`--find ${find} varies one option only: give --${study.axes[0].name} one value`);
   if (find !== null && thresholds.length > 0)
@@ -249,8 +247,6 @@ export function checkTogether(command, config, env, nowMs) {
   if (command === 'merge') return checkMerge(config);
   if (command === 'compare' && !checkSides(config)) return;
   if (command === 'sweep') checkSweep(config);
-  // Each run is checked again when it has its number of wallets.
-  if (config.threads === null && presets[config.preset ?? '']?.derived?.includes('threads')) return;
   if (command === 'prepare') checkPrepare(config);
   // One wallet is enough for that.
   else if (config.threads === null)

@@ -3,7 +3,6 @@ import leven from 'leven';
 import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
-import { presets } from '../studies/plan.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from './instance.js';
@@ -172,7 +171,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     ...instanceFiles(given, place.index),
     durationMs,
     files,
-    study: study.build(),
+    study: study.build(searched),
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);
@@ -203,13 +202,9 @@ function placeOf(command, given, env) {
  */
 function studyOptions(command, parsed, env, fromFile) {
   if (command !== 'sweep' && command !== 'compare') return {};
-  const given = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile);
-  const preset = command === 'sweep' ? given('preset') : null;
-  return {
-    // An automatic warm-up excludes stages and iterations.
-    ...(given('stages') === null && given('iterations') === null ? { warmup: 'auto' } : {}),
-    ...(preset !== null && Object.hasOwn(presets, preset) ? presets[preset].options : {}),
-  };
+  const isGiven = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile) !== null;
+  // An automatic warm-up excludes stages and iterations.
+  return isGiven('stages') || isGiven('iterations') ? {} : { warmup: 'auto' };
 }
 
 /**

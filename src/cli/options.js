@@ -1,4 +1,3 @@
-import { presets } from '../studies/plan.js';
 import { payloadSize } from '../workloads/payload.js';
 import {
   MOST_INSTANCES,
@@ -48,6 +47,9 @@ import {
  *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
  *   on the command line, where `ps` shows it, it is warned about.
  *
+ * @typedef {{noun: string, behind: string, short: string, range?: readonly [number, number]}} Search words for its
+ *   values: behind one in a sentence, and in a table; range: of the search, where it is no integer
+ *
  * @typedef {object} Row an option as the table has it
  * @property {string} name on the command line
  * @property {string} [alias]
@@ -58,6 +60,7 @@ import {
  * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
  * @property {boolean} [isRest] it takes all names of files behind it
  * @property {boolean} [isAxis] stress sweep also takes several values
+ * @property {Search} [search] --find can search for its highest value
  * @property {readonly [number, number]} [integer] lowest and highest value of a whole number
  * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer or a choice
  * @property {readonly string[]} [choices] all values; with parse, the named ones beside other values
@@ -183,7 +186,6 @@ export const COMMAND_NAMES = Object.freeze(
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
 const WORKLOADS = Object.freeze(['counter', 'transfer', 'erc20', 'rpc']);
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
-const PRESETS = Object.keys(presets);
 
 // One option, one paragraph: a table is easier to read than what the formatter would make of it.
 // prettier-ignore
@@ -192,6 +194,7 @@ const TABLE = {
   Load: [
     { name: 'threads', alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
       role: 'load', mayDiffer: 'instances',
+      search: { noun: 'number of wallets', behind: '', short: ' threads' },
       help: 'number of wallets; each has one contract and one increment in flight' },
     { name: 'users', workload: 'rpc', argument: 'N', integer: [1, 100_000], commands: LOAD,
       role: 'load', mayDiffer: 'both',
@@ -213,6 +216,7 @@ const TABLE = {
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
     { name: 'rate', key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
       role: 'load', defaultText: 'closed loop',
+      search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
       help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped' },
     { name: 'stages', argument: 'LIST', parse: stages, commands: LOAD,
       role: 'load',
@@ -222,6 +226,7 @@ const TABLE = {
       help: 'arrival of the operations of a rate: at equal distances, or independent of each other' },
     { name: 'in-flight', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
       role: 'load',
+      search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
       help: 'most operations in flight per wallet, with consecutive nonces' },
     { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', commands: LOAD,
       role: 'load', mayDiffer: 'both',
@@ -237,10 +242,7 @@ const TABLE = {
       help: 'pause between two runs' },
     { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
       role: 'study',
-      help: 'program, with arguments, to start before each run of a sweep; no shell is involved' },
-    { name: 'preset', argument: 'NAME', choices: PRESETS, commands: SWEEP,
-      role: 'study',
-      help: `a sweep with a name, whose options can still be given: ${PRESETS.join(', ')}; flare rests 61s, as long as sockets wait` },
+      help: 'shell command to run before each run of a sweep' },
     { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
       role: 'study',
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
@@ -432,6 +434,7 @@ const TABLE = {
       help: 'transport of requests; auto: ws for a WebSocket endpoint, undici otherwise' },
     { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: REMOTE,
       role: 'network',
+      search: { noun: 'number of connections', behind: '', short: ' connections' },
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       role: 'network',

@@ -1,8 +1,8 @@
-import { OF_THE_STUDY, VARIABLES } from './options.js';
+import { OF_THE_STUDY, OPTIONS, VARIABLES } from './options.js';
 import { axisTexts, bracketTexts } from './parse.js';
 
 /**
- * @import { Axis, StudyOptions } from '../types.d.ts'
+ * @import { Axis, Searched, StudyOptions } from '../types.d.ts'
  * @import { Found } from './config.js'
  * @import { Option } from './options.js'
  */
@@ -68,15 +68,24 @@ export class StudyBuilder {
     if (option.role !== 'secret') this.#options[option.name] = shown;
   }
 
-  /** @returns {StudyOptions} */
-  build() {
+  /** @param {string | null} searched @returns {StudyOptions} */
+  build(searched) {
     return Object.freeze({
       axes: Object.freeze(this.#axes),
       alike: this.#alike,
       flags: Object.freeze(this.#flags),
+      searched: searchedOf(searched),
       bracket: this.#bracket,
       options: Object.freeze(this.#options),
       env: Object.freeze(this.#env),
     });
   }
+}
+
+/** @param {string | null} name @returns {Searched | null} null: no option, or one that cannot be searched for */
+function searchedOf(name) {
+  const { search, integer } = OPTIONS.find((one) => one.name === name) ?? {};
+  const [lowest, highest] = search?.range ?? integer ?? [];
+  if (name === null || search === undefined || lowest === undefined || highest === undefined) return null;
+  return { name, ...search, lowest, highest };
 }

@@ -81,7 +81,7 @@ export function chartFigure(chart, { summary, note, isWide = false }) {
       aria-label="${title}: plot. Arrow keys read values${chart.x === undefined ? ', plus and minus zoom, 0 shows all' : ''}."
     ></div>
     <p class="readout" id="readout-${id}" aria-live="polite"></p>
-    <details class="numbers" data-chart="${id}">
+    <details class="numbers" id="numbers-${id}" data-chart="${id}">
       <summary>Numbers of this chart</summary>
       <div class="scroll" tabindex="0" role="region" aria-label="Numbers: ${title}"></div>
     </details>

@@ -167,18 +167,17 @@ const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
  * @property {Html} lead verdict and key figures
  * @property {Html} main
  * @property {PageData} data
- * @property {number} [liveSince] for a live page: number of intervals that it has
+ * @property {{version: number, now: string}} [live] of a run that goes on; now: a sentence on its last interval
  */
 
 /** @param {Page} page @returns {string} the whole document */
-export function renderPage({ title, lead, main, data, liveSince }) {
-  const isLive = liveSince !== undefined;
+export function renderPage({ title, lead, main, data, live }) {
   const { script, style, policy } = pageAssets();
   return `${html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${`${policy}${isLive ? "; connect-src 'self'" : ''}`}">
+<meta http-equiv="Content-Security-Policy" content="${`${policy}${live ? "; connect-src 'self'" : ''}`}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
@@ -186,15 +185,15 @@ export function renderPage({ title, lead, main, data, liveSince }) {
 <link rel="icon" href="data:,">
 <style>${new Html(style)}</style>
 </head>
-<body${isLive && html` data-live="${liveSince}"`}>
+<body${live && html` data-live="${live.version}"`}>
 <a class="skip" href="#main">Skip to the charts</a>
 <header>
 <div class="bar"><span class="brand">stress</span>
-${isLive && html`<span id="live" role="status">connecting</span>`}
+${live && html`<span id="live" role="status">connecting</span>`}
 <button type="button" id="theme" class="needs-script">Colours: <span>as the system</span></button></div>
 <h1>${title}</h1>
 <div id="lead">${lead}</div>
-${isLive && html`<p id="now"></p>`}
+${live && html`<p id="now">${live.now}</p>`}
 </header>
 <main id="main">
 <noscript><p class="note">The charts need scripts; all other figures are below.</p></noscript>

@@ -2,224 +2,131 @@ import { createServer } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
+import { Output } from '../outputs/output.js';
 import { Distribution } from '../stats/histogram.js';
-import { addUp } from '../stats/merge.js';
-import { zeroCounts } from '../stats/stats.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
-import { html, renderPage } from './html.js';
-import { chartPlans } from './run-charts.js';
-import { bucketsOf, kindOf, rowData } from './run-data.js';
-import { lead, runPage, runParts, runSections } from './run-page.js';
-import { Output } from '../outputs/output.js';
 import { latencyFigure } from './figures.js';
+import { html, renderPage } from './html.js';
+import { bucketsOf } from './run-data.js';
+import { runPage } from './run-page.js';
 
 /**
- * @import { Address, IntervalRow, RunFile, Totals, Output as OutputContract } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output as OutputContract, RunFile, Totals } from '../types.d.ts'
  * @import { OutputOptions } from '../outputs/output.js'
  * @import { OptionFacts } from './repeat.js'
- * @import { Row, RunKind } from './run-charts.js'
+ * @import { Row } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  */
 
 /**
- * The dashboard: a page of the run while it goes on, with server-sent events. Pages take time of the load, so that one
- * page is made for all clients, and only as often as its cost allows.
+ * The dashboard: the page of the run so far, made again after a checkpoint. A browser that shows one asks for the next,
+ * and is answered when there is one. Pages take time of the load, so that one is made for all browsers, only when one
+ * of them asks, and only as often as its cost allows.
+ *
+ * @typedef {object} Made a page
+ * @property {number} version
+ * @property {Buffer} bytes
+ * @property {number} madeMs
+ * @property {number} costMs
  */
 
-/** Rows kept for clients that missed events. */
-const RECENT = 200;
+/** After a page that took a time, none is made for this many times as long. */
+const PERIODS_PER_COST = 20;
 
-/** A page is kept for PAGE_AGE_MS, and for AGES_PER_COST times the time that it took. */
-const PAGE_AGE_MS = 500;
-const AGES_PER_COST = 20;
+/** Browsers that wait for the next page. */
+export const MAX_WAITING = 16;
 
-export class DashboardState {
-  /** Rows since the start. */
-  count = 0;
-  /** @type {RunFile | null} at the last checkpoint */
-  #run = null;
-  /** @type {Row[]} of that checkpoint and after it */
-  #rows = [];
-  /** @type {Row[]} the last RECENT rows */
-  #recent = [];
-  /** @type {{text: string, madeMs: number, costMs: number} | null} */
-  #page = null;
-  /** The charts of the last page: rows can be added only to these. */
-  #shape = '';
-  /** @type {RunKind | null} */
-  #kind = null;
-  /** Charts with values; their number only grows. @type {Set<string>} */
-  #drawable = new Set();
-  #last = '';
-  #soFar = new SoFar();
+/** Time limit for sending the last page. */
+const FLUSH_MS = 2000;
+
+const MAX_CONNECTIONS = 64;
+
+const HEADERS = Object.freeze({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+});
+
+class Pages {
   #options;
+  /** @type {RunFile | null} */
+  #run = null;
+  #isOver = false;
+  /** Counts the checkpoints. */
+  #version = 0;
+  #now = '';
+  /** Buckets of latencies by interval: with those of all intervals, a page of a long run would take long. @type {Map<string, Map<number, number>>} */
+  #buckets = new Map();
+  /** @type {Made} */
+  #made = { version: -1, bytes: Buffer.of(), madeMs: -Infinity, costMs: 0 };
+  /** @type {Set<ServerResponse>} */
+  #waiting = new Set();
 
   /** @param {readonly OptionFacts[]} options */
   constructor(options) {
     this.#options = options;
   }
 
-  get hasRun() {
-    return this.#run !== null;
-  }
-
   /** @param {IntervalRow} row @param {Totals} totals */
-  add(row, totals) {
-    // Buckets are computed once per row, because a page of many rows would take long otherwise.
-    const known = /** @type {Row} */ ({ ...row, buckets: bucketsOf(row) });
-    this.count += 1;
-    this.#soFar.add(row, totals);
-    this.#last = nowWords(row, totals, countedWords(this.#run !== null && isPlain(this.#run)).verified);
-    this.#rows.push(known);
-    this.#recent.push(known);
-    if (this.#recent.length > RECENT) this.#recent.shift();
+  note(row, totals) {
+    this.#now = nowWords(row, totals, countedWords(this.#run !== null && isPlain(this.#run)).verified);
   }
 
-  /** @param {RunFile} run */
-  keep(run) {
-    this.#rows = joined(run.intervals, this.#rows);
-    this.#run = run;
+  /** @param {RunFile} run @param {boolean} isOver */
+  show(run, isOver) {
+    const intervals = run.intervals.map((row) => ({
+      ...row,
+      buckets: this.#buckets.get(keyOf(row)) ?? bucketsOf(row),
+    }));
+    this.#buckets = new Map(intervals.map((row) => [keyOf(row), row.buckets]));
+    this.#run = { ...run, intervals };
+    this.#isOver = isOver;
+    this.#version += 1;
+    const { version } = this.#made;
+    if (this.#waiting.size > 0 && this.#page().version !== version)
+      for (const response of this.#waiting) this.#send(response);
   }
 
-  /** The figures so far. @returns {RunFile | null} */
-  get run() {
-    return this.#run === null ? null : { ...this.#run, intervals: this.#rows };
+  /** Sends the page, or waits for one that the browser has not seen. @param {ServerResponse} response @param {string | null} seen its version */
+  answer(response, seen) {
+    if (String(this.#page().version) !== seen) return this.#send(response);
+    if (this.#waiting.size >= MAX_WAITING) return say(response, 503, 'too many are watching already');
+    this.#waiting.add(response);
+    response.on('close', () => this.#waiting.delete(response));
   }
 
-  /** @returns {string} the whole page */
-  page() {
+  /** Disconnects the browsers that wait. */
+  close() {
+    for (const response of this.#waiting) response.destroy();
+  }
+
+  /** @param {ServerResponse} response */
+  #send(response) {
+    this.#waiting.delete(response);
+    const connection = this.#isOver ? { connection: 'close' } : {};
+    response.writeHead(200, { ...HEADERS, ...connection, 'content-type': 'text/html; charset=utf-8' });
+    response.end(this.#made.bytes);
+  }
+
+  /** @returns {Made} the latest page */
+  #page() {
     const nowMs = performance.now();
-    const { madeMs = -Infinity, costMs = 0, text = '' } = this.#page ?? {};
-    if (nowMs - madeMs < Math.max(PAGE_AGE_MS, AGES_PER_COST * costMs)) return text;
-    const { run } = this;
-    const made =
-      run === null
-        ? waitingPage()
-        : runPage(run, { options: this.#options, liveSince: this.count, top: this.#lead(run) });
-    this.#kind = run === null ? null : kindOf(run);
-    this.#shape = this.#shapeNow();
-    this.#page = { text: made, madeMs: nowMs, costMs: performance.now() - nowMs };
-    return made;
-  }
-
-  forgetPage() {
-    this.#page = null;
-  }
-
-  /** The rows after the first `seen`, with their numbers. @param {number} seen @returns {Array<{id: number, data: object}> | null} null: some are no longer kept */
-  rowsAfter(seen) {
-    const missing = this.count - seen;
-    if (missing < 0 || missing > this.#recent.length || this.run === null) return null;
-    const kind = this.#kind ?? kindOf(this.run);
-    return this.#recent
-      .slice(this.#recent.length - missing)
-      .map((row, i) => ({ id: seen + i + 1, data: { ...rowData(row, kind), now: this.#last } }));
-  }
-
-  /** Whether the last page has other charts than the next one would have. */
-  get isPageOld() {
-    return this.#shapeNow() !== this.#shape;
-  }
-
-  #shapeNow() {
-    const { run } = this;
-    if (run === null) return '';
-    const kind = kindOf(run);
-    for (const row of this.#recent.slice(-1))
-      for (const { id, series } of chartPlans(kind))
-        if (series.some(({ of }) => (of(row) ?? null) !== null)) this.#drawable.add(id);
-    return JSON.stringify([kind, [...this.#drawable].sort()]);
-  }
-
-  /** Figures up to the last row, because checkpoints come at other times than rows. @returns {Record<string, string>} */
-  tiles() {
-    const { run } = this;
-    return run === null ? {} : { lead: this.#lead(run).text };
-  }
-
-  /** @param {RunFile} run */
-  #lead(run) {
-    return lead(this.#soFar.of(run));
-  }
-
-  /** Changed parts other than rows. @returns {Record<string, string>} */
-  sections() {
-    const { run } = this;
-    return run === null ? {} : { ...runSections(run), lead: this.#lead(run).text };
-  }
-
-  /** The complete run, for pages that are open. @param {RunFile} run */
-  final(run) {
-    this.keep(run);
-    const { title, lead, main, data } = runParts(this.run ?? run, this.#options);
-    return { title, sections: { lead: lead.text, main: main.text }, data };
+    const { version, madeMs, costMs } = this.#made;
+    const isTooEarly = !this.#isOver && nowMs - madeMs < PERIODS_PER_COST * costMs;
+    if (version === this.#version || isTooEarly) return this.#made;
+    const live = this.#isOver ? undefined : { version: this.#version, now: this.#now };
+    const text = this.#run === null ? setUpPage() : runPage(this.#run, { options: this.#options, live });
+    this.#made = { version: this.#version, bytes: Buffer.from(text), madeMs: nowMs, costMs: performance.now() - nowMs };
+    return this.#made;
   }
 }
 
-/** The key figures, added up from the rows of the charts. */
-class SoFar {
-  #counts = zeroCounts();
-  #window = zeroCounts();
-  #ms = 0;
-  #cpuUs = 0;
-  #latency = new Distribution();
-  /** Time waited for censored operations of the window, which are part of the latency. */
-  #censored = new Distribution();
-
-  /** @param {IntervalRow} row @param {Totals} totals */
-  add(row, { censored }) {
-    this.#counts = addUp(this.#counts, row.counts);
-    if (row.phase !== 'load') return;
-    this.#window = addUp(this.#window, row.counts);
-    this.#ms += row.endMs - row.startMs;
-    this.#cpuUs += row.probes.self.cpuUs;
-    this.#latency.add(row.latency);
-    if (censored === undefined) return;
-    this.#latency.add(censored);
-    this.#censored.add(censored);
-  }
-
-  /** @param {RunFile} run that goes on @returns {RunFile} with these figures */
-  of(run) {
-    const rate = (/** @type {number} */ count) => (this.#ms === 0 ? null : (1000 * count) / this.#ms);
-    const { scheduled, verified } = this.#window;
-    const asked = run.rates.askedPerSecond === null ? null : rate(scheduled);
-    return {
-      ...run,
-      counts: this.#counts,
-      window: { ...run.window, durationMs: this.#ms, counts: { ...run.window.counts, ...this.#window } },
-      rates: { ...run.rates, askedPerSecond: asked, verifiedPerSecond: rate(verified) },
-      latency: { ...run.latency, total: this.#latency.toJSON(), censored: this.#censored.toJSON() },
-      generator: { ...run.generator, cpuUsPerVerified: verified === 0 ? null : this.#cpuUs / verified },
-    };
-  }
-}
-
-/**
- * The rows of a long run are merged: their buckets are added up.
- * @param {readonly Row[]} rows
- * @param {readonly Row[]} known in order
- * @returns {Row[]}
- */
-function joined(rows, known) {
-  let i = 0;
-  return rows.map((row) => {
-    while (i < known.length && known[i].startMs < row.startMs) i += 1;
-    /** @type {Row[]} */
-    const parts = [];
-    for (; i < known.length && known[i].endMs <= row.endMs; i += 1) parts.push(known[i]);
-    if (parts.length === 1) return parts[0];
-    return parts.length === 0 ? row : { ...row, buckets: sumOf(parts) };
-  });
-}
-
-/** @param {Row[]} parts @returns {Map<number, number>} */
-function sumOf(parts) {
-  const sum = new Map();
-  for (const part of parts)
-    for (const [bucket, count] of bucketsOf(part)) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
-  return new Map([...sum].sort((a, b) => a[0] - b[0]));
+/** @param {Row} row */
+function keyOf({ startMs, endMs }) {
+  return `${startMs} ${endMs}`;
 }
 
 /** @param {IntervalRow} row @param {Totals} totals @param {string} words of what is verified */
@@ -232,153 +139,49 @@ function nowWords(row, { attempts, verified, censored }, words) {
   return `Now, ${last}. Since the start: ${digits(verified)} ${words} of ${digits(attempts)} begun.`;
 }
 
-function waitingPage() {
+function setUpPage() {
   return renderPage({
     title: 'The run is being set up',
     lead: html`<p>Wallets are funded and contracts are deployed. This page changes when the load begins.</p>`,
     main: html``,
     data: { time: null, charts: [] },
-    liveSince: 0,
+    live: { version: 0, now: '' },
   });
 }
-
-/**
- * The clients of the event stream. A client that does not read what is sent is disconnected, so that no memory piles
- * up.
- */
-
-export const MAX_CLIENTS = 16;
-
-/** Unsent bytes per client: more than the page of a long run. */
-const MAX_UNSENT = 4 * 1024 * 1024;
-
-/** Time limit for sending the last event. */
-const FLUSH_MS = 2000;
-
-const EVENT_STREAM_HEADERS = Object.freeze({
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-});
-
-class EventClients {
-  /** @type {Set<ServerResponse>} */
-  #all = new Set();
-
-  get size() {
-    return this.#all.size;
-  }
-
-  /** @param {ServerResponse} response @returns {boolean} false: too many clients */
-  add(response) {
-    if (this.#all.size >= MAX_CLIENTS) return false;
-    this.#all.add(response);
-    response.on('close', () => this.#all.delete(response));
-    // A client may disconnect at any time.
-    response.on('error', () => this.#all.delete(response));
-    response.writeHead(200, EVENT_STREAM_HEADERS);
-    response.write('retry: 1000\n\n');
-    return true;
-  }
-
-  /** @param {string} event */
-  broadcast(event) {
-    for (const response of this.#all) this.send(response, event);
-  }
-
-  /** @param {ServerResponse} response @param {string} event */
-  send(response, event) {
-    if (response.writableLength > MAX_UNSENT) response.destroy();
-    else response.write(event);
-  }
-
-  /** Resolves when all data was sent, or after FLUSH_MS. @returns {Promise<void>} */
-  async end() {
-    const all = [...this.#all].map((response) => new Promise((resolve) => response.once('close', resolve)));
-    for (const response of this.#all) response.end();
-    const timer = setTimeout(() => this.#all.forEach((response) => response.destroy()), FLUSH_MS);
-    await Promise.all(all);
-    clearTimeout(timer);
-  }
-}
-
-/** @param {string} name @param {unknown} data @param {number} [id] sent back by a client that reconnects */
-function eventText(name, data, id) {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-/** Including those of the event stream. */
-const MAX_CONNECTIONS = 64;
-
-const HEADERS = Object.freeze({
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-});
 
 /** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how @returns {OutputContract} */
 export function createDashboardOutput({ dashboard, quiet, stream, options }) {
   const { host, port } = /** @type {Address} */ (dashboard);
-  const state = new DashboardState(options);
-  const clients = new EventClients();
-  const server = createServer((request, response) => answer({ state, clients, host }, request, response));
+  const pages = new Pages(options);
+  const server = createServer((request, response) => answer(pages, host, request, response));
   server.maxConnections = MAX_CONNECTIONS;
-  const reload = () => {
-    state.forgetPage();
-    clients.broadcast(eventText('reload', {}));
-  };
   return new Output({
     open: async () => {
       await listen(server, { host, port }, 'dashboard');
       if (!quiet) stream.write(`dashboard at ${dashboardUrl({ host, port })}\n`);
     },
-    interval: (row, totals) => {
-      state.add(row, totals);
-      if (clients.size === 0 || !state.hasRun) return;
-      if (state.isPageOld) return reload();
-      for (const { id, data } of state.rowsAfter(state.count - 1) ?? []) clients.broadcast(eventText('row', data, id));
-      clients.broadcast(eventText('sections', state.tiles()));
-    },
-    checkpoint: (run) => {
-      state.keep(run);
-      if (clients.size === 0) return;
-      if (state.isPageOld) reload();
-      else clients.broadcast(eventText('sections', state.sections()));
-    },
-    finish: (run) => {
-      if (clients.size > 0) clients.broadcast(eventText('final', state.final(run)));
-    },
+    interval: (row, totals) => pages.note(row, totals),
+    checkpoint: (run) => pages.show(run, false),
+    finish: (run) => pages.show(run, true),
     close: async () => {
-      const closed = new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
-      await clients.end();
-      server.closeAllConnections();
-      await closed;
+      pages.close();
+      const timer = setTimeout(() => server.closeAllConnections(), FLUSH_MS);
+      await new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
+      clearTimeout(timer);
     },
   });
 }
 
-/**
- * @param {{state: DashboardState, clients: EventClients, host: string}} parts
- * @param {IncomingMessage} request
- * @param {ServerResponse} response
- */
-function answer({ state, clients, host }, request, response) {
+/** @param {Pages} pages @param {string} host @param {IncomingMessage} request @param {ServerResponse} response */
+function answer(pages, host, request, response) {
+  // A browser may disconnect at any time.
+  response.on('error', () => {});
   const { pathname, searchParams } = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
   const refusal = refuse(request, host);
   if (refusal !== null) return say(response, ...refusal);
-  if (pathname === '/') {
-    response.writeHead(200, { ...HEADERS, 'content-type': 'text/html; charset=utf-8' });
-    return void response.end(request.method === 'HEAD' ? '' : state.page());
-  }
-  if (pathname !== '/events') return say(response, 404, 'the page is at /');
+  if (pathname !== '/') return say(response, 404, 'the page is at /');
   if (request.method === 'HEAD') return void response.writeHead(200, HEADERS).end();
-  if (!clients.add(response)) return say(response, 503, 'too many are watching already');
-  const seen = Number(request.headers['last-event-id'] ?? searchParams.get('after'));
-  const missed = state.hasRun ? state.rowsAfter(seen) : seen === 0 ? [] : null;
-  if (missed === null) clients.send(response, eventText('reload', {}));
-  else for (const { id, data } of missed) clients.send(response, eventText('row', data, id));
+  return pages.answer(response, searchParams.get('after'));
 }
 
 /**

@@ -25,7 +25,7 @@ import { rounded } from './figures.js';
 /**
  * Buckets per factor of ten, each 3.7 % wider than the one before; halved while there are more than MAX_CELLS cells.
  */
-export const PER_DECADE = 64;
+const PER_DECADE = 64;
 
 /** Limit of cells of a page. */
 const MAX_CELLS = 60_000;
@@ -34,7 +34,7 @@ const MAX_CELLS = 60_000;
 const LOG_FROM = 8;
 
 /** @param {RunFile} run @returns {RunKind} */
-export function kindOf(run) {
+function kindOf(run) {
   const { rates, config, failures, counts, intervals } = run;
   const codes = [...Object.keys(failures), ...intervals.flatMap((row) => Object.keys(row.failures))];
   return {
@@ -57,8 +57,8 @@ export function runData(run) {
   return { time, drawn: chartsOf(run), heat: heatOf(rows) };
 }
 
-/** All charts except the heat map, which takes longer. @param {RunFile} run @returns {Drawn[]} */
-export function chartsOf(run) {
+/** All charts except the heat map. @param {RunFile} run @returns {Drawn[]} */
+function chartsOf(run) {
   const rows = /** @type {Row[]} */ (run.intervals);
   return chartPlans(kindOf(run)).flatMap((plan) => {
     const series = plan.series.map(({ of, ...look }) => ({ ...look, values: rows.map((row) => rounded(of(row))) }));
@@ -70,22 +70,13 @@ export function chartsOf(run) {
   });
 }
 
-/** The data that one more interval adds to a page. @param {Row} row @param {RunKind} kind */
-export function rowData(row, kind) {
-  const values = chartPlans(kind).map(({ id, series }) => [id, series.map(({ of }) => rounded(of(row)))]);
-  return {
-    time: { from: seconds(row.startMs), to: seconds(row.endMs), phases: phasesOf([row]), marks: failureMarks(row) },
-    values: { ...Object.fromEntries(values), heat: { perDecade: PER_DECADE, column: deltasOf(bucketsOf(row)) } },
-  };
-}
-
 /** @param {number} ms */
 function seconds(ms) {
   return Math.round(ms) / 1000;
 }
 
 /** Phases outside of the window; neighbours are joined. @param {Row[]} rows @returns {TimeAxis['phases']} */
-export function phasesOf(rows) {
+function phasesOf(rows) {
   /** @type {TimeAxis['phases']} */
   const phases = [];
   for (const { phase, startMs, endMs } of rows) {

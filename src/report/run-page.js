@@ -5,7 +5,7 @@ import { chartFigure, middle, missingFigure, sentence, spread } from './charts.j
 import { quantity } from './client/quantity.js';
 import { html, renderPage } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { chartsOf, runData } from './run-data.js';
+import { runData } from './run-data.js';
 import {
   audit,
   badge,
@@ -24,7 +24,7 @@ import { latencyFigure } from './figures.js';
 /**
  * @import { RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
- * @import { Html } from './html.js'
+ * @import { Page } from './html.js'
  * @import { OptionFacts, Setting } from './repeat.js'
  * @import { Section } from './run-charts.js'
  * @import { Drawn, RunData } from './run-data.js'
@@ -35,7 +35,7 @@ import { latencyFigure } from './figures.js';
 /** The page of one run: its lead with verdict and key figures, charts, tables, and how to repeat the run. */
 
 /** @param {RunFile} run @param {readonly OptionFacts[]} options */
-export function configuration(run, options) {
+function configuration(run, options) {
   const settings = settingsOf(run.config, options);
   const rows = (/** @type {Setting[]} */ all) =>
     html`<table class="wraps">
@@ -94,7 +94,7 @@ function flat(object, prefix = '') {
 }
 
 /** @param {RunFile} run */
-export function definitions(run) {
+function definitions(run) {
   const { id, startedAt, endedAt, schema } = run;
   return html`<section aria-labelledby="meaning">
     <h2 id="meaning">What the figures mean</h2>
@@ -126,7 +126,7 @@ export function definitions(run) {
 }
 
 /** @param {RunFile} run */
-export function titleOf({ config, environment, startedAt }) {
+function titleOf({ config, environment, startedAt }) {
   const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
   const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
   return `Run${where}, ${wallets(config)}${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
@@ -138,7 +138,7 @@ function wallets({ threads }) {
 }
 
 /** @param {RunFile} run */
-export function lead(run) {
+function lead(run) {
   const censored = censoredOf(run);
   return html`<p class="verdict">${verdict(run, censored)}</p>
     <ul class="badges">
@@ -278,47 +278,14 @@ function figures(run, censored) {
 
 /**
  * @param {RunFile} run
- * @param {{options: readonly OptionFacts[], liveSince?: number, top?: Html}} how options: all options,
- *   for the command line; liveSince: see Page; top: another lead
+ * @param {{options: readonly OptionFacts[], live?: Page['live']}} how options: all, for the command line
  * @returns {string} an HTML document
  */
-export function runPage(run, { options, liveSince, top }) {
-  const parts = runParts(run, options);
-  return renderPage({ ...parts, lead: top ?? parts.lead, ...(liveSince === undefined ? {} : { liveSince }) });
-}
-
-/**
- * The parts of a page, for a page that is open already.
- * @param {RunFile} run
- * @param {readonly OptionFacts[]} options
- */
-export function runParts(run, options) {
+export function runPage(run, { options, live }) {
   const drawn = runData(run);
   const charts = [drawn.heat, ...drawn.drawn.flatMap((one) => ('chart' in one ? [one.chart] : []))];
-  return {
-    title: titleOf(run),
-    lead: lead(run),
-    main: mainOf(run, drawn, options),
-    data: { time: drawn.time, charts },
-  };
-}
-
-/** The parts that change during the run, by element id; charts grow by themselves. @param {RunFile} run @returns {Record<string, string>} */
-export function runSections(run) {
-  const parts = {
-    lead: lead(run),
-    warnings: warnings(run),
-    stages: stages(run),
-    names: names(run),
-    endpoints: endpoints(run),
-    failures: failures(run),
-    thresholds: thresholds(run),
-  };
-  const captions = chartsOf(run).flatMap((one) =>
-    'chart' in one ? [[`caption-${one.chart.id}`, html`${summaryOf(run, one.chart)}`]] : [],
-  );
-  const all = [...Object.entries(parts), ...captions, ['caption-heat', html`${heatSummary(run)}`]];
-  return Object.fromEntries(all.map(([id, part]) => [id, String(part || '')]));
+  const data = { time: drawn.time, charts };
+  return renderPage({ title: titleOf(run), lead: lead(run), main: mainOf(run, drawn, options), data, live });
 }
 
 /** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */
@@ -328,8 +295,7 @@ function mainOf(run, data, options) {
     drawn.filter(({ plan }) => plan.section === name).map((one) => figureOf(run, one));
   const [tps, latency, ...others] = section('load');
   const hasTime = run.intervals.length > 0;
-  return html`<div id="warnings">${warnings(run)}</div>
-    ${instances(run)}
+  return html`${warnings(run)} ${instances(run)}
     <section aria-labelledby="time">
       <h2 id="time">Over time</h2>
       ${hasTime ? html`${zoomBar()}${timeNote(data)}` : html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`}
@@ -337,10 +303,7 @@ function mainOf(run, data, options) {
         ${hasTime && html`${tps}${latency}${chartFigure(data.heat, { summary: heatSummary(run), isWide: true })}${others}`}
       </div>
     </section>
-    <div id="stages">${stages(run)}</div>
-    <div id="names">${names(run)}</div>
-    <div id="endpoints">${endpoints(run)}</div>
-    <div id="failures">${failures(run)}</div>
+    ${stages(run)} ${names(run)} ${endpoints(run)} ${failures(run)}
     ${
       !isPlain(run) &&
       html`<section aria-labelledby="blocks">
@@ -357,9 +320,7 @@ function mainOf(run, data, options) {
       <div class="charts">${section('node')}</div>
       ${nodeMetrics(run)}
     </section>
-    <div id="thresholds">${thresholds(run)}</div>
-    <div id="audit">${audit(run)}</div>
-    ${configuration(run, options)} ${definitions(run)}`;
+    ${thresholds(run)} ${audit(run)} ${configuration(run, options)} ${definitions(run)}`;
 }
 
 function zoomBar() {
@@ -398,7 +359,7 @@ function figureOf(run, one) {
 }
 
 /** One sentence on the values in the window. @param {RunFile} run @param {Chart} chart */
-export function summaryOf(run, chart) {
+function summaryOf(run, chart) {
   const { series, unit, isLog } = chart;
   const isInWindow = run.intervals.map(({ phase }) => phase === 'load');
   const hasWindow = isInWindow.includes(true);

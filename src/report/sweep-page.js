@@ -115,11 +115,11 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
 }
 
 /** @param {SweepFile} sweep */
-function titleOf({ axes, find, environment, startedAt, preset }) {
+function titleOf({ axes, find, environment, startedAt }) {
   const what =
     find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
   const where = environment === null ? '' : ` at ${environment.endpoint}`;
-  return `${what}${preset === null ? '' : ` (${preset})`}${where}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
+  return `${what}${where}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /** @param {SweepFile} sweep */

@@ -66,14 +66,10 @@ export function cellTables(sweep, folder) {
 function cellTable({ axes, cells }, names, label, folder) {
   const measures = names.map(measureOf);
   const swept = axes.map(({ name }) => name);
-  const derived = [...new Set(cells.flatMap((cell) => Object.keys(cell.derived)))].filter(
-    (name) => !swept.includes(name),
-  );
   const isAsked = folder !== null && cells.some(({ asked }) => asked !== null);
   return scrollTable(label, {
     heads: [
       ...swept,
-      ...derived,
       ...(isAsked ? ['asked per s'] : []),
       ...measures.map((measure) => measure.label),
       ...(folder === null ? [] : [html`<th scope="col" class="words">runs</th>`]),
@@ -81,7 +77,7 @@ function cellTable({ axes, cells }, names, label, folder) {
     rows: cells.map(
       (cell, i) =>
         html`<tr>
-          ${[...swept, ...derived].map((name, column) => axisCell(cell, name, column))}
+          ${swept.map((name, column) => axisCell(cell, name, column))}
           ${isAsked && figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))}
           ${measures.map((measure) => valueCell(cell, measure, folder === null ? null : i))}
           ${folder !== null && html`<td class="words">${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}</td>`}
@@ -92,8 +88,8 @@ function cellTable({ axes, cells }, names, label, folder) {
 }
 
 /** @param {SweepCell} cell @param {string} name @param {number} column */
-function axisCell({ settings, derived }, name, column) {
-  const text = settings[name] ?? derived[name] ?? '';
+function axisCell({ settings }, name, column) {
+  const text = settings[name] ?? '';
   return column === 0 ? html`<th scope="row">${text}</th>` : html`<td>${text}</td>`;
 }
 
@@ -124,11 +120,8 @@ export function hrefOf(file, folder) {
 
 /** @param {SweepFile} sweep */
 export function plan(sweep) {
-  const { axes, repeat, restMs, beforeCell, options, environment, preset, cells, stress, startedAt, endedAt, find } =
-    sweep;
-  const derived = [...new Set(cells.flatMap((cell) => Object.keys(cell.derived ?? {})))];
+  const { axes, repeat, restMs, beforeCell, options, environment, stress, startedAt, endedAt, find } = sweep;
   const asked = {
-    ...(preset === null ? {} : { preset }),
     ...Object.fromEntries(axes.map(({ name, values }) => [name, values.join(', ')])),
     ...(find === null ? { repeat } : { find: find.name, until: find.until }),
     rest: clockTime(restMs / 1000),
@@ -138,7 +131,6 @@ export function plan(sweep) {
   return html`<section aria-labelledby="plan">
     <h2 id="plan">What was asked, and where it ran</h2>
     ${axes.length > 0 && html`<p>${order(sweep)}</p>`}
-    ${derived.length > 0 && html`<p>Worked out by the sweep itself: ${derived.map((name) => `--${name}`).join(', ')}.</p>`}
     ${facts(
       'Options',
       Object.entries(asked).map(([name, value]) => [`--${name}`, value]),

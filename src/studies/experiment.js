@@ -3,33 +3,24 @@ import { accessSync, constants, readFileSync, renameSync, rmSync, statSync, writ
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  EXIT,
-  InterruptedError,
-  OutputError,
-  UnavailableError,
-  UsageError,
-  displayName,
-  oneLine,
-  withoutKeys,
-} from '../errors.js';
+import { EXIT, OutputError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { cannotWrite, makeFolder } from '../files.js';
-import { readRunFiles } from './run-files.js';
+import { shortWindow } from '../stats/growth.js';
+import { isWhole, readIfAny, runFileReader } from './run-files.js';
 
 /**
- * @import { Clock, RunFile } from '../types.d.ts'
+ * @import { Config, Parts, RunFile } from '../types.d.ts'
  * @import { Stop } from '../core/stop.js'
  * @import { ChildProcess } from 'node:child_process'
  */
 
 /**
- * Processes that studies start: runs of stress, and the user's --before-cell command. A run is a separate process, so
- * that no run profits from the warm-up of an earlier one, and a crash does not end the study. It also locks the folder
- * of a study.
+ * The experiment: makes the runs of a study one after the other, in a folder that it locks. A run is a separate process,
+ * so that no run profits from the warm-up of an earlier one, and a crash does not end the study.
  *
- * @typedef {object} Finished
+ * @typedef {object} Finished a process
  * @property {number} exitCode
- * @property {RunFile | null} run null: no complete run file
+ * @property {RunFile | null} run null: it left no run file
  * @property {string | null} complaint its last line on standard error
  */
 
@@ -68,7 +59,7 @@ export async function runChild({ args, env, out, stop }) {
     const exitCode = await exitOf(child);
     const lines = stderr.trim().split('\n');
     const complaint = oneLine(lines.at(-1)?.replace(/^stress: /, '') ?? '', 1500);
-    return { exitCode, run: await readRun(out), complaint: complaint === '' ? null : complaint };
+    return { exitCode, run: readIfAny(out, await runFileReader()), complaint: complaint === '' ? null : complaint };
   } finally {
     stop.drain.removeEventListener('abort', drain);
     stop.now.removeEventListener('abort', hurry);
@@ -76,7 +67,7 @@ export async function runChild({ args, env, out, stop }) {
 }
 
 /** Whether a run ended by a signal. @param {number} exitCode */
-export function isInterruption(exitCode) {
+function isInterruption(exitCode) {
   return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
 }
 
@@ -89,13 +80,83 @@ function exitOf(child) {
   });
 }
 
-/** @param {string} file @returns {Promise<RunFile | null>} */
-async function readRun(file) {
-  try {
-    const [run] = await readRunFiles([file]);
-    return run;
-  } catch {
-    return null;
+/**
+ * @typedef {object} Wanted
+ * @property {string} name of the settings, for messages and for --before-cell
+ * @property {string} file its run file, relative to the folder
+ * @property {string} label of the progress bar
+ * @property {number} done runs before it
+ * @property {number} all
+ * @property {readonly string[]} [args] of stress, beside those of the study
+ * @property {NodeJS.ProcessEnv} [env] all of its environment
+ * @property {number} [repeat] from 1
+ *
+ * @typedef {object} Made
+ * @property {RunFile | null} run null: it measured nothing, or ended early
+ * @property {number} exitCode
+ * @property {string} startedAt
+ * @property {string} complaint what to say of a run without a result
+ */
+
+export class Experiment {
+  #config;
+  #parts;
+  #folder;
+  #startRun;
+  #hasStarted = false;
+  /** The warning of the first short window; all windows have the same length. @type {string | null} */
+  warning = null;
+
+  /** @param {{config: Config, parts: Parts, folder: string, start?: typeof runChild}} given start: starts a run */
+  constructor({ config, parts, folder, start = runChild }) {
+    this.#config = config;
+    this.#parts = parts;
+    this.#folder = folder;
+    this.#startRun = start;
+  }
+
+  /** @param {Wanted} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
+  async run({ name, file, label, done, all, args = [], env = this.#config.study.env, repeat = 1 }) {
+    const { clock, stop, onProgress } = this.#parts;
+    if (this.#hasStarted) await clock.sleep(this.#config.restMs, stop.drain);
+    if (stop.drain.aborted) return null;
+    this.#hasStarted = true;
+    onProgress(label, done, all);
+    try {
+      await this.#prepare(name, repeat);
+      if (stop.drain.aborted) return null;
+      const startedAt = new Date(clock.wallMs()).toISOString();
+      const out = join(this.#folder, file);
+      const { exitCode, run, complaint } = await this.#startRun({ args, env, out, stop });
+      const whole = run !== null && isWhole(run) ? run : null;
+      if (whole === null && !stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
+      if (whole === null && stop.drain.aborted) return null;
+      const end = run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`;
+      const words = complaint ?? (whole === null ? end : `it ended with exit code ${exitCode}`);
+      return { run: whole, exitCode, startedAt: whole?.startedAt ?? startedAt, complaint: words };
+    } finally {
+      // The progress bar is removed before a line is printed.
+      onProgress('', 1, 1);
+    }
+  }
+
+  /** Runs --before-cell. @param {string} name @param {number} repeat */
+  async #prepare(name, repeat) {
+    const { beforeCell, quiet } = this.#config;
+    if (beforeCell === null) return;
+    const env = { ...this.#parts.env, STRESS_CELL: name, STRESS_REPEAT: String(repeat) };
+    const failure = await runCommand(beforeCell, { env, quiet, stop: this.#parts.stop });
+    const command = oneLine(withoutKeys(beforeCell), 100);
+    const which = repeat > 1 ? `${name} (repeat ${repeat})` : name;
+    if (failure !== null) throw new UnavailableError(`--before-cell ${command} ${failure}, before ${which}`);
+  }
+
+  /** Prints the warning of a short window once. @param {string} name @param {RunFile} run */
+  warnOfWindow(name, run) {
+    const short = this.warning === null ? shortWindow(run) : null;
+    if (short === null) return;
+    this.warning = `${name}: ${short.words}`;
+    this.#parts.say(`warning: ${this.warning}`);
   }
 }
 
@@ -105,87 +166,39 @@ const LONGEST_MS = 300_000;
 const GRACE_MS = 3000;
 
 /**
- * Splits words like a POSIX shell: quotes and backslashes only.
- * @param {string} text
- * @returns {string[]} at least one
- * @throws {UsageError}
+ * A command for the shell, in its own process group, so that its children can be ended with it.
+ * @param {string} command
+ * @param {{env: NodeJS.ProcessEnv, quiet: boolean, stop: Stop}} how quiet: discards its output, which otherwise goes to
+ *   standard error
+ * @returns {Promise<string | null>} how it failed; null: exit code 0, or interrupted
  */
-export function splitWords(text) {
-  const words = [...text.matchAll(/(?:[^\s'"\\]+|\\[^]|'[^']*'|"(?:[^"\\]|\\[^])*")+|\S/g)].map(([word]) => word);
-  const open = words.find((word) => /^['"\\]$/.test(word));
-  if (open !== undefined)
-    throw new UsageError(
-      open === '\\' ? '--before-cell ends with a backslash' : `--before-cell has a ${open} that is not closed`,
-    );
-  if (words.length === 0 || unquoted(words[0]) === '') throw new UsageError('--before-cell names no program');
-  return words.map(unquoted);
-}
-
-/** @param {string} word */
-function unquoted(word) {
-  return word.replace(/'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])/g, (_, single, double, escaped) => {
-    if (escaped !== undefined) return escaped === '\n' ? '' : escaped;
-    // Between double quotes a backslash is literal, except before characters that it can quote.
-    return (
-      single ??
-      double.replace(/\\([$`"\\\n])/g, (/** @type {string} */ _two, /** @type {string} */ one) =>
-        one === '\n' ? '' : one,
-      )
-    );
-  });
-}
-
-/**
- * @param {object} options
- * @param {readonly string[]} options.words
- * @param {NodeJS.ProcessEnv} options.env all of its environment
- * @param {boolean} options.quiet discards its output, which otherwise goes to standard error
- * @param {string} options.before the run that follows, for messages
- * @param {Stop} options.stop
- * @param {Clock} options.clock
- * @throws {UnavailableError | InterruptedError}
- */
-export async function runCommand({ words, env, quiet, before, stop, clock }) {
-  const [program, ...args] = words;
+async function runCommand(command, { env, quiet, stop }) {
   const output = quiet ? 'ignore' : 2;
-  // In its own process group, so that its children can be ended with it.
-  const child = spawn(program, args, { env, stdio: ['ignore', output, output], detached: true });
-  let isLate = false;
-  let forget = () => {};
+  const child = spawn(command, { env, shell: true, stdio: ['ignore', output, output], detached: true });
+  /** @type {NodeJS.Timeout | undefined} */
+  let killing;
+  const kill = () => endGroup(child, 'SIGKILL');
   const end = () => {
     endGroup(child, 'SIGTERM');
-    forget = clock.after(() => endGroup(child, 'SIGKILL'), GRACE_MS);
+    killing = setTimeout(kill, GRACE_MS);
   };
-  const hurry = () => endGroup(child, 'SIGKILL');
-  const cancel = clock.after(() => {
+  let isLate = false;
+  const limit = setTimeout(() => {
     isLate = true;
     end();
   }, LONGEST_MS);
   stop.drain.addEventListener('abort', end);
-  stop.now.addEventListener('abort', hurry);
-  if (stop.drain.aborted) end();
+  stop.now.addEventListener('abort', kill);
   try {
-    const failure = await endOf(child);
-    if (stop.drain.aborted) throw new InterruptedError('interrupted', stop.exitCodes[0]);
-    const name = oneLine(withoutKeys(words.join(' ')), 100);
-    if (isLate) throw new UnavailableError(`--before-cell ${name} had not ended after 5 minutes, before ${before}`);
-    if (failure !== null) throw new UnavailableError(`--before-cell ${name} ${failure}, before ${before}`);
+    const exitCode = await exitOf(child);
+    if (exitCode === 0 || stop.drain.aborted) return null;
+    return isLate ? 'had not ended after 5 minutes' : `ended with exit code ${exitCode}`;
   } finally {
-    cancel();
-    forget();
+    clearTimeout(limit);
+    clearTimeout(killing);
     stop.drain.removeEventListener('abort', end);
-    stop.now.removeEventListener('abort', hurry);
+    stop.now.removeEventListener('abort', kill);
   }
-}
-
-/** @param {ChildProcess} child @returns {Promise<string | null>} null: exit code 0 */
-function endOf(child) {
-  return new Promise((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve(code === 0 ? null : `ended with exit code ${code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']}`),
-    );
-    child.once('error', ({ message }) => resolve(`could not be started: ${oneLine(message)}`));
-  });
 }
 
 /** @param {ChildProcess} child @param {NodeJS.Signals} signal */

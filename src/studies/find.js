@@ -1,25 +1,23 @@
 import { join } from 'node:path';
 import { EXIT, StressError, UsageError, displayName, worstExit } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
-import { shortWindow } from '../stats/growth.js';
 import { checkThresholds } from '../stats/thresholds.js';
-import { inFolder, isInterruption, runChild, runCommand, splitWords } from './experiment.js';
-import { answerText, limitText, trialText, valueText, whoseLimit } from './find-text.js';
-import { fingerprint } from './plan.js';
-import { environmentOf, newSweep, readRunFiles, writeSweep } from './run-files.js';
-import { isWhole, openFolder } from './sweep.js';
+import { Experiment, inFolder, runChild } from './experiment.js';
+import { environmentOf, readIfAny, runFileReader } from './run-files.js';
+import { openStudy, writeStudy } from './sweep.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, SweepFile, Threshold } from '../types.d.ts'
- * @import { Finished } from './experiment.js'
+ * @import { Config, Find, Parts, RunFile, Searched, SweepFile } from '../types.d.ts'
  * @import { Trial } from './run-files.js'
- * @import { End } from './threshold-estimate.js'
+ * @import { End, Figures } from './threshold-estimate.js'
  */
 
 /**
  * The search: finds the highest value of an option for which conditions hold, by runs that are each a process of their
  * own. Results are kept in a folder, so that an interrupted search continues.
+ *
+ * @typedef {{name: string, evidence: string}} RunVerdict
  *
  * @typedef {object} Judged whether the conditions held in a run
  * @property {boolean} holds
@@ -33,12 +31,12 @@ const HELD_RATE = 0.98;
 /** Conditions on these figures replace the implied condition that the rate is held. */
 const OF_THE_RATE = Object.freeze(['tps', 'achieved', 'dropped']);
 
-/** @param {{find: string | null, until: readonly Threshold[]}} search @returns {boolean} whether the rate must be held although no condition says so */
+/** @param {Pick<Config, 'find' | 'until'>} search @returns {boolean} whether the rate must be held although no condition says so */
 function isRateImplied({ find, until }) {
   return find === 'rate' && !until.some(({ figure }) => OF_THE_RATE.includes(figure));
 }
 
-/** @param {{find: string | null, until: readonly Threshold[]}} search @param {RunFile} run @returns {Judged} */
+/** @param {Pick<Config, 'find' | 'until'>} search @param {RunFile} run @returns {Judged} */
 export function judgeTrial(search, run) {
   /** @type {Judged} */
   const judged = { holds: true, failed: [], figures: [] };
@@ -73,24 +71,6 @@ export function heldShareOf({ rates, latency, window, blocks }) {
   return achieved / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
-/**
- * @typedef {object} Given
- * @property {Config} config
- * @property {Parts} parts
- * @property {string} folder
- * @property {string[] | null} beforeCell
- * @property {string} name of the option
- * @property {typeof runChild} start starts a run
- */
-
-/** @type {Record<string, {lowest: number, highest: number}>} */
-const LIMITS = Object.freeze({
-  rate: { lowest: 0.01, highest: 1_000_000 },
-  threads: { lowest: 1, highest: 100_000 },
-  'in-flight': { lowest: 1, highest: 1000 },
-  connections: { lowest: 1, highest: 10_000 },
-});
-
 /** A window needs at least so many operations. */
 const MIN_OPERATIONS = 10;
 
@@ -104,80 +84,65 @@ const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
  * @returns {Promise<number>} the exit code
  */
 export async function search(config, parts, start = runChild) {
+  const { env, searched, bracket } = config.study;
   if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
-  const name = /** @type {string} */ (config.find);
-  const beforeCell = config.beforeCell === null ? null : splitWords(config.beforeCell);
-  const { from, to } = config.study.bracket ?? { from: null, to: null };
-  const first = from ?? String(LIMITS[name].lowest);
-  for (const value of [first, to ?? first]) await parts.checkCell([`--${name}=${value}`], config.study.env);
-
+  const { name, lowest } = /** @type {Searched} */ (searched);
+  const first = bracket?.from ?? String(lowest);
+  for (const value of [first, bracket?.to ?? first]) await parts.checkCell([`--${name}=${value}`], env);
   const folder = config.dir ?? 'sweep';
-  return inFolder(folder, 'find', () => searchIn({ config, parts, folder, beforeCell, name, start }));
-}
-
-/** @param {Given} given @returns {Promise<number>} the exit code */
-async function searchIn(given) {
-  const { config, folder, name } = given;
-  const { clock, stop, version } = given.parts;
-  const { from, to } = config.study.bracket ?? { from: null, to: null };
-  const asked = {
-    preset: null,
-    axes: [],
-    repeat: 1,
-    restMs: config.restMs,
-    options: config.study.options,
-    beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
-  };
-  const find = {
-    name,
-    until: config.until.map(({ expression }) => expression),
-    estimate: null,
-    low: null,
-    high: null,
-    confidence: CONFIDENCE,
-    rateHeld: isRateImplied(config),
-    sharp: false,
-    words: '',
-    trials: [],
-  };
-  const before = await openFolder(folder, asked, find);
-  const sweep = before ?? newSweep({ ...asked, stress: version }, clock.wallMs());
-  sweep.find ??= find;
-  const runner = new FindRunner(given, sweep, sweep.find);
-  await runner.write();
-  await runner.run(from, to);
-  const [error] = stop.errors;
-  if (error !== undefined) throw error;
-  return runner.exitCode;
+  return inFolder(folder, 'find', async () => {
+    const find = {
+      name,
+      until: config.until.map(({ expression }) => expression),
+      estimate: null,
+      low: null,
+      high: null,
+      confidence: CONFIDENCE,
+      rateHeld: isRateImplied(config),
+      sharp: false,
+      words: '',
+      trials: [],
+    };
+    const file = await openStudy(config, parts, folder, find);
+    const runner = new FindRunner({
+      config,
+      parts,
+      folder,
+      file,
+      experiment: new Experiment({ config, parts, folder, start }),
+    });
+    await runner.run();
+    const [error] = parts.stop.errors;
+    if (error !== undefined) throw error;
+    return runner.exitCode;
+  });
 }
 
 class FindRunner {
   #config;
   #parts;
   #folder;
-  #beforeCell;
-  #startRun;
-  #name;
-  #sweep;
+  #file;
   #find;
+  #experiment;
+  #searched;
   /** @type {{lowest: number, highest: number}} */
   #scale;
   /** @type {End} */
   #end = null;
-  /** Warnings of short windows: at most one. @type {string[]} */
-  #windowWarnings = [];
 
-  /** @param {Given} given @param {SweepFile} sweep its state @param {Find} find its search */
-  constructor({ config, parts, folder, beforeCell, name, start }, sweep, find) {
-    this.#startRun = start;
+  /** @param {{config: Config, parts: Parts, folder: string, file: SweepFile, experiment: Experiment}} given */
+  constructor({ config, parts, folder, file, experiment }) {
     this.#config = config;
     this.#parts = parts;
     this.#folder = folder;
-    this.#beforeCell = beforeCell;
-    this.#name = name;
-    this.#sweep = sweep;
-    this.#find = find;
-    this.#scale = LIMITS[name];
+    this.#file = file;
+    this.#find = /** @type {Find} */ (file.find);
+    this.#experiment = experiment;
+    this.#searched = /** @type {Searched} */ (config.study.searched);
+    const { name, lowest, highest } = this.#searched;
+    const fewest = name === 'rate' ? MIN_OPERATIONS / ((config.durationMs ?? 1000) / 1000) : lowest;
+    this.#scale = { lowest: Math.max(lowest, fewest), highest };
   }
 
   /** A condition that holds for no value counts as a failed threshold. */
@@ -185,22 +150,17 @@ class FindRunner {
     return worstExit([this.#end === 'below' ? EXIT.thresholdFailed : EXIT.ok, ...this.#parts.stop.exitCodes]);
   }
 
-  write() {
-    return writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
-  }
-
-  /** @param {string | null} from @param {string | null} to */
-  async run(from, to) {
+  async run() {
     const { say, stop } = this.#parts;
+    const { from = null, to = null } = this.#config.study.bracket ?? {};
     const kept = this.#find.trials.length;
     if (kept > 0) say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(this.#folder)} already, and kept`);
     /** @type {string | null} */
     let limit;
     try {
       const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
-      this.#scale = { ...this.#limits(), ...(to === null ? {} : { lowest: Number(from), highest: Number(to) }) };
-      const isWholeNumber = this.#name !== 'rate';
-      const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: isWholeNumber });
+      if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
+      const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
       for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
       this.#conclude(estimate);
       await this.#tryAll(estimate);
@@ -210,111 +170,72 @@ class FindRunner {
       await this.#close('failed');
       throw error;
     }
-    this.#answer(limit);
+    say(`\n${this.#find.words}`);
+    if (limit !== null) say(limit);
+    if (stop.drain.aborted) say('interrupted: the same command goes on from here');
+    say(`sweep.json and the run files are in ${displayName(this.#folder)}`);
   }
 
   /** @param {ThresholdEstimate} estimate */
   async #tryAll(estimate) {
-    const { clock, stop, onProgress, say } = this.#parts;
-    const first = this.#find.trials.length;
-    while (this.#end === null && !stop.drain.aborted) {
-      if (this.#find.trials.length > first) await clock.sleep(this.#config.restMs, stop.drain);
-      if (stop.drain.aborted) return;
+    const { name } = this.#searched;
+    const { trials } = this.#find;
+    while (this.#end === null) {
       const value = estimate.next();
-      const label = `run ${this.#find.trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#name, value)}`;
-      onProgress(label, this.#find.trials.length, MAX_TRIALS);
-      const judged = await this.#tryOne(value);
-      onProgress('', 1, 1);
-      if (judged === null) return;
-      estimate.add(value, judged.trial.holds);
-      this.#find.trials.push(judged.trial);
+      const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
+      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
+      const run = await this.#measure(file, label, [`--${name}=${value}`], `${name}=${value}`);
+      if (run === null) return;
+      const { figures, ...judged } = judgeTrial(this.#config, run);
+      const trial = { value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict };
+      estimate.add(value, trial.holds);
+      trials.push(trial);
       this.#conclude(estimate);
-      await this.write();
-      say(trialText(this.#name, judged.trial, judged.figures));
+      await writeStudy(this.#folder, this.#file);
+      this.#parts.say(trialText(this.#searched, trial, figures));
     }
   }
 
-  /** @param {number} value @returns {Promise<{trial: Trial, figures: string[]} | null>} null: interrupted */
-  async #tryOne(value) {
-    const file = `find/${String(this.#find.trials.length + 1).padStart(3, '0')}.json`;
-    const run = await this.#start([`--${this.#name}=${value}`], file, `${this.#name}=${value}`);
-    if (run === null) return null;
-    const { figures, ...judged } = judgeTrial(this.#config, run);
-    return { trial: { value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict }, figures };
-  }
-
-  /**
-   * @param {string[]} args
-   * @param {string} file
-   * @param {string} setting
-   * @returns {Promise<RunFile | null>} null: interrupted
-   */
-  async #start(args, file, setting) {
-    const { clock, stop, env } = this.#parts;
-    if (this.#beforeCell !== null) {
-      await runCommand({
-        words: this.#beforeCell,
-        quiet: this.#config.quiet,
-        stop,
-        clock,
-        before: setting,
-        env: { ...env, STRESS_CELL: setting, STRESS_REPEAT: '1' },
-      });
-      if (stop.drain.aborted) return null;
-    }
-    const out = join(this.#folder, file);
-    const { exitCode, run, complaint } = await this.#startRun({ args, env: this.#config.study.env, out, stop });
-    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
-    if (stop.drain.aborted) return null;
-    if (run === null || !isWhole(run) || !MEASURED.includes(exitCode))
+  /** @param {string} file @param {string} label @param {string[]} args @param {string} name @returns {Promise<RunFile | null>} null: interrupted */
+  async #measure(file, label, args, name) {
+    const done = this.#find.trials.length;
+    const made = await this.#experiment.run({ name, file, label, done, all: MAX_TRIALS, args });
+    if (made === null) return null;
+    const { run, exitCode, complaint } = made;
+    if (run === null || !MEASURED.includes(exitCode))
       throw new StressError(
-        `the run at ${setting}: ${complaint ?? `it ended with exit code ${exitCode}`}`,
+        `the run at ${name}: ${complaint}`,
         'run_failed',
         exitCode === EXIT.ok ? EXIT.unavailable : exitCode,
       );
-    this.#sweep.environment ??= environmentOf(run);
-    const short = shortWindow(run);
-    if (short !== null && this.#windowWarnings.length === 0) {
-      this.#windowWarnings = [`${setting}: ${short.words}`];
-      this.#parts.say(`warning: ${this.#windowWarnings[0]}`);
-    }
+    this.#file.environment ??= environmentOf(run);
+    this.#experiment.warnOfWindow(name, run);
     return run;
   }
 
   /** The throughput without a rate is the start of the search. @returns {Promise<number | null>} */
   async #pilot() {
-    const { onProgress, say } = this.#parts;
     const file = 'find/pilot.json';
-    const before = this.#find.trials.length > 0 ? await readIfAny(join(this.#folder, file)) : null;
-    onProgress('a pilot run without a rate', 0, MAX_TRIALS);
-    const run = before ?? (await this.#start([], file, 'no rate, the pilot'));
-    onProgress('', 1, 1);
+    const kept = this.#find.trials.length > 0 ? readIfAny(join(this.#folder, file), await runFileReader()) : null;
+    const run = kept ?? (await this.#measure(file, 'a pilot run without a rate', [], 'no rate, the pilot'));
     if (run === null) return null;
     const perSecond = run.rates.verifiedPerSecond ?? 0;
-    if (before === null)
-      say(`${valueText('rate', perSecond).padEnd(18)} without a rate asked for: the search begins there`);
-    return Math.max(this.#limits().lowest, perSecond);
-  }
-
-  #limits() {
-    const { lowest, highest } = LIMITS[this.#name];
-    if (this.#name !== 'rate') return { lowest, highest };
-    return { lowest: Math.max(lowest, MIN_OPERATIONS / ((this.#config.durationMs ?? 1000) / 1000)), highest };
+    const text = valueText({ ...this.#searched, name: 'rate', short: '/s' }, perSecond).padEnd(18);
+    if (kept === null) this.#parts.say(`${text} without a rate asked for: the search begins there`);
+    return Math.max(this.#scale.lowest, perSecond);
   }
 
   /** @param {ThresholdEstimate} estimate */
   #conclude(estimate) {
     const figures = estimate.figures();
     this.#end = estimate.end();
-    const { estimate: middle, low, high } = figures;
     const isAnswer = this.#end !== 'at least' && this.#end !== 'below' && estimate.trials > 0;
     Object.assign(this.#find, {
-      estimate: isAnswer ? middle : null,
-      low: isAnswer ? low : this.#end === 'at least' ? this.#scale.highest : null,
-      high: isAnswer ? high : this.#end === 'below' ? this.#scale.lowest : null,
+      estimate: isAnswer ? figures.estimate : null,
+      low: isAnswer ? figures.low : this.#end === 'at least' ? this.#scale.highest : null,
+      high: isAnswer ? figures.high : this.#end === 'below' ? this.#scale.lowest : null,
       sharp: this.#end === 'sharp',
-      words: answerText({
-        name: this.#name,
+      words: answerText(this.#searched, {
         until: this.#find.until,
         isRateHeld: isRateImplied(this.#config),
         figures,
@@ -327,34 +248,26 @@ class FindRunner {
 
   /** @param {SweepFile['end']} end */
   async #close(end) {
-    const { clock, onProgress } = this.#parts;
-    onProgress('', 1, 1);
-    if (end !== this.#sweep.end) Object.assign(this.#sweep, { end, endedAt: new Date(clock.wallMs()).toISOString() });
-    await this.write();
+    const endedAt = new Date(this.#parts.clock.wallMs()).toISOString();
+    if (end !== this.#file.end) Object.assign(this.#file, { end, endedAt });
+    await writeStudy(this.#folder, this.#file);
   }
 
   /** Describes the lowest failed run above the answer, and what limited it. @returns {string | null} */
   #limit() {
+    const { warning } = this.#experiment;
+    const warnings = warning === null ? [] : [warning];
+    this.#file.warnings = warnings;
     const limit = this.#end === 'at least' ? null : firstBeyond(this.#find.trials, this.#find);
-    this.#sweep.warnings = this.#windowWarnings;
     if (limit === null) return null;
     const { verdict = null } = limit;
     // A run that almost held its rate has the verdict rate-bound, which would confuse here.
-    const words = limitText(this.#name, limit, verdict?.name === 'rate-bound' ? null : verdict);
-    const whose = whoseLimit(this.#name, verdict);
+    const words = limitText(this.#searched, limit, verdict?.name === 'rate-bound' ? null : verdict);
+    const whose = whoseLimit(this.#searched.name, verdict);
     if (whose === null) return words;
-    this.#sweep.warnings = [words, ...this.#windowWarnings];
+    this.#file.warnings = [words, ...warnings];
     this.#find.words += `; ${whose}`;
     return words;
-  }
-
-  /** @param {string | null} limit */
-  #answer(limit) {
-    const { say, stop } = this.#parts;
-    say(`\n${this.#find.words}`);
-    if (limit !== null) say(limit);
-    if (stop.drain.aborted) say('interrupted: the same command goes on from here');
-    say(`sweep.json and the run files are in ${displayName(this.#folder)}`);
   }
 }
 
@@ -370,8 +283,88 @@ function firstBeyond(trials, { estimate, high }) {
   return above(high) ?? above(estimate) ?? null;
 }
 
-/** @param {string} file @returns {Promise<RunFile | null>} null: no readable file */
-async function readIfAny(file) {
-  const [run] = await readRunFiles([file]).catch(() => [null]);
-  return run;
+const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+/** @param {Searched} searched @param {number} value */
+function valueText({ name, short }, value) {
+  return `${number(name, value)}${short}`;
+}
+
+/** @param {Searched} searched @param {Trial} trial @param {readonly string[]} figures of conditions that hold */
+function trialText(searched, { value, holds, failed }, figures) {
+  const words = holds ? figures : failed;
+  return `${valueText(searched, value).padEnd(18)} ${holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd();
+}
+
+/**
+ * @typedef {object} Outcome
+ * @property {readonly string[]} until
+ * @property {boolean} isRateHeld whether the rate had to be held as well
+ * @property {End} end
+ * @property {Figures} figures
+ * @property {{lowest: number, highest: number}} scale
+ * @property {number} trials
+ */
+
+/** @param {Searched} searched @param {Outcome} outcome @returns {string} one sentence */
+export function answerText({ name, noun, behind }, { until, isRateHeld, end, figures, scale, trials }) {
+  const suffix = isRateHeld ? ' with the rate held' : '';
+  const holds = `${list(until)} ${until.length === 1 ? 'holds' : 'hold'}${suffix}`;
+  const runs = `${trials} run${trials === 1 ? '' : 's'}`;
+  const show = (/** @type {number} */ value) => number(name, value);
+  if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
+  if (end === 'at least')
+    return `${holds} at ${show(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
+  if (end === 'below')
+    return `${list(until)} ${refusal(until)}${suffix} at ${show(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
+  const interval = `${Math.round(100 * CONFIDENCE)} % interval ${show(figures.low)} to ${show(figures.high)}, ${runs}`;
+  const answer = `the highest ${noun} for which ${holds} is ${show(figures.estimate)}${behind} (${interval})`;
+  if (end === null) return `so far, ${answer}`;
+  return end === 'sharp' ? answer : `${answer}; noise forbids a sharper answer: runs in there hold and fail by turns`;
+}
+
+/** @param {readonly string[]} until */
+function refusal({ length }) {
+  if (length === 1) return 'does not hold';
+  return length === 2 ? 'do not both hold' : 'do not all hold';
+}
+
+/** @param {readonly string[]} words */
+function list(words) {
+  return words.length === 1 ? words[0] : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
+/**
+ * Why a run above the answer failed.
+ * @param {Searched} searched
+ * @param {Trial} trial
+ * @param {RunVerdict | null} verdict of its run
+ */
+export function limitText(searched, { value, failed }, verdict) {
+  const words = verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`];
+  const ours = whoseLimit(searched.name, verdict);
+  return `at ${valueText(searched, value)}: ${[...failed, ...words, ...(ours === null ? [] : [ours])].join('; ')}`;
+}
+
+/** Limits other than the node. @type {Readonly<Record<string, string>>} */
+const OTHER_LIMITS = Object.freeze({
+  'concurrency-bound': 'the number of wallets was the limit, not the node: -t or --in-flight would ask for more',
+  'generator-bound': 'this machine was the limit, not the node',
+  'port-bound': 'local ports were the limit, not the node',
+  'endpoint-limited': 'a limit that the endpoint sets was the limit, not what the node can take',
+  'endpoint-down': 'the endpoint was down: what the node can take is not known',
+  funds: 'wallets without funds were the limit, not the node',
+});
+
+/** @param {string} name of the option @param {RunVerdict | null} verdict @returns {string | null} null: the node, or unknown */
+function whoseLimit(name, verdict) {
+  // The search varies the number of wallets.
+  if (name !== 'rate' && verdict?.name === 'concurrency-bound') return null;
+  return OTHER_LIMITS[verdict?.name ?? ''] ?? null;
+}
+
+/** @param {string} name @param {number} value */
+function number(name, value) {
+  return (name === 'rate' && value < 1000 ? threeDigits : whole).format(value);
 }

@@ -2,12 +2,14 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
-import { shortWindow } from '../stats/growth.js';
-import { LOCK, inFolder, isInterruption, runChild } from './experiment.js';
+import { Experiment, LOCK, inFolder, runChild } from './experiment.js';
 import { metricOf } from './metrics.js';
-import { RemainingTime, isWhole } from './sweep.js';
+import { FATAL, RemainingTime } from './sweep.js';
 
-/** @import { Both, Config, Parts, RunFile } from '../types.d.ts' */
+/**
+ * @import { Both, Config, Parts, RunFile } from '../types.d.ts'
+ * @import { Wanted } from './experiment.js'
+ */
 
 /**
  * Runs two endpoints in turn, A B B A A B B A, so that drift, for example of the machine, affects both sides alike. The
@@ -26,9 +28,6 @@ const PAIRS = 8;
 const MAX_FIRST_MS = 5000;
 /** A run that measures nothing is repeated once. */
 const TRIES = 2;
-/** Exit codes that a repeated run would have as well. @type {readonly number[]} */
-const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite, EXIT.internal]);
-
 /** @param {number} pairs @returns {Turn[]} an unmeasured run of each side, then A B B A... */
 export function turnsOf(pairs) {
   const measured = Array.from({ length: pairs }, (_, i) => {
@@ -53,12 +52,13 @@ export function turnsOf(pairs) {
 export async function runBoth(config, parts, start = runChild) {
   const folder = config.dir ?? 'compare';
   for (const side of /** @type {Side[]} */ (['a', 'b'])) await parts.checkCell([], envOf(config, side));
-  return inFolder(folder, '', () => runBothIn({ folder, config, parts, start }));
+  const experiment = new Experiment({ config, parts, folder, start });
+  return inFolder(folder, '', () => runBothIn({ folder, config, parts, experiment }));
 }
 
-/** @param {{folder: string, config: Config, parts: Parts, start: typeof runChild}} given @returns {Promise<Both>} */
-async function runBothIn({ folder, config, parts, start }) {
-  const { clock, stop, say, onProgress } = parts;
+/** @param {{folder: string, config: Config, parts: Parts, experiment: Experiment}} given @returns {Promise<Both>} */
+async function runBothIn({ folder, config, parts, experiment }) {
+  const { clock, stop, say } = parts;
   checkEmpty(folder);
   const turns = turnsOf(config.repeat ?? PAIRS);
   say(`A is ${urlOf(config, 'a')}, B is ${urlOf(config, 'b')}; a first run on each is not measured`);
@@ -66,19 +66,15 @@ async function runBothIn({ folder, config, parts, start }) {
   /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
   const made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
   for (const [i, { side, file, isMeasured }] of turns.entries()) {
-    if (i > 0) await clock.sleep(config.restMs, stop.drain);
-    onProgress(`run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${time.words(i)}`, i, turns.length);
-    const out = join(folder, file);
-    const run = await runOne({ config, side, out, isMeasured, parts, start });
-    // The progress bar is removed before a line is printed.
-    onProgress('', 1, 1);
+    const label = `run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${time.words(i)}`;
+    const wanted = { name: side.toUpperCase(), file, label, done: i, all: turns.length, env: envOf(config, side) };
+    const run = await runOne({ config, parts, experiment, isMeasured, wanted });
     if (run === null) break;
     say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + time.words(i + 1));
     if (!isMeasured) continue;
-    const short = made[side].runs.length === 0 ? shortWindow(run) : null;
-    if (short !== null) say(`warning: ${side.toUpperCase()}: ${short.words}`);
+    experiment.warnOfWindow(side.toUpperCase(), run);
     made[side].runs.push(run);
-    made[side].files.push(out);
+    made[side].files.push(join(folder, file));
   }
   const pairs = Math.min(made.a.runs.length, made.b.runs.length);
   if (stop.drain.aborted) say(`interrupted: ${pairs} whole pair${pairs === 1 ? '' : 's'} of runs are compared`);
@@ -101,25 +97,23 @@ function checkEmpty(folder) {
 }
 
 /**
- * @param {{config: Config, side: Side, out: string, isMeasured: boolean, parts: Parts, start: typeof runChild}} options
+ * @param {{config: Config, parts: Parts, experiment: Experiment, isMeasured: boolean, wanted: Wanted}} options
  * @returns {Promise<RunFile | null>} null: interrupted
  */
-async function runOne({ config, side, out, isMeasured, start, parts: { stop, say, clock } }) {
+async function runOne({ config, parts, experiment, isMeasured, wanted }) {
   const durationMs = Math.min(MAX_FIRST_MS, config.durationMs ?? MAX_FIRST_MS);
   // With stages, the first run goes through all of them.
   const args = isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
-  for (let tried = 1; !stop.drain.aborted; tried += 1) {
-    const { exitCode, run, complaint } = await start({ args, env: envOf(config, side), out, stop });
-    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
-    if (stop.drain.aborted) return null;
-    if (run !== null && isWhole(run) && run.counts.verified > 0) return run;
-    const words = `a run on ${side.toUpperCase()} measured nothing: ${complaint ?? `it ended with exit code ${exitCode}`}`;
+  for (let tried = 1; ; tried += 1) {
+    const made = await experiment.run({ ...wanted, args });
+    if (made === null) return null;
+    const { run, exitCode, complaint } = made;
+    if (run !== null && run.counts.verified > 0) return run;
+    const words = `a run on ${wanted.name} measured nothing: ${complaint}`;
     if (tried === TRIES || FATAL.includes(exitCode))
       throw new StressError(words, 'run_failed', exitCode === EXIT.ok ? EXIT.unavailable : exitCode);
-    say(`${oneLine(words, 500)}; once more`);
-    await clock.sleep(config.restMs, stop.drain);
+    parts.say(`${oneLine(words, 500)}; once more`);
   }
-  return null;
 }
 
 /** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */

@@ -8,7 +8,6 @@ import { UsageError } from '../errors.js';
  *
  * @typedef {object} Cell one combination of settings
  * @property {Record<string, string>} settings by option name
- * @property {Record<string, string>} derived options computed by the sweep
  * @property {number | null} asked operations per second, total
  *
  * @typedef {object} Turn one run
@@ -20,17 +19,12 @@ import { UsageError } from '../errors.js';
 /** Larger sweeps are considered mistakes. */
 const MAX_RUNS = 1000;
 
-/** Factor over Little's law, because latency varies. */
-const SPARE = 2;
-const MIN_WALLETS = 10;
-const MAX_WALLETS = 10_000;
-
 /**
  * All combinations; the first axis changes slowest.
  * @param {readonly Axis[]} axes
  * @returns {Array<Record<string, string>>}
  */
-export function combinations(axes) {
+function combinations(axes) {
   return axes.reduce(
     (settings, { name, values }) => settings.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
     /** @type {Array<Record<string, string>>} */ ([{}]),
@@ -47,36 +41,12 @@ export function checkSize(axes, repeat) {
   );
 }
 
-/**
- * @param {object} asked
- * @param {readonly Axis[]} asked.axes
- * @param {Readonly<Record<string, unknown>>} asked.options of all runs
- * @param {boolean} asked.isPerConnection whether the rate is per connection
- * @param {number | null} latencyUs for which the number of wallets is derived; null: it is given
- * @returns {Cell[]}
- */
-export function planCells({ axes, options, isPerConnection }, latencyUs) {
+/** @param {readonly Axis[]} axes @param {Readonly<Record<string, unknown>>} options of all runs @returns {Cell[]} */
+export function planCells(axes, options) {
   return combinations(axes).map((settings) => {
-    /** @param {string} name */
-    const numberOf = (name) => Number(settings[name] ?? options[name] ?? NaN);
-    const rate = numberOf('rate');
-    // Twelve digits, because 0.1 * 3 is 0.30000000000000004.
-    const asked = Number((isPerConnection ? rate * numberOf('connections') : rate).toPrecision(12));
-    return {
-      settings,
-      derived: {
-        ...(isPerConnection ? { rate: String(asked) } : {}),
-        ...(latencyUs === null ? {} : { threads: String(walletsFor(asked, latencyUs)) }),
-      },
-      asked: Number.isNaN(asked) ? null : asked,
-    };
+    const rate = settings.rate ?? options.rate;
+    return { settings, asked: rate === undefined ? null : Number(rate) };
   });
-}
-
-/** Little's law: operations in flight = rate * latency. @param {number} asked per second @param {number} latencyUs */
-export function walletsFor(asked, latencyUs) {
-  const wallets = Math.ceil(SPARE * asked * (latencyUs / 1e6));
-  return Math.min(Math.max(wallets, MIN_WALLETS), MAX_WALLETS);
 }
 
 /**
@@ -100,8 +70,8 @@ function fileOf(settings, repeat) {
 }
 
 /** @param {Cell} cell @returns {string[]} of stress */
-export function argsOf({ settings, derived }) {
-  return Object.entries({ ...settings, ...derived }).map(([name, value]) => `--${name}=${value}`);
+export function argsOf({ settings }) {
+  return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
 }
 
 /** @param {Record<string, string>} settings */
@@ -114,7 +84,7 @@ export function cellName(settings) {
 /**
  * The first difference between the settings of a kept sweep and those of a new one.
  *
- * @typedef {Pick<SweepFile, 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
+ * @typedef {Pick<SweepFile, 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
  * @param {Asked} before
  * @param {Asked} now
  * @returns {string | null} in words
@@ -129,11 +99,10 @@ export function differenceOf(before, now) {
 }
 
 /** @param {Asked} asked @returns {Record<string, string>} */
-function namedParts({ preset, axes, repeat, restMs, beforeCell, options }) {
+function namedParts({ axes, repeat, restMs, beforeCell, options }) {
   const fixed = Object.entries(options).map(([name, value]) => [`--${name}`, String(value)]);
   const swept = axes.map(({ name, values }) => [`--${name}`, values.join(',')]);
   return Object.fromEntries([
-    ...(preset === null ? [] : [['--preset', preset]]),
     ...swept,
     ...fixed,
     ['--repeat', String(repeat)],
@@ -151,26 +120,3 @@ export function fingerprint(command) {
 export function commandWords(beforeCell) {
   return `a command with SHA-256 ${beforeCell}...`;
 }
-
-/**
- * Presets: options that apply unless others are given.
- *
- * @typedef {object} Preset
- * @property {Record<string, string>} options by name
- * @property {readonly string[]} [derived] options that the sweep computes
- * @property {boolean} [isPerConnection] whether the rate is per connection
- */
-
-/** @type {Record<string, Preset>} */
-export const presets = Object.freeze({
-  flare: {
-    // Sockets stay in TIME_WAIT for a minute; those of one run must not count in the next.
-    options: { threads: '10,40,100,200,500,1000', 'no-keep-alive': 'false,true', duration: '60s', rest: '61s' },
-  },
-  cometbft: {
-    options: { connections: '1,2,4', rate: '25,50,100,200', duration: '90s', payload: '1024' },
-    derived: ['threads'],
-    isPerConnection: true,
-  },
-  stellar: { options: { rate: '100..250/10', threads: '200', repeat: '2', duration: '1000s' } },
-});

@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { writeFileAtomically } from '../files.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 
 /** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
@@ -155,6 +153,23 @@ export function runFileReader() {
   return documentReader(RUN_FILE);
 }
 
+/** @param {string} file @param {(file: string) => RunFile} read @returns {RunFile | null} null: no run file, or a damaged one */
+export function readIfAny(file, read) {
+  try {
+    return existsSync(file) ? read(file) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Ends of complete runs. */
+const COMPLETE_ENDS = Object.freeze(['duration', 'no_wallets']);
+
+/** Whether a run had its full length. @param {RunFile} run */
+export function isWhole({ partial, end }) {
+  return !partial && COMPLETE_ENDS.includes(end);
+}
+
 /** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws like readRunFiles() */
 export function runFileChecker() {
   return documentChecker(RUN_FILE);
@@ -226,52 +241,13 @@ export const SWEEP_SCHEMA = SCHEMAS.sweep;
 const SCHEMA_FILE = new URL('../../docs/sweep.schema.json', import.meta.url);
 const SWEEP_KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFile: SCHEMA_FILE });
 
-/**
- * The state of a new sweep.
- * @param {Pick<SweepFile, 'stress' | 'preset' | 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} asked
- * @param {number} nowMs time of day
- * @returns {SweepFile}
- */
-export function newSweep(asked, nowMs) {
-  const { stress, preset, axes, repeat, restMs, beforeCell = null, options } = asked;
-  return {
-    schema: SWEEP_SCHEMA,
-    id: randomUUID(),
-    startedAt: new Date(nowMs).toISOString(),
-    endedAt: null,
-    end: 'running',
-    stress,
-    preset,
-    axes,
-    repeat,
-    restMs,
-    beforeCell,
-    options,
-    environment: null,
-    cells: [],
-    saturation: [],
-    find: null,
-    warnings: [],
-  };
-}
-
 /** @param {RunFile} run @returns {Environment} */
 export function environmentOf({ environment }) {
   const { endpoint, clientVersion, chainId, cpu, cores, node } = /** @type {any} */ (environment);
   return { endpoint, clientVersion, chainId, cpu, cores, node };
 }
 
-/** @param {string} file @param {SweepFile} sweep */
-export function writeSweep(file, sweep) {
-  return writeFileAtomically(file, `${JSON.stringify(sweep, null, 2)}\n`);
-}
-
 /** @param {string} file @returns {Promise<SweepFile>} @throws {InputError} */
 export function readSweep(file) {
   return readDocument(file, SWEEP_KIND);
-}
-
-/** @param {string} file @returns {Promise<SweepFile | null>} null: no such file */
-export async function readSweepIfAny(file) {
-  return existsSync(file) ? readSweep(file) : null;
 }

@@ -25,78 +25,28 @@ const GRID_METRICS = ['tps', 'avg', 'p99'];
 
 /** @param {SweepFile} sweep @returns {TextTable[]} */
 export function sweepTables(sweep) {
-  const { preset, axes } = sweep;
-  if (preset === 'flare') return flareTables(sweep);
-  if (preset === 'stellar') return [rowTable(sweep, sweep.cells, STELLAR)];
-  if (axes.length !== 2) return [rowTable(sweep, sweep.cells, ROW_METRICS.map(metricColumn))];
-  const tables = GRID_METRICS.map((name) => gridTable(sweep, metricColumn(name)));
-  return preset === 'cometbft' ? [gridTable(sweep, VERIFIED), ...tables] : tables;
+  if (sweep.axes.length !== 2) return [rowTable(sweep, ROW_METRICS.map(metricColumn))];
+  return GRID_METRICS.map((name) => gridTable(sweep, metricColumn(name)));
 }
 
-/** As CometBFT's load runner counts: sent in the window and verified. @type {Column} */
-const VERIFIED = { head: 'transactions', text: figure('verified') };
-
-const STELLAR = [
-  'tps',
-  ...['', 'submit.', 'inclusion.', 'readback.'].flatMap((stage) => [`${stage}p50`, `${stage}p90`]),
-].map(metricColumn);
-
-/** One table for each combination of the settings other than the number of contracts. @param {SweepFile} sweep @returns {TextTable[]} */
-function flareTables(sweep) {
-  const [node, generator] = PEAKS;
-  const isNodeSeen = sweep.cells.some((cell) => meanOf(cell.metrics[node] ?? []) !== null);
-  const columns = [
-    { head: 'Max waits', text: figure('timewait') },
-    {
-      head: `Max CPU % (${isNodeSeen ? 'node' : 'generator'})`,
-      text: figure(isNodeSeen ? node : generator),
-    },
-    { head: 'TPS', text: figure('tps') },
-    ...['avg', 'max', 'min'].map((name) => ({
-      head: `${name[0].toUpperCase()}${name.slice(1)} ms`,
-      text: figure(name),
-    })),
-  ];
-  /** @type {Map<string, SweepCell[]>} */
-  const groups = new Map();
-  for (const cell of sweep.cells) {
-    const others = Object.fromEntries(Object.entries(cell.settings).filter(([name]) => name !== 'threads'));
-    groups.set(cellName(others), [...(groups.get(cellName(others)) ?? []), cell]);
-  }
-  return [...groups].map(([title, cells]) => {
-    const rows = cells.map(({ settings }) => [settings.threads ?? String(sweep.options.threads)]);
-    return { title, ...table(['Contracts'], rows, cells, columns) };
-  });
-}
-
-/** @param {SweepFile} sweep @param {SweepCell[]} cells @param {Column[]} columns @returns {TextTable} */
-function rowTable({ axes }, cells, columns) {
+/** @param {SweepFile} sweep @param {Column[]} columns @returns {TextTable} */
+function rowTable({ axes, cells }, columns) {
   const names = axes.map(({ name }) => name);
-  const asked = cells.some((cell) => cell.asked !== null) ? [ASKED] : [];
-  const rows = cells.map(({ settings }) => names.map((name) => settings[name]));
-  return { title: '', ...table(names, rows, cells, [...asked, ...columns]) };
-}
-
-/** @type {Column} */
-const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : digits(asked)) };
-
-/**
- * @param {string[]} names of the first columns
- * @param {string[][]} firsts their cells
- * @param {SweepCell[]} cells
- * @param {Column[]} columns
- */
-function table(names, firsts, cells, columns) {
+  const all = [...(cells.some(({ asked }) => asked !== null) ? [ASKED] : []), ...columns];
   const isMarked = cells.some(({ saturated }) => saturated);
   return {
-    head: [...names, ...columns.map(({ head }) => head), ...(isMarked ? [''] : [])],
-    rows: cells.map((cell, i) => [
-      ...firsts[i],
-      ...columns.map(({ text }) => text(cell)),
+    title: '',
+    head: [...names, ...all.map(({ head }) => head), ...(isMarked ? [''] : [])],
+    rows: cells.map((cell) => [
+      ...names.map((name) => cell.settings[name]),
+      ...all.map(({ text }) => text(cell)),
       ...(isMarked ? [cell.saturated ? 'saturated' : ''] : []),
     ]),
   };
 }
+
+/** @type {Column} */
+const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : digits(asked)) };
 
 /** The first axis as rows, the second as columns. @param {SweepFile} sweep @param {Column} column @returns {TextTable} */
 function gridTable({ axes: [down, right], cells }, { head, text }) {
@@ -136,7 +86,7 @@ function unitOf(name, unit) {
 
 /** The mean of a cell's runs, with their standard deviation. @param {string} name */
 function figure(name) {
-  const { factor } = PEAKS.includes(name) ? { factor: 1 } : unitOf(name, metricOf(name).unit);
+  const { factor } = unitOf(name, metricOf(name).unit);
   return (/** @type {SweepCell} */ { metrics, atLeast = [] }) => {
     const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
     const mean = meanOf(values);
@@ -210,17 +160,15 @@ const SUFFIXES = { us: 'Us', bytes: 'Bytes', percent: 'Percent', perSecond: '', 
 /** @param {SweepFile} sweep */
 export function sweepCsv({ axes, cells }) {
   const names = axes.map(({ name }) => name);
-  const derived = Object.keys(cells[0]?.derived ?? {}).map((name) => `derived.${name}`);
   const columns = ['repeat', 'exitCode', 'startedAt', 'file', 'complaint', 'askedPerSecond'];
   const rows = cells.flatMap((cell) =>
     cell.runs.map(({ repeat, exitCode, startedAt, file, complaint }, i) => [
       ...names.map((name) => cell.settings[name]),
-      ...Object.values(cell.derived),
       ...[repeat, exitCode, startedAt, file, complaint, cell.asked],
       ...KEPT.map((name) => cell.metrics[name][i]),
     ]),
   );
-  return [[...names, ...derived, ...columns, ...KEPT.map(columnOf)], ...rows].map(csvLine).join('');
+  return [[...names, ...columns, ...KEPT.map(columnOf)], ...rows].map(csvLine).join('');
 }
 
 /** @param {string} name of a metric */
@@ -263,10 +211,9 @@ function escaped(text) {
 }
 
 /** The command line of the sweep, without secrets. @param {SweepFile} sweep */
-export function commandLine({ preset, axes, options, repeat, restMs }) {
+export function commandLine({ axes, options, repeat, restMs }) {
   const swept = axes.map(({ name, values }) => [name, values.join(',')]);
   const words = [
-    ...(preset === null ? [] : [['preset', preset]]),
     ...swept,
     ...Object.entries(options).map(([name, value]) => [name, String(value)]),
     ...(repeat > 1 ? [['repeat', String(repeat)]] : []),
@@ -304,13 +251,12 @@ const LATENCY_GROWTH = 0.05;
 /**
  * @param {readonly Point[]} points
  * @param {readonly Axis[]} axes
- * @param {boolean} isPerConnection
  * @returns {{along: string, lines: Point[][]} | null} lines of cells in which only the load grows
  */
-function loadLines(points, axes, isPerConnection) {
+function loadLines(points, axes) {
   const isOpenLoop = points.some(({ asked }) => asked !== null);
   // In an open loop more wallets do not increase the load.
-  const raising = isOpenLoop ? ['rate', ...(isPerConnection ? ['connections'] : [])] : ['in-flight', 'threads'];
+  const raising = isOpenLoop ? ['rate'] : ['in-flight', 'threads'];
   const along = raising.find((name) => axes.some((axis) => axis.name === name));
   if (along === undefined) return null;
   /** @type {Map<string, Point[]>} */
@@ -326,13 +272,12 @@ function loadLines(points, axes, isPerConnection) {
 /**
  * @param {readonly Point[]} points
  * @param {readonly Axis[]} axes
- * @param {boolean} isPerConnection whether the rate is per connection
  * @returns {{reasons: Map<Point, string>, saturation: Saturation[]}} reasons of saturated cells
  */
-export function findSaturation(points, axes, isPerConnection) {
+export function findSaturation(points, axes) {
   /** @type {Map<Point, string>} */
   const reasons = new Map();
-  const found = loadLines(points, axes, isPerConnection);
+  const found = loadLines(points, axes);
   if (found === null) return { reasons, saturation: [] };
   const { along, lines } = found;
   const saturation = lines.map((line) => {

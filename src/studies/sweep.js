@@ -1,24 +1,23 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, InputError, StressError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
-import { backlog, shortWindow } from '../stats/growth.js';
-import { figureOf } from '../stats/metrics.js';
-import { inFolder, isInterruption, runChild, runCommand, splitWords } from './experiment.js';
+import { backlog } from '../stats/growth.js';
+import { Experiment, inFolder } from './experiment.js';
 import { KEPT, METRICS, MORE, lowerBounds, metricOf, readMetrics } from './metrics.js';
-import { argsOf, cellName, checkSize, differenceOf, fingerprint, planCells, presets, turnsOf } from './plan.js';
-import { environmentOf, newSweep, readRunFiles, readSweepIfAny, runFileReader, writeSweep } from './run-files.js';
+import { argsOf, cellName, checkSize, differenceOf, fingerprint, planCells, turnsOf } from './plan.js';
+import { SWEEP_SCHEMA, environmentOf, isWhole, readIfAny, readSweep, runFileReader } from './run-files.js';
 import { meanOf } from './statistics.js';
 import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
 
 /**
- * @import { Axis, Clock, Config, Find, Parts, Readings, RunFile, SweepCell, SweepFile } from '../types.d.ts'
- * @import { Stop } from '../core/stop.js'
+ * @import { Axis, Clock, Config, Find, Parts, Readings, RunFile, SweepFile } from '../types.d.ts'
  * @import { OutputError } from '../errors.js'
- * @import { Asked, Cell, Turn } from './plan.js'
+ * @import { Made } from './experiment.js'
+ * @import { Cell, Turn } from './plan.js'
  * @import { SweepRun } from './run-files.js'
  * @import { Point } from './sweep-text.js'
- * @import { Logger } from 'pino'
  */
 
 /**
@@ -33,14 +32,6 @@ import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text
  *
  * @typedef {SweepRun & {reading: Reading | null}} Result null: the run measured nothing
  */
-
-/** Ends of complete runs. */
-const COMPLETE_ENDS = Object.freeze(['duration', 'no_wallets']);
-
-/** Whether a run had its full length. @param {RunFile} run */
-export function isWhole({ partial, end }) {
-  return !partial && COMPLETE_ENDS.includes(end);
-}
 
 /** @param {RunFile} run @returns {Reading} */
 export function readRun(run) {
@@ -73,17 +64,16 @@ function peakCpu({ intervals }, read) {
 /**
  * @param {readonly Cell[]} cells
  * @param {readonly Result[][]} results of each cell, in the order of repeats
- * @param {{axes: readonly Axis[], isPerConnection: boolean}} plan
+ * @param {readonly Axis[]} axes
  * @returns {Pick<SweepFile, 'cells' | 'saturation'>}
  */
-export function summarizeCells(cells, results, { axes, isPerConnection }) {
+export function summarizeCells(cells, results, axes) {
   const points = cells.map((cell, i) => pointOf(cell, results[i]));
   const measured = points.filter(({ tps }) => tps !== null);
-  const { reasons, saturation } = findSaturation(measured, axes, isPerConnection);
+  const { reasons, saturation } = findSaturation(measured, axes);
   return {
-    cells: cells.map(({ settings, derived }, i) => ({
+    cells: cells.map(({ settings }, i) => ({
       settings,
-      derived,
       asked: points[i].asked,
       runs: results[i].map(({ repeat, file, exitCode, startedAt, complaint }) => {
         return { repeat, file, exitCode, startedAt, complaint };
@@ -115,78 +105,59 @@ function pointOf({ settings, asked }, results) {
   };
 }
 
-const MAX_PILOT_MS = 5000;
-/** Gives the pilot enough wallets, even if operations take twice as long. */
-const PILOT_LATENCY_US = 2.5e6;
-
-/**
- * A short run before the sweep, which measures how long an operation takes.
- * @param {object} given
- * @param {Parameters<typeof planCells>[0]} given.layout of the sweep
- * @param {string} given.folder of the sweep
- * @param {Config} given.config
- * @param {Parts} given.parts
- * @param {string} given.since start of the sweep: an older pilot belongs to another one
- * @returns {Promise<number | null>} p99 of the lowest rate, in microseconds; null: interrupted
- */
-async function pilotLatencyUs({ layout, folder, config, parts, since }) {
-  const { say, stop, onProgress } = parts;
-  const out = join(folder, 'pilot.json');
-  const before = await readPilot(out);
-  if (before !== null && before.startedAt >= since) return p99(before);
-  const [lowest] = planCells(layout, PILOT_LATENCY_US).sort((a, b) => (a.asked ?? 0) - (b.asked ?? 0));
-  onProgress('a pilot run says how many wallets are needed', 0, 1);
-  const durationMs = Math.min(MAX_PILOT_MS, config.durationMs ?? MAX_PILOT_MS);
-  const args = [...argsOf(lowest), `--duration=${durationMs}ms`];
-  const { run, exitCode, complaint } = await runChild({ args, env: config.study.env, out, stop });
-  onProgress('', 1, 1);
-  if (stop.drain.aborted) return null;
-  const latencyUs = run !== null && isWhole(run) ? p99(run) : null;
-  if (latencyUs === null)
-    throw new StressError(
-      `the pilot run: ${complaint ?? 'it verified nothing'}`,
-      'pilot_failed',
-      exitCode === EXIT.ok ? EXIT.nothingVerified : exitCode,
-    );
-  say(`pilot: p99 ${Math.round(latencyUs / 1000)} ms at ${lowest.asked} per second`);
-  return latencyUs;
-}
-
-/** @param {RunFile} run */
-function p99(run) {
-  return figureOf('p99')?.read(run) ?? null;
-}
-
-/** @param {string} file @returns {Promise<RunFile | null>} */
-async function readPilot(file) {
-  try {
-    const [run] = await readRunFiles([file]);
-    return isWhole(run) ? run : null;
-  } catch {
-    return null;
-  }
-}
-
 /** @typedef {Pick<Find, 'name' | 'until'>} Searched */
 
 /**
+ * The sweep file of a folder: that of the same study, to go on, or a new one, which is written.
+ * @param {Config} config
+ * @param {Parts} parts
  * @param {string} folder
- * @param {Asked} asked
- * @param {Searched | null} [find] of a search
- * @returns {Promise<SweepFile | null>} the earlier state of the same study; null: none
+ * @param {Find | null} [find] of a search
+ * @returns {Promise<SweepFile>}
  * @throws {InputError | OutputError}
  */
-export async function openFolder(folder, asked, find = null) {
+export async function openStudy({ study, repeat, restMs, beforeCell }, { clock, version }, folder, find = null) {
   for (const name of ['sweep.json', ...(find === null ? ['sweep.csv', 'sweep.md'] : [])])
     await checkWritable(join(folder, name));
-  const before = await readSweepIfAny(join(folder, 'sweep.json'));
-  if (before === null) return null;
-  const [was, is] = [before.find, find].map(findWords);
-  const difference = was === is ? differenceOf(before, asked) : `it was ${was} and is ${is}`;
-  if (difference === null) return before;
-  throw new InputError(
-    `${displayName(folder)} holds another ${before.find === null ? 'sweep' : 'search'}: ${difference}; give --dir another folder, or remove this one`,
-  );
+  const asked = {
+    axes: study.axes,
+    repeat: repeat ?? 1,
+    restMs,
+    options: study.options,
+    beforeCell: beforeCell === null ? null : fingerprint(beforeCell),
+  };
+  const file = join(folder, 'sweep.json');
+  const before = existsSync(file) ? await readSweep(file) : null;
+  if (before !== null) {
+    const [was, is] = [before.find, find].map(findWords);
+    const difference = was === is ? differenceOf(before, asked) : `it was ${was} and is ${is}`;
+    if (difference === null) return before;
+    throw new InputError(
+      `${displayName(folder)} holds another ${before.find === null ? 'sweep' : 'search'}: ${difference}; give --dir another folder, or remove this one`,
+    );
+  }
+  /** @type {SweepFile} */
+  const sweep = {
+    schema: SWEEP_SCHEMA,
+    id: randomUUID(),
+    startedAt: new Date(clock.wallMs()).toISOString(),
+    endedAt: null,
+    end: 'running',
+    stress: version,
+    ...asked,
+    environment: null,
+    cells: [],
+    saturation: [],
+    find,
+    warnings: [],
+  };
+  await writeStudy(folder, sweep);
+  return sweep;
+}
+
+/** @param {string} folder @param {SweepFile} sweep */
+export function writeStudy(folder, sweep) {
+  return writeFileAtomically(join(folder, 'sweep.json'), `${JSON.stringify(sweep, null, 2)}\n`);
 }
 
 /** @param {Searched | null} find */
@@ -205,24 +176,12 @@ async function keptRuns(folder, turns, since) {
   const kept = new Map();
   const read = await runFileReader();
   for (const { file, repeat } of turns) {
-    const run = readIfWhole(join(folder, file), read);
-    if (run === null || run.startedAt < since) continue;
+    const run = readIfAny(join(folder, file), read);
+    if (run === null || !isWhole(run) || run.startedAt < since) continue;
     const { startedAt } = run;
     kept.set(file, { repeat, file, exitCode: run.exitCode ?? 0, startedAt, complaint: null, reading: readRun(run) });
   }
   return kept;
-}
-
-/** @param {string} file @param {(file: string) => RunFile} read */
-function readIfWhole(file, read) {
-  if (!existsSync(file)) return null;
-  try {
-    const run = read(file);
-    return isWhole(run) ? run : null;
-  } catch {
-    // The file was damaged: the run is repeated.
-    return null;
-  }
 }
 
 /** Estimates the remaining time of a study from the parts that are done. */
@@ -256,64 +215,26 @@ export function timeText(ms) {
   return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
 }
 
-/**
- * @typedef {object} Given
- * @property {string} folder
- * @property {Config} config
- * @property {Parts} parts
- * @property {{axes: SweepFile['axes'], options: SweepFile['options'], isPerConnection: boolean}} layout
- * @property {string[] | null} beforeCell
- */
-
 /** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
 /** Exit codes that all other runs would have as well. @type {readonly number[]} */
-const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
+export const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
 
 /** @param {Config} config @param {Parts} parts @returns {Promise<number>} the exit code */
 export async function sweep(config, parts) {
-  const repeat = config.repeat ?? 1;
   const { axes, options } = config.study;
-  checkSize(axes, repeat);
-  const beforeCell = config.beforeCell === null ? null : splitWords(config.beforeCell);
-  const preset = presets[config.preset ?? ''] ?? null;
-  const layout = { axes, options, isPerConnection: preset?.isPerConnection === true };
-  const needsPilot = config.threads === null;
-  // Latency 0 gives the fewest wallets; more wallets could not add another error.
-  await checkCells(planCells(layout, needsPilot ? 0 : null), config, parts);
-
-  const folder = config.dir ?? 'sweep';
-  return inFolder(folder, 'cells', () => sweepIn({ folder, config, parts, layout, beforeCell }));
-}
-
-/** @param {Given} given @returns {Promise<number>} the exit code */
-async function sweepIn({ folder, config, parts, layout, beforeCell }) {
-  const { stop } = parts;
-  const { axes, options } = layout;
-  const repeat = config.repeat ?? 1;
-  const needsPilot = config.threads === null;
-  const asked = {
-    preset: config.preset,
-    axes,
-    repeat,
-    restMs: config.restMs,
-    options,
-    beforeCell: config.beforeCell === null ? null : fingerprint(config.beforeCell),
-  };
-  const before = await openFolder(folder, asked);
-  const fresh = newSweep({ ...asked, stress: parts.version }, parts.clock.wallMs());
-  const runner = new SweepRunner({ config, parts, folder, layout, beforeCell }, before ?? fresh);
-  if (before === null) await runner.write();
-  const latencyUs = needsPilot
-    ? await pilotLatencyUs({ layout, folder, config, parts, since: runner.startedAt })
-    : null;
-  if (stop.drain.aborted && needsPilot && latencyUs === null) return worstExit(stop.exitCodes);
-  const cells = planCells(layout, latencyUs);
+  checkSize(axes, config.repeat ?? 1);
+  const cells = planCells(axes, options);
   await checkCells(cells, config, parts);
-  await runner.run(cells, turnsOf(cells, repeat));
-  const [error] = stop.errors;
-  if (error !== undefined) throw error;
-  return runner.exitCode;
+  const folder = config.dir ?? 'sweep';
+  return inFolder(folder, 'cells', async () => {
+    const file = await openStudy(config, parts, folder);
+    const runner = new SweepRunner({ config, parts, folder, cells, file });
+    await runner.run();
+    const [error] = parts.stop.errors;
+    if (error !== undefined) throw error;
+    return runner.exitCode;
+  });
 }
 
 /** @param {Cell[]} cells @param {Config} config @param {Parts} parts */
@@ -330,30 +251,25 @@ async function checkCells(cells, { study }, { checkCell }) {
 }
 
 class SweepRunner {
-  #config;
   #parts;
   #folder;
-  #layout;
-  #beforeCell;
+  #cells;
+  #turns;
+  #experiment;
   /** @type {SweepFile} */
-  #sweep;
-  /** @type {Cell[]} */
-  #cells = [];
+  #file;
   /** By file name. @type {Map<string, Result>} */
   #results = new Map();
 
-  /** @param {Given} given @param {SweepFile} sweep its state */
-  constructor({ config, parts, folder, layout, beforeCell }, sweep) {
-    this.#config = config;
+  /** @param {{config: Config, parts: Parts, folder: string, cells: Cell[], file: SweepFile}} given */
+  constructor({ config, parts, folder, cells, file }) {
     this.#parts = parts;
     this.#folder = folder;
-    this.#layout = layout;
-    this.#beforeCell = beforeCell;
-    this.#sweep = sweep;
-  }
-
-  get startedAt() {
-    return this.#sweep.startedAt;
+    this.#cells = cells;
+    this.#turns = turnsOf(cells, file.repeat);
+    this.#experiment = new Experiment({ config, parts, folder });
+    this.#experiment.warning = file.warnings[0] ?? null;
+    this.#file = file;
   }
 
   get exitCode() {
@@ -361,48 +277,42 @@ class SweepRunner {
     return worstExit([...codes, ...this.#parts.stop.exitCodes]);
   }
 
-  write() {
-    return writeSweep(join(this.#folder, 'sweep.json'), this.#sweep);
-  }
-
-  /** @param {Cell[]} cells @param {Turn[]} turns */
-  async run(cells, turns) {
-    this.#cells = cells;
-    const { say } = this.#parts;
-    this.#results = await keptRuns(this.#folder, turns, this.startedAt);
-    const todo = turns.filter(({ file }) => !this.#results.has(file));
-    const kept = turns.length - todo.length;
+  async run() {
+    const { say, version } = this.#parts;
+    this.#results = await keptRuns(this.#folder, this.#turns, this.#file.startedAt);
+    const todo = this.#turns.filter(({ file }) => !this.#results.has(file));
+    const all = this.#turns.length;
     const name = displayName(this.#folder);
-    if (todo.length === 0) say(`all ${turns.length} runs are in ${name} already`);
-    else if (kept > 0) say(`${kept} of ${turns.length} runs are in ${name} already and are kept`);
-    if (todo.length > 0) this.#sweep = { ...this.#sweep, end: 'running', endedAt: null, stress: this.#parts.version };
+    if (todo.length === 0) say(`all ${all} runs are in ${name} already`);
+    else if (todo.length < all) say(`${all - todo.length} of ${all} runs are in ${name} already and are kept`);
+    if (todo.length > 0) Object.assign(this.#file, { end: 'running', endedAt: null, stress: version });
     try {
-      await this.#runAll(todo, turns.length);
-      await this.#finish(turns);
+      await this.#runAll(todo);
+      await this.#finish();
     } catch (error) {
       await this.#close('failed');
       throw error;
     }
   }
 
-  /** @param {Turn[]} turns @param {number} all */
-  async #runAll(turns, all) {
-    const { clock, stop, onProgress } = this.#parts;
-    const time = new RemainingTime(clock, turns.length);
+  /** @param {Turn[]} turns */
+  async #runAll(turns) {
+    const time = new RemainingTime(this.#parts.clock, turns.length);
+    const all = this.#turns.length;
     let failures = 0;
     for (const [i, turn] of turns.entries()) {
-      if (i > 0) await clock.sleep(this.#config.restMs, stop.drain);
-      if (stop.drain.aborted) return;
       const done = all - turns.length + i;
-      onProgress(`running ${cellName(this.#cells[turn.index].settings)}${time.words(i)}`, done, all);
-      const result = await this.#runOne(turn);
-      if (result === null) return;
+      const { index, repeat, file } = turn;
+      const cell = this.#cells[index];
+      const name = cellName(cell.settings);
+      const label = `running ${name}${time.words(i)}`;
+      const made = await this.#experiment.run({ name, file, label, done, all, repeat, args: argsOf(cell) });
+      if (made === null) return;
+      const result = this.#resultOf(turn, made);
       failures = result.reading === null ? failures + 1 : 0;
-      this.#results.set(turn.file, result);
+      this.#results.set(file, result);
       this.#update();
-      await this.write();
-      // The progress bar is removed before a line is printed.
-      onProgress('', 1, 1);
+      await writeStudy(this.#folder, this.#file);
       this.#report(turn, result, `${done + 1}/${all}`, time.words(i + 1));
       if (FATAL.includes(result.exitCode)) throw failureOf(result);
       if (failures === MAX_EMPTY_RUNS)
@@ -410,44 +320,12 @@ class SweepRunner {
     }
   }
 
-  /** @param {Turn} turn @returns {Promise<Result | null>} null: interrupted */
-  async #runOne({ index, repeat, file }) {
-    const { clock, stop, env } = this.#parts;
-    const cell = this.#cells[index];
-    if (this.#beforeCell !== null) {
-      const settings = cellName(cell.settings);
-      await runCommand({
-        words: this.#beforeCell,
-        quiet: this.#config.quiet,
-        stop,
-        clock,
-        env: { ...env, STRESS_CELL: settings, STRESS_REPEAT: String(repeat) },
-        before: `${settings} (repeat ${repeat})`,
-      });
-      if (stop.drain.aborted) return null;
-    }
-    const startedAt = new Date(clock.wallMs()).toISOString();
-    const out = join(this.#folder, file);
-    const { exitCode, run, complaint } = await runChild({ args: argsOf(cell), env: this.#config.study.env, out, stop });
-    if (run !== null && isWhole(run)) {
-      this.#sweep.environment ??= environmentOf(run);
-      this.#warnOfWindow(cell, run);
-      return { repeat, file, exitCode, startedAt: run.startedAt, complaint: null, reading: readRun(run) };
-    }
-    if (!stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
-    if (stop.drain.aborted) return null;
-    const words =
-      complaint ?? (run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`);
-    return { repeat, file, exitCode, startedAt, complaint: words, reading: null };
-  }
-
-  /** Warns once, because all windows have the same length. @param {Cell} cell @param {RunFile} run */
-  #warnOfWindow({ settings }, run) {
-    const short = shortWindow(run);
-    if (short === null || this.#sweep.warnings.length > 0) return;
-    const words = `${cellName(settings)}: ${short.words}`;
-    this.#sweep = { ...this.#sweep, warnings: [words] };
-    this.#parts.say(`warning: ${words}`);
+  /** @param {Turn} turn @param {Made} made @returns {Result} */
+  #resultOf({ index, repeat, file }, { run, exitCode, startedAt, complaint }) {
+    if (run === null) return { repeat, file, exitCode, startedAt, complaint, reading: null };
+    this.#file.environment ??= environmentOf(run);
+    this.#experiment.warnOfWindow(cellName(this.#cells[index].settings), run);
+    return { repeat, file, exitCode, startedAt, complaint: null, reading: readRun(run) };
   }
 
   /** @param {Turn} turn @param {Result} result @param {string} count @param {string} left */
@@ -465,20 +343,17 @@ class SweepRunner {
   }
 
   #update() {
-    const results = this.#cells.map((_, index) => this.#resultsOf(index));
-    this.#sweep = { ...this.#sweep, ...summarizeCells(this.#cells, results, this.#layout) };
+    const results = this.#cells.map((_, index) =>
+      this.#turns.filter((turn) => turn.index === index).flatMap(({ file }) => this.#results.get(file) ?? []),
+    );
+    const { warning } = this.#experiment;
+    const warnings = warning === null ? [] : [warning];
+    Object.assign(this.#file, summarizeCells(this.#cells, results, this.#file.axes), { warnings });
   }
 
-  /** @param {number} index of a cell */
-  #resultsOf(index) {
-    return turnsOf(this.#cells, this.#sweep.repeat)
-      .filter((turn) => turn.index === index)
-      .flatMap(({ file }) => this.#results.get(file) ?? []);
-  }
-
-  /** @param {Turn[]} turns */
-  async #finish(turns) {
+  async #finish() {
     const { stop, say } = this.#parts;
+    const turns = this.#turns;
     const measured = turns.filter(({ file }) => this.#results.get(file)?.reading != null).length;
     await this.#close(stop.drain.aborted ? 'interrupted' : measured === turns.length ? 'complete' : 'incomplete');
     if (measured < turns.length)
@@ -487,18 +362,16 @@ class SweepRunner {
 
   /** @param {SweepFile['end']} end */
   async #close(end) {
-    const { clock, onProgress, say } = this.#parts;
-    onProgress('', 1, 1);
+    const { clock, say } = this.#parts;
     this.#update();
+    const file = this.#file;
     // A sweep that had ended keeps its end time.
-    const endedAt = this.#sweep.endedAt ?? new Date(clock.wallMs()).toISOString();
-    this.#sweep = { ...this.#sweep, end, endedAt };
-    await this.write();
-    await writeFileAtomically(join(this.#folder, 'sweep.csv'), sweepCsv(this.#sweep));
-    await writeFileAtomically(join(this.#folder, 'sweep.md'), sweepMarkdown(this.#sweep));
-    say(sweepText(this.#sweep));
-    const names = ['sweep.json', 'sweep.csv', 'sweep.md'].join(', ');
-    say(`\n${names} and the run files are in ${displayName(this.#folder)}`);
+    Object.assign(file, { end, endedAt: file.endedAt ?? new Date(clock.wallMs()).toISOString() });
+    await writeStudy(this.#folder, file);
+    await writeFileAtomically(join(this.#folder, 'sweep.csv'), sweepCsv(file));
+    await writeFileAtomically(join(this.#folder, 'sweep.md'), sweepMarkdown(file));
+    say(sweepText(file));
+    say(`\nsweep.json, sweep.csv, sweep.md and the run files are in ${displayName(this.#folder)}`);
   }
 }
 

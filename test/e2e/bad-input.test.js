@@ -140,11 +140,6 @@ const TABLE = {
     { args: '-t 1,2 -d 1s', says: /^-t \(--threads\) must be a whole number, not "1,2"$/ },
     { args: 'sweep -t 1,2 -d 1s --until p99<1s', says: /^--until is the condition of a search: give --find too$/ },
     { args: 'sweep --find rate -t 5 -d 1s', says: /^--find rate needs a condition/ },
-    { args: 'sweep --find rate --until p99<1s --preset flare', says: /^--find and --preset exclude each other$/ },
-    {
-      args: 'sweep -t 1,2 -d 1s --preset none',
-      says: /^--preset must be one of flare, cometbft, stellar, not "none"$/,
-    },
     { args: 'sweep -t 1,2 -d 1s --repeat 0', says: /^--repeat must be at least 1, not "0"$/ },
     { args: 'compare', says: /^stress compare needs a file/ },
     { args: 'compare a.json', says: /^stress compare needs run files of two sides/ },

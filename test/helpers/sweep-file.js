@@ -1,6 +1,6 @@
 /** Sweep files of tests that need none from a real sweep. */
-import { newSweep } from '../../src/studies/run-files.js';
 import { KEPT } from '../../src/studies/metrics.js';
+import { SWEEP_SCHEMA } from '../../src/studies/run-files.js';
 
 /** @import { SweepFile } from '../../src/types.d.ts' */
 
@@ -23,15 +23,25 @@ export function sweepOf(cells, others = {}) {
   const repeat = Math.max(1, ...cells.map(({ metrics = {} }) => Object.values(metrics)[0]?.length ?? 1));
   const names = Object.keys(cells[0].settings);
   const axes = names.map((name) => ({ name, values: [...new Set(cells.map(({ settings }) => settings[name]))] }));
-  const asked = { stress: '1.2.3', preset: null, axes, repeat, restMs: 1000, options: { duration: '1s' } };
   const startedAt = '2026-01-01T00:00:00.000Z';
   return {
-    ...newSweep(asked, Date.parse(startedAt)),
+    schema: SWEEP_SCHEMA,
+    id: 'dfc99759-8ea5-4bca-8e28-eb1db060a7d5',
+    stress: '1.2.3',
+    axes,
+    repeat,
+    restMs: 1000,
+    beforeCell: null,
+    options: { duration: '1s' },
+    environment: null,
+    saturation: [],
+    find: null,
+    warnings: [],
+    startedAt,
     endedAt: '2026-01-01T00:01:00.000Z',
     end: 'complete',
     cells: cells.map(({ settings, metrics = {}, asked: rate = null, why = null }) => ({
       settings,
-      derived: {},
       asked: rate,
       runs: Array.from({ length: repeat }, (_, i) => ({
         repeat: i + 1,

@@ -5,7 +5,12 @@ import { clockTime } from './quantity.js';
 
 /// <reference lib="dom" />
 
-/** All charts of the page. Charts over the time of the run show the same range. */
+/**
+ * All charts of the page. Charts over the time of the run show the same range.
+ *
+ * @typedef {{range: {min: number, max: number} | null, focus: string | null, index: number | null}} Kept focus: the
+ *   chart with the keyboard's focus; index: of the value that it reads
+ */
 
 /** Zoom factor of the buttons and keys. */
 const ZOOM = 2;
@@ -103,12 +108,19 @@ export class Board {
     keys[event.key]();
   }
 
-  /** Redraws after a change of the data. */
-  refresh() {
-    this.#isSetting = true;
-    for (const plot of this.plots) plot.uplot.setData(plot.data(), plot.time === null);
-    this.#isSetting = false;
-    this.show(this.range);
+  /** @returns {Kept} the user's place, for the board that replaces this one */
+  end() {
+    const focused = this.plots.find(({ element }) => element === document.activeElement);
+    for (const { uplot } of this.plots) uplot.destroy();
+    return { range: this.range, focus: focused?.chart.id ?? null, index: focused?.uplot.cursor.idx ?? null };
+  }
+
+  /** @param {Kept} place */
+  resume({ range, focus, index }) {
+    if (range !== null) this.show(range);
+    const plot = this.plots.find(({ chart }) => chart.id === focus);
+    plot?.element.focus({ preventScroll: true });
+    if (index !== null) plot?.moveTo(index);
   }
 
   /** Redraws with current colours. */

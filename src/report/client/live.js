@@ -1,82 +1,61 @@
-import { coarser, countsOf, deltasOf } from './buckets.js';
-
-/**
- * @import { Heat } from '../charts.js'
- * @import { PageData } from '../html.js'
- * @import { Board } from './board.js'
- */
+/** @import { PageData } from '../html.js' */
 
 /// <reference lib="dom" />
 
-/** Applies the events of a run that goes on. */
+/** The page of a run that goes on: it asks for the next page, and shows that in its own place. */
 
-/** @param {() => Board} board the current one @param {(data: PageData) => void} redraw everything */
-export function listen(board, redraw) {
+/** Longest wait for the next page, and time until it asks again after an error. */
+const LONGEST_MS = 60_000;
+const RETRY_MS = 2000;
+
+/** @param {(data: PageData) => void} draw */
+export async function follow(draw) {
+  let version = document.body.dataset.live;
+  let coming = pageAfter(version);
+  while (version !== undefined) {
+    try {
+      const page = await coming;
+      version = page.body.dataset.live;
+      // Before it is shown: the server can answer a request that is there when the run ends.
+      if (version !== undefined) coming = pageAfter(version);
+      show(page, draw);
+      say('live', 'is-live');
+    } catch (error) {
+      const { name, message } = /** @type {Error} */ (error);
+      if (name !== 'TimeoutError') {
+        say(name === 'Error' ? message : 'connection lost: the run may be over', 'is-lost');
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+      coming = pageAfter(version);
+    }
+  }
+  say('the run is over: this page is complete', 'is-over');
+}
+
+/** @param {string | undefined} version of the page that is shown @returns {Promise<Document>} */
+async function pageAfter(version) {
+  const response = await fetch(`?after=${version}`, { signal: AbortSignal.timeout(LONGEST_MS) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return new DOMParser().parseFromString(text, 'text/html');
+}
+
+/** @param {string} words @param {string} kind */
+function say(words, kind) {
   const state = document.getElementById('live');
-  const say = (/** @type {string} */ words, /** @type {string} */ kind) => {
-    if (state === null) return;
-    if (state.textContent !== words) state.textContent = words;
-    state.className = kind;
-  };
-  const now = document.getElementById('now');
-  const source = new EventSource(`events?after=${document.body.dataset.live}`);
-  const on = (/** @type {string} */ name, /** @type {(data: any) => void} */ handle) =>
-    source.addEventListener(name, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
-  source.addEventListener('open', () => say('live', 'is-live'));
-  source.addEventListener('error', () => say('connection lost: the run may be over', 'is-lost'));
-  on('reload', () => location.reload());
-  on('row', (row) => {
-    addRow(board(), row);
-    if (now) now.textContent = row.now;
-    board().refresh();
-  });
-  on('sections', replaceSections);
-  on('final', ({ title, sections, data }) => {
-    source.close();
-    now?.remove();
-    replaceSections(sections);
-    document.title = title;
-    const heading = document.querySelector('h1');
-    if (heading) heading.textContent = title;
-    redraw(data);
-    say('the run is over: this page is complete', 'is-over');
-  });
+  if (state === null) return;
+  if (state.textContent !== words) state.textContent = words;
+  state.className = kind;
 }
 
-/** @param {Board} board @param {{time: any, values: Record<string, any>}} row */
-function addRow({ time, plots }, { time: { from, to, phases, marks }, values }) {
-  if (time === null) return;
-  time.from.push(from);
-  time.to.push(to);
-  for (const phase of phases) {
-    const last = time.phases.at(-1);
-    if (last !== undefined && last.name === phase.name && last.to === phase.from) last.to = phase.to;
-    else time.phases.push(phase);
-  }
-  time.marks.push(...marks);
-  for (const { chart } of plots) {
-    const value = values[chart.id];
-    if (chart.heat !== undefined) addColumn(chart.heat, value);
-    else chart.series.forEach((series, i) => series.values.push(value?.[i] ?? null));
-  }
-}
-
-/** Added columns have the finest buckets. @param {Heat} heat @param {{perDecade: number, column: number[]}} added */
-function addColumn(heat, { perDecade, column }) {
-  const counts = coarser(countsOf(column), perDecade / heat.perDecade);
-  heat.columns.push(deltasOf(counts));
-  heat.first = Math.min(heat.first, ...counts.keys());
-  heat.last = Math.max(heat.last, ...counts.keys());
-}
-
-/** HTML of the program, escaped, by element id. @param {Record<string, string>} sections */
-function replaceSections(sections) {
-  for (const [id, text] of Object.entries(sections)) {
-    const element = document.getElementById(id);
-    if (element === null || element.innerHTML === text) continue;
-    // Opened details stay open.
-    const open = [...element.querySelectorAll('details[open]')].map((details) => details.id);
-    element.innerHTML = text;
-    for (const name of open) if (name !== '') document.getElementById(name)?.setAttribute('open', '');
-  }
+/** Replaces what differs, and keeps open what is open. @param {Document} page @param {(data: PageData) => void} draw */
+function show(page, draw) {
+  const open = [...document.querySelectorAll('details[open]')].map(({ id }) => id);
+  const { scrollY } = globalThis;
+  document.title = page.title;
+  for (const selector of ['h1', '#lead', '#now', '#main'])
+    document.querySelector(selector)?.replaceChildren(...(page.querySelector(selector)?.childNodes ?? []));
+  draw(JSON.parse(page.getElementById('data')?.textContent ?? 'null'));
+  for (const details of document.querySelectorAll('details')) details.open = open.includes(details.id) || details.open;
+  scrollTo({ top: scrollY, behavior: 'instant' });
 }

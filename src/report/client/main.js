@@ -1,5 +1,5 @@
 import { Board } from './board.js';
-import { listen } from './live.js';
+import { follow } from './live.js';
 import { offerNumbers } from './numbers.js';
 import { offerThemes } from './theme.js';
 
@@ -24,9 +24,9 @@ const text = document.getElementById('data')?.textContent ?? 'null';
 const page = { board: drawPage(JSON.parse(text) ?? { time: null, charts: [] }) };
 offerThemes(() => page.board);
 new ResizeObserver(() => page.board.resize()).observe(document.body);
-if (document.body.hasAttribute('data-live')) {
-  const redraw = (/** @type {PageData} */ data) => {
+if (document.body.hasAttribute('data-live'))
+  void follow((data) => {
+    const before = page.board.end();
     page.board = drawPage(data);
-  };
-  listen(() => page.board, redraw);
-}
+    page.board.resume(before);
+  });

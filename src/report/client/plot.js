@@ -207,7 +207,13 @@ export class Plot {
     const [xs] = this.uplot.data;
     const { min = 0, max = 0 } = this.uplot.scales.x;
     const at = this.uplot.cursor.idx ?? xs.findIndex((x) => x >= (min + max) / 2);
-    const i = Math.min(xs.length - 1, Math.max(0, at + step));
+    this.moveTo(at + step);
+  }
+
+  /** Reads a value. @param {number} index */
+  moveTo(index) {
+    const [xs] = this.uplot.data;
+    const i = Math.min(xs.length - 1, Math.max(0, index));
     const left = this.uplot.valToPos(xs[i], 'x');
     /** @type {any} */ (this.uplot).setCursor({ left, top: this.uplot.over.clientHeight / 2 }, true, true);
   }

@@ -125,7 +125,6 @@ describe('readInvocation(): values', () => {
       restMs: null,
       beforeCell: null,
       dir: null,
-      preset: null,
       find: null,
       until: [],
       candidates: [],

@@ -75,36 +75,6 @@ describe('config.study of stress sweep', () => {
     assert.deepEqual((await read('sweep -t 5 --no-keep-alive=false,true -d 1s')).study.axes, study.axes);
   });
 
-  it('has the options of a preset, below all others', async () => {
-    const plain = await read('sweep --preset cometbft');
-    assert.deepEqual(plain.study.axes, [
-      { name: 'rate', values: ['25', '50', '100', '200'] },
-      { name: 'connections', values: ['1', '2', '4'] },
-    ]);
-    assert.deepEqual(
-      [plain.threads, plain.study.options],
-      [null, { duration: '90s', payload: '1024', warmup: 'auto' }],
-    );
-    const own = await read('sweep --preset cometbft --connections 2 -d 5s', { STRESS_THREADS: '50' });
-    assert.deepEqual([own.study.axes.length, own.threads], [1, 50]);
-    assert.deepEqual(own.study.options, {
-      threads: '50',
-      duration: '5s',
-      connections: '2',
-      payload: '1024',
-      warmup: 'auto',
-    });
-    const stellar = await read('sweep --preset stellar');
-    assert.deepEqual([stellar.study.axes[0].values.length, stellar.repeat], [16, 2]);
-  });
-
-  it('rests for as long as sockets wait, in a sweep that counts them, unless told otherwise', async () => {
-    assert.equal((await read('sweep --preset flare')).restMs, 61_000);
-    assert.equal((await read('sweep --preset flare --rest 2s')).restMs, 2000);
-    assert.equal((await read('sweep --preset flare', { STRESS_REST: '3s' })).restMs, 3000);
-    assert.equal((await read('sweep -t 5,10 -d 1s')).restMs, 1000);
-  });
-
   it('warms up until the pipeline is full, unless told otherwise, or where the length of a run is another', async () => {
     const warmUpOf = async (/** @type {string} */ line, env = {}) => {
       const { warmupMs, study } = await read(line, env);
@@ -140,11 +110,9 @@ describe('config.study of stress sweep', () => {
     ['sweep --rate 5,10 -d 1s', /^-t \(--threads\) is missing/],
     ['sweep -t 5,x -d 1s', /^-t \(--threads\) must be a whole number, not "x"/],
     ['sweep -t 5 --duration 1s,2s', /^-d|^--duration|duration.* must be a duration/],
-    ['sweep --preset comet -d 1s', /^--preset must be one of flare, cometbft, stellar/],
     ['sweep -t 5,10 -d 1s --find rate', /^--find rate needs a condition/],
     ['sweep -t 5,10 -d 1s --until p99<1s', /^--until is the condition of a search/],
     ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /varies one option only: give --threads one value/],
-    ['sweep --preset flare --find rate --until p99<1s', /^--find and --preset exclude each other/],
     ['sweep -t 5,5 -d 1s', /^-t \(--threads\) 5,5: the values are equal, and a sweep needs different ones$/],
     ['sweep -t 5 --rate 10..10 -d 1s', /^--rate 10\.\.10: the values are equal/],
     [

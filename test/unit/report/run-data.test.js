@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { coarser, countsOf, deltasOf } from '../../../src/report/client/buckets.js';
-import { kindOf, phasesOf, rowData, runData } from '../../../src/report/run-data.js';
+import { runData } from '../../../src/report/run-data.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
@@ -130,7 +130,7 @@ describe('what a page draws of a run', () => {
   });
 
   it('knows what lies outside of the window', () => {
-    assert.deepEqual(phasesOf(ROWS), [
+    assert.deepEqual(runData(RUN).time.phases, [
       { from: 0, to: 1, name: 'warm-up' },
       { from: 3, to: 3.05, name: 'drain' },
     ]);
@@ -150,24 +150,6 @@ describe('what a page draws of a run', () => {
     const bucket = Math.floor(heat.perDecade * Math.log10(100_000));
     // The histogram has three digits, and 100 ms lies at an edge.
     assert.equal((counts[1].get(bucket) ?? 0) + (counts[1].get(bucket - 1) ?? 0), 2);
-  });
-
-  it('gives the same data for an added interval as for the whole run', () => {
-    const kind = kindOf(RUN);
-    const data = runData(RUN);
-    ROWS.forEach((row, i) => {
-      const { time, values } = rowData(row, kind);
-      assert.deepEqual([time.from, time.to], [data.time.from[i], data.time.to[i]]);
-      for (const one of data.drawn) {
-        if ('chart' in one)
-          assert.deepEqual(
-            values[one.plan.id],
-            one.chart.series.map((series) => series.values[i]),
-            one.plan.id,
-          );
-      }
-      assert.deepEqual(values.heat.column, data.heat.heat?.columns[i]);
-    });
   });
 });
 

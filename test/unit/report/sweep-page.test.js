@@ -265,7 +265,6 @@ describe('the page of a sweep', () => {
         },
       ],
       {
-        preset: HOSTILE,
         startedAt: HOSTILE,
         endedAt: HOSTILE,
         stress: HOSTILE,

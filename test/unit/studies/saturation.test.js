@@ -10,10 +10,10 @@ function point(settings, figures) {
   return { settings, asked: null, tps, achieved: tps, avgUs: 100_000, isFallingBehind: false, ...figures };
 }
 
-/** @param {Point[]} points @param {string[]} names of axes @param {boolean} [isPerConnection] */
-function judged(points, names, isPerConnection = false) {
+/** @param {Point[]} points @param {string[]} names of axes */
+function judged(points, names) {
   const axes = names.map((name) => ({ name, values: [...new Set(points.map(({ settings }) => settings[name]))] }));
-  const { reasons, saturation } = findSaturation(points, axes, isPerConnection);
+  const { reasons, saturation } = findSaturation(points, axes);
   return { marked: points.map((one) => reasons.has(one)), reasons: [...reasons.values()], saturation };
 }
 
@@ -77,7 +77,7 @@ describe('findSaturation(): a rate was asked for', () => {
         point({ rate, connections: String(connections) }, { asked: Number(rate) * connections, tps: verified[i] / 89 }),
       ),
     );
-    const { saturation, reasons } = judged(points, ['rate', 'connections'], true);
+    const { saturation, reasons } = judged(points, ['rate', 'connections']);
     assert.deepEqual(
       saturation.map(({ at, settings }) => [at, settings?.rate ?? null]),
       [

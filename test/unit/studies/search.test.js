@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { judgeTrial, heldShareOf, search } from '../../../src/studies/find.js';
+import { answerText, judgeTrial, heldShareOf, search } from '../../../src/studies/find.js';
 import { readSweep } from '../../../src/studies/run-files.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -157,15 +157,15 @@ describe('search()', () => {
       },
       { stop },
     );
-    assert.deepEqual([first.exitCode, first.sweep.end, first.sweep.find?.trials.length], [130, 'interrupted', 3]);
+    assert.deepEqual([first.exitCode, first.sweep.end, first.sweep.find?.trials.length], [130, 'interrupted', 4]);
     assert.match(
       first.lines.join('\n'),
-      /so far, the highest rate .* 3 runs\)\n[^]*interrupted: the same command goes on/,
+      /so far, the highest rate .* 4 runs\)\n[^]*interrupted: the same command goes on/,
     );
     const second = await searched(folder, chainOf(300));
-    assert.match(second.lines[0], /^3 runs are in .* already, and kept$/);
+    assert.match(second.lines[0], /^4 runs are in .* already, and kept$/);
     assert.deepEqual([second.exitCode, second.sweep.end, second.sweep.find?.sharp], [0, 'complete', true]);
-    assert.deepEqual(second.sweep.find?.trials.slice(0, 3), first.sweep.find?.trials);
+    assert.deepEqual(second.sweep.find?.trials.slice(0, 4), first.sweep.find?.trials);
     const text = readFileSync(join(folder, 'sweep.json'), 'utf8');
     const third = await searched(folder, chainOf(300));
     assert.equal(third.rates.filter((rate) => rate !== null).length, 0);
@@ -235,4 +235,40 @@ describe('heldShareOf()', () => {
     assert.ok((heldShareOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
     assert.equal(heldShareOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
   });
+});
+
+describe('answerText()', () => {
+  const threads = {
+    name: 'threads',
+    noun: 'number of wallets',
+    behind: '',
+    short: ' threads',
+    lowest: 1,
+    highest: 400,
+  };
+  const found = {
+    until: ['p99<2s', 'failed<1%'],
+    isRateHeld: false,
+    figures: { estimate: 305, low: 300, high: 310 },
+    scale: threads,
+    trials: 12,
+  };
+  /** @type {Array<[Partial<Parameters<typeof answerText>[1]>, string]>} */
+  const table = [
+    [
+      {},
+      'the highest number of wallets for which p99<2s and failed<1% hold is 305 (95 % interval 300 to 310, 12 runs)',
+    ],
+    [
+      { end: 'below' },
+      'p99<2s and failed<1% do not both hold at 1, the lowest that was asked for: the highest number of wallets is below that (12 runs)',
+    ],
+    [
+      { end: 'below', until: ['a<1', 'b<1', 'c<1'] },
+      'a<1, b<1 and c<1 do not all hold at 1, the lowest that was asked for: the highest number of wallets is below that (12 runs)',
+    ],
+    [{ trials: 0, end: null }, 'no run has said yet for which number of wallets p99<2s and failed<1% hold'],
+  ];
+  for (const [given, words] of table)
+    it(words, () => assert.equal(answerText(threads, { ...found, end: 'sharp', ...given }), words));
 });

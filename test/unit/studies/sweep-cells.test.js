@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planCells } from '../../../src/studies/plan.js';
 import { KEPT } from '../../../src/studies/metrics.js';
-import { meanOf } from '../../../src/studies/statistics.js';
-import { isWhole, readRun, summarizeCells } from '../../../src/studies/sweep.js';
+import { planCells } from '../../../src/studies/plan.js';
+import { isWhole } from '../../../src/studies/run-files.js';
+import { readRun, summarizeCells } from '../../../src/studies/sweep.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /** @import { Result } from '../../../src/studies/sweep.js' */
@@ -16,72 +16,49 @@ function result(repeat, metrics, asked = null) {
     file: `cells/${repeat}.json`,
     exitCode: metrics === null ? 69 : 0,
     startedAt: '2026-01-01T00:00:00.000Z',
-    complaint: metrics === null ? 'nobody answers' : null,
+    complaint: metrics === null ? 'connection refused' : null,
     reading: metrics === null ? null : { metrics: { ...none, ...metrics }, atLeast: [], asked, isFallingBehind: false },
   };
 }
 
 describe('isWhole()', () => {
-  /** @type {Array<[string, boolean, boolean]>} */
-  const table = [
-    ['duration', false, true],
-    ['no_wallets', false, true],
-    ['interrupted', false, false],
-    ['terminated', false, false],
-    ['endpoint_lost', false, false],
-    ['foreign_sender', false, false],
-    ['running', true, false],
-  ];
-  for (const [end, partial, whole] of table)
-    it(`${whole ? 'is' : 'is not'} a run that ended: ${end}`, () =>
-      assert.equal(isWhole(/** @type {any} */ ({ end, partial })), whole));
+  for (const [end, whole] of Object.entries({
+    duration: true,
+    no_wallets: true,
+    interrupted: false,
+    endpoint_lost: false,
+  }))
+    it(end, () => {
+      assert.equal(isWhole({ ...runFileOf(), partial: false, end }), whole);
+      assert.equal(isWhole({ ...runFileOf(), partial: true, end }), false);
+    });
 });
 
 describe('summarizeCells()', () => {
-  const layout = { axes: [{ name: 'threads', values: ['10', '40'] }], options: {}, isPerConnection: false };
+  const axes = [{ name: 'threads', values: ['10', '40'] }];
+  const plan = planCells(axes, {});
 
-  it('has the figures of each run at its place, and nothing where nothing was measured', () => {
+  it('has the figures of each run in order, and null for a run without a result', () => {
     const results = [[result(1, { tps: 100, avg: 5 }), result(2, null)], [result(1, { tps: 101, avg: 50 })]];
-    const { cells, saturation } = summarizeCells(planCells(layout, null), results, layout);
+    const { cells, saturation } = summarizeCells(plan, results, axes);
     assert.deepEqual(cells[0].metrics.tps, [100, null]);
     assert.deepEqual(cells[0].metrics['node.cpu'], [null, null]);
-    assert.deepEqual(
-      cells[0].runs.map(({ exitCode, complaint }) => [exitCode, complaint]),
-      [
-        [0, null],
-        [69, 'nobody answers'],
-      ],
-    );
+    assert.deepEqual([cells[0].runs[1].exitCode, cells[0].runs[1].complaint], [69, 'connection refused']);
     assert.deepEqual([cells[0].saturated, cells[1].saturated], [false, true]);
     assert.equal(saturation[0].words, `saturated from threads=40 on: ${cells[1].why}`);
   });
 
-  it('takes what stages asked for from the runs', () => {
-    const [cell] = summarizeCells(planCells(layout, null), [[result(1, { tps: 90 }, 95)], []], layout).cells;
-    assert.equal(cell.asked, 95);
-  });
-
-  it('finds no saturation in cells without a run', () => {
-    const { cells, saturation } = summarizeCells(planCells(layout, null), [[], [result(1, null)]], layout);
+  it('takes the rate of --stages from the runs, and finds no saturation without runs', () => {
+    assert.equal(summarizeCells(plan, [[result(1, { tps: 90 }, 95)], []], axes).cells[0].asked, 95);
+    const { cells, saturation } = summarizeCells(plan, [[], [result(1, null)]], axes);
     assert.deepEqual([saturation, cells[1].saturated, cells[0].runs], [[], false, []]);
   });
-});
 
-describe('readRun()', () => {
-  it('knows which figures may be larger, because operations got no good answer; stages are of the others', () => {
+  it('marks figures that are lower bounds because of censored operations', () => {
     const { metrics, atLeast } = readRun(runFileOf());
     assert.equal(metrics.p99, 1_550_000);
     assert.deepEqual(atLeast, ['avg', 'p90', 'p99', 'max']);
-    const [cell] = summarizeCells(
-      [{ settings: {}, derived: {}, args: [], asked: null }].map((one) => /** @type {any} */ (one)),
-      [[result(1, { tps: 1 }), { ...result(2, { tps: 2 }), reading: readRun(runFileOf()) }]],
-      { axes: [], isPerConnection: false },
-    ).cells;
-    assert.deepEqual(cell.atLeast, atLeast);
+    const results = [[result(1, { tps: 1 }), { ...result(2, { tps: 2 }), reading: readRun(runFileOf()) }], []];
+    assert.deepEqual(summarizeCells(plan, results, axes).cells[0].atLeast, atLeast);
   });
-});
-
-describe('meanOf()', () => {
-  it('ignores missing values', () => assert.equal(meanOf([1, null, 2]), 1.5));
-  it('is null where nothing is', () => assert.equal(meanOf([null]), null));
 });

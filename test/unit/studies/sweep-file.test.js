@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
 import { RUN_SCHEMA } from '../../../src/stats/run-file.js';
-import { SCHEMAS, readRunFiles, readSweep, readSweepIfAny, writeSweep } from '../../../src/studies/run-files.js';
+import { SCHEMAS, readRunFiles, readSweep } from '../../../src/studies/run-files.js';
 import { caught } from '../../helpers/caught.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -26,15 +26,6 @@ describe('sweep.json', () => {
       error.message,
       /a sweep file of another version, "evm-stress\/sweep@2": this stress reads evm-stress\/sweep@1$/,
     );
-  });
-
-  it('comes back as it was written', async (t) => {
-    const file = join(temporaryFolder(t), 'sweep.json');
-    assert.equal(await readSweepIfAny(file), null);
-    await writeSweep(file, SWEEP);
-    assert.deepEqual(await readSweep(file), SWEEP);
-    assert.deepEqual(await readSweepIfAny(file), SWEEP);
-    assert.equal(readFileSync(file, 'utf8').at(-1), '\n');
   });
 
   /** @type {Array<[string, unknown, RegExp]>} */

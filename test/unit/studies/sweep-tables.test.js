@@ -62,48 +62,6 @@ describe('sweepTables()', () => {
     assert.deepEqual(table.head.slice(0, 5), ['threads', 'rate', 'transport', 'asked/s', 'TPS']);
     assert.deepEqual(table.rows[0].slice(0, 5), ['1', '2', 'tcp', '2', '1.5']);
   });
-
-  it('--preset cometbft begins with the number of transactions', () => {
-    const [first] = sweepTables({ ...GRID, preset: 'cometbft' });
-    assert.equal(first.title, 'transactions');
-    assert.deepEqual(first.rows[0], ['rate=25', '2,225  ', '2,225  ']);
-  });
-
-  it('--preset flare has a table with its columns for connections kept alive, and one for others', () => {
-    const cells = ['10', '40'].flatMap((threads) =>
-      ['false', 'true'].map((keep) => ({
-        settings: { threads, 'no-keep-alive': keep },
-        metrics: {
-          timewait: [keep === 'true' ? 3624 : 0],
-          'peak.generator.cpu': [20.4],
-          tps: [3.15],
-          avg: [3_088_000],
-          max: [8_017_000],
-          min: [35_000],
-        },
-      })),
-    );
-    const tables = sweepTables(sweepOf(cells, { preset: 'flare' }));
-    assert.deepEqual(tables[1], {
-      title: 'no-keep-alive=true',
-      head: ['Contracts', 'Max waits', 'Max CPU % (generator)', 'TPS', 'Avg ms', 'Max ms', 'Min ms'],
-      rows: [
-        ['10', '3,624', '20.4', '3.15', '3,088', '8,017', '35'],
-        ['40', '3,624', '20.4', '3.15', '3,088', '8,017', '35'],
-      ],
-    });
-    assert.equal(tables[0].title, 'no-keep-alive=false');
-    const seen = cells.map((cell) => ({ ...cell, metrics: { ...cell.metrics, 'peak.node.cpu': [70] } }));
-    const [withNode] = sweepTables(sweepOf(seen, { preset: 'flare' }));
-    assert.deepEqual([withNode.head[2], withNode.rows[0][2]], ['Max CPU % (node)', '70']);
-  });
-
-  it('--preset stellar has medians and 90th percentiles', () => {
-    const metrics = { tps: [100, 100], p50: [82_000, 84_000], p90: [383_000, 383_000], 'submit.p90': [1000, 1000] };
-    const [{ head, rows }] = sweepTables(sweepOf([{ settings: { rate: '100' }, metrics }], { preset: 'stellar' }));
-    assert.deepEqual(head.slice(0, 6), ['rate', 'TPS', 'p50 ms', 'p90 ms', 'submit p50 ms', 'submit p90 ms']);
-    assert.deepEqual(rows[0].slice(2, 6), ['83 ± 1.41', '383 ± 0', '-', '1 ± 0']);
-  });
 });
 
 describe('sweepText()', () => {
@@ -172,7 +130,7 @@ describe('sweepMarkdown()', () => {
 describe('commandLine()', () => {
   it('can be given to a shell', () =>
     assert.equal(
-      commandLine({ ...GRID, preset: 'cometbft', repeat: 3, options: { duration: '1s', params: `["it's"]` } }),
-      String.raw`stress sweep --preset=cometbft --rate=25,50 --connections=1,2 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1000ms`,
+      commandLine({ ...GRID, repeat: 3, options: { duration: '1s', params: `["it's"]` } }),
+      String.raw`stress sweep --rate=25,50 --connections=1,2 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1000ms`,
     ));
 });
