@@ -1,3 +1,4 @@
+import { oneLine } from '../errors.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
 import { figureOf } from '../stats/metrics.js';
 import { digits, quantity } from './client/quantity.js';
@@ -7,6 +8,7 @@ import { latencyFigure, rounded } from './figures.js';
 /**
  * @import { DistributionJson } from '../types.d.ts'
  * @import { Unit } from './client/quantity.js'
+ * @import { Html } from './html.js'
  * @import { Row } from './run-charts.js'
  */
 
@@ -278,7 +280,7 @@ export function percentileChart(sides, { each = false } = {}) {
 }
 
 /** @param {Side[]} sides */
-export function percentileWords(sides) {
+function percentileWords(sides) {
   const words = (/** @type {'p50' | 'p99'} */ name) =>
     sides.map(({ label, json, censored }) => `${latencyFigure(json, censored, name).text} in ${label}`).join(', ');
   const open = sides.filter(({ censored }) => (censored?.count ?? 0) > 0).map(({ label }) => label);
@@ -287,6 +289,41 @@ export function percentileWords(sides) {
       ? ''
       : ` Operations without a good answer are drawn with the time they were waited for: ${open.join(', ')}.`;
   return `p50: ${words('p50')}; p99: ${words('p99')}.${note}`;
+}
+
+/**
+ * A chart with its figure; null: there is nothing to draw.
+ *
+ * @typedef {{chart: Chart | null, figure: Html}} Drawn
+ */
+
+/** @param {readonly Drawn[]} drawn @returns {Chart[]} */
+export function chartsOf(drawn) {
+  return drawn.flatMap(({ chart }) => chart ?? []);
+}
+
+/**
+ * The two charts of the latencies of several sides.
+ * @param {Side[]} sides
+ * @param {{density: string, percentiles: string, missing: string, each?: boolean, isWide?: boolean}} words of their
+ *   captions; missing: why there are none
+ * @returns {Drawn[]}
+ */
+export function latencyCharts(sides, { density: first, percentiles: second, missing, each, isWide }) {
+  const none = (/** @type {string} */ why) => [{ chart: null, figure: missingFigure('density', 'Latencies', why) }];
+  if (sides.length === 0 || sides.some(({ json }) => json.count === 0)) return none(missing);
+  try {
+    const [density, percentiles] = [densityChart(sides), percentileChart(sides, { each })];
+    const log = percentiles.isLog ? ' The scale is logarithmic.' : '';
+    const summary = `${percentileWords(sides)} ${second}${log}`;
+    return [
+      { chart: density, figure: chartFigure(density, { summary: first, isWide }) },
+      { chart: percentiles, figure: chartFigure(percentiles, { summary, isWide }) },
+    ];
+  } catch (error) {
+    // A valid file may have damaged histograms.
+    return none(oneLine(error));
+  }
 }
 
 /**

@@ -1,18 +1,8 @@
-import { oneLine } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
-import {
-  chartFigure,
-  densityChart,
-  measureOf,
-  missingFigure,
-  percentileChart,
-  percentileWords,
-  sentence,
-  withBound,
-} from './charts.js';
+import { chartFigure, chartsOf, latencyCharts, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage, scrollTable } from './html.js';
-import { badge, figureCell, keyFigure, marks } from './run-sections.js';
+import { html, list, renderPage, row, scrollTable, section, table } from './html.js';
+import { badge, figureCell, keyFigure, marks, passedCell } from './run-sections.js';
 import { rounded } from './figures.js';
 
 /**
@@ -112,7 +102,7 @@ const MAX_WIDTH = 3;
 const HEIGHT = 26;
 
 /** @param {Comparison} comparison */
-export function forest({ metrics }) {
+function forest({ metrics }) {
   const scale = scaleOf(metrics);
   return html`<figure class="forest" aria-labelledby="title-forest" aria-describedby="caption-forest">
     <h3 id="title-forest">What changed, and how sure that is</h3>
@@ -129,12 +119,12 @@ export function forest({ metrics }) {
       >
       <span></span>
     </div>
-    ${metrics.map((metric) => row(metric, scale))}
+    ${metrics.map((metric) => forestRow(metric, scale))}
   </figure>`;
 }
 
 /** @param {ComparedMetric} metric @param {ReturnType<typeof scaleOf>} scale */
-function row({ name, label, isPrimary, change, word, better }, { placeOf, ticks }) {
+function forestRow({ name, label, isPrimary, change, word, better }, { placeOf, ticks }) {
   const { estimate, low, high } = change;
   const kind = kindOf(word);
   return html`<div class="forest-row" data-metric="${name}">
@@ -227,22 +217,22 @@ function anchorOf(place) {
 }
 
 /** @param {string} word @returns {'good' | 'bad' | 'quiet'} */
-export function kindOf(word) {
+function kindOf(word) {
   return word === 'faster' ? 'good' : word === 'slower' ? 'bad' : 'quiet';
 }
 
 /** @param {string} word */
-export function sign(word) {
+function sign(word) {
   return { faster: '✓ ', slower: '✗ ' }[word] ?? '';
 }
 
 /** With a sign, as on the terminal. @param {number | null} fraction */
-export function percent(fraction) {
+function percent(fraction) {
   return fraction === null ? '–' : percentText(fraction).replace('-', '−');
 }
 
 /** @param {ComparedMetric['change']} change */
-export function intervalWords({ low, high }) {
+function intervalWords({ low, high }) {
   return low === null || high === null ? ' (no bounds)' : ` (${percent(low)} to ${percent(high)})`;
 }
 
@@ -251,32 +241,20 @@ function round(place) {
   return Math.round(100 * place) / 100;
 }
 
-/** @param {string} title @param {readonly string[]} lines */
-export function notes(title, lines) {
-  if (lines.length === 0) return null;
-  return html`<section aria-label="${title}">
-    <h2>${title}</h2>
-    <ul>
-      ${lines.map((line) => html`<li>${line}</li>`)}
-    </ul>
-  </section>`;
-}
-
 /** @param {Comparison} comparison */
-export function metricsTable({ metrics }) {
+function metricsTable({ metrics }) {
   return scrollTable('Metrics of both sides', {
     heads: ['metric', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', html`<th scope="col" class="words">verdict</th>`],
     rows: metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
       const { text } = measureOf(name);
-      return html`<tr>
-        <th scope="row">${isPrimary ? html`<strong>${label}</strong> (decides)` : label}</th>
-        ${figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast))}
-        ${figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast))}
-        ${figureCell(`${name}.change`, change.estimate, percent(change.estimate))}
-        <td>${intervalWords(change).trim().slice(1, -1)}</td>
-        ${figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))}
-        <td class="words ${kindOf(word)}">${sign(word)}${word}</td>
-      </tr>`;
+      return row(isPrimary ? html`<strong>${label}</strong> (decides)` : label, [
+        figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast)),
+        figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast)),
+        figureCell(`${name}.change`, change.estimate, percent(change.estimate)),
+        intervalWords(change).trim().slice(1, -1),
+        figureCell(`${name}.p`, pAdjusted, pText(pAdjusted)),
+        html`<td class="words ${kindOf(word)}">${sign(word)}${word}</td>`,
+      ]);
     }),
     style: 'cells',
     caption:
@@ -285,72 +263,46 @@ export function metricsTable({ metrics }) {
 }
 
 /** @param {Comparison} comparison */
-export function speedUps({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
+function speedUps({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
+  /** @type {Array<[string, string, number | null, string]>} */
+  const figures = [
+    ['onAverage.speedUp', 'Speed-up on average', onAverage.speedUp, onAverage.words],
+    ['onSlowest.speedUp', 'Speed-up on the slowest', onSlowest.speedUp, onSlowest.words],
+    ['onFastest.slowDown', 'Slow-down on the fastest', onFastest.slowDown, onFastest.words],
+  ];
   return html`<dl class="figures wide">
-      ${[
-        {
-          name: 'speedUps.onAverage.speedUp',
-          label: 'Speed-up on average',
-          value: onAverage.speedUp,
-          note: onAverage.words,
-        },
-        {
-          name: 'speedUps.onSlowest.speedUp',
-          label: 'Speed-up on the slowest',
-          value: onSlowest.speedUp,
-          note: onSlowest.words,
-        },
-        {
-          name: 'speedUps.onFastest.slowDown',
-          label: 'Slow-down on the fastest',
-          value: onFastest.slowDown,
-          note: onFastest.words,
-        },
-      ].map((figure) => keyFigure({ ...figure, text: percent(figure.value) }))}
+      ${figures.map(([name, label, value, note]) => keyFigure({ name: `speedUps.${name}`, label, value, note, text: percent(value) }))}
     </dl>
     <p class="note">${sentence(words)}</p>`;
 }
 
 /** @param {Comparison} comparison */
-export function failIf({ failIf: conditions }) {
-  if (conditions.length === 0) return null;
-  return html`<section aria-labelledby="conditions">
-    <h2 id="conditions">Conditions</h2>
-    <table class="wraps">
-      <caption>
-        The comparison fails if
-      </caption>
-      <tbody>
-        ${conditions.map(
-          (judged) =>
-            html`<tr>
-              <th scope="row"><code>${judged.expression}</code></th>
-              <td class="${judged.passed ? 'good' : 'bad'}">${judged.passed ? '✓ holds' : '✗ failed'}</td>
-              <td>${judged.change === null ? judged.why : `${percent(judged.change)}: ${judged.why}`}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </section>`;
+function failIf({ failIf: conditions }) {
+  const rows = conditions.map(({ expression, passed, change, why }) =>
+    row(html`<code>${expression}</code>`, [passedCell(passed), change === null ? why : `${percent(change)}: ${why}`]),
+  );
+  const caption = 'The comparison fails if';
+  return rows.length > 0 && section('conditions', 'Conditions', table({ rows, style: 'wraps', caption }));
 }
 
 /** @param {Comparison} comparison */
-export function method({ method: { words, test, alpha, minimum, pairs }, primary }) {
+function method({ method: { words, test, alpha, minimum, pairs }, primary }) {
   const noun = pairs === null ? 'runs on each side' : 'pairs';
-  return html`<section aria-labelledby="method">
-    <h2 id="method">How it was tested</h2>
-    <p>${words}</p>
-    <p>
-      ${sentence(test)} ${measureOf(primary).label} alone decides; of two sides that do not differ at most
-      ${quantity(100 * alpha, 'percent')} are told apart by mistake. A verdict takes at least ${minimum} ${noun}.
-    </p>
-  </section>`;
+  return section(
+    'method',
+    'How it was tested',
+    html`<p>${words}</p>
+      <p>
+        ${sentence(test)} ${measureOf(primary).label} alone decides; of two sides that do not differ at most
+        ${quantity(100 * alpha, 'percent')} are told apart by mistake. A verdict takes at least ${minimum} ${noun}.
+      </p>`,
+  );
 }
 
 /** @param {Comparison} comparison */
-export function sides({ base, candidate, stress }) {
+function sides({ base, candidate, stress }) {
   /** @type {Array<[string, (side: Comparison['base']) => string]>} */
-  const rows = [
+  const facts = [
     ['label', ({ label }) => label],
     ['node', ({ clientVersion }) => clientVersion ?? 'not known'],
     ['measured by stress', (side) => side.stress],
@@ -358,54 +310,34 @@ export function sides({ base, candidate, stress }) {
     ['last run', ({ startedAt }) => [...startedAt].sort().at(-1) ?? '–'],
     ['run files', ({ files }) => files.join(', ')],
   ];
-  return html`<section aria-labelledby="sides">
-    <h2 id="sides">The two sides</h2>
-    <div class="scroll" tabindex="0" role="region" aria-label="The two sides">
-      <table class="wraps">
-        <thead>
-          <tr>
-            <td></td>
-            <th scope="col" class="words">BASE</th>
-            <th scope="col" class="words">CANDIDATE</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            ([name, of]) =>
-              html`<tr>
-                <th scope="row">${name}</th>
-                <td>${of(base)}</td>
-                <td>${of(candidate)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    <p class="note">Compared by stress ${stress}.</p>
-  </section>`;
+  const heads = [
+    html`<td></td>`,
+    ...['BASE', 'CANDIDATE'].map((name) => html`<th scope="col" class="words">${name}</th>`),
+  ];
+  const rows = facts.map(([name, of]) => row(name, [of(base), of(candidate)]));
+  return section(
+    'sides',
+    'The two sides',
+    scrollTable('The two sides', { heads, rows, style: 'wraps' }),
+    html`<p class="note">Compared by stress ${stress}.</p>`,
+  );
 }
+
+/** @param {string} id @param {string} title @param {readonly string[]} lines */
+const notes = (id, title, lines) => lines.length > 0 && section(id, title, list(lines));
 
 /** @param {Comparison} comparison @returns {string} an HTML document */
 export function renderCompare(comparison) {
   const runs = runsChart(comparison);
   const latencies = latencyFigures(comparison);
-  const main = html`${notes('Warnings', comparison.warnings)}
-    ${notes('Differences that were let through', comparison.differences)}
-    <section aria-labelledby="changes">
-      <h2 id="changes">Changes</h2>
-      ${forest(comparison)} ${metricsTable(comparison)}
-    </section>
-    <section aria-labelledby="latencies">
-      <h2 id="latencies">Latencies</h2>
-      <div class="charts">${latencies.map(({ figure }) => figure)}</div>
-      ${speedUps(comparison)}
-    </section>
-    <section aria-labelledby="runs">
-      <h2 id="runs">Run by run</h2>
-      <div class="charts">${chartFigure(runs.chart, { summary: runs.summary, isWide: true })}</div>
-    </section>
-    ${failIf(comparison)} ${method(comparison)} ${sides(comparison)}`;
-  const charts = [...latencies.flatMap(({ chart }) => (chart === null ? [] : [chart])), runs.chart];
+  const each = chartFigure(runs.chart, { summary: runs.summary, isWide: true });
+  const box = (/** @type {Html[]} */ figures) => html`<div class="charts">${figures}</div>`;
+  const main = html`${notes('warned', 'Warnings', comparison.warnings)}
+  ${notes('allowed', 'Differences that were allowed', comparison.differences)}
+  ${section('changes', 'Changes', forest(comparison), metricsTable(comparison))}
+  ${section('latencies', 'Latencies', box(latencies.map(({ figure }) => figure)), speedUps(comparison))}
+  ${section('runs', 'Run by run', box([each]))} ${failIf(comparison)} ${method(comparison)} ${sides(comparison)}`;
+  const charts = [...chartsOf(latencies), runs.chart];
   return renderPage({ title: titleOf(comparison), lead: lead(comparison), main, data: { time: null, charts } });
 }
 
@@ -439,7 +371,7 @@ function badges({ verdict: { word }, method: { pairs, runs }, failIf: conditions
         failed === 0 ? 'good' : 'bad',
       ),
     differences.length > 0 &&
-      badge(`${differences.length} difference${differences.length === 1 ? '' : 's'} let through`, 'bad'),
+      badge(`${differences.length} difference${differences.length === 1 ? '' : 's'} allowed`, 'bad'),
     warnings.length > 0 && badge(`${warnings.length} warning${warnings.length === 1 ? '' : 's'}`, 'bad'),
   ];
 }
@@ -473,33 +405,16 @@ function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
   ];
 }
 
-/** @param {Comparison} comparison @returns {Array<{chart: Chart | null, figure: Html}>} */
+/** @param {Comparison} comparison */
 function latencyFigures({ distributions: { base, candidate, censored } }) {
   const sides = [
     { label: 'BASE', json: base, censored: censored?.base },
     { label: 'CANDIDATE', json: candidate, censored: censored?.candidate },
   ];
-  if (sides.some(({ json }) => json.count === 0))
-    return [{ chart: null, figure: missingFigure('density', 'Latencies', 'one side has none in its windows') }];
-  try {
-    const [density, percentiles] = [densityChart(sides), percentileChart(sides)];
-    const counts = sides.map(({ label, json }) => `${quantity(json.count, 'count')} in ${label}`).join(', ');
-    return [
-      {
-        chart: density,
-        figure: chartFigure(density, {
-          summary: `All operations of all runs: ${counts}. How many percent of them each step of latency holds; further left is faster.`,
-        }),
-      },
-      {
-        chart: percentiles,
-        figure: chartFigure(percentiles, {
-          summary: `${percentileWords(sides)} Lower is faster.${percentiles.isLog ? ' The scale is logarithmic.' : ''}`,
-        }),
-      },
-    ];
-  } catch (error) {
-    // A valid file may have damaged histograms.
-    return [{ chart: null, figure: missingFigure('density', 'Latencies', oneLine(error)) }];
-  }
+  const counts = sides.map(({ label, json }) => `${quantity(json.count, 'count')} in ${label}`).join(', ');
+  return latencyCharts(sides, {
+    density: `All operations of all runs: ${counts}. How many percent of them each step of latency holds; further left is faster.`,
+    percentiles: 'Lower is faster.',
+    missing: 'one side has none in its windows',
+  });
 }

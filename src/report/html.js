@@ -42,30 +42,68 @@ function contentOf(value) {
   return escape(String(value));
 }
 
+/** A section with its heading. @param {string} id @param {Content} title @param {...Content} content */
+export function section(id, title, ...content) {
+  return html`<section aria-labelledby="${id}">
+    <h2 id="${id}">${title}</h2>
+    ${content.flat()}
+  </section>`;
+}
+
+/** @param {readonly Part[]} items */
+export function list(items) {
+  return html`<ul>
+    ${items.map((item) => html`<li>${item}</li>`)}
+  </ul>`;
+}
+
+/** @param {string} id @param {Content} summary @param {Content} content */
+export function details(id, summary, content) {
+  return html`<details id="${id}">
+    <summary>${summary}</summary>
+    ${content}
+  </details>`;
+}
+
+/** @param {Content} head @param {readonly Part[]} cells contents, or `<td>` elements */
+export function row(head, cells) {
+  const all = cells.map((cell) => (isCell(cell) ? cell : html`<td>${cell}</td>`));
+  return html`<tr>
+    <th scope="row">${head}</th>
+    ${all}
+  </tr>`;
+}
+
+/** @param {Part} part */
+function isCell(part) {
+  return part instanceof Html && /^<t[dh][ >]/.test(part.text);
+}
+
 /**
- * A table that scrolls sideways on small screens.
- * @param {string} label
- * @param {{heads: readonly (string | Html)[], rows: readonly Part[], style?: string, id?: string, caption?: string}} table heads: texts or
- *   cells; rows: `<tr>` elements
+ * @param {{heads?: readonly Part[], rows: readonly Part[], style?: string, id?: string, caption?: string}} parts heads:
+ *   contents or cells; rows: `<tr>` elements
  */
-export function scrollTable(label, { heads, rows, style, id, caption }) {
-  const cells = heads.map((head) => (head instanceof Html ? head : html`<th scope="col">${head}</th>`));
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
-    <table${style !== undefined && html` class="${style}"`}${id !== undefined && html` id="${id}"`}>
-      ${
-        caption !== undefined &&
-        html`<caption>
-          ${caption}
-        </caption>`
-      }
-      <thead>
-        <tr>${cells}</tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`;
+export function table({ heads = [], rows, style, id, caption }) {
+  const cells = heads.map((head) => (isCell(head) ? head : html`<th scope="col">${head}</th>`));
+  const attributes = html`${style !== undefined && html` class="${style}"`}${id !== undefined && html` id="${id}"`}`;
+  const captionPart =
+    caption !== undefined &&
+    html`<caption>
+      ${caption}
+    </caption>`;
+  const head =
+    cells.length > 0 &&
+    html`<thead>
+      <tr>
+        ${cells}
+      </tr>
+    </thead>`;
+  return html`<table${attributes}>${captionPart}${head}<tbody>${rows}</tbody></table>`;
+}
+
+/** A table that scrolls sideways on small screens. @param {string} label @param {Parameters<typeof table>[0]} parts */
+export function scrollTable(label, parts) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table(parts)}</div>`;
 }
 
 /** @type {Record<string, string>} */

@@ -3,7 +3,7 @@ import { censoredOf } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage } from './html.js';
+import { details, html, renderPage, row, section, table } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
 import { runData } from './run-data.js';
 import {
@@ -24,7 +24,7 @@ import { latencyFigure } from './figures.js';
 /**
  * @import { RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
- * @import { Page } from './html.js'
+ * @import { Page, Part } from './html.js'
  * @import { OptionFacts, Setting } from './repeat.js'
  * @import { Section } from './run-charts.js'
  * @import { Drawn, RunData } from './run-data.js'
@@ -38,48 +38,29 @@ import { latencyFigure } from './figures.js';
 function configuration(run, options) {
   const settings = settingsOf(run.config, options);
   const rows = (/** @type {Setting[]} */ all) =>
-    html`<table class="wraps">
-      <tbody>
-        ${all.map(
-          ({ name, text }) =>
-            html`<tr>
-              <th scope="row"><code>--${name}</code></th>
-              <td>${text}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>`;
-  const { embeddedChain } = run.environment;
+    table({ rows: all.map(({ name, text }) => row(html`<code>--${name}</code>`, [text])), style: 'wraps' });
   const secrets = settings.flatMap(({ variable }) => variable ?? []);
-  return html`<section aria-labelledby="repeat">
-    <h2 id="repeat">How to repeat it</h2>
-    <pre tabindex="0" aria-label="Command line">${commandLine(run.config, options)}</pre>
-    <p class="note">
-      ${secrets.length > 0 && `What was secret is in no run file: set ${secrets.join(' and ')} as it was. `}${embeddedChain === true ? 'The chain was embedded: a new one is started each time.' : ''}
-    </p>
-    <details id="settings">
-      <summary>Configuration: what differs from the defaults</summary>
-      ${rows(settings.filter(({ isDefault }) => !isDefault))}
-    </details>
-    <details id="defaults">
-      <summary>Configuration: defaults</summary>
-      ${rows(settings.filter(({ isDefault }) => isDefault))}
-    </details>
-    <details id="environment">
-      <summary>Environment</summary>
-      <table class="wraps">
-        <tbody>
-          ${flat(run.environment).map(
-            ([name, value]) =>
-              html`<tr>
-                <th scope="row">${name}</th>
-                <td>${value}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </details>
-  </section>`;
+  const notes = [
+    secrets.length > 0 && `Secrets are in no run file: set ${secrets.join(' and ')} as before. `,
+    run.environment.embeddedChain === true && 'The chain was embedded: a new one is started each time.',
+  ];
+  return section(
+    'repeat',
+    'How to repeat it',
+    html`<pre tabindex="0" aria-label="Command line">${commandLine(run.config, options)}</pre>`,
+    html`<p class="note">${notes}</p>`,
+    details(
+      'settings',
+      'Configuration: what differs from the defaults',
+      rows(settings.filter((one) => !one.isDefault)),
+    ),
+    details('defaults', 'Configuration: defaults', rows(settings.filter((one) => one.isDefault))),
+    details(
+      'environment',
+      'Environment',
+      table({ rows: flat(run.environment).map(([name, value]) => row(name, [value])), style: 'wraps' }),
+    ),
+  );
 }
 
 /** @param {Record<string, unknown>} object @param {string} [prefix] @returns {Array<[string, string]>} */
@@ -94,35 +75,25 @@ function flat(object, prefix = '') {
 }
 
 /** @param {RunFile} run */
-function definitions(run) {
-  const { id, startedAt, endedAt, schema } = run;
-  return html`<section aria-labelledby="meaning">
-    <h2 id="meaning">What the figures mean</h2>
-    <details id="words">
-      <summary>Definitions</summary>
-      <dl class="words">
-        ${Object.entries(run.definitions).map(
-          ([name, words]) =>
-            html`<dt>${name}</dt>
-              <dd>${words}</dd>`,
-        )}
-      </dl>
-    </details>
-    ${
-      Object.keys(run.unmeasured).length > 0 &&
-      html`<details id="unmeasured">
-        <summary>What was not measured, and why</summary>
-        <dl class="words">
-          ${Object.entries(run.unmeasured).map(
-            ([name, why]) =>
-              html`<dt><code>${name}</code></dt>
-                <dd>${sentence(why)}</dd>`,
-          )}
-        </dl>
-      </details>`
-    }
-    <p class="note">Run ${id}, ${startedAt} to ${endedAt}, ${schema}.</p>
-  </section>`;
+function definitions({ id, startedAt, endedAt, schema, definitions: words, unmeasured }) {
+  const pairs = (/** @type {Array<[Part, string]>} */ all) =>
+    html`<dl class="words">
+      ${all.map(
+        ([name, text]) =>
+          html`<dt>${name}</dt>
+            <dd>${text}</dd>`,
+      )}
+    </dl>`;
+  const missing = Object.entries(unmeasured).map(
+    ([name, why]) => /** @type {[Part, string]} */ ([html`<code>${name}</code>`, sentence(why)]),
+  );
+  return section(
+    'meaning',
+    'What the figures mean',
+    details('words', 'Definitions', pairs(Object.entries(words))),
+    missing.length > 0 && details('unmeasured', 'What was not measured, and why', pairs(missing)),
+    html`<p class="note">Run ${id}, ${startedAt} to ${endedAt}, ${schema}.</p>`,
+  );
 }
 
 /** @param {RunFile} run */
@@ -291,36 +262,20 @@ export function runPage(run, { options, live }) {
 /** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */
 function mainOf(run, data, options) {
   const { drawn } = data;
-  const section = (/** @type {Section} */ name) =>
+  const charts = (/** @type {Section} */ name) =>
     drawn.filter(({ plan }) => plan.section === name).map((one) => figureOf(run, one));
-  const [tps, latency, ...others] = section('load');
+  const [tps, latency, ...others] = charts('load');
   const hasTime = run.intervals.length > 0;
-  return html`${warnings(run)} ${instances(run)}
-    <section aria-labelledby="time">
-      <h2 id="time">Over time</h2>
-      ${hasTime ? html`${zoomBar()}${timeNote(data)}` : html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`}
-      <div class="charts">
-        ${hasTime && html`${tps}${latency}${chartFigure(data.heat, { summary: heatSummary(run), isWide: true })}${others}`}
-      </div>
-    </section>
-    ${stages(run)} ${names(run)} ${endpoints(run)} ${failures(run)}
-    ${
-      !isPlain(run) &&
-      html`<section aria-labelledby="blocks">
-        <h2 id="blocks">Blocks</h2>
-        <div class="charts">${section('blocks')}</div>
-      </section>`
-    }
-    <section aria-labelledby="generator">
-      <h2 id="generator">The generator and its machine</h2>
-      <div class="charts">${section('generator')}</div>
-    </section>
-    <section aria-labelledby="node">
-      <h2 id="node">The node</h2>
-      <div class="charts">${section('node')}</div>
-      ${nodeMetrics(run)}
-    </section>
-    ${thresholds(run)} ${audit(run)} ${configuration(run, options)} ${definitions(run)}`;
+  const over = html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`;
+  const heat = chartFigure(data.heat, { summary: heatSummary(run), isWide: true });
+  const box = (/** @type {Part[]} */ figures) => html`<div class="charts">${figures}</div>`;
+  return html`${warnings(run)}${instances(run)}
+  ${section('time', 'Over time', hasTime ? [zoomBar(), timeNote(data)] : over, box(hasTime ? [tps, latency, heat, ...others] : []))}
+  ${stages(run)}${names(run)}${endpoints(run)}${failures(run)}
+  ${!isPlain(run) && section('blocks', 'Blocks', box(charts('blocks')))}
+  ${section('generator', 'The generator and its machine', box(charts('generator')))}
+  ${section('node', 'The node', box(charts('node')), nodeMetrics(run))}
+  ${thresholds(run)}${audit(run)}${configuration(run, options)}${definitions(run)}`;
 }
 
 function zoomBar() {

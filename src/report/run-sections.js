@@ -7,7 +7,7 @@ import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { latencyFigure, ms } from './figures.js';
-import { html, scrollTable } from './html.js';
+import { details, html, list, row, scrollTable, section, table } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
 
 /**
@@ -66,15 +66,7 @@ export function badge(word, kind) {
 
 /** @param {{warnings: readonly string[]}} file */
 export function warnings({ warnings: lines }) {
-  return (
-    lines.length > 0 &&
-    html`<section aria-labelledby="warned">
-      <h2 id="warned">Warnings</h2>
-      <ul>
-        ${lines.map((line) => html`<li>${line}</li>`)}
-      </ul>
-    </section>`
-  );
+  return lines.length > 0 && section('warned', 'Warnings', list(lines));
 }
 
 /** @param {RunFile} run */
@@ -86,46 +78,38 @@ export function failures({ failures: codes, failureWords, counts }) {
   };
   const rows = Object.entries(all).sort((a, b) => b[1] - a[1]);
   if (rows.length === 0)
-    return html`<section aria-labelledby="failed">
-      <h2 id="failed">Failures</h2>
-      <p class="good">✓ No operation failed, timed out or was abandoned.</p>
-    </section>`;
-  return html`<section aria-labelledby="failed">
-    <h2 id="failed">Failures</h2>
-    ${scrollTable('Failures by code', {
+    return section('failed', 'Failures', html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`);
+  return section(
+    'failed',
+    'Failures',
+    scrollTable('Failures by code', {
       heads: ['code', 'operations', 'of those begun', 'words of the first'],
-      rows: rows.map(
-        ([code, count]) =>
-          html`<tr>
-            <th scope="row"><code>${code}</code></th>
-            ${figureCell(`failed.${code}`, count, quantity(count, 'count'))}
-            <td>${quantity((100 * count) / Math.max(1, counts.started), 'percent')}</td>
-            <td>${failureWords[code] ?? ''}</td>
-          </tr>`,
+      rows: rows.map(([code, times]) =>
+        row(html`<code>${code}</code>`, [
+          figureCell(`failed.${code}`, times, quantity(times, 'count')),
+          quantity((100 * times) / Math.max(1, counts.started), 'percent'),
+          failureWords[code] ?? '',
+        ]),
       ),
       style: 'wraps',
-    })}
-  </section>`;
+    }),
+  );
+}
+
+/** The result of a condition. @param {boolean} passed */
+export function passedCell(passed) {
+  return html`<td class="${passed ? 'good' : 'bad'}">${passed ? '✓ holds' : '✗ failed'}</td>`;
 }
 
 /** @param {RunFile} run */
 export function thresholds({ thresholds: all, end }) {
-  if (all.length === 0) return null;
-  return html`<section aria-labelledby="limits">
-    <h2 id="limits">Thresholds${end === 'running' && ' so far'}</h2>
-    <table class="wraps">
-      <tbody>
-        ${all.map(
-          ({ expression, passed, ...rest }) =>
-            html`<tr>
-              <th scope="row"><code>${expression}</code></th>
-              <td class="${passed ? 'good' : 'bad'}">${passed ? '✓ holds' : '✗ failed'}</td>
-              <td>${valueWords(rest)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </section>`;
+  const rows = all.map(({ expression, passed, ...rest }) =>
+    row(html`<code>${expression}</code>`, [passedCell(passed), valueWords(rest)]),
+  );
+  return (
+    all.length > 0 &&
+    section('limits', `Thresholds${end === 'running' ? ' so far' : ''}`, table({ rows, style: 'wraps' }))
+  );
 }
 
 /** @param {Record<string, any>} result */
@@ -148,29 +132,28 @@ const RESULT_WORDS = {
 
 /** @param {RunFile} run */
 export function audit(run) {
+  const { verdict } = run;
   const found = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
-  const evidence =
-    run.verdict &&
-    html`<section aria-labelledby="limit">
-      <h2 id="limit">What limited the run</h2>
-      <p><strong>${run.verdict.name}</strong>: ${sentence(run.verdict.evidence)}</p>
-    </section>`;
-  if (found === null || result === null)
-    return html`${evidence}
-      <section aria-labelledby="audited">
-        <h2 id="audited">Audit on the chain</h2>
-        <p>${result === null ? 'None' : 'Incomplete'}: ${sentence(run.unmeasured['/audit'] ?? 'it was not made')}</p>
-      </section>`;
-  return html`${evidence}
-    <section aria-labelledby="audited">
-      <h2 id="audited">Audit on the chain</h2>
-      <p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>
-      <p>${balance(found)}</p>
-      ${(found.checks ?? []).filter(({ holds }) => holds !== null).map((check) => html`<p>${checkWords(check)}</p>`)}
-      ${auditGaps(run).map((words) => html`<p>– Not checked: ${words}.</p>`)}
-      ${result === 'not_exact' && discrepancies(found)}
-    </section>`;
+  const limit = verdict && html`<p><strong>${verdict.name}</strong>: ${sentence(verdict.evidence)}</p>`;
+  const content =
+    found === null || result === null
+      ? [`${result === null ? 'None' : 'Incomplete'}: ${sentence(run.unmeasured['/audit'] ?? 'it was not made')}`]
+      : [
+          balance(found),
+          ...(found.checks ?? []).filter(({ holds }) => holds !== null).map(checkWords),
+          ...auditGaps(run).map((words) => `– Not checked: ${words}.`),
+        ];
+  return html`${limit && section('limit', 'What limited the run', limit)}
+  ${section(
+    'audited',
+    'Audit on the chain',
+    found !== null &&
+      result !== null &&
+      html`<p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>`,
+    content.map((words) => html`<p>${words}</p>`),
+    found !== null && result === 'not_exact' && discrepancies(found),
+  )}`;
 }
 
 /** @param {Check} check */
@@ -218,9 +201,7 @@ function discrepancies({ mismatches, mismatchCount, foreign, resolutions }) {
   ];
   return html`<details id="discrepancies" open>
     <summary>${quantity(mismatchCount, 'count')} wallets do not agree</summary>
-    <ul>
-      ${lines.map((line) => html`<li>${line}</li>`)}
-    </ul>
+    ${list(lines)}
   </details>`;
 }
 
@@ -236,53 +217,27 @@ export function stages(run) {
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const censored = censoredOf(run);
   const words = countedWords(isPlain(run));
-  return html`<section aria-labelledby="where">
-    <h2 id="where">Where the time goes</h2>
-    ${
-      allUs > 0
-        ? html`<p>${sharesInWords(shown, allUs)}</p>
-            ${bar(shown, allUs)}`
-        : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`
-    }
-    <div class="scroll" tabindex="0" role="region" aria-label="Latency by stage">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Latency in the window</th>
-            ${NAMES.map((name) => html`<th scope="col">${name}</th>`)}
-            <th scope="col">share</th>
-          </tr>
-        </thead>
-        <tbody>
-          <tr>
-            <th scope="row">from due to ${words.verified}</th>
-            ${latencyCells('total', latency.total, censored, NAMES)}
-            <td></td>
-          </tr>
-          ${
-            rates.askedPerSecond !== null &&
-            html`<tr>
-              <th scope="row">from begun to ${words.verified}</th>
-              ${latencyCells('start', latency.fromStart, latency.fromStartCensored ?? censored, NAMES)}
-              <td></td>
-            </tr>`
-          }
-          ${shown.map(
-            ({ stage, color, words, of }) =>
-              html`<tr>
-                <th scope="row">
-                  <svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg
-                  >${words}
-                </th>
-                ${latencyCells(stage.toLowerCase(), of, 0, NAMES)}
-                <td>${allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${censored.count > 0 && html`<p class="note">${censoredWords(run)}</p>`}
-  </section>`;
+  const fromStart = latency.fromStartCensored ?? censored;
+  const rows = [
+    row(`from due to ${words.verified}`, [...latencyCells('total', latency.total, censored, NAMES), '']),
+    rates.askedPerSecond !== null &&
+      row(`from begun to ${words.verified}`, [...latencyCells('start', latency.fromStart, fromStart, NAMES), '']),
+    ...shown.map(({ stage, color, words: name, of }) =>
+      row(
+        html`<svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg>${name}`,
+        [...latencyCells(stage.toLowerCase(), of, 0, NAMES), allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`],
+      ),
+    ),
+  ];
+  return section(
+    'where',
+    'Where the time goes',
+    allUs > 0
+      ? [html`<p>${sharesInWords(shown, allUs)}</p>`, bar(shown, allUs)]
+      : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`,
+    scrollTable('Latency by stage', { heads: ['Latency in the window', ...NAMES, 'share'], rows }),
+    censored.count > 0 && html`<p class="note">${censoredWords(run)}</p>`,
+  );
 }
 
 /** @param {RunFile} run */
@@ -331,31 +286,25 @@ export function names(run) {
   const groups = Object.entries(byName).sort(([, a], [, b]) => b.latency.sumUs - a.latency.sumUs);
   if (groups.length === 0) return '';
   const hasFailures = Object.keys(failures).length > 0;
-  return html`<section aria-labelledby="by-name">
-    <h2 id="by-name">By name</h2>
-    <p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>
-    ${scrollTable('Figures by name', {
-      heads: [
-        'Name',
-        countedWords(isPlain(run)).verified,
-        'per second',
-        'failed',
-        ...NAME_COLUMNS,
-        ...(hasFailures ? ['failed with'] : []),
-      ],
-      rows: groups.map(
-        ([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
-          html`<tr>
-            <th scope="row">${name}</th>
-            <td>${quantity(counts.verified, 'count')}</td>
-            <td>${quantity(perSecond(windowVerified, window.durationMs), 'perSecond')}</td>
-            <td>${quantity(counts.failed, 'count')}</td>
-            ${latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS)}
-            ${hasFailures && html`<td>${codesInWords(codes)}</td>`}
-          </tr>`,
+  const { verified } = countedWords(isPlain(run));
+  const heads = ['Name', verified, 'per second', 'failed', ...NAME_COLUMNS, ...(hasFailures ? ['failed with'] : [])];
+  return section(
+    'by-name',
+    'By name',
+    html`<p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>`,
+    scrollTable('Figures by name', {
+      heads,
+      rows: groups.map(([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
+        row(name, [
+          quantity(counts.verified, 'count'),
+          quantity(perSecond(windowVerified, window.durationMs), 'perSecond'),
+          quantity(counts.failed, 'count'),
+          ...latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS),
+          ...(hasFailures ? [codesInWords(codes)] : []),
+        ]),
       ),
-    })}
-  </section>`;
+    }),
+  );
 }
 
 /** @param {number} verified @param {number} durationMs */
@@ -379,27 +328,28 @@ export function endpoints(run) {
   if (all.length === 0) return '';
   const { verified, tps } = countedWords(isPlain(run));
   const columns = ['node', verified, 'failed', 'timed out', tps, ...ENDPOINT_COLUMNS, 'left', 'away'];
-  return html`<section aria-labelledby="by-endpoint">
-    <h2 id="by-endpoint">By endpoint</h2>
-    <p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>
-    ${scrollTable('Figures by endpoint', { heads: ['Endpoint', ...columns], rows: all.map(row) })} ${eventsOf(run, all)}
-  </section>`;
+  return section(
+    'by-endpoint',
+    'By endpoint',
+    html`<p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>`,
+    scrollTable('Figures by endpoint', { heads: ['Endpoint', ...columns], rows: all.map(endpointRow) }),
+    eventsOf(run, all),
+  );
 }
 
 /** @param {EndpointFigures} endpoint @param {number} i */
-function row({ display, clientVersion, group, tps, left, awayMs }, i) {
+function endpointRow({ display, clientVersion, group, tps, left, awayMs }, i) {
   const { counts, latency, censored } = group;
-  return html`<tr>
-    <th scope="row">${display}</th>
-    <td>${clientVersion ?? 'does not say'}</td>
-    <td>${quantity(counts.verified, 'count')}</td>
-    <td>${quantity(counts.failed, 'count')}</td>
-    <td>${quantity(counts.timedOut, 'count')}</td>
-    ${figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond'))}
-    ${latencyCells(`endpoint.${i}`, latency, censored, ENDPOINT_COLUMNS)}
-    <td>${quantity(left, 'count')}</td>
-    <td>${left > 0 && `${(awayMs / 1000).toFixed(1)} s`}</td>
-  </tr>`;
+  return row(display, [
+    clientVersion ?? 'not known',
+    quantity(counts.verified, 'count'),
+    quantity(counts.failed, 'count'),
+    quantity(counts.timedOut, 'count'),
+    figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond')),
+    ...latencyCells(`endpoint.${i}`, latency, censored, ENDPOINT_COLUMNS),
+    quantity(left, 'count'),
+    left > 0 && `${(awayMs / 1000).toFixed(1)} s`,
+  ]);
 }
 
 /** @param {RunFile} run @param {EndpointFigures[]} all */
@@ -408,9 +358,12 @@ function eventsOf({ generator }, all) {
   const events = known.flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })));
   if (events.length === 0) return '';
   events.sort((a, b) => a.atMs - b.atMs);
-  return html`<ul>
-    ${events.map(({ atMs, isBack, words, display }) => html`<li>${(atMs / 1000).toFixed(1)} s: ${display} is ${isBack ? 'back' : 'left for the others'}${isBack ? ' ' : ': '}${words}</li>`)}
-  </ul>`;
+  return list(
+    events.map(({ atMs, isBack, words, display }) => {
+      const what = isBack ? 'is back ' : 'is down, requests go to the others: ';
+      return `${(atMs / 1000).toFixed(1)} s: ${display} ${what}${words}`;
+    }),
+  );
 }
 
 /** The instances of a merged run. @param {RunFile} run */
@@ -418,38 +371,29 @@ export function instances(run) {
   const merged = mergedOf(run);
   if (merged === null) return '';
   const { verified, tps } = countedWords(isPlain(run));
-  return html`<section aria-labelledby="instances">
-    <h2 id="instances">Instances</h2>
-    ${mergedLines(run).map((line) => html`<p class="note">${line}</p>`)}
-    <details>
-      <summary>${count(merged.instances.length)} instances</summary>
-      <table>
-        <thead>
-          <tr>
-            ${['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'].map(
-              (name) => html`<th scope="col">${name}</th>`,
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          ${merged.instances.slice(0, MAX_INSTANCES).map(
-            (/** @type {any} */ one) =>
-              html`<tr>
-                <th scope="row">${one.index ?? '-'}</th>
-                <td>${one.offset}..${one.offset + one.threads - 1}</td>
-                <td>${one.host ?? '-'}</td>
-                <td>${one.windowStartedAt}</td>
-                <td>${seconds(one.durationMs)}</td>
-                <td>${count(one.counts.verified)}</td>
-                <td>${figure(one.verifiedPerSecond)}</td>
-                <td>${one.partial ? 'PARTIAL' : auditWord(one)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-      ${merged.instances.length > MAX_INSTANCES && html`<p class="note">... and ${count(merged.instances.length - MAX_INSTANCES)} more</p>`}
-    </details>
-  </section>`;
+  const more = merged.instances.length - MAX_INSTANCES;
+  const rows = merged.instances
+    .slice(0, MAX_INSTANCES)
+    .map((/** @type {any} */ one) =>
+      row(one.index ?? '-', [
+        `${one.offset}..${one.offset + one.threads - 1}`,
+        one.host ?? '-',
+        one.windowStartedAt,
+        seconds(one.durationMs),
+        count(one.counts.verified),
+        figure(one.verifiedPerSecond),
+        one.partial ? 'PARTIAL' : auditWord(one),
+      ]),
+    );
+  return section(
+    'instances',
+    'Instances',
+    mergedLines(run).map((line) => html`<p class="note">${line}</p>`),
+    details('all-instances', `${count(merged.instances.length)} instances`, [
+      table({ heads: ['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'], rows }),
+      more > 0 && html`<p class="note">... and ${count(more)} more</p>`,
+    ]),
+  );
 }
 
 const MAX_INSTANCES = 200;
@@ -471,15 +415,9 @@ export function nodeMetrics({ intervals, probes }) {
   const rows = Object.entries(last.series).map(([name, value]) => {
     const before = first.series[name] ?? null;
     const change = before === null || seconds <= 0 ? null : (value - before) / seconds;
-    return html`<tr>
-      <th scope="row"><code>${name}</code></th>
-      <td>${digits(before)}</td>
-      <td>${digits(value)}</td>
-      <td>${quantity(change, 'perSecond')}</td>
-    </tr>`;
+    return row(html`<code>${name}</code>`, [digits(before), digits(value), quantity(change, 'perSecond')]);
   });
-  return html`<details id="node-metrics">
-    <summary>The node's own metrics (${rows.length})</summary>
-    ${scrollTable("The node's own metrics", { heads: ['series', 'first', 'last', 'change'], rows: rows })}
-  </details>`;
+  const heads = ['series', 'first', 'last', 'change'];
+  const own = scrollTable("The node's own metrics", { heads, rows });
+  return details('node-metrics', `The node's own metrics (${rows.length})`, own);
 }

@@ -6,24 +6,22 @@ import {
   LOOKS,
   capital,
   chartFigure,
-  densityChart,
+  chartsOf,
+  latencyCharts,
   measureOf,
   middle,
   missingFigure,
   perSecond,
-  percentileChart,
-  percentileWords,
 } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage, scrollTable } from './html.js';
+import { html, renderPage, row, scrollTable, section } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
 import { badge, figureCell } from './run-sections.js';
 import { latencyFigure, rounded } from './figures.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
- * @import { Chart } from './charts.js'
- * @import { Html } from './html.js'
+ * @import { Chart, Drawn } from './charts.js'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row } from './run-charts.js'
  * @import { LatencyName } from './figures.js'
@@ -82,17 +80,18 @@ export function overview(runs) {
   const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
   return scrollTable('The runs and their figures', {
     heads: [...heads, html`<th scope="col" class="words">file</th>`],
-    rows: runs.map(
-      ({ name, file, run }, i) =>
-        html`<tr>
-          <th scope="row">${name}${run.partial && html` <strong class="bad">partial</strong>`}</th>
-          ${columns.map(({ name: figure, of, text = measureOf(figure).text }) => figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)))}
-          <td>${run.verdict?.name ?? '–'}</td>
-          ${auditCell(run)} ${exitCell(run, i)}
-          ${figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds'))}
-          <td>${run.startedAt.slice(0, 19).replace('T', ' ')}</td>
-          <td class="words">${file}</td>
-        </tr>`,
+    rows: runs.map(({ name, file, run }, i) =>
+      row(html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`, [
+        ...columns.map(({ name: figure, of, text = measureOf(figure).text }) =>
+          figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)),
+        ),
+        run.verdict?.name ?? '–',
+        auditCell(run),
+        exitCell(run, i),
+        figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds')),
+        run.startedAt.slice(0, 19).replace('T', ' '),
+        html`<td class="words">${file}</td>`,
+      ]),
     ),
     style: 'cells runs',
     id: 'overview',
@@ -118,26 +117,20 @@ const MAX_TEXT = 60;
 /** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
 export function differences(runs, options) {
   const columns = [...optionColumns(runs, options), ...environmentColumns(runs)];
-  return html`<section aria-labelledby="differences">
-    <h2 id="differences">What differs in how they were made</h2>
-    ${columns.length === 0 ? html`<p>All of them were made in the same way.</p>` : differencesTable(runs, columns)}
-  </section>`;
-}
-
-/** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
-function differencesTable(runs, columns) {
-  return scrollTable('What differs', {
-    heads: ['run', ...columns.map(({ name }) => name)],
-    rows: runs.map(
-      ({ name }, i) =>
-        html`<tr>
-          <th scope="row">${name}</th>
-          ${columns.map(({ texts }) => html`<td>${oneLine(texts[i], MAX_TEXT)}</td>`)}
-        </tr>`,
+  const rows = runs.map(({ name }, i) =>
+    row(
+      name,
+      columns.map(({ texts }) => oneLine(texts[i], MAX_TEXT)),
     ),
-    style: 'cells runs',
-    id: 'options',
-  });
+  );
+  const heads = ['run', ...columns.map(({ name }) => name)];
+  return section(
+    'differences',
+    'What differs in how they were made',
+    columns.length === 0
+      ? html`<p>All of them were made in the same way.</p>`
+      : scrollTable('What differs', { heads, rows, style: 'cells runs', id: 'options' }),
+  );
 }
 
 /** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
@@ -211,7 +204,6 @@ function pointsOf(rows) {
  * A run with a short unique name.
  *
  * @typedef {{name: string, file: string, run: RunFile}} NamedRun
- * @typedef {{chart: Chart | null, figure: Html}} Figure
  */
 
 const MAX_RUNS = 50;
@@ -230,23 +222,25 @@ export function renderRuns(given, { options }) {
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
   const drawn = runs.slice(0, MAX_LINES);
   const figures = [tpsFigure(drawn), ...latencyFigures(drawn)];
-  const main = html`<section aria-labelledby="runs">
-      <h2 id="runs">The runs</h2>
-      ${given.length > shown.length && html`<p class="note" id="left-out">Of ${given.length} runs the first ${shown.length} are shown.</p>`}
-      ${overview(runs)}
-      ${areDifferent(runs, options) && html`<p class="note">They were asked for different things: see what differs, below.</p>`}
-      <p class="note">
-        Whether two of them differ by more than noise is what <code>stress compare</code> says, given several runs of
-        each.
-      </p>
-    </section>
-    <section aria-labelledby="charts">
-      <h2 id="charts">Over each other</h2>
-      ${runs.length > drawn.length && html`<p class="note" id="not-drawn">The first ${drawn.length} of ${runs.length} runs are drawn.</p>`}
-      <div class="charts">${figures.map(({ figure }) => figure)}</div>
-    </section>
-    ${differences(runs, options)}`;
-  const charts = figures.flatMap(({ chart }) => (chart === null ? [] : [chart]));
+  const note = (/** @type {string} */ words, /** @type {string} */ id) => html`<p class="note" id="${id}">${words}</p>`;
+  const main = html`${section(
+    'runs',
+    'The runs',
+    given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out'),
+    overview(runs),
+    areDifferent(runs, options) && note('They had different options: see what differs, below.', 'not-alike'),
+    html`<p class="note">
+      <code>stress compare</code> says whether two of them differ by more than noise, given several runs of each.
+    </p>`,
+  )}
+  ${section(
+    'charts',
+    'Over each other',
+    runs.length > drawn.length && note(`The first ${drawn.length} of ${runs.length} runs are drawn.`, 'not-drawn'),
+    html`<div class="charts">${figures.map(({ figure }) => figure)}</div>`,
+  )}
+  ${differences(runs, options)}`;
+  const charts = chartsOf(figures);
   return renderPage({ title: titleOf(runs), lead: lead(runs), main, data: { time: null, charts } });
 }
 
@@ -304,7 +298,7 @@ function badges(runs) {
   ];
 }
 
-/** @param {NamedRun[]} runs @returns {Figure} */
+/** @param {NamedRun[]} runs @returns {Drawn} */
 function tpsFigure(runs) {
   const chart = tpsChart(runs, `${wordsOf(runs).tps} over time`);
   if (chart === null)
@@ -319,7 +313,7 @@ function tpsFigure(runs) {
   return { chart, figure: chartFigure(chart, { summary, isWide: true }) };
 }
 
-/** @param {NamedRun[]} runs @returns {Figure[]} */
+/** @param {NamedRun[]} runs */
 function latencyFigures(runs) {
   const sides = runs.map(({ name, run }, look) => ({
     label: name,
@@ -327,21 +321,16 @@ function latencyFigures(runs) {
     censored: censoredOf(run),
     look,
   }));
-  const known = sides.filter(({ json }) => json.count > 0);
-  if (known.length === 0)
-    return [{ chart: null, figure: missingFigure('density', 'Latencies', 'no run has one in its window') }];
   const without = sides.filter(({ json }) => json.count === 0).map(({ label }) => label);
   const missing = without.length === 0 ? '' : ` Without any latency: ${without.join(', ')}.`;
-  try {
-    const [density, percentiles] = [densityChart(known), percentileChart(known, { each: true })];
-    const first = `How many percent of the operations of a run each step of latency holds; further left is faster.${missing}`;
-    const second = `${percentileWords(known)} Lower is faster. A line ends where its run has no more operations.${percentiles.isLog ? ' The scale is logarithmic.' : ''}`;
-    return [
-      { chart: density, figure: chartFigure(density, { summary: first, isWide: true }) },
-      { chart: percentiles, figure: chartFigure(percentiles, { summary: second, isWide: true }) },
-    ];
-  } catch (error) {
-    // A valid file may have damaged histograms.
-    return [{ chart: null, figure: missingFigure('density', 'Latencies', oneLine(error)) }];
-  }
+  return latencyCharts(
+    sides.filter(({ json }) => json.count > 0),
+    {
+      density: `How many percent of the operations of a run each step of latency holds; further left is faster.${missing}`,
+      percentiles: 'Lower is faster. A line ends where its run has no more operations.',
+      missing: 'no run has one in its window',
+      each: true,
+      isWide: true,
+    },
+  );
 }

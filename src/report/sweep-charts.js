@@ -1,6 +1,6 @@
 import { across as acrossRuns, capital, chartFigure, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html } from './html.js';
+import { html, row, scrollTable } from './html.js';
 import { rounded } from './figures.js';
 import { marks } from './run-sections.js';
 
@@ -359,28 +359,17 @@ export function gridTable({ axes: [down, right], cells }, name) {
       ${text(mean)}${isSaturated && html`<span>saturated</span>`}
     </td>`;
   };
+  const heads = [html`<th scope="col">${down.name} ↓<br />${right.name} →</th>`, ...right.values];
+  const rows = down.values.map((value) =>
+    row(
+      value,
+      right.values.map((other) => cellOf(value, other)),
+    ),
+  );
   return html`<div>
     <h3>${capital(label)}</h3>
     <p class="note">${words !== '' && sentence(words)} ${legend(text(low), text(high))}</p>
-    <div class="scroll" tabindex="0" role="region" aria-label="Grid: ${label}">
-      <table class="grid" aria-label="${label}">
-        <thead>
-          <tr>
-            <th scope="col">${down.name} ↓<br />${right.name} →</th>
-            ${right.values.map((value) => html`<th scope="col">${value}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${down.values.map(
-            (value) =>
-              html`<tr>
-                <th scope="row">${value}</th>
-                ${right.values.map((other) => cellOf(value, other))}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${scrollTable(`Grid: ${label}`, { heads, rows, style: 'grid' })}
   </div>`;
 }
 

@@ -1,6 +1,6 @@
 import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage, scrollTable } from './html.js';
+import { html, renderPage, row, scrollTable, section } from './html.js';
 import { badge, figureCell, keyFigure, warnings } from './run-sections.js';
 import { bestOf, cellName, gridTable, layoutOf, sweepCharts } from './sweep-charts.js';
 import { cellTables, hrefOf, plan, saturation } from './sweep-sections.js';
@@ -48,34 +48,32 @@ function findSection(find, chart, folder) {
   const held = trials.filter(({ holds }) => holds).length;
   const interval =
     estimate === null ? '' : ` The line at the answer is its ${quantity(100 * confidence, 'percent')} interval.`;
-  return html`<section aria-labelledby="search">
-    <h2 id="search">The search</h2>
-    <p>
-      Conditions:
-      ${until.map((condition, i) => html`${i > 0 && ', '}<code>${condition}</code>`)}${rateHeld && html`, and the rate held, which nobody has to ask for: what was due was verified at least 98 % as fast as it was due`}.
-    </p>
-    <div class="charts">
-      ${chartFigure(chart, { isWide: true, summary: `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}` })}
-    </div>
-    ${scrollTable('Runs of the search', {
-      heads: [
-        'run',
-        name,
-        ...['conditions', 'what does not hold', 'file'].map((head) => html`<th scope="col" class="words">${head}</th>`),
-      ],
-      rows: trials.map(
-        ({ value, holds, failed, file }, i) =>
-          html`<tr>
-            <th scope="row">${i + 1}</th>
-            ${figureCell(`trials.${i}`, value, quantity(value, 'plain'))}
-            <td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>
-            <td>${failed.join('; ')}</td>
-            <td><a href="${hrefOf(file, folder)}">run file</a></td>
-          </tr>`,
+  const conditions = until.map((condition, i) => html`${i > 0 && ', '}<code>${condition}</code>`);
+  const rate =
+    rateHeld &&
+    ', and the rate held (always required): operations were verified at least 98 % as fast as they were due';
+  const words = ['conditions', 'what does not hold', 'file'].map(
+    (head) => html`<th scope="col" class="words">${head}</th>`,
+  );
+  const summary = `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}`;
+  return section(
+    'search',
+    'The search',
+    html`<p>Conditions: ${conditions}${rate}.</p>
+      <div class="charts">${chartFigure(chart, { isWide: true, summary })}</div>`,
+    scrollTable('Runs of the search', {
+      heads: ['run', name, ...words],
+      rows: trials.map(({ value, holds, failed, file }, i) =>
+        row(i + 1, [
+          figureCell(`trials.${i}`, value, quantity(value, 'plain')),
+          html`<td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>`,
+          failed.join('; '),
+          html`<td><a href="${hrefOf(file, folder)}">run file</a></td>`,
+        ]),
       ),
       style: 'wraps',
-    })}
-  </section>`;
+    }),
+  );
 }
 
 /** Figures of the grids. */
@@ -90,24 +88,29 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
   const layout = layoutOf(sweep);
   const drawn = layout === null ? [] : sweepCharts(layout);
   const search = sweep.find === null ? null : findChart(sweep.find);
-  const main = html`${warnings(sweep)}
-  ${sweep.find !== null && search !== null && findSection(sweep.find, search, folder)}
+  const { cells, axes, repeat, find } = sweep;
+  const note = (/** @type {string} */ words) => html`<p class="note">${words}</p>`;
+  const main = html`${warnings(sweep)} ${find !== null && search !== null && findSection(find, search, folder)}
   ${
     drawn.length > 0 &&
-    html`<section aria-labelledby="load">
-      <h2 id="load">Throughput and latency</h2>
-      ${sweep.repeat > 1 && html`<p class="note">Points are means of the runs of a cell; the bars through them reach from the least to the greatest.</p>`}
-      <div class="charts">${drawn.map(({ figure }) => figure)}</div>
-    </section>`
+    section(
+      'load',
+      'Throughput and latency',
+      repeat > 1 &&
+        note('Points are means of the runs of a cell; the bars through them reach from the least to the greatest.'),
+      html`<div class="charts">${drawn.map(({ figure }) => figure)}</div>`,
+    )
   }
   ${
-    sweep.axes.length === 2 &&
-    sweep.cells.length > 0 &&
-    html`<section aria-labelledby="grid">
-      <h2 id="grid">The grid</h2>
-      ${sweep.cells.some(({ saturated }) => saturated) && html`<p class="note">Where “saturated” stands, more load brings little but latency; why is said below.</p>`}
-      <div class="grids">${GRIDS.map((name) => gridTable(sweep, name))}</div>
-    </section>`
+    axes.length === 2 &&
+    cells.length > 0 &&
+    section(
+      'grid',
+      'The grid',
+      cells.some(({ saturated }) => saturated) &&
+        note('In cells marked “saturated” more load brings little but latency; the reasons are below.'),
+      html`<div class="grids">${GRIDS.map((name) => gridTable(sweep, name))}</div>`,
+    )
   }
   ${saturation(sweep)} ${cellTables(sweep, folder)} ${plan(sweep)}`;
   const charts = [...drawn.map(({ chart }) => chart), ...(search === null ? [] : [search])];

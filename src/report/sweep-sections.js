@@ -1,6 +1,6 @@
 import { across, measureOf, sentence, withBound } from './charts.js';
 import { clockTime } from './client/quantity.js';
-import { html, scrollTable } from './html.js';
+import { details, html, list, row, scrollTable, section } from './html.js';
 import { figureCell } from './run-sections.js';
 import { cellName } from './sweep-charts.js';
 
@@ -18,25 +18,17 @@ const MAIN = ['tps', 'avg', 'p50', 'p99', 'max', 'failed'];
 export function saturation({ saturation: lines, cells }) {
   const others = cells.filter(({ saturated }) => saturated);
   if (lines.length === 0) return null;
-  return html`<section aria-labelledby="saturation">
-    <h2 id="saturation">Saturation</h2>
-    <ul>
-      ${lines.map(({ words }) => html`<li>${sentence(words)}</li>`)}
-    </ul>
-    <p class="note">
+  const cellLines = others.map(({ settings, why }) => `${cellName(settings)}: ${why ?? ''}`);
+  return section(
+    'saturation',
+    'Saturation',
+    list(lines.map(({ words }) => sentence(words))),
+    html`<p class="note">
       With a rate, a cell is saturated when more than 10 % of what was asked is missing; without one, when more load
       brings less than 5 % more throughput and latency grows.
-    </p>
-    ${
-      others.length > 1 &&
-      html`<details>
-        <summary>All ${others.length} saturated cells</summary>
-        <ul>
-          ${others.map(({ settings, why }) => html`<li>${cellName(settings)}: ${why ?? ''}</li>`)}
-        </ul>
-      </details>`
-    }
-  </section>`;
+    </p>`,
+    others.length > 1 && details('saturated', `All ${others.length} saturated cells`, list(cellLines)),
+  );
 }
 
 /** @param {SweepFile} sweep @param {string} folder of the files, relative to the page */
@@ -48,18 +40,15 @@ export function cellTables(sweep, folder) {
   const rest = [...new Set(cells.flatMap(({ metrics }) => Object.keys(metrics)))].filter(
     (name) => !MAIN.includes(name) && isMeasured(name),
   );
-  return html`<section aria-labelledby="cells">
-    <h2 id="cells">All cells</h2>
-    ${isRepeated && html`<p class="note">Means of the runs of a cell; below them, where they differ, the least and the greatest.</p>`}
-    ${cellTable(sweep, MAIN.filter(isMeasured), 'Cells and their runs', folder)}
-    ${
-      rest.length > 0 &&
-      html`<details>
-        <summary>Further figures of all cells</summary>
-        ${cellTable(sweep, rest, 'Cells, further figures', null)}
-      </details>`
-    }
-  </section>`;
+  const more = rest.length > 0 && cellTable(sweep, rest, 'Cells, further figures', null);
+  return section(
+    'cells',
+    'All cells',
+    isRepeated &&
+      html`<p class="note">Means of the runs of a cell; below them, where they differ, the least and the greatest.</p>`,
+    cellTable(sweep, MAIN.filter(isMeasured), 'Cells and their runs', folder),
+    more && details('further', 'Further figures of all cells', more),
+  );
 }
 
 /** @param {SweepFile} sweep @param {string[]} names @param {string} label @param {string | null} folder null: without links */
@@ -74,23 +63,24 @@ function cellTable({ axes, cells }, names, label, folder) {
       ...measures.map((measure) => measure.label),
       ...(folder === null ? [] : [html`<th scope="col" class="words">runs</th>`]),
     ],
-    rows: cells.map(
-      (cell, i) =>
-        html`<tr>
-          ${swept.map((name, column) => axisCell(cell, name, column))}
-          ${isAsked && figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))}
-          ${measures.map((measure) => valueCell(cell, measure, folder === null ? null : i))}
-          ${folder !== null && html`<td class="words">${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}</td>`}
-        </tr>`,
-    ),
+    rows: cells.map((cell, i) => {
+      const [first, ...others] = swept.map((name) => cell.settings[name] ?? '');
+      return row(first, [
+        ...others,
+        ...(isAsked ? [figureCell(`cells.${i}.asked`, cell.asked, measureOf('asked').text(cell.asked))] : []),
+        ...measures.map((measure) => valueCell(cell, measure, folder === null ? null : i)),
+        ...(folder === null ? [] : [runsCell(cell, folder)]),
+      ]);
+    }),
     style: 'cells',
   });
 }
 
-/** @param {SweepCell} cell @param {string} name @param {number} column */
-function axisCell({ settings }, name, column) {
-  const text = settings[name] ?? '';
-  return column === 0 ? html`<th scope="row">${text}</th>` : html`<td>${text}</td>`;
+/** @param {SweepCell} cell @param {string} folder */
+function runsCell(cell, folder) {
+  return html`<td class="words">
+    ${cell.saturated && html`<strong class="bad">saturated</strong> `}${runLinks(cell, folder)}
+  </td>`;
 }
 
 /** @param {SweepCell} cell @param {Measure} measure @param {number | null} i */
@@ -128,20 +118,21 @@ export function plan(sweep) {
     ...(beforeCell == null ? {} : { 'before-cell': `a command with SHA-256 ${beforeCell}...` }),
     ...options,
   };
-  return html`<section aria-labelledby="plan">
-    <h2 id="plan">What was asked, and where it ran</h2>
-    ${axes.length > 0 && html`<p>${order(sweep)}</p>`}
-    ${facts(
+  return section(
+    'plan',
+    'What was asked, and where it ran',
+    axes.length > 0 && html`<p>${order(sweep)}</p>`,
+    facts(
       'Options',
       Object.entries(asked).map(([name, value]) => [`--${name}`, value]),
-    )}
-    ${facts('Environment', [
+    ),
+    facts('Environment', [
       ...Object.entries(environment ?? {}),
       ['stress', stress],
       ['started', startedAt],
       ['ended', endedAt ?? 'not yet'],
-    ])}
-  </section>`;
+    ]),
+  );
 }
 
 /** @param {SweepFile} sweep */
@@ -157,22 +148,8 @@ function order({ axes, repeat, restMs, cells }) {
 
 /** @param {string} label @param {Array<[string, unknown]>} rows */
 function facts(label, rows) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">
-    <table class="wraps">
-      <caption>
-        ${label}
-      </caption>
-      <tbody>
-        ${rows.map(
-          ([name, value]) =>
-            html`<tr>
-              <th scope="row">${name}</th>
-              <td>${wordsOf(value)}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  const all = rows.map(([name, value]) => row(name, [wordsOf(value)]));
+  return scrollTable(label, { rows: all, style: 'wraps', caption: label });
 }
 
 /** @param {unknown} value */

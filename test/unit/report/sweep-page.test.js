@@ -221,7 +221,7 @@ describe('the page of a sweep', () => {
     assert.doesNotMatch(page, /the rate held/);
     assert.match(
       renderSweep({ ...sweep, find: { ...found(), rateHeld: true } }),
-      /<code>p99&lt;2s<\/code>, and the rate held, which nobody has to ask for/,
+      /<code>p99&lt;2s<\/code>, and the rate held \(always required\)/,
     );
   });
 
