@@ -31,7 +31,7 @@ const TOTALS = {
 const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 
 /** @param {IntervalRow[]} intervals */
-const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals }), 1e6);
+const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals, durationUs: 1e6 }));
 
 /** @param {number} port */
 function optionsFor(port) {
