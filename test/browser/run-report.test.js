@@ -289,19 +289,40 @@ describe('the dashboard', { skip: NO_BROWSER }, () => {
   it('grows while the run goes on, and ends as the run file', async (t) => {
     const port = await freePort();
     const out = join(temporaryFolder(t), 'run.json');
-    const stress = spawnStress(['-t', '20', '-d', '9s', '--interval', '1s', '--dashboard', String(port), '--out', out]);
+    const stress = spawnStress([
+      '-t',
+      '20',
+      '-d',
+      '14s',
+      '--interval',
+      '1s',
+      '--dashboard',
+      String(port),
+      '--out',
+      out,
+    ]);
     await stress.waitFor(/elapsed/);
     const { page, requests, complaints } = await openPage(t, `http://127.0.0.1:${port}/`);
     const points = () => page.evaluate(() => Reflect.get(window, '__charts')?.tps?.data[0].length ?? 0);
     const more = async (/** @type {number} */ than) => {
       await page.waitForFunction((least) => (Reflect.get(window, '__charts')?.tps?.data[0].length ?? 0) > least, than, {
-        timeout: 5000,
+        timeout: 15_000,
       });
       return points();
     };
     const first = await more(0);
-    const second = await more(first);
-    await more(second);
+    await page.focus('#plot-tps');
+    await page.keyboard.press('+');
+    await page.click('#numbers-tps summary');
+    await page.focus('#plot-tps');
+    await more(first);
+    const kept = await page.evaluate(() => ({
+      zoomed: document.getElementById('zoomed')?.textContent?.slice(0, 4),
+      focused: document.activeElement?.id,
+      rows: document.querySelectorAll('#numbers-tps tbody tr').length,
+    }));
+    assert.deepEqual([kept.zoomed, kept.focused], ['Part', 'plot-tps']);
+    assert.ok(kept.rows > first, 'the open table has the new rows');
     await page.screenshot({ path: screenshots(t)('dashboard') });
     await page.waitForSelector('#live.is-over', { timeout: 20_000 });
     const { code, stderr } = await stress.done;

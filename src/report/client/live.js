@@ -1,4 +1,7 @@
-/** @import { PageData } from '../html.js' */
+/**
+ * @import { PageData } from '../html.js'
+ * @import { Kept } from './board.js'
+ */
 
 /// <reference lib="dom" />
 
@@ -8,8 +11,11 @@
 const LONGEST_MS = 60_000;
 const RETRY_MS = 2000;
 
-/** @param {(data: PageData) => void} draw */
-export async function follow(draw) {
+/**
+ * @typedef {{end: () => Kept, draw: (data: PageData, place: Kept) => void}} Board of the page
+ * @param {Board} board
+ */
+export async function follow(board) {
   let version = document.body.dataset.live;
   let coming = pageAfter(version);
   while (version !== undefined) {
@@ -18,7 +24,7 @@ export async function follow(draw) {
       version = page.body.dataset.live;
       // Before it is shown: the server can answer a request that is there when the run ends.
       if (version !== undefined) coming = pageAfter(version);
-      show(page, draw);
+      show(page, board);
       say('live', 'is-live');
     } catch (error) {
       const { name, message } = /** @type {Error} */ (error);
@@ -48,14 +54,15 @@ function say(words, kind) {
   state.className = kind;
 }
 
-/** Replaces what differs, and keeps open what is open. @param {Document} page @param {(data: PageData) => void} draw */
-function show(page, draw) {
+/** Replaces what differs, and keeps open what is open. @param {Document} page @param {Board} board */
+function show(page, board) {
+  const place = board.end();
   const open = [...document.querySelectorAll('details[open]')].map(({ id }) => id);
   const { scrollY } = globalThis;
   document.title = page.title;
   for (const selector of ['h1', '#lead', '#now', '#main'])
     document.querySelector(selector)?.replaceChildren(...(page.querySelector(selector)?.childNodes ?? []));
-  draw(JSON.parse(page.getElementById('data')?.textContent ?? 'null'));
+  board.draw(JSON.parse(page.getElementById('data')?.textContent ?? 'null'), place);
   for (const details of document.querySelectorAll('details')) details.open = open.includes(details.id) || details.open;
   scrollTo({ top: scrollY, behavior: 'instant' });
 }

@@ -25,8 +25,10 @@ const page = { board: drawPage(JSON.parse(text) ?? { time: null, charts: [] }) }
 offerThemes(() => page.board);
 new ResizeObserver(() => page.board.resize()).observe(document.body);
 if (document.body.hasAttribute('data-live'))
-  void follow((data) => {
-    const before = page.board.end();
-    page.board = drawPage(data);
-    page.board.resume(before);
+  void follow({
+    end: () => page.board.end(),
+    draw: (data, place) => {
+      page.board = drawPage(data);
+      page.board.resume(place);
+    },
   });
