@@ -1,6 +1,6 @@
 /**
  * How often `stress compare` sees a difference that is not there, and how often one that is, and how often `stress trend`
- * names something that does not grow: simulated studies, put to the decision that the command itself makes. Prints the tables of docs/measurement.md.
+ * names something that does not grow: simulated studies, put to the decision that the command itself makes. Prints the tables of docs/studies.md.
  *
  *     node scripts/false-alarms.js [TRIALS]
  */

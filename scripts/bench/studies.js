@@ -1,5 +1,5 @@
 /**
- * Whether studies tell the truth where it is known. Prints tables for docs/measurement.md:
+ * Whether studies tell the truth where it is known. Prints tables for docs/studies.md:
  *
  *     node scripts/bench/studies.js [--searches 5] [--trials 3] [--pairs 8] [--seconds 4]
  *

@@ -1,4 +1,4 @@
-/** scripts/false-alarms.js makes the tables of docs/measurement.md; here is a part of them, with a seed of its own. */
+/** scripts/false-alarms.js makes the tables of docs/studies.md; here is a part of them, with a seed of its own. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLANS, TREND_PLANS, alarms, limit, trendAlarms } from '../../../scripts/false-alarms.js';
